@@ -1,0 +1,52 @@
+# The commands of the project; `make help` lists them.
+PYTHON ?= python3
+VENV ?= .venv
+OUT ?= .
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+UV ?= uv
+LOCK := $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --no-annotate --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lock wheelhouse clean
+
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## Make the environment from the lock
+
+$(STAMP): requirements/dev.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	printf '%s\n' "$(CURDIR)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/warpsmith-dev.pth"
+	printf '#!/bin/sh\nexec "$(CURDIR)/$(BIN)/python" -m warpsmith "$$@"\n' > $(BIN)/warpsmith
+	chmod +x $(BIN)/warpsmith
+	touch $@
+
+demo: $(STAMP) ## Tune the silu_and_mul example here; leaves report.html and result.json in OUT
+	$(BIN)/python scripts/demo.py --out $(OUT)
+
+test: $(STAMP) ## Run the whole suite
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(STAMP) ## Lint, types, import contracts, layout
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/unit/test_layout.py
+
+lock: ## Pin every dependency anew (needs uv)
+	$(LOCK) --extra opencl --extra cuda --extra cuda-toolkit --extra dev -o requirements/dev.txt
+	$(LOCK) -o requirements/api.txt
+	$(LOCK) --extra opencl -o requirements/worker-cpu.txt
+	$(LOCK) --extra cuda --extra pycuda -o requirements/worker-gpu.txt
+	$(LOCK) --extra cuda -o requirements/node.txt
+
+wheelhouse: $(STAMP) ## Collect the wheels of an offline GPU node: PYTHON=3.12 [EXTRA=folder of built wheels]
+	$(BIN)/python scripts/wheelhouse.py --python $(if $(filter 3.%,$(PYTHON)),$(PYTHON),3.12) $(if $(EXTRA),--extra $(EXTRA))
+
+clean: ## Remove the environment, caches and the embedded mode's data
+	rm -rf $(VENV) .wheelhouse .warpsmith .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Agents: roles with typed contracts, and the providers that answer them."""

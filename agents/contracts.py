@@ -1,0 +1,197 @@
+"""What each role is given and what it has to answer. The JSON schema of an answer is made from here."""
+
+from typing import Any
+
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+from warpsmith.domain.base import Frozen
+from warpsmith.domain.job import AgentRole
+from warpsmith.domain.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.space import Configuration
+
+Text = Field(default="", max_length=8000)
+PlainValue = StrictBool | StrictInt | StrictFloat | StrictStr
+
+
+class ParameterText(Frozen):
+    """A tunable: a macro that the source uses and the values it may take."""
+
+    name: str
+    values: tuple[PlainValue, ...] = Field(min_length=1, max_length=64)
+    default: PlainValue
+    """The value with which the kernel does what the user's kernel does."""
+    meaning: str = Field(default="", max_length=500)
+
+
+class ConstraintText(Frozen):
+    """A condition on configurations: an expression over parameters, dimensions and `device.` limits."""
+
+    expression: str = Field(max_length=500)
+    reason: str = Field(default="", max_length=500)
+
+
+class KernelInput(Frozen):
+    """The user's kernel, without its comments."""
+
+    backend: str
+    entry: str
+    source: str
+    arguments: tuple[str, ...]
+    """`name: role dtype[shape]`, in the kernel's order."""
+    grid: tuple[str, ...]
+    block: tuple[str, ...]
+    shared_bytes: str
+    workloads: tuple[str, ...]
+    """`hidden=4096,tokens=512 (weight 1)`."""
+
+
+class TemplateInput(Frozen):
+    """A template that was made before."""
+
+    source: str
+    grid: tuple[str, ...]
+    block: tuple[str, ...]
+    shared_bytes: str
+    parameters: tuple[ParameterText, ...]
+    constraints: tuple[ConstraintText, ...]
+    applied: tuple[str, ...] = ()
+    """Rewrite rules in it."""
+
+
+class TrialInput(Frozen):
+    """A configuration that was measured. Below 1 is faster than the user's kernel."""
+
+    configuration: Configuration
+    objective: float
+
+
+class PlannerInput(Frozen):
+    """What the planner knows."""
+
+    round: int
+    kernel: KernelInput
+    device: dict[str, int | str]
+    baseline_us: dict[str, float]
+    parent: TemplateInput | None
+    best: tuple[TrialInput, ...]
+    worst: tuple[TrialInput, ...]
+    rejections: dict[str, int]
+    """How many trials were rejected, by stage and reason."""
+
+
+class TemplaterInput(PlannerInput):
+    """What the templater knows: as the planner, and the plan."""
+
+    plan: str
+    rules: tuple[str, ...]
+    """Rewrite rules that may be named instead of writing source."""
+
+
+class RepairerInput(TemplaterInput):
+    """What the repairer knows: as the templater, and what failed."""
+
+    rejected: TemplateInput | None
+    failure: str
+    log: str
+
+
+class TunerInput(Frozen):
+    """What the tuner knows: the template that is about to be searched, and the device."""
+
+    device: dict[str, int | str]
+    workloads: tuple[str, ...]
+    template: TemplateInput
+    registers: int | None
+    spill_bytes: int | None
+    static_shared_bytes: int | None
+
+
+StepInput = PlannerInput | TemplaterInput | RepairerInput | TunerInput
+
+
+class PlannerReply(Frozen):
+    """What to try next, or that nothing is worth trying."""
+
+    stop: str = Text
+    """Why the search should end; empty to go on."""
+    plan: str = Text
+    """What the templater is to do; empty only with `stop`."""
+    expected_gain: float = Field(default=1.0, ge=0, le=1000)
+    """Expected speed-up over the best so far."""
+
+
+class TemplateReply(Frozen):
+    """A template: either names of rewrite rules, or source with its parameters and launch."""
+
+    rules: tuple[str, ...] = Field(default=(), max_length=32)
+    """Rewrite rules to apply to the user's kernel; empty where `source` is given."""
+    source: str = Field(default="", max_length=MAX_SOURCE_BYTES)
+    """The whole source, with parameters as macros that it does not define; empty where `rules` are named."""
+    parameters: tuple[ParameterText, ...] = Field(default=(), max_length=32)
+    constraints: tuple[ConstraintText, ...] = Field(default=(), max_length=64)
+    grid: tuple[str, ...] = Field(default=(), max_length=3)
+    """Blocks along x, y, z as expressions; empty to keep the user's."""
+    block: tuple[str, ...] = Field(default=(), max_length=3)
+    """Threads along x, y, z as expressions; empty to keep the user's."""
+    shared_bytes: str = Field(default="", max_length=500)
+    """Dynamic shared memory as an expression; empty to keep the user's."""
+    reasoning: str = Text
+
+
+class ValueOf(Frozen):
+    """One parameter set to a value."""
+
+    name: str
+    value: PlainValue
+
+
+class TunerReply(Frozen):
+    """The region worth searching and where to begin."""
+
+    constraints: tuple[ConstraintText, ...] = Field(default=(), max_length=32)
+    """Added to those of the template; the defaults must stay allowed."""
+    warm_starts: tuple[tuple[ValueOf, ...], ...] = Field(default=(), max_length=32)
+    """Configurations to try first; each sets every parameter."""
+    reasoning: str = Text
+
+
+Reply = PlannerReply | TemplateReply | TunerReply
+
+REPLIES: dict[AgentRole, type[Reply]] = {
+    "planner": PlannerReply,
+    "templater": TemplateReply,
+    "repairer": TemplateReply,
+    "tuner": TunerReply,
+}
+
+
+def reply_schema(role: AgentRole) -> dict[str, Any]:
+    """The JSON schema of a role's answer."""
+    return REPLIES[role].model_json_schema()
+
+
+def strict_schema(role: AgentRole) -> dict[str, Any]:
+    """The same in the form that structured output asks for: every field required, no bounds."""
+    schema = _strict(reply_schema(role))
+    assert isinstance(schema, dict)
+    return schema
+
+
+_BOUNDS = {"default", "title", "minItems", "maxItems", "maxLength", "minLength", "minimum", "maximum"}
+
+
+def _strict(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_strict(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    fields = node.get("properties")
+    if isinstance(fields, dict):
+        named = {name: _strict(field) for name, field in fields.items()}
+        rest = {k: _strict(v) for k, v in node.items() if k not in _BOUNDS | {"properties", "required"}}
+        return rest | {"properties": named, "required": list(fields), "additionalProperties": False}
+    return {
+        k: {n: _strict(d) for n, d in v.items()} if k == "$defs" else _strict(v)
+        for k, v in node.items()
+        if k not in _BOUNDS
+    }

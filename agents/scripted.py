@@ -1,0 +1,36 @@
+"""The provider `scripted`: answers from a list, for tests and for replays. It calls nobody."""
+
+from collections.abc import Sequence
+
+from agents.acceptance import accept
+from agents.context import StepContext
+from agents.parsing import BadReply
+from agents.record import NoAnswer, Record
+from warpsmith.tuning.tasks import StepPayload, StepResult
+
+
+class ScriptedProvider:
+    """Gives its replies in order.
+
+    Args:
+        replies: as a model or a person wrote them.
+        name: whose replies they are.
+    """
+
+    def __init__(self, replies: Sequence[str], name: str = "scripted") -> None:
+        self._replies = list(replies)
+        self.name = name
+
+    def answer(self, payload: StepPayload, context: StepContext) -> StepResult:
+        """See `agents.steps.Provider`.
+
+        Raises:
+            NoAnswer: the replies are used up, or the next one is of no use.
+        """
+        if not self._replies:
+            raise NoAnswer("the script has ended")
+        text = self._replies.pop(0)
+        try:
+            return accept(text, self.name, payload, context)
+        except BadReply as exc:
+            raise NoAnswer(f"no reply was of use: {exc}", Record(reply=text)) from exc

@@ -1,0 +1,105 @@
+"""One agent step: a role is asked, a provider answers, the rules where it cannot, and all of it is noted."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from agents.context import StepContext
+from agents.external import ExternalProvider, Mailbox
+from agents.model import ModelProvider
+from agents.purse import Purse
+from agents.record import NoAnswer
+from agents.rules import RulesProvider
+from agents.transport import OpenAITransport
+from warpsmith.domain.job import AgentRole, Job, ProviderName
+from warpsmith.settings import Settings
+from warpsmith.tuning.tasks import StepPayload, StepResult
+
+
+class Provider(Protocol):
+    """Answers for every role."""
+
+    name: str
+
+    def answer(self, payload: StepPayload, context: StepContext) -> StepResult:
+        """The answer of `payload.role`.
+
+        Raises:
+            InvalidInput: the job itself makes an answer impossible.
+            NoAnswer: this provider cannot answer; the rules do.
+            NotYet: the answer has still to come.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Everybody who may be asked, and what it may cost."""
+
+    settings: Settings
+    purse: Purse
+    mailbox: Mailbox
+    seconds: float
+    """How long a step may take."""
+    alive: Callable[[], bool] = lambda: True
+
+    def ask(self, name: ProviderName, payload: StepPayload, context: StepContext) -> StepResult:
+        """The answer of one provider; raises as `Provider.answer` does."""
+        if name == "external":
+            return ExternalProvider(self.mailbox).answer(payload, context)
+        if name == "rules":
+            return RulesProvider().answer(payload, context)
+        url, key = self.settings.openai_base_url, self.settings.openai_api_key
+        if url is None:
+            raise NoAnswer("the operator has configured no model")
+        transport = OpenAITransport(url, key.get_secret_value() if key is not None else "")
+        try:
+            provider = ModelProvider(self.settings, transport, self.purse, self.seconds, self.alive)
+            return provider.answer(payload, context)
+        finally:
+            transport.close()
+
+
+def provider_name(job: Job, settings: Settings, role: AgentRole) -> ProviderName:
+    """Who answers for a role of a job: the job's choice for the role, its choice, the operator's."""
+    return job.agents.roles.get(role) or job.agents.provider or settings.agent_provider
+
+
+def run_step(payload: StepPayload, context: StepContext, panel: Panel | None = None) -> StepResult:
+    """Ask whoever is to answer and note how long it took.
+
+    Args:
+        panel: who may be asked; the offline rules alone where not given.
+
+    Raises:
+        InvalidInput: the job itself makes an answer impossible.
+        NotYet: the answer has still to come.
+    """
+    started = time.monotonic()
+    if panel is None:
+        result = RulesProvider().answer(payload, context)
+    else:
+        name = provider_name(context.job, panel.settings, payload.role)
+        result = with_fallback(lambda: panel.ask(name, payload, context), name, payload, context)
+        tuner = provider_name(context.job, panel.settings, "tuner")
+        drafted = payload.role in ("templater", "repairer") and not result.fallback
+        if drafted and tuner != "rules" and _has_choices(result):
+            result = result.model_copy(update={"ask_tuner": True})
+    latency_s = result.latency_s or time.monotonic() - started
+    return result.model_copy(update={"latency_s": latency_s})
+
+
+def with_fallback(
+    ask: Callable[[], StepResult], name: str, payload: StepPayload, context: StepContext
+) -> StepResult:
+    """The answer, or that of the rules with the reason and with what was spent in vain."""
+    try:
+        return ask()
+    except NoAnswer as exc:
+        result = exc.record.on(RulesProvider().answer(payload, context))
+        return result.model_copy(update={"fallback": f"{name}: {exc.reason}"[:4000]})
+
+
+def _has_choices(result: StepResult) -> bool:
+    return result.template is not None and any(len(p.values) > 1 for p in result.template.space.parameters)

@@ -1,0 +1,222 @@
+"""One call of a model over HTTP. Says what happened and decides nothing."""
+
+import email.utils
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from agents.prompting import Message
+
+GRACE_S = 0.5
+"""A call that the client's own deadline misses is ended after this."""
+
+
+class Form(Enum):
+    """How the reply is asked for, best first."""
+
+    SCHEMA = "json_schema"
+    JSON = "json_object"
+    TEXT = "text"
+
+    @property
+    def weaker(self) -> "Form | None":
+        """The next best."""
+        forms = list(Form)
+        place = forms.index(self) + 1
+        return forms[place] if place < len(forms) else None
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is asked."""
+
+    model: str
+    messages: Sequence[Message]
+    max_tokens: int
+    form: Form
+    schema_name: str
+    schema: dict[str, Any]
+    timeout_s: float
+    newer: bool = False
+    """The server wants `max_completion_tokens`."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What came back. Tokens are None where the server does not say."""
+
+    text: str
+    prompt_tokens: int | None
+    reply_tokens: int | None
+    cut: bool = False
+    """The reply reached its limit of tokens."""
+
+
+class CallFailed(Exception):
+    """A call without a completion.
+
+    Args:
+        reason: for the record; holds no secret.
+        again: another call may succeed.
+        lost: the server may have worked, and may charge for it.
+        retry_after_s: what the server asked for.
+        unsupported: the server does not know something in the request.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        again: bool = False,
+        lost: bool = False,
+        retry_after_s: float | None = None,
+        unsupported: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.again = again
+        self.lost = lost
+        self.retry_after_s = retry_after_s
+        self.unsupported = unsupported
+
+
+class Transport(Protocol):
+    """Carries calls to a model."""
+
+    def complete(self, call: Call) -> Completion:
+        """The model's reply.
+
+        Raises:
+            CallFailed: there is none.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class OpenAITransport:
+    """Any server with OpenAI's chat completions.
+
+    Args:
+        base_url: where it is; set by the operator, never by a job.
+        key: sent to that server only.
+    """
+
+    def __init__(self, base_url: str, key: str) -> None:
+        self._base_url = base_url
+        self._key = key
+        self._client = self._open()
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="model")
+
+    def _open(self) -> Any:
+        import openai
+
+        # Retries cost money and are ours to count.
+        return openai.OpenAI(base_url=self._base_url, api_key=self._key or "none", max_retries=0)
+
+    def close(self) -> None:
+        """See `Transport`."""
+        self._client.close()
+        self._threads.shutdown(wait=False)
+
+    def complete(self, call: Call) -> Completion:
+        """See `Transport`.
+
+        The deadline is one of the whole call. That of the client is one of every read, and a server
+        that sends a space now and then to keep the line open never misses it.
+        """
+        sent = self._threads.submit(self._complete, call)
+        try:
+            return sent.result(call.timeout_s + GRACE_S)
+        except TimeoutError as exc:
+            self.close()
+            self._client = self._open()
+            self._threads = ThreadPoolExecutor(1, thread_name_prefix="model")
+            raise _late(call) from exc
+
+    def _complete(self, call: Call) -> Completion:
+        import openai
+
+        try:
+            reply = self._client.chat.completions.create(**_arguments(call))
+        except openai.APITimeoutError as exc:
+            raise _late(call) from exc
+        except openai.APIStatusError as exc:
+            raise self._refused(exc) from exc
+        except openai.APIConnectionError as exc:
+            sent = type(exc.__cause__).__name__ not in ("ConnectError", "ConnectTimeout")
+            reason = f"the server cannot be reached ({type(exc.__cause__).__name__})"
+            raise CallFailed(reason, again=True, lost=sent) from exc
+        except (openai.OpenAIError, ValueError, TypeError) as exc:
+            reason = f"the server's answer is no completion ({type(exc).__name__})"
+            raise CallFailed(reason, again=True, lost=True) from exc
+        return _completion(reply)
+
+    def _refused(self, exc: Any) -> CallFailed:
+        status = int(exc.status_code)
+        words = str(
+            exc.body["message"] if isinstance(exc.body, dict) and "message" in exc.body else exc.message
+        )
+        words = words[:300]
+        if self._key:
+            words = words.replace(self._key, "[secret]")
+        return CallFailed(
+            f"HTTP {status}: {words}",
+            again=status in (408, 409, 425, 429) or status >= 500,
+            retry_after_s=_retry_after_s(exc.response.headers),
+            unsupported=status in (400, 404, 415, 422, 501),
+        )
+
+
+def _late(call: Call) -> CallFailed:
+    return CallFailed(f"no reply within {call.timeout_s:g} s", again=True, lost=True)
+
+
+def _arguments(call: Call) -> dict[str, Any]:
+    arguments: dict[str, Any] = {
+        "model": call.model,
+        "messages": [{"role": m.role, "content": m.content} for m in call.messages],
+        "max_completion_tokens" if call.newer else "max_tokens": call.max_tokens,
+        "timeout": call.timeout_s,
+    }
+    if call.form is Form.SCHEMA:
+        schema = {"name": call.schema_name, "schema": call.schema, "strict": True}
+        arguments["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif call.form is Form.JSON:
+        arguments["response_format"] = {"type": "json_object"}
+    return arguments
+
+
+def _completion(reply: Any) -> Completion:
+    choices = getattr(reply, "choices", None)
+    if not choices:
+        raise CallFailed("the server's answer is no completion (no choices)", again=True, lost=True)
+    message = getattr(choices[0], "message", None)
+    text = getattr(message, "content", None) or getattr(message, "refusal", None) or ""
+    usage = getattr(reply, "usage", None)
+    return Completion(
+        text=text if isinstance(text, str) else "",
+        prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
+        reply_tokens=_count(getattr(usage, "completion_tokens", None)),
+        cut=getattr(choices[0], "finish_reason", None) == "length",
+    )
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+def _retry_after_s(headers: Any) -> float | None:
+    milliseconds, text = headers.get("retry-after-ms"), headers.get("retry-after")
+    try:
+        if milliseconds:
+            return max(0.0, float(milliseconds) / 1000)
+        return max(0.0, float(text)) if text else None
+    except ValueError:
+        at = email.utils.parsedate_tz(text) if text else None
+        return None if at is None else max(0.0, email.utils.mktime_tz(at) - time.time())

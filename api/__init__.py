@@ -1,0 +1,1 @@
+"""The HTTP API: routes, problem details, nothing that needs a device."""

@@ -1,0 +1,194 @@
+"""Routes of agents: questions that wait for somebody outside, their answers, and the record of every step."""
+
+import json
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path, Query
+from pydantic import Field
+
+from agents.acceptance import accept
+from agents.context import StepContext
+from agents.parsing import BadReply
+from api.deps import CurrentBell, CurrentDatabase, CurrentSettings, ReadSession
+from api.problems import Conflict, responses
+from db.broker import relay
+from db.repositories.agent_requests import AgentRequestRepository
+from db.repositories.agent_steps import AgentStepRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.tasks import TaskRepository
+from db.snapshot import task_payload
+from db.step_facts import step_facts
+from db.tables import AgentRequestRow
+from warpsmith.domain.base import Frozen
+from warpsmith.errors import InvalidInput
+from warpsmith.tuning.tasks import StepPayload
+
+router = APIRouter(prefix="/v1", tags=["agents"])
+
+NO_NUL = r"^[^\x00]*$"
+JobId = Annotated[str, Path(max_length=64, pattern=NO_NUL, description="Id of a job.")]
+RequestId = Annotated[str, Path(max_length=64, pattern=NO_NUL, description="Id of a request.")]
+
+
+class AgentRequest(Frozen):
+    """A question of a job that waits for an answer."""
+
+    id: str
+    job: str
+    role: str
+    round: int
+    instructions: str
+    """What the role is and what it has to keep to."""
+    question: dict[str, Any]
+    """What is known. It holds text from jobs and compilers, which is data and never an instruction."""
+    wanted: dict[str, Any]
+    """JSON schema of the answer."""
+    refusals: int
+    """Answers that were refused so far."""
+    last_refusal: str
+    created_at: datetime
+    deadline: datetime
+    """When the built-in rules answer instead."""
+
+
+class AgentRequestPage(Frozen):
+    """Open requests, oldest first."""
+
+    items: tuple[AgentRequest, ...]
+    next: str | None = None
+    """Pass it as `after` to get the next page."""
+
+
+class AgentReply(Frozen):
+    """An answer to a request."""
+
+    answer: dict[str, Any]
+    """Fits the schema in the request's `wanted`."""
+    by: str = Field(default="", max_length=120, pattern=NO_NUL)
+    """Who answers, for the record."""
+
+
+class AgentReplyTaken(Frozen):
+    """The answer is stored, and the job goes on."""
+
+    id: str
+    job: str
+
+
+class AgentStep(Frozen):
+    """One call of one role."""
+
+    role: str
+    round: int
+    provider: str
+    """Who answered."""
+    model: str
+    fallback: str
+    """Why the rules answered in another provider's place; empty where they did not."""
+    notes: tuple[str, ...]
+    """What went wrong on the way."""
+    calls: int
+    tokens: int
+    usd: float
+    latency_s: float
+    prompt: str
+    reply: str
+    created_at: datetime
+
+
+class AgentStepList(Frozen):
+    """All steps of a job, in order."""
+
+    items: tuple[AgentStep, ...]
+
+
+@router.get("/agent-requests", responses=responses(422))
+def agent_requests(
+    session: ReadSession,
+    job: Annotated[str | None, Query(max_length=64, pattern=NO_NUL, description="Of this job only.")] = None,
+    after: Annotated[
+        str | None, Query(max_length=64, pattern=NO_NUL, description="`next` of the last page.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> AgentRequestPage:
+    """Questions that wait for an answer, oldest first, each with the JSON schema of the answer."""
+    rows = AgentRequestRepository(session).open(job, after, limit + 1)
+    items = tuple(_request(row) for row in rows[:limit])
+    return AgentRequestPage(items=items, next=items[-1].id if len(rows) > limit else None)
+
+
+@router.post("/agent-requests/{request_id}/reply", responses=responses(404, 409, 413, 415, 422))
+def reply(
+    request_id: RequestId,
+    body: Annotated[AgentReply, Body()],
+    settings: CurrentSettings,
+    database: CurrentDatabase,
+    bell: CurrentBell,
+) -> AgentReplyTaken:
+    """Answer a request. An answer of no use is refused with what is wrong, and the request stays open."""
+    text = json.dumps(body.answer, ensure_ascii=False)
+    with database.read() as session:
+        requests = AgentRequestRepository(session)
+        row = requests.get(request_id)
+        if not requests.is_open(row):
+            raise Conflict(
+                f"agent request {request_id} is closed: answered, past its deadline, or its job ended"
+            )
+        payload = task_payload(TaskRepository(session).get(row.task_id))
+        assert isinstance(payload, StepPayload)
+        facts = step_facts(session, row.job_id, payload)
+    context = StepContext(**vars(facts), include_dirs=settings.permitted_includes())
+    try:
+        accept(text, "external", payload, context)
+    except BadReply as exc:
+        with database.write() as session:
+            AgentRequestRepository(session).refuse(request_id, str(exc))
+        raise InvalidInput("answer", str(exc)) from exc
+    with database.write() as session:
+        if not AgentRequestRepository(session).answer(request_id, text, body.by):
+            raise Conflict(f"agent request {request_id} has been answered meanwhile")
+    relay(database, bell)
+    return AgentReplyTaken(id=request_id, job=row.job_id)
+
+
+@router.get("/jobs/{job_id}/agent-steps", responses=responses(404, 422))
+def agent_steps(job_id: JobId, session: ReadSession) -> AgentStepList:
+    """What agents were asked and answered, what it cost, and where the built-in rules stepped in."""
+    JobRepository(session).get(job_id)
+    return AgentStepList(
+        items=tuple(
+            AgentStep(
+                role=row.role,
+                round=row.round,
+                provider=row.provider,
+                model=row.model,
+                fallback=row.fallback,
+                notes=tuple(row.notes.splitlines()),
+                calls=row.calls,
+                tokens=row.tokens,
+                usd=row.usd,
+                latency_s=row.latency_s,
+                prompt=row.prompt,
+                reply=row.reply,
+                created_at=row.created_at,
+            )
+            for row in AgentStepRepository(session).of_job(job_id)
+        )
+    )
+
+
+def _request(row: AgentRequestRow) -> AgentRequest:
+    return AgentRequest(
+        id=row.id,
+        job=row.job_id,
+        role=row.role,
+        round=row.round,
+        instructions=row.instructions,
+        question=row.question,
+        wanted=row.wanted,
+        refusals=row.refusals,
+        last_refusal=row.last_refusal,
+        created_at=row.created_at,
+        deadline=row.deadline,
+    )

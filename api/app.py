@@ -1,0 +1,63 @@
+"""The application."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from api import agent_requests, health, jobs, metrics, problems
+from api.embedded import EmbeddedWorker
+from api.limits import BodyLimit
+from api.openapi import DescribedApi
+from db import migrate
+from db.broker import Bell
+from db.engine import open_database
+from warpsmith import __version__
+from warpsmith.settings import Settings
+from warpsmith.settings import settings as current_settings
+
+DESCRIPTION = """Tune GPU kernels: post a kernel with its shapes and a budget, poll the status,
+get back a faster kernel with evidence."""
+
+
+def create_app(settings: Settings | None = None, *, with_worker: bool | None = None) -> FastAPI:
+    """The service.
+
+    Args:
+        settings: of this process where not given.
+        with_worker: start an embedded worker; by default in the embedded mode.
+    """
+    chosen = settings or current_settings()
+    embedded = chosen.embedded if with_worker is None else with_worker
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if chosen.embedded:
+            migrate.upgrade(chosen.sqlalchemy_url)
+        database, bell = open_database(chosen), Bell(chosen)
+        app.state.settings, app.state.database, app.state.bell = chosen, database, bell
+        worker = EmbeddedWorker() if embedded else None
+        if worker is not None:
+            worker.start()
+        try:
+            yield
+        finally:
+            if worker is not None:
+                worker.stop()
+            bell.close()
+            database.dispose()
+
+    app = DescribedApi(
+        title="Warpsmith",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        openapi_tags=[{"name": "jobs"}, {"name": "agents"}, {"name": "service"}],
+    )
+    app.add_middleware(BodyLimit)
+    problems.install(app)
+    app.include_router(jobs.router)
+    app.include_router(agent_requests.router)
+    app.include_router(health.router)
+    app.include_router(metrics.router)
+    return app

@@ -1,0 +1,39 @@
+"""What routes are given: settings, a session that commits before the reply, the bell."""
+
+from collections.abc import Iterator
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+from sqlalchemy.orm import Session
+
+from db.broker import Bell
+from db.engine import Database
+from warpsmith.settings import Settings
+
+
+def get_settings(request: Request) -> Settings:
+    """The settings of this service."""
+    return cast(Settings, request.app.state.settings)
+
+
+def get_database(request: Request) -> Database:
+    """The database of this service."""
+    return cast(Database, request.app.state.database)
+
+
+def get_bell(request: Request) -> Bell:
+    """Where queues are rung."""
+    return cast(Bell, request.app.state.bell)
+
+
+def read_session(database: Annotated[Database, Depends(get_database)]) -> Iterator[Session]:
+    """A transaction that writes nothing."""
+    with database.read() as session:
+        yield session
+
+
+CurrentSettings = Annotated[Settings, Depends(get_settings)]
+CurrentDatabase = Annotated[Database, Depends(get_database)]
+CurrentBell = Annotated[Bell, Depends(get_bell)]
+# The scope matters: code after `yield` must have run before the reply is sent.
+ReadSession = Annotated[Session, Depends(read_session, scope="function")]

@@ -1,0 +1,44 @@
+"""Routes that say how the service is."""
+
+from fastapi import APIRouter
+from sqlalchemy import text
+
+from api.deps import CurrentDatabase, CurrentSettings, ReadSession
+from api.problems import responses
+from db import migrate, views
+from warpsmith import __version__
+from warpsmith.domain.base import Frozen
+from warpsmith.errors import Unavailable
+from warpsmith.wire import WorkerList
+
+router = APIRouter(tags=["service"])
+
+
+class Health(Frozen):
+    """The process is up."""
+
+    status: str
+    version: str
+
+
+@router.get("/healthz")
+def healthz() -> Health:
+    """This process answers."""
+    return Health(status="ok", version=__version__)
+
+
+@router.get("/readyz", responses=responses(503))
+def readyz(database: CurrentDatabase, settings: CurrentSettings) -> Health:
+    """Jobs can be taken and will be worked on: database, schema, at least one living worker."""
+    migrate.require_current(settings.sqlalchemy_url)
+    with database.read() as session:
+        session.execute(text("SELECT 1"))
+        if not any(w.alive for w in views.worker_list(session).items):
+            raise Unavailable("no worker is alive; start one with `warpsmith worker`")
+    return Health(status="ready", version=__version__)
+
+
+@router.get("/v1/workers")
+def workers(session: ReadSession) -> WorkerList:
+    """Workers seen lately, their devices, and the back ends they cannot use."""
+    return views.worker_list(session)

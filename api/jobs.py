@@ -1,0 +1,103 @@
+"""Routes of jobs."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Header, Path, Query, Response
+
+from api.checks import check_job
+from api.deps import CurrentBell, CurrentDatabase, CurrentSettings, ReadSession
+from api.examples import EXAMPLES
+from api.problems import Conflict, responses
+from db import views
+from db.broker import relay
+from db.repositories.jobs import JobRepository
+from warpsmith.domain.job import Job
+from warpsmith.wire import CandidateList, JobPage, JobResult, JobStatus, TrialPage
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+
+# Postgres takes no text with NUL.
+NO_NUL = r"^[^\x00]*$"
+JobId = Annotated[
+    str, Path(max_length=64, pattern=NO_NUL, description="Id of a job, as the submission gave it.")
+]
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        max_length=200,
+        min_length=1,
+        description="With the same key and the same body again, the same job comes back.",
+    ),
+]
+
+
+@router.post("", status_code=202, responses=responses(413, 415, 422))
+def submit(
+    job: Annotated[Job, Body(openapi_examples=EXAMPLES)],
+    settings: CurrentSettings,
+    database: CurrentDatabase,
+    bell: CurrentBell,
+    response: Response,
+    idempotency_key: Key = None,
+) -> JobStatus:
+    """Submit a tuning job. It is stored before this answers; poll its status at `Location`."""
+    check_job(job, settings)
+    with database.write() as session:
+        row, _ = JobRepository(session).create(job, idempotency_key)
+        status = views.job_status(session, row.id)
+    relay(database, bell)
+    response.headers["Location"] = f"/v1/jobs/{row.id}"
+    return status
+
+
+@router.get("", responses=responses(422))
+def list_jobs(
+    session: ReadSession,
+    after: Annotated[
+        str | None, Query(max_length=64, pattern=NO_NUL, description="`next` of the last page.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> JobPage:
+    """Jobs, newest first."""
+    return views.job_page(session, after, limit)
+
+
+@router.get("/{job_id}", responses=responses(404, 422))
+def status(job_id: JobId, session: ReadSession) -> JobStatus:
+    """Where a job stands: state, round, trials done, best so far, time left."""
+    return views.job_status(session, job_id)
+
+
+@router.get("/{job_id}/trials", responses=responses(404, 422))
+def trials(
+    job_id: JobId,
+    session: ReadSession,
+    after: Annotated[int | None, Query(ge=-1, le=2**31 - 1, description="`next` of the last page.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> TrialPage:
+    """Every configuration that was tried, with its outcome; why each rejected one was rejected."""
+    return views.trial_page(session, job_id, after, limit)
+
+
+@router.get("/{job_id}/candidates", responses=responses(404, 422))
+def candidates(job_id: JobId, session: ReadSession) -> CandidateList:
+    """The templates that were searched, with the rules that made them."""
+    return views.candidate_list(session, job_id)
+
+
+@router.get("/{job_id}/result", responses=responses(404, 409, 422))
+def result(job_id: JobId, session: ReadSession) -> JobResult:
+    """The evidence: verified speed-ups, the dispatch table with tuned sources, all rejections."""
+    found = views.job_result(session, job_id)
+    if found is None:
+        raise Conflict(f"job {job_id} has not ended; poll /v1/jobs/{job_id} until its state is terminal")
+    return found
+
+
+@router.post("/{job_id}/cancel", responses=responses(404, 422))
+def cancel(job_id: JobId, database: CurrentDatabase) -> JobStatus:
+    """End a job. One that has ended stays as it is."""
+    with database.write() as session:
+        JobRepository(session).cancel(job_id)
+        return views.job_status(session, job_id)

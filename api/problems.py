@@ -1,0 +1,135 @@
+"""Errors as RFC 9457 problem details; the only place that maps errors to status codes."""
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.exceptions import HTTPException
+
+from db.repositories.jobs import KeyReused
+from warpsmith.domain.job import Job
+from warpsmith.errors import InvalidInput, NotFound, Unavailable
+from warpsmith.jobfile import field_problems
+from warpsmith.wire import FieldProblem, Problem
+
+MEDIA_TYPE = "application/problem+json"
+
+log = logging.getLogger(__name__)
+
+
+class Conflict(Exception):
+    """The request cannot be served in the present state; the message says when it can."""
+
+
+class TooLarge(HTTPException):
+    """The body exceeds the limit. FastAPI turns any other error of reading a body into a bare 400."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(413, detail)
+
+
+def problem(status: int, title: str, detail: str = "", errors: tuple[FieldProblem, ...] = ()) -> Response:
+    """A problem as a response."""
+    body = Problem(title=title, status=status, detail=detail, errors=errors)
+    headers = {"Retry-After": "5"} if status == 503 else None
+    return Response(body.model_dump_json(), status_code=status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def install(app: FastAPI) -> None:
+    """Register a handler for every kind of error."""
+    app.add_exception_handler(RequestValidationError, _bad_request)
+    app.add_exception_handler(KeyReused, _key_reused)
+    app.add_exception_handler(InvalidInput, _invalid)
+    app.add_exception_handler(NotFound, _not_found)
+    app.add_exception_handler(Conflict, _conflict)
+    app.add_exception_handler(TooLarge, _too_large)
+    app.add_exception_handler(Unavailable, _unavailable)
+    app.add_exception_handler(DBAPIError, _database_away)
+    app.add_exception_handler(PoolTimeout, _database_away)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Documented errors of a route."""
+    words = {
+        404: "No such thing",
+        409: "Not in this state",
+        413: "Body too large",
+        415: "Not JSON",
+        422: "Bad field",
+    }
+    return {
+        s: {"model": Problem, "description": words.get(s, "Error"), "content": {MEDIA_TYPE: {}}}
+        for s in statuses
+    }
+
+
+def _bad_request(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, RequestValidationError)
+    found = list(exc.errors())
+    if not _is_json(request) and any(tuple(e["loc"]) == ("body",) for e in found):
+        return problem(415, "Not JSON", "send JSON with Content-Type: application/json")
+    for error in found:
+        if error["type"] == "json_invalid":
+            error["msg"] = f"JSON decode error at character {error['loc'][-1]}: {error['ctx']['error']}"
+            error["loc"] = ()
+        error["loc"] = tuple(p for p in error["loc"] if p != "body")
+    errors = tuple(FieldProblem(field=f, message=m) for f, m in field_problems(found, Job))
+    return problem(422, "The request is not valid", errors=errors)
+
+
+def _is_json(request: Request) -> bool:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def _invalid(_: Request, exc: Exception) -> Response:
+    assert isinstance(exc, InvalidInput)
+    return problem(
+        422, "The request is not valid", errors=(FieldProblem(field=exc.field, message=exc.message),)
+    )
+
+
+def _key_reused(_: Request, exc: Exception) -> Response:
+    assert isinstance(exc, InvalidInput)
+    return problem(422, "Idempotency-Key reused", exc.message)
+
+
+def _not_found(_: Request, exc: Exception) -> Response:
+    return problem(404, "Not found", str(exc))
+
+
+def _conflict(_: Request, exc: Exception) -> Response:
+    return problem(409, "Not in this state", str(exc))
+
+
+def _too_large(_: Request, exc: Exception) -> Response:
+    assert isinstance(exc, TooLarge)
+    return problem(413, "Body too large", exc.detail)
+
+
+def _unavailable(_: Request, exc: Exception) -> Response:
+    return problem(503, "Unavailable", str(exc))
+
+
+def _database_away(_: Request, exc: Exception) -> Response:
+    log.error("the database is away: %s", exc)
+    return problem(503, "Unavailable", "the database does not answer; nothing was stored, try again")
+
+
+def _http(_: Request, exc: Exception) -> Response:
+    assert isinstance(exc, HTTPException)
+    response = problem(exc.status_code, str(exc.detail))
+    for name, value in (exc.headers or {}).items():
+        response.headers[name] = value
+    return response
+
+
+def _unexpected(_: Request, exc: Exception) -> Response:
+    log.exception("unexpected error", exc_info=exc)
+    return problem(500, "Internal error", "this is our fault; it was logged")

@@ -1,0 +1,95 @@
+"""One job in full mode on a GPU: Postgres, Redis, API and worker as processes, killed on the way.
+
+    python benchmarks/gpu/full_mode.py --out OUT [--commit SHA] [--job examples/silu_and_mul/cuda.yaml]
+
+Starts private servers (programs on PATH, or wheels), posts the job over HTTP, sends SIGKILL to the API
+and the worker after a third of its trials, empties Redis, starts both again, and checks that no finished
+trial was lost or repeated. Writes `OUT/full-mode.json`.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import redis
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.e2e.service import Service, ended  # noqa: E402
+from tests.e2e.test_job import finished, trials_of  # noqa: E402
+from tests.servers import fresh_database, postgres_server, redis_server  # noqa: E402
+from warpsmith.jobfile import load_job  # noqa: E402
+
+
+def run(service: Service, redis_url: str, job_file: Path) -> dict[str, Any]:
+    """The figures of one job that is killed once."""
+    fields = load_job(job_file).model_dump(mode="json", exclude_unset=True)
+    trials = fields["budget"]["trials"]
+    started = time.monotonic()
+    job = service.submit(fields)
+    status = service.wait(job, lambda s: s["trials_done"] >= trials // 3 or ended(s), seconds=400)
+    if ended(status):
+        raise SystemExit(f"the job ended before it could be killed: {status['detail']}")
+    before = finished(trials_of(service, job))
+    service.kill()
+    killed = time.monotonic()
+    redis.Redis.from_url(redis_url).flushall()
+    service.start()
+    service.wait(job, lambda s: s["trials_done"] > len(before), seconds=120)
+    recovery_s = time.monotonic() - killed
+    status = service.wait(job, ended, seconds=500)
+    after = finished(trials_of(service, job))
+    lost = [k for k in before if after.get(k) != before[k]]
+    result = service.get(f"/v1/jobs/{job}/result")
+    return {
+        "job": fields["name"],
+        "state": status["state"],
+        "trials": len(after),
+        "finished_before_kill": len(before),
+        "lost_or_changed": len(lost),
+        "recovery_s": round(recovery_s, 2),
+        "wall_s": round(time.monotonic() - started, 1),
+        "speedup": result["speedup"],
+        "device": result["device"],
+        "driver": result["driver"],
+        "trials_per_second": result["trials_per_second"],
+        "comparisons": result["comparisons"],
+    }
+
+
+def main() -> int:
+    """See the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--job", type=Path, default=ROOT / "examples" / "silu_and_mul" / "cuda.yaml")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    with postgres_server() as server, fresh_database(server) as database, redis_server() as broker:
+        settings = {"WARPSMITH_DATABASE_URL": database, "WARPSMITH_BROKER_URL": broker}
+        service = Service(options.out / "data", settings).start()
+        try:
+            record = run(service, broker, options.job)
+        except BaseException:
+            print(service.logs(), file=sys.stderr)
+            raise
+        finally:
+            service.stop()
+    version = subprocess.run(["postgres", "--version"], capture_output=True, text=True, check=False)
+    record |= {
+        "commit": options.commit,
+        "postgres": version.stdout.strip(),
+        "command": "python benchmarks/gpu/full_mode.py " + " ".join(sys.argv[1:]),
+    }
+    (options.out / "full-mode.json").write_text(json.dumps(record, indent=1))
+    print(json.dumps({k: v for k, v in record.items() if k != "comparisons"}, indent=1))
+    return 0 if record["state"] == "done" and not record["lost_or_changed"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

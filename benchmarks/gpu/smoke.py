@@ -1,0 +1,101 @@
+"""Measure the examples as they are on the GPU of this machine, through the real children.
+
+    python benchmarks/gpu/smoke.py [--backend cuda] [family ...]
+
+One line a workload: compile time, cold and hot µs, largest error in tolerances; then what each step of
+a search trial costs. A first look before anything longer is run.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import yaml
+
+from warpsmith.domain.device import Backend
+from warpsmith.domain.job import CacheState, Job
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import launch_size
+from warpsmith.errors import ChildDied
+from warpsmith.measure.protocol import search_plan
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.bench import Bench, Tools
+
+ROOT = Path(__file__).resolve().parents[2]
+FAMILIES = ("silu_and_mul", "fused_add_rmsnorm", "merge_attn_states", "softmax", "matmul", "stencil")
+
+
+def load(family: str, backend: str) -> Job:
+    """The example of that family."""
+    path = ROOT / "examples" / family / f"{backend}.yaml"
+    data = yaml.safe_load(path.read_text())
+    data["kernel"]["source"] = (path.parent / data["kernel"].pop("source_file")).read_text()
+    return Job.model_validate(data)
+
+
+def steps(bench: Bench) -> None:
+    """Milliseconds of each step of a trial on the first workload."""
+    kernel = bench.user_template.configured(bench.job.space.defaults)
+    compiled = bench.compile(kernel)
+    assert not isinstance(compiled, Rejected)
+    for workload in bench.job.workloads:
+        size = launch_size(kernel, workload, bench.tools.opener.info)
+        device = bench.device(workload)
+        bench.expected(workload)
+        parts = []
+        for name, step in (
+            ("load", lambda: device.load(compiled)),
+            ("check", lambda: bench.check(handle, workload, size, whole=False)),
+            ("time", lambda: device.time(handle, workload.key, size, search_plan(CacheState.COLD))),
+        ):
+            began = time.monotonic()
+            value = step()
+            parts.append(f"{name} {1000 * (time.monotonic() - began):.1f}")
+            if name == "load":
+                handle = value
+        print(f"    {workload.key}: ms {', '.join(parts)}", flush=True)
+
+
+def main() -> None:
+    """See the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("families", nargs="*")
+    parser.add_argument("--backend", default="cuda")
+    arguments = parser.parse_args()
+    began = time.monotonic()
+    probe = probe_devices()
+    print(f"probe {time.monotonic() - began:.2f} s; unavailable: {dict(probe.unavailable)}")
+    devices = [d for d in probe.devices if d.backend is Backend(arguments.backend)]
+    if not devices:
+        raise SystemExit("no device")
+    print(devices[0].model_dump_json())
+    pool = CompilePool()
+    for family in arguments.families or FAMILIES:
+        bench = Bench(
+            load(family, arguments.backend), Tools(ChildOpener(devices[0]), pool, ReferenceRunner())
+        )
+        began = time.monotonic()
+        try:
+            result = measure_baseline(bench)
+            print(f"{family}: {time.monotonic() - began:.1f} s; {result.facts}; A/A {result.aa_width:.4f}")
+            print(f"  {result.refused}" if result.refused else "", flush=True)
+            for t in result.timings:
+                assert t.cold is not None
+                assert t.hot is not None
+                print(
+                    f"  {t.workload}: cold {t.cold.median_us:.2f} "
+                    f"[{t.cold.low_us:.2f}, {t.cold.high_us:.2f}] "
+                    f"hot {t.hot.median_us:.2f} launches {t.cold.launches_per_sample} error {t.max_error:.3f}"
+                )
+            if not result.refused:
+                steps(bench)
+        except (ChildDied, AssertionError, ValueError) as exc:
+            print(f"{family}: {type(exc).__name__}: {exc}", flush=True)
+        finally:
+            bench.close()
+    pool.close()
+
+
+if __name__ == "__main__":
+    main()

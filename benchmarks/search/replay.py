@@ -1,0 +1,48 @@
+"""Runs our searchers on a recorded space: ask, look the time up, tell."""
+
+import time
+from collections.abc import Sequence
+
+from benchmarks.search.spaces import RecordedSpace
+from warpsmith.domain.job import SearcherName
+from warpsmith.domain.space import Configuration
+from warpsmith.search.base import SetSearcher
+from warpsmith.search.make import make_searcher
+
+Trace = list[float | None]
+
+
+def replay(
+    space: RecordedSpace,
+    seed: int,
+    budget: int,
+    name: SearcherName = SearcherName.DEFAULT,
+    starts: Sequence[Configuration] = (),
+    batch: int = 1,
+) -> tuple[Trace, float]:
+    """Values in order of evaluation, and seconds of searcher time per evaluation."""
+    searcher = make_searcher(name, space.feasible, seed, warm_starts=starts)
+    return run(searcher, space, budget, batch)
+
+
+def run(
+    searcher: "SetSearcher | object", space: RecordedSpace, budget: int, batch: int = 1
+) -> tuple[Trace, float]:
+    """Drive any ask/tell searcher to `budget` recorded evaluations."""
+    trace: Trace = []
+    spent = 0.0
+    while len(trace) < budget:
+        started = time.perf_counter()
+        asked = searcher.ask(min(batch, budget - len(trace)))  # type: ignore[attr-defined]
+        spent += time.perf_counter() - started
+        if not asked:
+            break
+        for configuration in asked:
+            known = space.knows(configuration)
+            value = space.time(configuration) if known else None
+            if known:
+                trace.append(value)
+            started = time.perf_counter()
+            searcher.tell(configuration, value)  # type: ignore[attr-defined]
+            spent += time.perf_counter() - started
+    return trace, spent / max(1, len(trace))

@@ -1,0 +1,207 @@
+"""Beyond the cold search: history, misleading history, batches, compile facts, overhead.
+
+`python -m benchmarks.search.scenarios --spaces FOLDER`: writes scenarios.json and scenarios.md.
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.search.compare import BUDGET, in_processes
+from benchmarks.search.metrics import BUDGETS, best_so_far, summary
+from benchmarks.search.replay import Trace, replay
+from benchmarks.search.report import AT, ratios, shares
+from benchmarks.search.spaces import WITHIN, RecordedSpace, load_all
+from warpsmith.domain.job import SearcherName
+from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
+from warpsmith.search.feasible import FeasibleSet, enumerate_space
+from warpsmith.search.make import make_searcher
+from warpsmith.search.transfer import starts_from
+
+COLD, HISTORY, MISLED, BATCHES, PLAIN, PRUNED = (
+    "cold",
+    "history of other GPUs",
+    "misleading history",
+    "batches of 8",
+    "compile facts ignored",
+    "compile facts as pruners",
+)
+BATCH = 8
+
+
+@dataclass(frozen=True)
+class Task:
+    """One scenario on one space."""
+
+    folder: str
+    space: str
+    scenario: str
+    seeds: tuple[int, ...]
+
+
+_SPACES: dict[str, RecordedSpace] = {}
+
+
+def relatives(space: RecordedSpace, spaces: Sequence[RecordedSpace]) -> list[RecordedSpace]:
+    """Other devices' recordings of the same kernel."""
+    return [s for s in spaces if s.kernel == space.kernel and s.name != space.name]
+
+
+def past(space: RecordedSpace, misleading: bool) -> list[tuple[Configuration, float | None]]:
+    """A recording as history; a misleading one claims that the slowest was the fastest."""
+    out: list[tuple[Configuration, float | None]] = []
+    for row in range(len(space.feasible)):
+        configuration = space.feasible.configuration(row)
+        if space.knows(configuration):
+            value = space.time(configuration)
+            out.append((configuration, 1.0 / value if value and misleading else value))
+    return out
+
+
+def pruned(space: RecordedSpace) -> RecordedSpace:
+    """The space without what is known not to build or launch before anything is measured."""
+    keep = np.array(
+        [
+            configuration_key(space.feasible.configuration(r)) not in space.failed_early
+            for r in range(len(space.feasible))
+        ]
+    )
+    smaller = RecordedSpace(
+        space.name, space.kernel, space.tune_params, space.restrictions, space.times, frozenset()
+    )
+    # The cached property: the set that a searcher is given.
+    smaller.__dict__["feasible"] = FeasibleSet(
+        space.space, space.feasible.codes[keep], space.feasible.allowed[keep]
+    )
+    return smaller
+
+
+def work(task: Task) -> tuple[Task, list[Trace], float]:
+    """Every seed of a scenario."""
+    if not _SPACES:
+        _SPACES.update({s.name: s for s in load_all(Path(task.folder))})
+    space = _SPACES[task.space]
+    starts: list[Configuration] = []
+    if task.scenario in (HISTORY, MISLED):
+        others = relatives(space, list(_SPACES.values()))
+        starts = starts_from([past(o, task.scenario == MISLED) for o in others])
+    if task.scenario == PRUNED:
+        space = pruned(space)
+    batch = BATCH if task.scenario == BATCHES else 1
+    runs = [replay(space, seed, BUDGET, starts=starts, batch=batch) for seed in task.seeds]
+    return task, [t for t, _ in runs], float(np.mean([s for _, s in runs]))
+
+
+def evaluations_to_reach(space: RecordedSpace, traces: Sequence[Trace]) -> list[float]:
+    """Per run: evaluations until within 5 %; the budget where it never was."""
+    out = []
+    for trace in traces:
+        hits = np.flatnonzero(best_so_far(trace, BUDGET) <= WITHIN * space.best)
+        out.append(float(hits[0]) + 1 if hits.size else float(BUDGET))
+    return out
+
+
+def overhead(configurations: int, budgets: Sequence[int] = (200, 1000, 3000)) -> list[dict[str, float]]:
+    """Milliseconds of searcher time per evaluation on a made space: of all, and of the last 50.
+
+    Processor time, so that a busy machine does not count.
+    """
+    space = Space(
+        parameters=tuple(Parameter(name=n, values=tuple(2**i for i in range(6))) for n in "ABCDEF"),
+        constraints=(Constraint(expression="A * B * C <= 1024"), Constraint(expression="D * E <= 512")),
+    )
+    feasible = enumerate_space(space, [{}])
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.permutation(len(feasible))[:configurations])
+    feasible = FeasibleSet(space, feasible.codes[rows], feasible.allowed[rows])
+    slopes = rng.random((6, 6))
+    searcher = make_searcher(SearcherName.DEFAULT, feasible, 0)
+    spent = []
+    while len(spent) < min(max(budgets), len(feasible)):
+        began = time.process_time()
+        (configuration,) = searcher.ask(1)
+        code = feasible.codes[feasible.index(configuration)]
+        value = 1.0 + float(slopes[np.arange(6), code].sum() + 0.3 * slopes[code[0], code[3]])
+        searcher.tell(configuration, value)
+        spent.append(time.process_time() - began)
+    return [
+        {
+            "configurations": len(feasible),
+            "evaluations": b,
+            "mean_ms": float(np.mean(spent[:b])) * 1e3,
+            "last_50_ms": float(np.mean(spent[b - 50 : b])) * 1e3,
+        }
+        for b in budgets
+        if b <= len(spent)
+    ]
+
+
+def main() -> None:
+    """Run every scenario and write the record."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.search.scenarios", description=__doc__)
+    parser.add_argument("--spaces", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/search"))
+    parser.add_argument("--processes", type=int, default=2)
+    options = parser.parse_args()
+    spaces = load_all(options.spaces)
+    related = [s for s in spaces if s.restrictions and relatives(s, spaces)]
+    facts = [s for s in spaces if s.name.startswith("ktt_")]
+    plan = [(c, s) for c in (COLD, HISTORY, MISLED, BATCHES) for s in related]
+    plan += [(c, s) for c in (PLAIN, PRUNED) for s in facts]
+    seeds = tuple(range(options.seeds))
+    tasks = [Task(str(options.spaces), s.name, scenario, seeds) for scenario, s in plan]
+    found: dict[str, dict[str, list[Trace]]] = {}
+    for task, traces, _ in in_processes(work, tasks, options.processes):
+        found.setdefault(task.scenario, {})[task.space] = traces
+        print(task.scenario, task.space, flush=True)
+    record: dict[str, Any] = {"seeds": options.seeds, "scenarios": {}}
+    for scenario, traces in found.items():
+        over = [s for s in spaces if s.name in traces]
+        reach = {s.name: evaluations_to_reach(s, traces[s.name]) for s in over}
+        record["scenarios"][scenario] = summary(over, traces) | {
+            "mean_evaluations_to_5_percent": float(np.mean([np.mean(v) for v in reach.values()])),
+        }
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = "1"
+    record["overhead"] = next(in_processes(overhead, [20_000], 1))
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "scenarios.json").write_text(json.dumps(record, indent=1) + "\n")
+    (options.out / "scenarios.md").write_text("\n".join(markdown(record)) + "\n")
+    print("\n".join(markdown(record)))
+
+
+def markdown(record: dict[str, Any]) -> list[str]:
+    """The record as two tables."""
+    lines = [
+        "# Search: history, batches, compile facts, overhead",
+        "",
+        f"{record['seeds']} seeds. Compile facts: the two `ktt_` spaces; the others: the"
+        f" {len(record['scenarios'][COLD]['by_space'])} restricted spaces.",
+        "",
+        f"| scenario | ratio at {AT} | within 5 %, % of runs | score | mean evaluations to 5 % |",
+        "|---|---|---|---|---|",
+    ]
+    for name, f in record["scenarios"].items():
+        lines.append(
+            f"| {name} | {ratios(f['ratio'])} | {shares(f['within'])} | {f['score']:.3f} "
+            f"| {f['mean_evaluations_to_5_percent']:.1f} |"
+        )
+    lines += ["", f"Budgets: {', '.join(map(str, BUDGETS))}.", "", "| evaluations | mean ms | last 50, ms |"]
+    lines += ["|---|---|---|"]
+    lines += [
+        f"| {o['evaluations']} of {o['configurations']} | {o['mean_ms']:.1f} | {o['last_50_ms']:.1f} |"
+        for o in record["overhead"]
+    ]
+    return lines
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""Every kernel of tests/adversarial through the whole acceptance procedure, on a real device.
+
+    python -m benchmarks.trust.corpus [--backend opencl|cuda] [--pairs 6] [--only TEXT] [--out FOLDER]
+
+Writes `trust-<backend>.json` (every case) and `.md` (rates with Wilson intervals, what caught what).
+An attack succeeds when a kernel that must be refused is accepted, or one that must not gain is called
+faster on some workload. A false positive is an honest kernel that is refused. The exit status is 1
+where the state of a case is not the one that its file states.
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.trust.record import RESULTS, first_device, in_words, share, where
+from tests.adversarial.corpus import KINDS, Case, load
+from tests.adversarial.harness import Harness
+from warpsmith.domain.device import Backend
+from warpsmith.sandbox import CompilePool
+
+Row = dict[str, Any]
+
+
+def run_case(harness: Harness, case: Case, backend: Backend) -> Row:
+    """One case and what became of it."""
+    began = time.monotonic()
+    found = harness.judge(case.job(backend), case.template(backend))
+    return {
+        "name": case.name,
+        "kind": case.kind,
+        "task": case.task,
+        "exploit": case.exploit,
+        "expect": case.expect,
+        "status": case.status_on(backend),
+        "as_expected": found.meets(case.expect),
+        "accepted": found.accepted,
+        "faster": found.faster,
+        "layer": found.layer,
+        "stated_layer": case.layer,
+        "reason": found.reason[:300],
+        "verdicts": [c.verdict.value for c in found.comparisons],
+        "speedups": [round(c.speedup.estimate, 3) for c in found.comparisons],
+        "seconds": round(time.monotonic() - began, 2),
+    }
+
+
+def summary(rows: Sequence[Row]) -> dict[str, Any]:
+    """Rates by kind, and which layer caught how many."""
+    kinds = {k: [r for r in rows if r["kind"] == k] for k in KINDS}
+    failed = {k: sum(not r["as_expected"] for r in found) for k, found in kinds.items()}
+    bad = kinds["cheats"] + kinds["mutants"]
+    return {
+        "attack_success": share(failed["cheats"], len(kinds["cheats"])),
+        "mutants_accepted": share(failed["mutants"], len(kinds["mutants"])),
+        "false_positives": share(failed["honest"], len(kinds["honest"])),
+        "caught_by": dict(Counter(r["layer"] for r in bad if not r["accepted"]).most_common()),
+        "neutralised": sum(r["accepted"] and r["as_expected"] for r in bad),
+    }
+
+
+def surprises(rows: Sequence[Row]) -> list[str]:
+    """Cases whose state is not the one that their file states."""
+    return [
+        f"{r['name']}: its file says {r['status']}, and it is {'held' if r['as_expected'] else 'open'}"
+        for r in rows
+        if r["status"] != "varies" and r["as_expected"] != (r["status"] == "held")
+    ]
+
+
+def page(record: dict[str, Any]) -> str:
+    """The record as a page."""
+    found, rows = record["summary"], record["cases"]
+    lines = [
+        f"# Trust: the adversarial corpus on {record['device']}",
+        "",
+        f"{record['driver']}. Commit {record['commit']}, {record['when']}. `{record['command']}`",
+        "",
+        f"- Attacks that succeed: {in_words(found['attack_success'])}.",
+        f"- Mutants that are accepted: {in_words(found['mutants_accepted'])}.",
+        f"- Honest kernels that are refused: {in_words(found['false_positives'])}.",
+        f"- Cases that the time did not suffice for: {record['not_run']}.",
+        f"- Accepted, and no gain claimed, as it should be: {found['neutralised']}.",
+        "",
+        "| caught by | kernels |",
+        "|---|---|",
+        *(f"| {layer} | {count} |" for layer, count in found["caught_by"].items()),
+        "",
+        "| exploit | cases | held | caught by |",
+        "|---|---|---|---|",
+    ]
+    exploits = sorted({r["exploit"] for r in rows if r["exploit"]}, key=lambda e: int(e[1:]))
+    for exploit in exploits:
+        of = [r for r in rows if r["exploit"] == exploit]
+        held = sum(r["as_expected"] for r in of)
+        layers = Counter(r["layer"] or "accepted" for r in of)
+        words = ", ".join(f"{name} {count}" for name, count in layers.most_common())
+        lines.append(f"| {exploit} | {len(of)} | {held} | {words} |")
+    wrong = [r for r in rows if not r["as_expected"]]
+    chance = [r for r in rows if r["status"] == "varies" and r["as_expected"]]
+    if chance:
+        lines += ["", "Held this time, by chance: " + ", ".join(f"`{r['name']}`" for r in chance) + "."]
+    if wrong:
+        lines += ["", "Not as expected:", ""]
+        lines += [f"- `{r['name']}`: {r['layer'] or 'accepted'} {r['reason'][:120]}".rstrip() for r in wrong]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """See the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--backend", default="opencl", choices=["opencl", "cuda"])
+    parser.add_argument("--pairs", type=int, default=6)
+    parser.add_argument("--seconds", type=float, default=36_000, help="no case begins after that")
+    parser.add_argument("--only", default="", help="cases whose name has this text; nothing is recorded")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    backend = Backend(arguments.backend)
+    device = first_device(backend)
+    pool = CompilePool()
+    harness = Harness(device, pool, pairs=arguments.pairs)
+    rows: list[Row] = []
+    chosen = [c for k in KINDS for c in load(k) if backend in c.backends and arguments.only in c.name]
+    # In an order of chance, so that a run cut short by --seconds says something of every kind.
+    random.Random(0).shuffle(chosen)
+    began, left = time.monotonic(), 0
+    try:
+        for case in chosen:
+            if time.monotonic() - began > arguments.seconds:
+                left += 1
+                continue
+            rows.append(run_case(harness, case, backend))
+            r = rows[-1]
+            words = "as expected" if r["as_expected"] else "NOT AS EXPECTED"
+            print(f"{r['name']}: {r['layer'] or 'accepted'}, {words} ({r['seconds']} s)", flush=True)
+    finally:
+        harness.close()
+        pool.close()
+    record = where(device, "python -m benchmarks.trust.corpus " + " ".join(sys.argv[1:]))
+    rows.sort(key=lambda r: (KINDS.index(r["kind"]), r["name"]))
+    record |= {"pairs": arguments.pairs, "not_run": left, "summary": summary(rows), "cases": rows}
+    if not arguments.only:
+        name = "trust-pocl" if device.shares_host else f"trust-{backend.value}"
+        (arguments.out / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+        (arguments.out / f"{name}.md").write_text(page(record))
+    print(page(record))
+    unexpected = surprises(rows)
+    print("\n".join(unexpected))
+    return 1 if unexpected else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Every defence switched off in turn: which cheats then come through that all defences together stop.
+
+    python -m benchmarks.trust.defences [--backend opencl|cuda] [--only NAME] [--all] [--out FOLDER]
+
+A defence that no cheat needs is either redundant (another one catches the same) or unproven. For each,
+the cheats that it is meant for are tried, in `AIMED`; with `--all`, every cheat and mutant of the corpus,
+until one comes through.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.trust.record import RESULTS, first_device, where
+from tests.adversarial.corpus import Case, load
+from tests.adversarial.harness import Harness
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.sandbox import CompilePool
+from warpsmith.verify.defences import Defences
+
+AIMED: dict[str, tuple[str, ...]] = {
+    "poison": ("d02_leftovers.cl", "d01_silu_partial.cl"),
+    "guards": ("d11_guards.cl",),
+    "read_only": ("d10_changes_inputs.cl",),
+    "whole": ("d01_stencil_one_point.cl",),
+    "globals": ("d03_replay.cl:strong_fingerprint", "d03_matmul_replay.cl"),
+    "timed_launches": ("d04_count_in_local.cl:after_some", "d11_guards_when_timed.cl", "d04_honest_first.cl"),
+    "redrawn_values": ("d03_same_address_often.cl",),
+    "families": ("d05_silu_structure.cl", "d05_silu_row_sniff.cl:looks_sorted", "d05_merge_naive.cl"),
+    "neighbours": ("d26_one_shape.cl:two_widths",),
+    "determinism": ("d01_skip_if_done.cl", "d01_matmul_skip_if_done.cl", "d12_old_output.cl"),
+    "error_budget": ("d07_silu_inside.cl", "d07_precision.cl:inside_the_tolerance"),
+    "task_gate": ("d08_own_reference.cl", "d08_loose_job.cl"),
+    "drift": ("d16_slow_start.cl",),
+    "floor": ("d20_one_shape_free.cl", "d04_poison_sniff.cl"),
+}
+"""By defence, parts of names of cheats."""
+
+
+def through(device: DeviceInfo, off: str, cases: Sequence[Case]) -> dict[str, Any]:
+    """The first of `cases` that comes through without that defence, and what stops the others."""
+    pool = CompilePool()
+    harness = Harness(device, pool, defences=replace(Defences(), **{off: False}))
+    stopped: dict[str, str] = {}
+    try:
+        for case in cases:
+            found = harness.judge(case.job(device.backend), case.template(device.backend))
+            if not found.meets(case.expect):
+                return {"defence": off, "through": case.name, "stopped": stopped}
+            stopped[case.name] = f"{found.layer or 'no gain'}: {found.reason[:120]}"
+    finally:
+        harness.close()
+        pool.close()
+    return {"defence": off, "through": None, "stopped": stopped}
+
+
+def main() -> int:
+    """See the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--backend", default="opencl", choices=["opencl", "cuda"])
+    parser.add_argument("--only", default="")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    backend = Backend(arguments.backend)
+    device = first_device(backend)
+    held = [
+        case
+        for kind in ("cheats", "mutants")
+        for case in load(kind)
+        if backend in case.backends and case.status_on(backend) == "held"
+    ]
+    rows = []
+    for off in (f.name for f in fields(Defences)):
+        if arguments.only not in off:
+            continue
+        aimed = [c for c in held if any(part in c.name for part in AIMED.get(off, ()))]
+        rest = [c for c in held if c not in aimed and c.layer not in ("compile", "launch", "run")]
+        rows.append(through(device, off, [*aimed, *rest] if arguments.all else aimed))
+        print(f"without {off}: {rows[-1]['through'] or 'nothing comes through'}", flush=True)
+    if arguments.only:
+        return 0
+    record = where(device, "python -m benchmarks.trust.defences " + " ".join(sys.argv[1:]))
+    record |= {"every_case": arguments.all, "defences": rows}
+    name = "defences-pocl" if device.shares_host else f"defences-{backend.value}"
+    (arguments.out / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    lines = [
+        f"# Defences, each switched off, on {device.name}",
+        "",
+        f"{device.driver}. Commit {record['commit']}, {record['when']}. `{record['command']}`",
+        "",
+        "| without | comes through | else stopped by |",
+        "|---|---|---|",
+    ]
+    for r in rows:
+        layers = sorted({s.split(":")[0] for s in r["stopped"].values()})
+        lines.append(f"| {r['defence']} | {r['through'] or 'nothing'} | {', '.join(layers)} |")
+    (arguments.out / f"{name}.md").write_text("\n".join(lines) + "\n")
+    return 0 if all(r["through"] for r in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""A kernel against itself: how often noise would be called faster or slower.
+
+    python -m benchmarks.trust.same_kernel [--backend opencl|cuda] [--comparisons 200] [--out FOLDER]
+
+Each comparison is what a winner gets (`verify_winners`: fresh processes, interleaved blocks, interval,
+margin of the device's own noise), with the user's kernel in the place of the winner.
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.trust.record import RESULTS, first_device, in_words, share, where
+from tests.adversarial.corpus import WORKLOADS, task_job
+from tests.adversarial.harness import Harness
+from warpsmith.domain.device import Backend
+from warpsmith.domain.outcome import Verdict
+from warpsmith.domain.template import Template
+from warpsmith.sandbox import CompilePool
+
+CLAIMS = (Verdict.FASTER, Verdict.SLOWER)
+
+
+def compare(harness: Harness, backend: Backend, comparisons: int) -> list[dict[str, Any]]:
+    """At least `comparisons` of them, over all tasks and their workloads in turn."""
+    rows: list[dict[str, Any]] = []
+    while len(rows) < comparisons:
+        for task in WORKLOADS:
+            began = time.monotonic()
+            job = task_job(task, backend)
+            found = harness.judge(job, Template(kernel=job.kernel))
+            if not found.accepted:
+                raise SystemExit(f"{task}: the kernel itself was refused: {found.layer} {found.reason}")
+            for c in found.comparisons:
+                rows.append(
+                    {
+                        "task": task,
+                        "workload": c.workload,
+                        "verdict": c.verdict.value,
+                        "speedup": c.speedup.model_dump(),
+                        "aa_width": c.aa_width,
+                    }
+                )
+            print(f"{task}: {len(rows)} done, {time.monotonic() - began:.1f} s", flush=True)
+            if len(rows) >= comparisons:
+                break
+    return rows
+
+
+def main() -> int:
+    """See the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--backend", default="opencl", choices=["opencl", "cuda"])
+    parser.add_argument("--comparisons", type=int, default=200)
+    parser.add_argument("--pairs", type=int, default=12)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    backend = Backend(arguments.backend)
+    device = first_device(backend)
+    pool = CompilePool()
+    harness = Harness(device, pool, pairs=arguments.pairs)
+    try:
+        rows = compare(harness, backend, arguments.comparisons)
+    finally:
+        harness.close()
+        pool.close()
+    claims = share(sum(r["verdict"] in CLAIMS for r in rows), len(rows))
+    counts = {v.value: sum(r["verdict"] == v for r in rows) for v in Verdict}
+    record = where(device, "python -m benchmarks.trust.same_kernel " + " ".join(sys.argv[1:]))
+    record |= {"pairs": arguments.pairs, "false_claims": claims, "verdicts": counts, "comparisons": rows}
+    name = "same-kernel-pocl" if device.shares_host else f"same-kernel-{backend.value}"
+    (arguments.out / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    words = in_words(claims)
+    print(f"false claims: {words}; verdicts {counts}")
+    (arguments.out / f"{name}.md").write_text(
+        f"# A kernel against itself on {device.name}\n\n"
+        f"{device.driver}. Commit {record['commit']}, {record['when']}. `{record['command']}`\n\n"
+        f"Called faster or slower: {words}. "
+        + ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        + f"; {arguments.pairs} pairs of blocks each.\n"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""The bell: Celery messages that carry a name and an id, and nothing that would be missed if lost."""
+
+import logging
+from typing import Any
+
+from celery import Celery
+from kombu.exceptions import KombuError, OperationalError
+from redis import Redis
+from redis.exceptions import RedisError
+
+from db.engine import Database
+from db.names import CONTROL_QUEUE
+from db.repositories.outbox import OutboxRepository
+from warpsmith.settings import Settings
+
+POLL_S = 0.02
+"""How often the file-system transport looks for messages; its default is a whole second."""
+VISIBILITY_S = 900
+"""Redis delivers an unacknowledged message again after this; a claim then finds it a duplicate."""
+CONNECT_TIMEOUT_S = 5
+PING_TIMEOUT_S = 1
+
+log = logging.getLogger(__name__)
+
+
+def celery_app(settings: Settings) -> Celery:
+    """The Celery application of these settings; tasks are registered by the worker."""
+    app = Celery("warpsmith", set_as_current=False)
+    app.conf.update(
+        accept_content=["json"],
+        task_serializer="json",
+        result_backend=None,
+        task_ignore_result=True,
+        task_acks_late=True,
+        task_reject_on_worker_lost=False,
+        worker_prefetch_multiplier=1,
+        task_default_queue=CONTROL_QUEUE,
+        worker_enable_remote_control=False,
+        worker_send_task_events=False,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_channel_error_retry=True,
+        task_publish_retry=False,
+        **_broker(settings),
+    )
+    return app
+
+
+class Bell:
+    """Publishes messages; a broker that is away is not an error, because the outbox remembers.
+
+    Make one in each process, after any fork.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._app = celery_app(settings)
+        # Whoever rings must not wait for a broker that is away: the outbox is tried again soon.
+        patience = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
+        self._ping: Redis | None = None
+        if settings.broker_url is not None:
+            timeouts = {"socket_connect_timeout": PING_TIMEOUT_S, "socket_timeout": PING_TIMEOUT_S}
+            self._ping = Redis.from_url(settings.broker_url, **timeouts)
+        self._app.conf.broker_transport_options = {**self._app.conf.broker_transport_options, **patience}
+
+    def ring(self, name: str, queue: str, subject: str) -> bool:
+        """Publish one message; False where the broker did not take it."""
+        try:
+            self._app.send_task(name, args=[subject], queue=queue, retry=False, ignore_result=True)
+        except (KombuError, OperationalError, RedisError, OSError) as exc:
+            log.warning("the broker took no message: %s", type(exc).__name__)
+            return False
+        return True
+
+    def answers(self) -> bool:
+        """True where the broker is there. Files always are."""
+        if self._ping is None:
+            return True
+        try:
+            return bool(self._ping.ping())
+        except (RedisError, OSError):
+            return False
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._ping is not None:
+            self._ping.close()
+        self._app.close()
+
+
+def relay(database: Database, bell: Bell, limit: int = 50) -> int:
+    """Publish what waits in the outbox, oldest first; returns how many the broker took.
+
+    Any number of relays may run at once. A crash between publishing and the commit rings twice.
+    """
+    with database.read() as session:
+        if not OutboxRepository(session).any_waiting():
+            return 0
+    with database.write() as session:
+        outbox = OutboxRepository(session)
+        rung = []
+        for row in outbox.waiting(limit):
+            if not bell.ring(row.name, row.queue, row.subject):
+                outbox.mark_failed([row.id])
+                break
+            rung.append(row.id)
+        outbox.mark_published(rung)
+    return len(rung)
+
+
+def _broker(settings: Settings) -> dict[str, Any]:
+    if settings.broker_url is not None:
+        options: dict[str, Any] = {
+            "visibility_timeout": VISIBILITY_S,
+            "health_check_interval": 10,
+            "socket_keepalive": True,
+            "socket_connect_timeout": CONNECT_TIMEOUT_S,
+            "socket_timeout": 30,
+        }
+        return {"broker_url": settings.broker_url, "broker_transport_options": options}
+    folder = settings.data_dir.absolute() / "broker"
+    messages, control = folder / "messages", folder / "control"
+    for each in (messages, control):
+        each.mkdir(parents=True, exist_ok=True)
+    options = {
+        "data_folder_in": str(messages),
+        "data_folder_out": str(messages),
+        "control_folder": str(control),
+        "polling_interval": POLL_S,
+    }
+    return {"broker_url": "filesystem://localhost//", "broker_transport_options": options}

@@ -1,0 +1,89 @@
+"""Holding on to a claimed task while it is worked on."""
+
+import logging
+import threading
+import time
+from types import TracebackType
+
+from sqlalchemy.exc import DBAPIError
+
+from db.engine import Database
+from db.repositories.tasks import TaskRepository
+from db.repositories.workers import WorkerRepository
+from warpsmith.errors import LeaseLost
+
+log = logging.getLogger(__name__)
+
+
+class Lease:
+    """Renews the lease of a task in a thread of its own, until the block ends.
+
+    Args:
+        worker: id of the worker row; once that worker is told to stop, `alive` is False.
+        lease_s: how long a renewal holds.
+        renew_s: how often it is renewed.
+    """
+
+    def __init__(
+        self, database: Database, task_id: str, token: str, worker: str, lease_s: float, renew_s: float
+    ) -> None:
+        self.task_id = task_id
+        self.token = token
+        self.lease_s = lease_s
+        self._database = database
+        self._worker = worker
+        self._renew_s = renew_s
+        self._lost = threading.Event()
+        self._stopping = threading.Event()
+        self._ended = threading.Event()
+        self._held_until = time.monotonic() + lease_s
+        self._thread = threading.Thread(target=self._keep, name=f"lease-{task_id}", daemon=True)
+
+    @property
+    def lost(self) -> bool:
+        """True once somebody else owns the task, or its job has ended."""
+        return self._lost.is_set()
+
+    @property
+    def stopping(self) -> bool:
+        """True once this worker is to stop."""
+        return self._stopping.is_set()
+
+    def alive(self) -> bool:
+        """True while the work is to go on."""
+        return not (self.lost or self.stopping)
+
+    def lose(self) -> None:
+        """A fenced write has failed."""
+        self._lost.set()
+
+    def __enter__(self) -> "Lease":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _keep(self) -> None:
+        while not self._ended.wait(self._renew_s):
+            try:
+                self._renew()
+            except LeaseLost:
+                self._lost.set()
+                return
+            except DBAPIError as exc:
+                log.warning("lease of task %s was not renewed: %s", self.task_id, type(exc).__name__)
+                if time.monotonic() > self._held_until:
+                    self._lost.set()
+                    return
+
+    def _renew(self) -> None:
+        with self._database.write() as session:
+            TaskRepository(session).renew(self.task_id, self.token, self.lease_s)
+            stopping = WorkerRepository(session).is_stopping(self._worker)
+        self._held_until = time.monotonic() + self.lease_s
+        if stopping:
+            self._stopping.set()

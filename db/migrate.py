@@ -1,0 +1,127 @@
+"""Brings a database to the schema of this version: `python -m db.migrate [upgrade|downgrade|check]`.
+
+Safe to run from several processes at once: the first does the work, the others wait and find it done.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+
+from db.engine import make_engine
+from db.tables import Base
+from warpsmith.errors import Unavailable
+from warpsmith.settings import Settings
+
+VERSION_TABLE = "warpsmith_version"
+_LOCK = 0x77617270
+"""Any number that nobody else uses as an advisory lock."""
+
+
+def _ours(name: str | None, kind: str, _parents: Any) -> bool:
+    return kind != "table" or name in Base.metadata.tables
+
+
+OPTIONS: dict[str, Any] = {
+    "target_metadata": Base.metadata,
+    "version_table": VERSION_TABLE,
+    "include_name": _ours,
+    "compare_type": True,
+    "render_as_batch": True,
+}
+"""Other tables of the database, Optuna's among them, are left alone."""
+
+
+def upgrade(url: str, revision: str = "head") -> None:
+    """Bring the database at `url` forward; an empty one gets all tables."""
+    with _connection(url) as connection:
+        command.upgrade(_config(connection), revision)
+
+
+def downgrade(url: str, revision: str = "base") -> None:
+    """Take the database back; `base` drops all our tables and what they hold."""
+    with _connection(url) as connection:
+        command.downgrade(_config(connection), revision)
+
+
+def current(url: str) -> str | None:
+    """The revision of the database; None where it has none of our tables."""
+    with _connection(url) as connection:
+        return MigrationContext.configure(connection, opts=OPTIONS).get_current_revision()
+
+
+def head() -> str | None:
+    """The revision that this version of the program needs."""
+    return ScriptDirectory.from_config(_config(None)).get_current_head()
+
+
+def require_current(url: str) -> None:
+    """Do nothing where the schema fits this version.
+
+    Raises:
+        Unavailable: it does not; says what to run.
+    """
+    found = current(url)
+    if found != head():
+        raise Unavailable(
+            f"the database is at revision {found}, this version needs {head()}: run `python -m db.migrate`"
+        )
+
+
+def differences(url: str) -> list[Any]:
+    """What the tables of `db.tables` have and the database has not, or the other way round."""
+    with _connection(url) as connection:
+        context = MigrationContext.configure(connection, opts=OPTIONS)
+        return list(compare_metadata(context, Base.metadata))
+
+
+@contextmanager
+def _connection(url: str) -> Iterator[Connection]:
+    engine = make_engine(url)
+    try:
+        with engine.begin() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def _config(connection: Connection | None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; the database is that of `WARPSMITH_DATABASE_URL`."""
+    parser = argparse.ArgumentParser(prog="python -m db.migrate", description=__doc__)
+    parser.add_argument("action", nargs="?", choices=("upgrade", "downgrade", "check"), default="upgrade")
+    parser.add_argument("revision", nargs="?")
+    options = parser.parse_args(arguments)
+    url = Settings().sqlalchemy_url
+    if options.action == "check":
+        found = differences(url)
+        for difference in found:
+            sys.stdout.write(f"{difference}\n")
+        return 1 if found else 0
+    if options.action == "downgrade":
+        downgrade(url, options.revision or "base")
+    else:
+        upgrade(url, options.revision or "head")
+    sys.stdout.write(f"database at revision {current(url)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

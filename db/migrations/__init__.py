@@ -1,0 +1,1 @@
+"""Schema changes, oldest first, in `versions`."""

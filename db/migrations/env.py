@@ -1,0 +1,8 @@
+"""Alembic's environment: runs on the connection that `db.migrate` hands over, for our tables only."""
+
+from alembic import context
+
+from db.migrate import OPTIONS
+
+context.configure(connection=context.config.attributes["connection"], **OPTIONS)
+context.run_migrations()

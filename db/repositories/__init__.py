@@ -1,0 +1,1 @@
+"""All queries. A repository works inside the session it is given and never commits."""

@@ -1,0 +1,90 @@
+"""Candidates: templates with their provenance."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session, undefer
+
+from db.engine import utc_now
+from db.identifiers import new_id
+from db.repositories.events import EventRepository
+from db.tables import CandidateRow
+from warpsmith.domain.state import CandidateState
+from warpsmith.domain.template import Template
+from warpsmith.errors import NotFound
+
+
+class CandidateRepository:
+    """Everything that is asked of the `candidate` table."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(
+        self,
+        job_id: str,
+        number: int,
+        round_: int,
+        parent: str | None,
+        template: Template,
+        declined: tuple[str, ...],
+        made_by: str,
+    ) -> CandidateRow:
+        """A new candidate, open for search."""
+        row = CandidateRow(
+            id=new_id(),
+            job_id=job_id,
+            number=number,
+            round=round_,
+            parent=parent,
+            state=CandidateState.SEARCHING,
+            template=template,
+            declined=declined,
+            made_by=made_by,
+            trials=0,
+            measured=0,
+            created_at=utc_now(),
+        )
+        self._session.add(row)
+        self._session.flush()
+        EventRepository(self._session).add(
+            job_id, "candidate", {"id": row.id, "number": number, "round": round_}
+        )
+        return row
+
+    def get(self, candidate_id: str) -> CandidateRow:
+        """One candidate with its template.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        options = [undefer(CandidateRow.template)]
+        row = self._session.get(CandidateRow, candidate_id, options=options, populate_existing=True)
+        if row is None:
+            raise NotFound(f"no candidate {candidate_id}")
+        return row
+
+    def of_job(self, job_id: str, *, with_templates: bool = False) -> Sequence[CandidateRow]:
+        """All candidates of a job, in order."""
+        query = select(CandidateRow).where(CandidateRow.job_id == job_id).order_by(CandidateRow.number)
+        if with_templates:
+            query = query.options(undefer(CandidateRow.template))
+        return self._session.scalars(query.execution_options(populate_existing=True)).all()
+
+    def set_state(self, candidate_id: str, state: CandidateState) -> bool:
+        """Move a candidate; False where it is there already."""
+        changed = self._session.execute(
+            update(CandidateRow)
+            .where(CandidateRow.id == candidate_id, CandidateRow.state != state)
+            .values(state=state)
+            .returning(CandidateRow.job_id)
+        ).scalar_one_or_none()
+        if changed is None:
+            return False
+        EventRepository(self._session).add(changed, "candidate", {"id": candidate_id, "state": state.value})
+        return True
+
+    def set_feasible(self, candidate_id: str, feasible: int) -> None:
+        """The exact number of feasible configurations."""
+        query = update(CandidateRow).where(CandidateRow.id == candidate_id)
+        self._session.execute(query.values(feasible=feasible))

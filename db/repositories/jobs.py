@@ -1,0 +1,257 @@
+"""Jobs: created once, moved by compare-and-set, final once they have ended."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from sqlalchemy import exists, select, text, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session, undefer
+
+from db.engine import clock, utc_now
+from db.identifiers import new_id
+from db.repositories.events import EventRepository
+from db.repositories.outbox import OutboxRepository
+from db.repositories.tasks import TaskRepository
+from db.tables import JobRow, TaskRow, WorkloadRow
+from warpsmith.domain.job import Job
+from warpsmith.domain.state import JOB_MOVES, JobState, TaskState
+from warpsmith.errors import InvalidInput, NotFound
+
+OPEN_JOB_STATES = tuple(s for s in JobState if not s.is_terminal)
+
+
+class KeyReused(InvalidInput):
+    """An idempotency key that came before with another job."""
+
+
+class JobRepository:
+    """Everything that is asked of the `job` and `workload` tables."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def create(self, job: Job, idempotency_key: str | None = None) -> tuple[JobRow, bool]:
+        """Store a job and the bell that starts it; the flag is False where it was stored before.
+
+        Raises:
+            KeyReused: the key came before with another job.
+        """
+        digest = spec_hash(job)
+        job_id = new_id()
+        values = {
+            "id": job_id,
+            "name": job.name,
+            "spec": job,
+            "spec_hash": digest,
+            "idempotency_key": idempotency_key,
+            "state": JobState.QUEUED,
+            "detail": "",
+            "backend": job.kernel.backend.value,
+            "round": 0,
+            "budget_rounds": job.budget.rounds,
+            "budget_trials": job.budget.trials,
+            "budget_s": job.budget.seconds,
+            "trials_proposed": 0,
+            "trials_done": 0,
+            "trials_rejected": 0,
+            "tokens_used": 0,
+            "usd_used": 0.0,
+            "created_at": utc_now(),
+        }
+        dialect = sqlite if self._session.get_bind().dialect.name == "sqlite" else postgresql
+        insert = dialect.insert(JobRow).values(values).on_conflict_do_nothing().returning(JobRow.id)
+        if self._session.execute(insert).scalar_one_or_none() is None:
+            return self._same(idempotency_key, digest), False
+        for position, workload in enumerate(job.workloads):
+            row = WorkloadRow(job_id=job_id, position=position, key=workload.key, weight=workload.weight)
+            self._session.add(row)
+        EventRepository(self._session).add(job_id, "state", {"state": JobState.QUEUED.value, "detail": ""})
+        OutboxRepository(self._session).add_advance(job_id)
+        self._session.flush()
+        return self.get(job_id), True
+
+    def get(self, job_id: str, *, with_spec: bool = False) -> JobRow:
+        """One job, as the database has it now.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        options = [undefer(JobRow.spec)] if with_spec else []
+        row = self._session.get(JobRow, job_id, options=options, populate_existing=True)
+        if row is None:
+            raise NotFound(f"no job {job_id}")
+        return row
+
+    def page(self, after: str | None = None, limit: int = 50) -> Sequence[JobRow]:
+        """Jobs older than `after`, newest first."""
+        query = select(JobRow).order_by(JobRow.id.desc()).limit(limit)
+        if after is not None:
+            query = query.where(JobRow.id < after)
+        return self._session.scalars(query).all()
+
+    def workloads(self, job_ids: Sequence[str]) -> Mapping[str, list[WorkloadRow]]:
+        """Progress by workload of several jobs, in the order of the job form."""
+        found: dict[str, list[WorkloadRow]] = {job_id: [] for job_id in job_ids}
+        query = select(WorkloadRow).where(WorkloadRow.job_id.in_(job_ids))
+        query = query.order_by(WorkloadRow.position).execution_options(populate_existing=True)
+        for row in self._session.scalars(query):
+            found[row.job_id].append(row)
+        return found
+
+    def move(self, job_id: str, source: JobState, target: JobState, detail: str = "") -> bool:
+        """Compare-and-set of the state; False where the job is not in `source` any more.
+
+        A job that ends takes its open tasks with it: whoever holds one loses the lease.
+
+        Raises:
+            ValueError: `JOB_MOVES` has no such move.
+        """
+        if target not in JOB_MOVES[source]:
+            raise ValueError(f"no move from {source.value} to {target.value}")
+        values: dict[str, object] = {"state": target, "detail": detail}
+        if target.is_terminal:
+            values["finished_at"] = clock(self._session)
+        moved = self._session.execute(
+            update(JobRow)
+            .where(JobRow.id == job_id, JobRow.state == source)
+            .values(values)
+            .returning(JobRow.id)
+        ).scalar_one_or_none()
+        if moved is None:
+            return False
+        if target.is_terminal:
+            TaskRepository(self._session).cancel_open(job_id)
+        EventRepository(self._session).add(job_id, "state", {"state": target.value, "detail": detail})
+        return True
+
+    def set_detail(self, job_id: str, detail: str) -> bool:
+        """Say what the job is doing; False where that is what it says, or the job has ended."""
+        changed = self._session.execute(
+            update(JobRow)
+            .where(JobRow.id == job_id, JobRow.detail != detail, JobRow.state.in_(OPEN_JOB_STATES))
+            .values(detail=detail)
+            .returning(JobRow.id)
+        ).scalar_one_or_none()
+        return changed is not None
+
+    def cancel(self, job_id: str) -> JobRow:
+        """End a job; one that has ended stays as it is.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        row = self.get(job_id)
+        while not row.state.is_terminal:
+            if self.move(job_id, row.state, JobState.CANCELLED, "cancelled on request"):
+                self._session.flush()
+            row = self.get(job_id)
+        return row
+
+    def pin(self, job_id: str, device_class: str) -> bool:
+        """Bind a job to a device class, once."""
+        changed = self._session.execute(
+            update(JobRow)
+            .where(JobRow.id == job_id, JobRow.device_class.is_(None))
+            .values(device_class=device_class)
+            .returning(JobRow.id)
+        ).scalar_one_or_none()
+        return changed is not None
+
+    def set_round(self, job_id: str, round_: int) -> None:
+        """The job is in this round now."""
+        self._session.execute(update(JobRow).where(JobRow.id == job_id).values(round=round_))
+
+    def start_clock(self, job_id: str) -> None:
+        """The job's seconds count from now on, where they do not count already."""
+        self._session.execute(
+            update(JobRow)
+            .where(JobRow.id == job_id, JobRow.started_at.is_(None))
+            .values(started_at=clock(self._session))
+        )
+
+    def spend(self, job_id: str, tokens: int, usd: float) -> None:
+        """Count what an agent step cost."""
+        values = {"tokens_used": JobRow.tokens_used + tokens, "usd_used": JobRow.usd_used + usd}
+        self._session.execute(update(JobRow).where(JobRow.id == job_id).values(values))
+
+    def reserve(self, job_id: str, tokens: int, usd: float) -> bool:
+        """Set money aside before a model is called; False where the job's budget does not cover it."""
+        budget = self.get(job_id, with_spec=True).spec.budget
+        reserved = self._session.execute(
+            update(JobRow)
+            .where(JobRow.id == job_id, JobRow.state.in_(OPEN_JOB_STATES))
+            .where(JobRow.tokens_used + tokens <= budget.tokens, JobRow.usd_used + usd <= budget.usd)
+            .values(tokens_used=JobRow.tokens_used + tokens, usd_used=JobRow.usd_used + usd)
+            .returning(JobRow.id)
+        ).scalar_one_or_none()
+        return reserved is not None
+
+    def set_baseline(self, job_id: str, times_us: Mapping[str, float]) -> None:
+        """Times of the user's kernel by workload."""
+        for key, value in times_us.items():
+            query = update(WorkloadRow).where(WorkloadRow.job_id == job_id, WorkloadRow.key == key)
+            self._session.execute(query.values(baseline_us=value))
+
+    def set_verified(self, job_id: str, speedup: float, best_us: Mapping[str, float]) -> None:
+        """The published figures take the place of the best so far."""
+        self._session.execute(update(JobRow).where(JobRow.id == job_id).values(speedup=speedup))
+        for key, value in best_us.items():
+            query = update(WorkloadRow).where(WorkloadRow.job_id == job_id, WorkloadRow.key == key)
+            self._session.execute(query.values(best_us=value))
+
+    def lock(self, job_id: str) -> None:
+        """Keep every other decision about this job waiting until this transaction ends.
+
+        SQLite has one writer at a time, which is lock enough.
+        """
+        if self._session.get_bind().dialect.name == "postgresql":
+            query = text("SELECT pg_advisory_xact_lock(hashtextextended(:id, 0))")
+            self._session.execute(query, {"id": job_id})
+
+    def ring_idle(self, quiet_s: float, limit: int = 100) -> Sequence[str]:
+        """Ring `advance` for open jobs that have no open task and were not rung for `quiet_s`."""
+        busy = exists().where(
+            TaskRow.job_id == JobRow.id, TaskRow.state.in_((TaskState.QUEUED, TaskState.RUNNING))
+        )
+        before = utc_now() - timedelta(seconds=quiet_s)
+        query = (
+            select(JobRow.id)
+            .where(JobRow.state.in_(OPEN_JOB_STATES), ~busy)
+            .where((JobRow.rung_at.is_(None) & (JobRow.created_at < before)) | (JobRow.rung_at < before))
+            .order_by(JobRow.id)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        ids = self._session.scalars(query).all()
+        self._ring(ids)
+        return ids
+
+    def ring_unpinned(self, backends: Sequence[str]) -> Sequence[str]:
+        """Ring `advance` for jobs that wait for a worker with one of these back ends."""
+        query = select(JobRow.id).where(
+            JobRow.state == JobState.QUEUED, JobRow.device_class.is_(None), JobRow.backend.in_(backends)
+        )
+        ids = self._session.scalars(query.order_by(JobRow.id).limit(1000)).all()
+        self._ring(ids)
+        return ids
+
+    def _ring(self, ids: Sequence[str]) -> None:
+        if ids:
+            self._session.execute(update(JobRow).where(JobRow.id.in_(ids)).values(rung_at=utc_now()))
+            for job_id in ids:
+                OutboxRepository(self._session).add_advance(job_id)
+
+    def _same(self, idempotency_key: str | None, digest: str) -> JobRow:
+        query = select(JobRow).where(JobRow.idempotency_key == idempotency_key)
+        row = self._session.scalars(query).one()
+        if row.spec_hash != digest:
+            raise KeyReused("Idempotency-Key", "was used before with another job; use a new key")
+        return row
+
+
+def spec_hash(job: Job) -> str:
+    """SHA-256 of the canonical JSON of a job."""
+    canonical = json.dumps(job.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

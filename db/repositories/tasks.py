@@ -1,0 +1,323 @@
+"""Tasks: claimed by compare-and-set, fenced by a lease token, returned when the lease runs out."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from pydantic import BaseModel
+from sqlalchemy import case, exists, func, select, update
+from sqlalchemy.orm import Session
+
+from db.engine import clock, utc_now
+from db.identifiers import new_id
+from db.names import RUN_TASK
+from db.repositories.outbox import OutboxRepository
+from db.tables import TaskRow
+from warpsmith.domain.state import TaskKind, TaskState
+from warpsmith.errors import LeaseLost, NotFound
+
+OPEN_TASK_STATES = (TaskState.QUEUED, TaskState.RUNNING)
+MAX_DETAIL_CHARACTERS = 4000
+DATABASE_AWAY = "database away"
+LEASE_EXPIRED = "lease expired"
+WORKER_DIED = "worker died"
+WORKER_STOPPED = "worker stopped"
+LOST_CAUSES = frozenset({DATABASE_AWAY, LEASE_EXPIRED, WORKER_DIED})
+"""The attempt was lost with its machine, which says little about the task itself."""
+LOST_FACTOR = 3
+"""A task may be lost this many times as often as it may fail; one that kills its workers ends too."""
+
+
+class TaskRepository:
+    """Everything that is asked of the `task` table."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def enqueue(self, job_id: str, kind: TaskKind, queue: str, payload: BaseModel | None) -> TaskRow:
+        """A new task and its bell."""
+        query = select(func.coalesce(func.max(TaskRow.number), -1) + 1).where(TaskRow.job_id == job_id)
+        number = self._session.execute(query).scalar_one()
+        now = utc_now()
+        row = TaskRow(
+            id=new_id(),
+            job_id=job_id,
+            number=number,
+            kind=kind,
+            queue=queue,
+            state=TaskState.QUEUED,
+            payload=None if payload is None else payload.model_dump(mode="json"),
+            error="",
+            attempt=0,
+            history=[],
+            rung_at=now,
+            created_at=now,
+        )
+        self._session.add(row)
+        OutboxRepository(self._session).add(RUN_TASK, queue, row.id)
+        self._session.flush()
+        return row
+
+    def get(self, task_id: str) -> TaskRow:
+        """One task, as the database has it now.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        row = self._session.get(TaskRow, task_id, populate_existing=True)
+        if row is None:
+            raise NotFound(f"no task {task_id}")
+        return row
+
+    def of_job(self, job_id: str) -> Sequence[TaskRow]:
+        """All tasks of a job, in order."""
+        query = select(TaskRow).where(TaskRow.job_id == job_id).order_by(TaskRow.number)
+        return self._session.scalars(query.execution_options(populate_existing=True)).all()
+
+    def claim(self, task_id: str, worker: str, lease_s: float) -> TaskRow | None:
+        """Take a queued task; None where somebody else has it or it has ended.
+
+        The returned row carries the lease token that every later write needs.
+        """
+        claimed = self._session.execute(
+            update(TaskRow)
+            .where(TaskRow.id == task_id, TaskRow.state == TaskState.QUEUED)
+            .values(
+                state=TaskState.RUNNING,
+                attempt=TaskRow.attempt + 1,
+                lease_token=new_id(),
+                lease_until=clock(self._session, lease_s),
+                worker=worker,
+                started_at=clock(self._session),
+            )
+            .returning(TaskRow.id)
+        ).scalar_one_or_none()
+        return None if claimed is None else self.get(task_id)
+
+    def claim_next(self, queue: str, worker: str, lease_s: float) -> TaskRow | None:
+        """Take what has waited longest in a queue, before it what was lost on its way; None: nothing waits.
+
+        Parked tasks are left alone. Any number of workers may ask at once; each gets another task.
+        """
+        query = (
+            select(TaskRow.id)
+            .where(TaskRow.state == TaskState.QUEUED, TaskRow.queue == queue, TaskRow.rung_at <= utc_now())
+            .order_by(case((TaskRow.attempt > 0, 0), else_=1), TaskRow.id)
+            .limit(1)
+            .with_for_update(skip_locked=True)
+        )
+        found = self._session.execute(query).scalar_one_or_none()
+        return None if found is None else self.claim(found, worker, lease_s)
+
+    def queue_of(self, task_id: str) -> str | None:
+        """The queue of a task; None where there is no such task."""
+        return self._session.execute(select(TaskRow.queue).where(TaskRow.id == task_id)).scalar_one_or_none()
+
+    def deaf(self, worker: str, queues: Sequence[str], quiet_s: float) -> bool:
+        """True where something has waited for `quiet_s`, and this worker took nothing from these queues."""
+        before = clock(self._session, -quiet_s)
+        ours = TaskRow.queue.in_(queues)
+        now = clock(self._session)
+        waits = exists().where(
+            TaskRow.state == TaskState.QUEUED, ours, TaskRow.created_at < before, TaskRow.rung_at < now
+        )
+        busy = exists().where(TaskRow.worker == worker, ours, TaskRow.state == TaskState.RUNNING)
+        took = exists().where(
+            TaskRow.worker == worker, ours, (TaskRow.started_at > before) | (TaskRow.finished_at > before)
+        )
+        return bool(self._session.execute(select(waits & ~busy & ~took)).scalar_one())
+
+    def renew(self, task_id: str, token: str, lease_s: float) -> None:
+        """Hold on to a task for another `lease_s`.
+
+        Raises:
+            LeaseLost: it is somebody else's now, or its job has ended.
+        """
+        self._fenced(task_id, token, {"lease_until": clock(self._session, lease_s)})
+
+    def finish(self, task_id: str, token: str, result: BaseModel) -> None:
+        """Store the result.
+
+        Raises:
+            LeaseLost: it is somebody else's now, or its job has ended.
+        """
+        values = {
+            "state": TaskState.DONE,
+            "result": result.model_dump(mode="json"),
+            "finished_at": clock(self._session),
+            "lease_token": None,
+            "lease_until": None,
+        }
+        self._fenced(task_id, token, values)
+
+    def fail(
+        self, task_id: str, token: str, cause: str, detail: str, max_attempts: int, *, final: bool = False
+    ) -> TaskState:
+        """An attempt failed: queue the task again, or give it up.
+
+        Args:
+            final: another attempt cannot help.
+
+        Raises:
+            LeaseLost: it is somebody else's now, or its job has ended.
+        """
+        row = self.get(task_id)
+        if row.lease_token != token or row.state is not TaskState.RUNNING:
+            raise LeaseLost(f"task {task_id}")
+        values = self._failure(row, cause, detail, final or _is_last(row, cause, max_attempts))
+        self._fenced(task_id, token, values)
+        self._ring_again(row, values)
+        return TaskState(values["state"])
+
+    def held_by(self, worker: str) -> int:
+        """How many tasks a worker holds."""
+        query = select(func.count()).where(TaskRow.state == TaskState.RUNNING, TaskRow.worker == worker)
+        return self._session.execute(query).scalar_one()
+
+    def give_back(self, worker: str, task_id: str | None = None) -> int:
+        """Queue again what a stopping worker holds (or one task of it); the attempt does not count."""
+        query = select(TaskRow).where(TaskRow.state == TaskState.RUNNING, TaskRow.worker == worker)
+        if task_id is not None:
+            query = query.where(TaskRow.id == task_id)
+        rows = self._session.scalars(query.execution_options(populate_existing=True)).all()
+        for row in rows:
+            assert row.lease_token is not None
+            values = self._failure(row, WORKER_STOPPED, "", give_up=False)
+            self._fenced(row.id, row.lease_token, values | {"attempt": row.attempt - 1, "error": ""})
+            self._ring_again(row, values)
+        return len(rows)
+
+    def park(self, task_id: str, token: str, until: datetime) -> None:
+        """Let a task wait for something outside; it is rung when that comes, or at `until`.
+
+        The attempt does not count.
+
+        Raises:
+            LeaseLost: it is somebody else's now, or its job has ended.
+        """
+        values = {
+            "state": TaskState.QUEUED,
+            "attempt": TaskRow.attempt - 1,
+            "lease_token": None,
+            "lease_until": None,
+            "rung_at": until,
+        }
+        self._fenced(task_id, token, values)
+
+    def wake(self, task_id: str) -> None:
+        """What a parked task waited for has come."""
+        changed = self._session.execute(
+            update(TaskRow)
+            .where(TaskRow.id == task_id, TaskRow.state == TaskState.QUEUED)
+            .values(rung_at=utc_now())
+            .returning(TaskRow.queue)
+        ).scalar_one_or_none()
+        if changed is not None:
+            OutboxRepository(self._session).add(RUN_TASK, changed, task_id)
+
+    def expire(self, max_attempts: int, limit: int = 100) -> Sequence[TaskRow]:
+        """Take back tasks whose lease has run out; those tried too often are given up."""
+        query = (
+            select(TaskRow)
+            .where(TaskRow.state == TaskState.RUNNING, TaskRow.lease_until < clock(self._session))
+            .order_by(TaskRow.lease_until)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+            .execution_options(populate_existing=True)
+        )
+        rows = self._session.scalars(query).all()
+        for row in rows:
+            detail = f"the worker did not renew its lease (until {row.lease_until})"
+            self._take_back(row, LEASE_EXPIRED, detail, max_attempts)
+        return rows
+
+    def expire_of(self, worker: str, max_attempts: int) -> Sequence[TaskRow]:
+        """Take back what a worker held that is known to be dead."""
+        query = select(TaskRow).where(TaskRow.state == TaskState.RUNNING, TaskRow.worker == worker)
+        rows = self._session.scalars(query.with_for_update(skip_locked=True)).all()
+        for row in rows:
+            self._take_back(row, WORKER_DIED, "its process is gone", max_attempts)
+        return rows
+
+    def ring_quiet(self, quiet_s: float, per_queue: int = 20) -> Sequence[str]:
+        """Ring once more for tasks that nobody claimed for `quiet_s`: the message may be lost.
+
+        Only the oldest of a queue are rung, so that a long queue is not flooded.
+        """
+        rank = func.row_number().over(partition_by=TaskRow.queue, order_by=TaskRow.id).label("rank")
+        # A parked task was rung in the future, so to say, and takes nobody's place.
+        waiting = (TaskRow.state == TaskState.QUEUED, TaskRow.rung_at <= utc_now())
+        ranked = select(TaskRow.id, rank).where(*waiting).subquery()
+        before = utc_now() - timedelta(seconds=quiet_s)
+        query = (
+            select(TaskRow.id, TaskRow.queue)
+            .join(ranked, ranked.c.id == TaskRow.id)
+            .where(ranked.c.rank <= per_queue, TaskRow.rung_at < before, TaskRow.state == TaskState.QUEUED)
+        )
+        rows = self._session.execute(query).all()
+        ids = [row.id for row in rows]
+        if ids:
+            self._session.execute(update(TaskRow).where(TaskRow.id.in_(ids)).values(rung_at=utc_now()))
+            for row in rows:
+                OutboxRepository(self._session).add(RUN_TASK, row.queue, row.id)
+        return ids
+
+    def cancel_open(self, job_id: str) -> None:
+        """End every open task of a job; whoever runs one loses its lease."""
+        self._session.execute(
+            update(TaskRow)
+            .where(TaskRow.job_id == job_id, TaskRow.state.in_(OPEN_TASK_STATES))
+            .values(state=TaskState.CANCELLED, lease_token=None, lease_until=None)
+            .values(finished_at=clock(self._session))
+        )
+
+    def _take_back(self, row: TaskRow, cause: str, detail: str, max_attempts: int) -> None:
+        assert row.lease_token is not None
+        values = self._failure(row, cause, detail, _is_last(row, cause, max_attempts))
+        self._fenced(row.id, row.lease_token, values)
+        self._ring_again(row, values)
+
+    def _failure(self, row: TaskRow, cause: str, detail: str, give_up: bool) -> dict[str, Any]:
+        entry = {
+            "at": utc_now().isoformat(),
+            "attempt": row.attempt,
+            "worker": row.worker,
+            "cause": cause,
+            "detail": detail[:MAX_DETAIL_CHARACTERS],
+        }
+        values: dict[str, Any] = {
+            "state": TaskState.DEAD if give_up else TaskState.QUEUED,
+            "history": [*row.history, entry],
+            "error": f"{cause}: {detail}"[:MAX_DETAIL_CHARACTERS],
+            "lease_token": None,
+            "lease_until": None,
+            "rung_at": utc_now(),
+        }
+        if give_up:
+            values["finished_at"] = clock(self._session)
+        return values
+
+    def _ring_again(self, row: TaskRow, values: dict[str, Any]) -> None:
+        outbox = OutboxRepository(self._session)
+        if values["state"] is TaskState.DEAD:
+            outbox.add_advance(row.job_id)
+        else:
+            outbox.add(RUN_TASK, row.queue, row.id)
+
+    def _fenced(self, task_id: str, token: str, values: dict[str, Any]) -> None:
+        written = self._session.execute(
+            update(TaskRow)
+            .where(TaskRow.id == task_id, TaskRow.lease_token == token, TaskRow.state == TaskState.RUNNING)
+            .values(values)
+            .returning(TaskRow.id)
+        ).scalar_one_or_none()
+        if written is None:
+            raise LeaseLost(f"task {task_id}")
+
+
+def _is_last(row: TaskRow, cause: str, max_attempts: int) -> bool:
+    """True where the task is given up after this failure. Losses and failures count apart."""
+    causes = [str(entry["cause"]) for entry in row.history] + [cause]
+    lost = sum(c in LOST_CAUSES for c in causes)
+    failed = sum(c not in LOST_CAUSES and c != WORKER_STOPPED for c in causes)
+    return failed >= max_attempts or lost >= max_attempts * LOST_FACTOR

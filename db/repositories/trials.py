@@ -1,0 +1,184 @@
+"""Trials: proposed in batches, finished once."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from db.engine import clock, utc_now
+from db.tables import CandidateRow, JobRow, TrialRow, WorkloadRow
+from warpsmith.domain.outcome import Measured, Outcome, Rejected
+from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.state import TrialState
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class FinishedTrial:
+    """What a slice says about a configuration."""
+
+    configuration: Configuration
+    outcome: Outcome
+    seconds: float
+
+
+@dataclass(frozen=True)
+class RejectionGroup:
+    """Like rejections of a job, and the first of them."""
+
+    count: int
+    first: TrialRow
+
+
+class TrialRepository:
+    """Everything that is asked of the `trial` table."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def propose(self, job_id: str, candidate_id: str, configurations: Sequence[Configuration]) -> None:
+        """Remember what is about to run; what is known already stays as it is."""
+        if not configurations:
+            return
+        count = len(configurations)
+        first = (
+            self._session.execute(
+                update(JobRow)
+                .where(JobRow.id == job_id)
+                .values(trials_proposed=JobRow.trials_proposed + count)
+                .returning(JobRow.trials_proposed)
+            ).scalar_one()
+            - count
+        )
+        now = utc_now()
+        rows = [
+            {
+                "job_id": job_id,
+                "candidate_id": candidate_id,
+                "number": first + i,
+                "configuration": configuration,
+                "key": configuration_key(configuration),
+                "state": TrialState.PROPOSED,
+                "created_at": now,
+            }
+            for i, configuration in enumerate(configurations)
+        ]
+        dialect = sqlite if self._session.get_bind().dialect.name == "sqlite" else postgresql
+        self._session.execute(dialect.insert(TrialRow).on_conflict_do_nothing(), rows)
+
+    def finish(
+        self, job_id: str, candidate_id: str, task_id: str | None, trials: Sequence[FinishedTrial]
+    ) -> int:
+        """Store outcomes of proposed trials; one that is finished already keeps its outcome.
+
+        Counters and the best so far of job, candidate and workloads follow. Returns how many were new.
+        """
+        fresh = [t for t in trials if self._store(candidate_id, task_id, t)]
+        if not fresh:
+            return 0
+        measured = [t.outcome for t in fresh if isinstance(t.outcome, Measured)]
+        self._session.execute(
+            update(JobRow)
+            .where(JobRow.id == job_id)
+            .values(
+                trials_done=JobRow.trials_done + len(fresh),
+                trials_rejected=JobRow.trials_rejected + len(fresh) - len(measured),
+            )
+        )
+        candidate = update(CandidateRow).where(CandidateRow.id == candidate_id)
+        self._session.execute(
+            candidate.values(
+                trials=CandidateRow.trials + len(fresh), measured=CandidateRow.measured + len(measured)
+            )
+        )
+        if measured:
+            best = min(m.objective for m in measured)
+            better = CandidateRow.best_objective.is_(None) | (CandidateRow.best_objective > best)
+            self._session.execute(candidate.where(better).values(best_objective=best))
+            self._improve(job_id, measured)
+        return len(fresh)
+
+    def page(self, job_id: str, after: int | None = None, limit: int = 100) -> Sequence[TrialRow]:
+        """Trials of a job after the number `after`, in the order of proposal."""
+        query = select(TrialRow).where(TrialRow.job_id == job_id).order_by(TrialRow.number).limit(limit)
+        if after is not None:
+            query = query.where(TrialRow.number > after)
+        return self._session.scalars(query).all()
+
+    def finished(self, candidate_id: str) -> Sequence[TrialRow]:
+        """Finished trials of a candidate, in the order of proposal."""
+        return self._of(candidate_id, TrialState.FINISHED)
+
+    def leftover(self, candidate_id: str) -> Sequence[TrialRow]:
+        """Trials that were proposed and never finished."""
+        return self._of(candidate_id, TrialState.PROPOSED)
+
+    def measured(self, job_id: str) -> Iterator[TrialRow]:
+        """Every trial that passed, best objective first."""
+        query = select(TrialRow).where(TrialRow.job_id == job_id, TrialRow.objective.is_not(None))
+        query = query.order_by(TrialRow.objective, TrialRow.number).execution_options(yield_per=500)
+        yield from self._session.scalars(query)
+
+    def rejections(self, job_id: str, limit: int = 50) -> Sequence[RejectionGroup]:
+        """Rejected trials by stage and like reason, most frequent first."""
+        count, first = func.count().label("count"), func.min(TrialRow.id).label("first")
+        groups = (
+            select(count, first)
+            .where(TrialRow.job_id == job_id, TrialRow.stage.is_not(None))
+            .group_by(TrialRow.stage, TrialRow.reason_group)
+            .order_by(count.desc(), first)
+            .limit(limit)
+            .subquery()
+        )
+        query = select(groups.c.count, TrialRow).join(groups, groups.c.first == TrialRow.id)
+        query = query.order_by(groups.c.count.desc(), groups.c.first)
+        return [RejectionGroup(row[0], row[1]) for row in self._session.execute(query)]
+
+    def _of(self, candidate_id: str, state: TrialState) -> Sequence[TrialRow]:
+        query = select(TrialRow).where(TrialRow.candidate_id == candidate_id, TrialRow.state == state)
+        return self._session.scalars(query.order_by(TrialRow.number)).all()
+
+    def _store(self, candidate_id: str, task_id: str | None, trial: FinishedTrial) -> bool:
+        outcome = trial.outcome
+        rejected = outcome if isinstance(outcome, Rejected) else None
+        stored = self._session.execute(
+            update(TrialRow)
+            .where(
+                TrialRow.candidate_id == candidate_id,
+                TrialRow.key == configuration_key(trial.configuration),
+                TrialRow.state == TrialState.PROPOSED,
+            )
+            .values(
+                state=TrialState.FINISHED,
+                outcome=outcome,
+                objective=None if rejected else outcome.objective,  # type: ignore[union-attr]
+                stage=rejected.stage.value if rejected else None,
+                reason_group=_NUMBER.sub("#", rejected.reason)[:200] if rejected else None,
+                seconds=trial.seconds,
+                task_id=task_id,
+                finished_at=clock(self._session),
+            )
+            .returning(TrialRow.id)
+        ).scalar_one_or_none()
+        return stored is not None
+
+    def _improve(self, job_id: str, measured: Sequence[Measured]) -> None:
+        spec = self._session.execute(select(JobRow.spec).where(JobRow.id == job_id)).scalar_one()
+        best: dict[str, float] = {}
+        for outcome in measured:
+            for key, time_us in workload_times_us(outcome, spec.objective.cache.value).items():
+                best[key] = min(time_us, best.get(key, time_us))
+        for key, time_us in best.items():
+            slower = WorkloadRow.best_us.is_(None) | (WorkloadRow.best_us > time_us)
+            query = update(WorkloadRow).where(WorkloadRow.job_id == job_id, WorkloadRow.key == key, slower)
+            self._session.execute(query.values(best_us=time_us))
+
+
+def workload_times_us(outcome: Measured, cache: str) -> Mapping[str, float]:
+    """Time by workload in one cache state (`cold` or `hot`)."""
+    summaries = {t.workload: t.cold if cache == "cold" else t.hot for t in outcome.timings}
+    return {key: summary.median_us for key, summary in summaries.items() if summary is not None}

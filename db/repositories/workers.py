@@ -1,0 +1,80 @@
+"""Workers and what they offer."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from db.engine import clock, utc_now
+from db.tables import WorkerRow
+from warpsmith.domain.device import DeviceInfo
+
+ALIVE_S = 15.0
+"""A worker that has not been heard of for longer counts as gone."""
+SHOWN_S = 3600.0
+
+
+class WorkerRepository:
+    """Everything that is asked of the `worker` table."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def register(
+        self,
+        worker_id: str,
+        hostname: str,
+        pid: int,
+        version: str,
+        queues: Sequence[str],
+        devices: Sequence[DeviceInfo],
+        unavailable: dict[str, str],
+    ) -> WorkerRow:
+        """A worker has come up."""
+        now = utc_now()
+        row = WorkerRow(
+            id=worker_id,
+            hostname=hostname,
+            pid=pid,
+            version=version,
+            queues=tuple(queues),
+            devices=tuple(devices),
+            unavailable=unavailable,
+            last_seen=now,
+            started_at=now,
+        )
+        self._session.add(row)
+        self._session.flush()
+        return row
+
+    def heartbeat(self, worker_id: str) -> None:
+        """The worker is there."""
+        query = update(WorkerRow).where(WorkerRow.id == worker_id)
+        self._session.execute(query.values(last_seen=clock(self._session)))
+
+    def stop(self, worker_id: str) -> None:
+        """The worker goes in order."""
+        query = update(WorkerRow).where(WorkerRow.id == worker_id)
+        self._session.execute(query.values(stopped_at=clock(self._session)))
+
+    def of_host(self, hostname: str) -> Sequence[WorkerRow]:
+        """Workers of a machine that have not stopped in order."""
+        query = select(WorkerRow).where(WorkerRow.hostname == hostname, WorkerRow.stopped_at.is_(None))
+        return self._session.scalars(query).all()
+
+    def is_stopping(self, worker_id: str) -> bool:
+        """True once the worker was told to stop."""
+        query = select(WorkerRow.stopped_at).where(WorkerRow.id == worker_id)
+        return self._session.execute(query).scalar_one_or_none() is not None
+
+    def seen_lately(self, within_s: float = SHOWN_S) -> Sequence[WorkerRow]:
+        """Workers heard of in the last hour, newest first; those that stopped in order are left out."""
+        query = select(WorkerRow).where(WorkerRow.last_seen > utc_now() - timedelta(seconds=within_s))
+        query = query.where(WorkerRow.stopped_at.is_(None)).order_by(WorkerRow.id.desc())
+        return self._session.scalars(query.execution_options(populate_existing=True)).all()
+
+    def device_classes(self, backend: str) -> Sequence[str]:
+        """Device classes that living workers offer for a back end."""
+        alive = self.seen_lately(ALIVE_S)
+        return sorted({d.device_class for w in alive for d in w.devices if d.backend.value == backend})

@@ -1,0 +1,112 @@
+"""Reads a job as `tuning.decide` sees it."""
+
+from typing import TypeVar
+
+from pydantic import BaseModel
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from db.engine import clock
+from db.repositories.candidates import CandidateRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.tasks import TaskRepository
+from db.repositories.workers import WorkerRepository
+from db.tables import JobRow, TaskRow
+from warpsmith.domain.state import TaskKind
+from warpsmith.tuning.decide import CandidateSummary, JobSnapshot, Payload, Result, TaskView
+from warpsmith.tuning.tasks import (
+    BaselineResult,
+    SlicePayload,
+    SliceResult,
+    StepPayload,
+    StepResult,
+    VerifyPayload,
+    VerifyResult,
+)
+
+PAYLOADS: dict[TaskKind, type[StepPayload | SlicePayload | VerifyPayload] | None] = {
+    TaskKind.BASELINE: None,
+    TaskKind.AGENT_STEP: StepPayload,
+    TaskKind.SLICE: SlicePayload,
+    TaskKind.VERIFY: VerifyPayload,
+}
+RESULTS: dict[TaskKind, type[BaselineResult | StepResult | SliceResult | VerifyResult]] = {
+    TaskKind.BASELINE: BaselineResult,
+    TaskKind.AGENT_STEP: StepResult,
+    TaskKind.SLICE: SliceResult,
+    TaskKind.VERIFY: VerifyResult,
+}
+
+
+def task_payload(row: TaskRow) -> Payload:
+    """What the task was given."""
+    model = PAYLOADS[row.kind]
+    return None if model is None or row.payload is None else model.model_validate(row.payload)
+
+
+def task_result(row: TaskRow) -> Result:
+    """What the task brought back; None before it has."""
+    return None if row.result is None else RESULTS[row.kind].model_validate(row.result)
+
+
+R = TypeVar("R", bound=BaseModel)
+
+
+def last_result(session: Session, job_id: str, kind: TaskKind, model: type[R]) -> R | None:
+    """The newest result of a kind of task of a job."""
+    query = select(TaskRow.result).where(TaskRow.job_id == job_id, TaskRow.kind == kind)
+    query = query.where(TaskRow.result.is_not(None)).order_by(TaskRow.number.desc()).limit(1)
+    found = session.execute(query).scalar_one_or_none()
+    return None if found is None else model.model_validate(found)
+
+
+def elapsed_s(session: Session, row: JobRow) -> float:
+    """Seconds since the baseline was started, up to the end of the job; 0 before the start."""
+    if row.started_at is None:
+        return 0.0
+    end = row.finished_at or session.execute(select(clock(session))).scalar_one()
+    return max(0.0, (end - row.started_at).total_seconds())
+
+
+def load_snapshot(session: Session, job_id: str) -> JobSnapshot:
+    """Everything the next decision about a job depends on.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    job = JobRepository(session).get(job_id, with_spec=True)
+    tasks = TaskRepository(session).of_job(job_id)
+    candidates = CandidateRepository(session).of_job(job_id)
+    available = WorkerRepository(session).device_classes(job.backend) if job.device_class is None else ()
+    return JobSnapshot(
+        job=job.spec,
+        state=job.state,
+        device_class=job.device_class,
+        available_classes=available,
+        elapsed_s=elapsed_s(session, job),
+        trials_done=job.trials_done,
+        tasks=[
+            TaskView(
+                id=t.id,
+                kind=t.kind,
+                state=t.state,
+                payload=task_payload(t),
+                result=task_result(t),
+                error=t.error,
+            )
+            for t in tasks
+        ],
+        candidates=[
+            CandidateSummary(
+                id=c.id,
+                number=c.number,
+                round=c.round,
+                state=c.state,
+                made_by=c.made_by,
+                trials=c.trials,
+                measured=c.measured,
+                best_objective=c.best_objective,
+            )
+            for c in candidates
+        ],
+    )

@@ -1,0 +1,52 @@
+"""What an agent step may know, read from the rows of its job."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from db.repositories.candidates import CandidateRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.trials import TrialRepository
+from db.snapshot import last_result
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Outcome, Rejected
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.state import TaskKind
+from warpsmith.domain.template import Template
+from warpsmith.tuning.tasks import BaselineResult, StepPayload
+
+
+@dataclass(frozen=True)
+class StepFacts:
+    """The fields of `agents.context.StepContext` that the database holds."""
+
+    job: Job
+    parent: Template | None
+    trials: Sequence[tuple[Configuration, Outcome]]
+    baseline: BaselineResult | None
+    rejected: Template | None
+    log: str
+
+
+def step_facts(session: Session, job_id: str, payload: StepPayload) -> StepFacts:
+    """The facts of a step.
+
+    Raises:
+        NotFound: there is no such job, or no such candidate.
+    """
+    candidates, trials = CandidateRepository(session), TrialRepository(session)
+    parent = None if payload.parent is None else candidates.get(payload.parent)
+    rejected = None if payload.rejected is None else candidates.get(payload.rejected)
+    failed = [] if rejected is None else trials.finished(rejected.id)
+    logs = [t.outcome.log for t in failed if isinstance(t.outcome, Rejected)]
+    return StepFacts(
+        job=JobRepository(session).get(job_id, with_spec=True).spec,
+        parent=None if parent is None else parent.template,
+        trials=[]
+        if parent is None
+        else [(t.configuration, t.outcome) for t in trials.finished(parent.id) if t.outcome is not None],
+        baseline=last_result(session, job_id, TaskKind.BASELINE, BaselineResult),
+        rejected=None if rejected is None else rejected.template,
+        log=logs[0] if logs else "",
+    )

@@ -1,0 +1,259 @@
+"""The tables. Names are singular, so that Optuna's tables can stand in the same database."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, Float, ForeignKey, Index, MetaData, String, Text, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from db.types import ModelJson, UtcDateTime, words
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Outcome
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState, TrialState
+from warpsmith.domain.template import Template
+
+Id = String(32)
+
+
+class Base(DeclarativeBase):
+    """Everything that Alembic looks after."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+class JobRow(Base):
+    """One tuning request and where it stands. Counters are kept by whoever finishes trials."""
+
+    __tablename__ = "job"
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    name: Mapped[str] = mapped_column(String(120))
+    spec: Mapped[Job] = mapped_column(ModelJson("job", Job), deferred=True)
+    spec_hash: Mapped[str] = mapped_column(String(64))
+    idempotency_key: Mapped[str | None] = mapped_column(String(200), unique=True)
+    state: Mapped[JobState] = mapped_column(words(JobState), index=True)
+    detail: Mapped[str] = mapped_column(Text, default="")
+    backend: Mapped[str] = mapped_column(String(16))
+    device_class: Mapped[str | None] = mapped_column(String(120))
+    round: Mapped[int] = mapped_column(default=0)
+    budget_rounds: Mapped[int]
+    budget_trials: Mapped[int]
+    budget_s: Mapped[float] = mapped_column(Float(53))
+    trials_proposed: Mapped[int] = mapped_column(default=0)
+    """Numbers given out; a number may stay unused."""
+    trials_done: Mapped[int] = mapped_column(default=0)
+    trials_rejected: Mapped[int] = mapped_column(default=0)
+    tokens_used: Mapped[int] = mapped_column(default=0)
+    usd_used: Mapped[float] = mapped_column(Float(53), default=0.0)
+    speedup: Mapped[float | None] = mapped_column(Float(53))
+    """Verified; None before the re-measurement."""
+    rung_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class WorkloadRow(Base):
+    """Best so far on one workload of a job."""
+
+    __tablename__ = "workload"
+
+    job_id: Mapped[str] = mapped_column(Id, ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(String(1200))
+    weight: Mapped[float] = mapped_column(Float(53))
+    baseline_us: Mapped[float | None] = mapped_column(Float(53))
+    best_us: Mapped[float | None] = mapped_column(Float(53))
+
+
+class CandidateRow(Base):
+    """A template made in a round."""
+
+    __tablename__ = "candidate"
+    __table_args__ = (UniqueConstraint("job_id", "number"),)
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    job_id: Mapped[str] = mapped_column(Id, ForeignKey("job.id", ondelete="CASCADE"))
+    number: Mapped[int]
+    round: Mapped[int]
+    parent: Mapped[str | None] = mapped_column(Id)
+    state: Mapped[CandidateState] = mapped_column(words(CandidateState))
+    template: Mapped[Template] = mapped_column(ModelJson("template", Template), deferred=True)
+    declined: Mapped[tuple[str, ...]] = mapped_column(ModelJson("texts", tuple[str, ...]))
+    feasible: Mapped[int | None]
+    made_by: Mapped[str] = mapped_column(Id)
+    """The task of the agent step that made it."""
+    trials: Mapped[int] = mapped_column(default=0)
+    measured: Mapped[int] = mapped_column(default=0)
+    best_objective: Mapped[float | None] = mapped_column(Float(53))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class TrialRow(Base):
+    """One configuration of one candidate."""
+
+    __tablename__ = "trial"
+    __table_args__ = (
+        UniqueConstraint("candidate_id", "key"),
+        UniqueConstraint("job_id", "number"),
+        Index("ix_trial_candidate_id_state", "candidate_id", "state"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    job_id: Mapped[str] = mapped_column(Id, ForeignKey("job.id", ondelete="CASCADE"))
+    candidate_id: Mapped[str] = mapped_column(Id, ForeignKey("candidate.id", ondelete="CASCADE"))
+    number: Mapped[int]
+    """Counts over the whole job, in the order of proposal."""
+    configuration: Mapped[Configuration] = mapped_column(ModelJson("configuration", Configuration))
+    key: Mapped[str] = mapped_column(String(16))
+    state: Mapped[TrialState] = mapped_column(words(TrialState))
+    outcome: Mapped[Outcome | None] = mapped_column(ModelJson("outcome", Outcome))
+    objective: Mapped[float | None] = mapped_column(Float(53))
+    stage: Mapped[str | None] = mapped_column(String(16))
+    """Stage of a rejection."""
+    reason_group: Mapped[str | None] = mapped_column(String(200))
+    """Reason of a rejection with its numbers blanked, so that like reasons count together."""
+    seconds: Mapped[float | None] = mapped_column(Float(53))
+    task_id: Mapped[str | None] = mapped_column(Id)
+    """The slice that finished it."""
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class TaskRow(Base):
+    """A piece of work for a worker, with its lease."""
+
+    __tablename__ = "task"
+    __table_args__ = (
+        UniqueConstraint("job_id", "number"),
+        Index("ix_task_state_lease_until", "state", "lease_until"),
+        Index("ix_task_state_queue", "state", "queue"),
+    )
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    job_id: Mapped[str] = mapped_column(Id, ForeignKey("job.id", ondelete="CASCADE"))
+    number: Mapped[int]
+    """Order within the job."""
+    kind: Mapped[TaskKind] = mapped_column(words(TaskKind))
+    queue: Mapped[str] = mapped_column(String(140))
+    state: Mapped[TaskState] = mapped_column(words(TaskState))
+    payload: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    result: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    error: Mapped[str] = mapped_column(Text, default="")
+    attempt: Mapped[int] = mapped_column(default=0)
+    lease_token: Mapped[str | None] = mapped_column(Id)
+    lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    worker: Mapped[str | None] = mapped_column(Id)
+    history: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list)
+    """One entry for every attempt that failed: at, attempt, worker, cause, detail."""
+    rung_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class OutboxRow(Base):
+    """A bell that must be rung, written with what it announces."""
+
+    __tablename__ = "outbox"
+    __table_args__ = (Index("ix_outbox_published_at_id", "published_at", "id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    name: Mapped[str] = mapped_column(String(64))
+    queue: Mapped[str] = mapped_column(String(140))
+    subject: Mapped[str] = mapped_column(Id)
+    """The id of a job or a task."""
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    published_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    attempts: Mapped[int] = mapped_column(default=0)
+
+
+class AgentStepRow(Base):
+    """One call of one role, whole, so that a job can be replayed."""
+
+    __tablename__ = "agent_step"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    job_id: Mapped[str] = mapped_column(Id, ForeignKey("job.id", ondelete="CASCADE"), index=True)
+    task_id: Mapped[str] = mapped_column(Id)
+    role: Mapped[str] = mapped_column(String(32))
+    round: Mapped[int]
+    provider: Mapped[str] = mapped_column(String(64))
+    model: Mapped[str] = mapped_column(String(200), default="", server_default="")
+    """Which model, or who in their own words."""
+    fallback: Mapped[str] = mapped_column(Text, default="", server_default="")
+    """Why the rules answered in another provider's place."""
+    notes: Mapped[str] = mapped_column(Text, default="", server_default="")
+    """What went wrong on the way, a line each."""
+    calls: Mapped[int] = mapped_column(default=0, server_default="0")
+    prompt: Mapped[str] = mapped_column(Text)
+    reply: Mapped[str] = mapped_column(Text)
+    tokens: Mapped[int]
+    usd: Mapped[float] = mapped_column(Float(53))
+    latency_s: Mapped[float] = mapped_column(Float(53))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class AgentRequestRow(Base):
+    """A question that waits for somebody outside, and the answer."""
+
+    __tablename__ = "agent_request"
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    job_id: Mapped[str] = mapped_column(Id, ForeignKey("job.id", ondelete="CASCADE"), index=True)
+    task_id: Mapped[str] = mapped_column(Id, unique=True)
+    role: Mapped[str] = mapped_column(String(32))
+    round: Mapped[int]
+    state: Mapped[str] = mapped_column(String(16), index=True)
+    """`open`, `answered` or `expired`."""
+    instructions: Mapped[str] = mapped_column(Text)
+    question: Mapped[dict[str, Any]] = mapped_column(JSON)
+    wanted: Mapped[dict[str, Any]] = mapped_column(JSON)
+    """JSON schema of the answer."""
+    reply: Mapped[str | None] = mapped_column(Text)
+    answered_by: Mapped[str] = mapped_column(String(120), default="")
+    refusals: Mapped[int] = mapped_column(default=0)
+    """Answers that were of no use."""
+    last_refusal: Mapped[str] = mapped_column(Text, default="")
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    deadline: Mapped[datetime] = mapped_column(UtcDateTime)
+    answered_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class WorkerRow(Base):
+    """A worker and what it offers."""
+
+    __tablename__ = "worker"
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    hostname: Mapped[str] = mapped_column(String(255))
+    pid: Mapped[int]
+    version: Mapped[str] = mapped_column(String(64))
+    queues: Mapped[tuple[str, ...]] = mapped_column(ModelJson("texts", tuple[str, ...]))
+    devices: Mapped[tuple[DeviceInfo, ...]] = mapped_column(ModelJson("devices", tuple[DeviceInfo, ...]))
+    unavailable: Mapped[dict[str, str]] = mapped_column(ModelJson("reasons", dict[str, str]))
+    last_seen: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+    started_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    stopped_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class EventRow(Base):
+    """What happened to a job, in order; never changed."""
+
+    __tablename__ = "event"
+    __table_args__ = (Index("ix_event_job_id_id", "job_id", "id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    job_id: Mapped[str] = mapped_column(Id, ForeignKey("job.id", ondelete="CASCADE"))
+    at: Mapped[datetime] = mapped_column(UtcDateTime)
+    kind: Mapped[str] = mapped_column(String(32))
+    data: Mapped[dict[str, Any]] = mapped_column(JSON)

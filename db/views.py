@@ -1,0 +1,277 @@
+"""What the API answers with, read from the tables."""
+
+import math
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from db.engine import utc_now
+from db.repositories.candidates import CandidateRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.trials import TrialRepository
+from db.repositories.workers import ALIVE_S, WorkerRepository
+from db.snapshot import elapsed_s, last_result
+from db.tables import CandidateRow, JobRow, TrialRow, WorkloadRow
+from warpsmith import __version__
+from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import launch_size
+from warpsmith.domain.state import TaskKind
+from warpsmith.domain.template import Template
+from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
+from warpsmith.wire import (
+    CandidateList,
+    CandidateView,
+    DispatchEntry,
+    JobPage,
+    JobResult,
+    JobStatus,
+    RejectionCount,
+    TrialPage,
+    TrialView,
+    WorkerList,
+    WorkerView,
+    WorkloadProgress,
+)
+
+
+def job_status(session: Session, job_id: str) -> JobStatus:
+    """Where a job stands.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    row = JobRepository(session).get(job_id)
+    return _statuses(session, [row])[0]
+
+
+def job_page(session: Session, after: str | None = None, limit: int = 50) -> JobPage:
+    """Jobs, newest first."""
+    rows = JobRepository(session).page(after, limit + 1)
+    shown = rows[:limit]
+    more = shown[-1].id if len(rows) > limit else None
+    return JobPage(items=tuple(_statuses(session, shown)), next=more)
+
+
+def trial_page(session: Session, job_id: str, after: int | None = None, limit: int = 100) -> TrialPage:
+    """Trials of a job in the order of proposal.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    JobRepository(session).get(job_id)
+    rounds = {c.id: c.round for c in CandidateRepository(session).of_job(job_id)}
+    rows = TrialRepository(session).page(job_id, after, limit + 1)
+    shown = rows[:limit]
+    items = tuple(
+        TrialView(
+            number=t.number,
+            candidate=t.candidate_id,
+            round=rounds[t.candidate_id],
+            configuration=t.configuration,
+            state=t.state,
+            outcome=t.outcome,
+            seconds=t.seconds,
+        )
+        for t in shown
+    )
+    return TrialPage(items=items, next=shown[-1].number if len(rows) > limit else None)
+
+
+def candidate_list(session: Session, job_id: str) -> CandidateList:
+    """All candidates of a job.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    JobRepository(session).get(job_id)
+    rows = CandidateRepository(session).of_job(job_id, with_templates=True)
+    return CandidateList(items=tuple(_candidate(row) for row in rows))
+
+
+def worker_list(session: Session) -> WorkerList:
+    """All workers seen lately."""
+    limit = utc_now() - timedelta(seconds=ALIVE_S)
+    return WorkerList(
+        items=tuple(
+            WorkerView(
+                id=w.id,
+                hostname=w.hostname,
+                version=w.version,
+                queues=w.queues,
+                devices=tuple(sorted({d.device_class for d in w.devices})),
+                unavailable=w.unavailable,
+                last_seen=w.last_seen,
+                alive=w.last_seen > limit,
+            )
+            for w in WorkerRepository(session).seen_lately()
+        )
+    )
+
+
+def job_result(session: Session, job_id: str) -> JobResult | None:
+    """The evidence; None before the job has ended.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    row = JobRepository(session).get(job_id, with_spec=True)
+    if not row.state.is_terminal:
+        return None
+    baseline = last_result(session, job_id, TaskKind.BASELINE, BaselineResult)
+    verify = last_result(session, job_id, TaskKind.VERIFY, VerifyResult)
+    candidates = CandidateRepository(session).of_job(job_id, with_templates=True)
+    query = select(func.sum(TrialRow.seconds)).where(TrialRow.job_id == job_id)
+    busy_s = session.execute(query).scalar_one() or 0.0
+    return JobResult(
+        id=row.id,
+        job=row.spec,
+        state=row.state,
+        detail=row.detail,
+        device=baseline.device.name if baseline else "",
+        driver=baseline.device.driver if baseline else "",
+        device_class=row.device_class or "",
+        speedup=verify.speedup if verify else None,
+        comparisons=verify.comparisons if verify else (),
+        dispatch=_dispatch(row.spec, baseline, verify, candidates),
+        trials_measured=row.trials_done - row.trials_rejected,
+        trials_rejected=row.trials_rejected,
+        trials_per_second=row.trials_done / busy_s if busy_s > 0 else 0.0,
+        rejections=tuple(_rejections(session, job_id)),
+        seconds=elapsed_s(session, row),
+        candidates=tuple(_candidate(c) for c in candidates),
+        warpsmith_version=__version__,
+    )
+
+
+def _statuses(session: Session, rows: Sequence[JobRow]) -> list[JobStatus]:
+    ids = [row.id for row in rows]
+    workloads = JobRepository(session).workloads(ids)
+    newest = select(CandidateRow.job_id, CandidateRow.feasible).where(CandidateRow.job_id.in_(ids))
+    feasible = {r.job_id: r.feasible for r in session.execute(newest.order_by(CandidateRow.number))}
+    return [_status(session, row, workloads[row.id], feasible.get(row.id)) for row in rows]
+
+
+def _status(
+    session: Session, row: JobRow, workloads: Sequence[WorkloadRow], feasible: int | None
+) -> JobStatus:
+    started, ended = row.started_at is not None, row.state.is_terminal
+    left = max(0.0, row.budget_s - elapsed_s(session, row)) if started and not ended else None
+    return JobStatus(
+        id=row.id,
+        name=row.name,
+        state=row.state,
+        detail=row.detail,
+        backend=row.backend,
+        device_class=row.device_class,
+        round=row.round,
+        rounds=row.budget_rounds,
+        trials_done=row.trials_done,
+        trials_rejected=row.trials_rejected,
+        trials_budget=row.budget_trials,
+        feasible=feasible,
+        best_speedup=row.speedup if row.speedup is not None else _best_speedup(workloads),
+        workloads=tuple(
+            WorkloadProgress(
+                workload=w.key, baseline_us=w.baseline_us, best_us=w.best_us, speedup=_speedup(w)
+            )
+            for w in workloads
+        ),
+        created_at=row.created_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        seconds_left=left,
+        tokens_used=row.tokens_used,
+        usd_used=row.usd_used,
+    )
+
+
+def _speedup(workload: WorkloadRow) -> float | None:
+    if workload.baseline_us is None or workload.best_us is None:
+        return None
+    return workload.baseline_us / workload.best_us
+
+
+def _best_speedup(workloads: Sequence[WorkloadRow]) -> float | None:
+    """Over workloads, each with its own best; one that nothing beats keeps its baseline."""
+    speedups = {w.key: _speedup(w) for w in workloads}
+    if all(s is None for s in speedups.values()):
+        return None
+    total = sum(w.weight for w in workloads)
+    logs = sum(w.weight * math.log(max(1.0, speedups[w.key] or 1.0)) for w in workloads)
+    return math.exp(logs / total)
+
+
+def _candidate(row: CandidateRow) -> CandidateView:
+    return CandidateView(
+        id=row.id,
+        round=row.round,
+        parent=row.parent,
+        state=row.state,
+        agent_step=row.made_by,
+        applied=row.template.applied,
+        declined=row.declined,
+        space=row.template.space,
+        feasible=row.feasible,
+        source=row.template.kernel.text,
+        entry=row.template.kernel.entry,
+    )
+
+
+def _rejections(session: Session, job_id: str) -> list[RejectionCount]:
+    found = []
+    for group in TrialRepository(session).rejections(job_id):
+        outcome = group.first.outcome
+        assert isinstance(outcome, Rejected)
+        found.append(
+            RejectionCount(
+                stage=outcome.stage.value,
+                reason=outcome.reason,
+                count=group.count,
+                example=group.first.configuration,
+            )
+        )
+    return found
+
+
+def _dispatch(
+    job: Job,
+    baseline: BaselineResult | None,
+    verify: VerifyResult | None,
+    candidates: Sequence[CandidateRow],
+) -> tuple[DispatchEntry, ...]:
+    if baseline is None or verify is None:
+        return ()
+    templates = {c.id: c.template for c in candidates}
+    workloads = {w.key: w for w in job.workloads}
+    return tuple(
+        _entry(job, baseline, workloads[choice.workload], choice, templates) for choice in verify.choices
+    )
+
+
+def _entry(
+    job: Job,
+    baseline: BaselineResult,
+    workload: Workload,
+    choice: Choice,
+    templates: dict[str, Template],
+) -> DispatchEntry:
+    if choice.candidate is None or choice.configuration is None:
+        kernel = Template(kernel=job.kernel, space=job.space).configured(job.space.defaults)
+        source = None
+    else:
+        kernel = templates[choice.candidate].configured(choice.configuration)
+        source = kernel.source
+    size = launch_size(kernel, workload, baseline.device)
+    return DispatchEntry(
+        workload=workload.key,
+        configuration=choice.configuration,
+        candidate=choice.candidate,
+        source=source,
+        entry=kernel.kernel.entry,
+        grid=size.grid,
+        block=size.block,
+        shared_bytes=size.shared_bytes,
+    )

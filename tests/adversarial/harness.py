@@ -1,0 +1,148 @@
+"""What the service does with a candidate, on a real device through the real sandbox.
+
+Baseline, then the candidate as a first-time trial of a slice, then as a winner: the functions of
+`warpsmith.tuning` in the service's order. Nothing of theirs is done here a second time.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Comparison, Measured, Outcome, Rejected, Stage, Verdict
+from warpsmith.domain.plan import Compiled
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.bench import Bench
+from warpsmith.tuning.ports import CompilerPort
+from warpsmith.tuning.slice import SliceLimits, run_slice
+from warpsmith.tuning.tasks import BaselineResult
+from warpsmith.tuning.tools import Tools
+from warpsmith.tuning.winners import Finalist, verify_winners
+from warpsmith.verify.defences import Defences
+
+RUN_TIMEOUT_S = 4.0
+"""Deadline of one launch or timing; the kernels here take milliseconds."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What became of a candidate."""
+
+    accepted: bool
+    """It went through every check, as a first-time candidate and as a winner on every workload."""
+    layer: str
+    """Where it ended: `task gate`, a stage of the trial, or `winner` and why it was withdrawn."""
+    reason: str = ""
+    comparisons: tuple[Comparison, ...] = ()
+
+    @property
+    def faster(self) -> bool:
+        """Some workload would be published as faster."""
+        return self.accepted and any(c.verdict is Verdict.FASTER for c in self.comparisons)
+
+    def meets(self, expect: str) -> bool:
+        """Whether this is the expected verdict."""
+        return {"rejected": not self.accepted, "accepted": self.accepted, "no gain": not self.faster}[expect]
+
+
+class OnceCompiler:
+    """Compiles equal sources once, so that a baseline is not built again for every candidate."""
+
+    def __init__(self, pool: CompilerPort) -> None:
+        self._pool = pool
+        self._made: dict[tuple[object, ...], Future[Compiled | Rejected]] = {}
+
+    def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
+        """See `CompilerPort.submit`."""
+        key = (kernel.source, kernel.kernel.entry, kernel.kernel.options, device.uid)
+        if key not in self._made:
+            self._made[key] = self._pool.submit(kernel, device)
+        return self._made[key]
+
+
+@dataclass
+class _Sink:
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def proposed(self, configurations: Sequence[Configuration]) -> None:
+        """Nothing is kept."""
+
+    def finished(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
+        self.outcomes.append(outcome)
+
+    def alive(self) -> bool:
+        return True
+
+
+class _NothingMore:
+    """A searcher of a space with one configuration, which the gate has run."""
+
+    def ask(self, count: int) -> Sequence[Configuration]:
+        return ()
+
+    def tell(self, configuration: Configuration, value: float | None) -> None:
+        """Nothing is learned."""
+
+
+@dataclass
+class Harness:
+    """One device, its children and compilers; holds a bench and a baseline for each job."""
+
+    device: DeviceInfo
+    pool: CompilePool
+    pairs: int = 4
+    run_timeout_s: float = RUN_TIMEOUT_S
+    defences: Defences = field(default_factory=Defences)
+    _benches: dict[str, tuple[Bench, BaselineResult]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        opener = ChildOpener(self.device, run_timeout_s=self.run_timeout_s)
+        self.tools = Tools(opener, OnceCompiler(self.pool), ReferenceRunner(), self.defences)
+
+    def close(self) -> None:
+        """End the children."""
+        for bench, _ in self._benches.values():
+            bench.close()
+        self._benches.clear()
+
+    def baseline(self, job: Job) -> tuple[Bench, BaselineResult]:
+        """The bench of a job and what its own kernel does, measured once."""
+        key = job.model_dump_json()
+        if key not in self._benches:
+            bench = Bench(job, self.tools)
+            self._benches[key] = (bench, measure_baseline(bench))
+        return self._benches[key]
+
+    def judge(self, job: Job, template: Template) -> Judgement:
+        """Take a candidate through the whole acceptance procedure."""
+        bench, baseline = self.baseline(job)
+        if baseline.refused:
+            return Judgement(False, "task gate", baseline.refused)
+        outcome = self._first_trial(bench, baseline, template)
+        if isinstance(outcome, Rejected):
+            if outcome.stage in (Stage.GUARD, Stage.RUN):
+                # The next candidate must not inherit what this one did to the child.
+                bench.renew()
+            return Judgement(False, outcome.stage.value, outcome.reason)
+        return self._as_winner(job, baseline, template, outcome)
+
+    def _first_trial(self, bench: Bench, baseline: BaselineResult, template: Template) -> Outcome:
+        sink = _Sink()
+        limits = SliceLimits(seconds=60, trials=1, compile_ahead=1)
+        run_slice(bench, template, baseline, _NothingMore(), sink, limits)
+        return sink.outcomes[0]
+
+    def _as_winner(
+        self, job: Job, baseline: BaselineResult, template: Template, outcome: Measured
+    ) -> Judgement:
+        finalist = Finalist("candidate", template, template.space.defaults, outcome)
+        result = verify_winners(
+            job, self.tools, [finalist], baseline.aa_width, self.pairs, lambda: True, baseline
+        )
+        if result.withdrawn:
+            return Judgement(False, "winner", "; ".join(result.withdrawn), result.comparisons)
+        return Judgement(True, "", "", result.comparisons)

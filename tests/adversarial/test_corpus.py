@@ -1,0 +1,120 @@
+"""A part of the corpus through the whole acceptance procedure on PoCL; `benchmarks/trust` runs all of it.
+
+What a file states must be true, both ways: a case marked `open` that is caught fails here too, until
+its file says so.
+"""
+
+from collections import Counter
+
+import pytest
+
+from tests.adversarial.corpus import KINDS, WORKLOADS, Case, load, task_job
+from tests.adversarial.harness import Harness
+from tests.sandbox.kernels import CUDA_DEVICE
+from warpsmith.domain.device import Backend
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.sandbox import CompilePool
+
+ALL = {case.name: case for kind in KINDS for case in load(kind)}
+NO_KERNEL = {"D17", "D22"}
+"""What no kernel can do by itself: kernels end before the next is timed, and volume is about many of them."""
+PART = (
+    "cheats/d01_silu_partial.cl:all_but_the_last",
+    "cheats/d01_skip_if_done.cl",
+    "cheats/d03_replay.cl:same_fingerprint",
+    "cheats/d04_honest_first.cl:ten",
+    "cheats/d04_poison_sniff.cl",
+    "cheats/d05_silu_structure.cl:large_gates",
+    "cheats/d05_silu_row_sniff.cl:looks_sparse",
+    "cheats/d07_silu_inside.cl",
+    "cheats/d08_loose_job.cl:zeros_would_pass",
+    "cheats/d10_changes_inputs.cl:the_last",
+    "cheats/d11_guards.cl:far_end_of_the_guard",
+    "cheats/d18_launch.cl:block_too_large",
+    "cheats/d19_entry.cl:assembly_by_paste",
+    "cheats/d20_one_shape_free.cl",
+    "cheats/d24_include.cl:environment",
+    "cheats/d25_words_to_the_judge.cl:comment",
+    "cheats/d26_one_shape.cl:two_widths",
+    "cheats/d26_one_shape.cl:one_listed_extent",
+    "cheats/d27_faults.cl:trap",
+    "mutants/silu.cl:up_one_off",
+    "mutants/silu.cl:half_sigmoid",
+    "mutants/silu.cl:last_block_skipped",
+    "honest/silu_zero_skip.cl:element",
+    "honest/silu_writes_twice.cl:garbage_first",
+)
+
+
+def test_the_corpus_is_as_large_as_promised_and_covers_the_exploits() -> None:
+    """Cheats and honest kernels run on OpenCL and, but for a few, on CUDA."""
+    kinds = Counter(case.kind for case in ALL.values())
+    assert kinds["cheats"] >= 45
+    assert kinds["honest"] >= 45
+    assert kinds["mutants"] >= 45
+    covered = {case.exploit for case in ALL.values() if case.kind == "cheats"}
+    assert covered == {f"D{n}" for n in range(1, 28)} - NO_KERNEL
+    for case in ALL.values():
+        assert (case.expect == "accepted") == (case.kind == "honest"), case.name
+        assert case.task in WORKLOADS
+
+
+def test_no_case_of_the_corpus_is_another_one() -> None:
+    """Variants differ in what they compile or launch, not in name only."""
+    seen: dict[str, str] = {}
+    for case in ALL.values():
+        backend = case.backends[0]
+        made = case.template(backend).model_dump_json() + str(case.tolerance)
+        assert made not in seen, f"{case.name} is {seen[made]}"
+        seen[made] = case.name
+
+
+@pytest.mark.parametrize("name", PART)
+def test_a_case_gets_the_verdict_that_its_file_states(name: str, harness: Harness) -> None:
+    """Expected verdict, and where it ends."""
+    case = ALL[name]
+    found = harness.judge(case.job(Backend.OPENCL), case.template(Backend.OPENCL))
+    state = "held" if found.meets(case.expect) else "open"
+    assert state == case.status_on(Backend.OPENCL), found
+    if case.layer and not found.accepted:
+        assert found.layer == case.layer, found
+    assert not any(secret in found.reason for secret in ("root:", "PATH=")), "a file's contents came back"
+
+
+def _for_cuda() -> list[Case]:
+    chosen = [case for case in ALL.values() if case.backends == (Backend.CUDA,)]
+    seen = {(case.kind, case.task) for case in chosen}
+    for case in ALL.values():
+        if Backend.CUDA in case.backends and (case.kind, case.task) not in seen:
+            seen.add((case.kind, case.task))
+            chosen.append(case)
+    return chosen
+
+
+def test_the_corpus_compiles_for_cuda_where_it_should(pool: CompilePool) -> None:
+    """The files in CUDA and, of those that serve both back ends, one for each task and kind."""
+    asked = {
+        case.name: (
+            case.layer == "compile",
+            pool.submit(_configured(case.template(Backend.CUDA)), CUDA_DEVICE),
+        )
+        for case in _for_cuda()
+    }
+    asked |= {
+        task: (
+            False,
+            pool.submit(_configured(Template(kernel=task_job(task, Backend.CUDA).kernel)), CUDA_DEVICE),
+        )
+        for task in WORKLOADS
+    }
+    for name, (refused, future) in asked.items():
+        result = future.result()
+        assert isinstance(result, Rejected) == refused, (
+            name,
+            result if refused else getattr(result, "log", ""),
+        )
+
+
+def _configured(template: Template) -> ConfiguredKernel:
+    return template.configured(template.space.defaults)

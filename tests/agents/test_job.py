@@ -1,0 +1,232 @@
+"""Whole jobs on a real device (PoCL): a faulty model, and answers over the API through a restart."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from sqlalchemy.orm import Session
+
+from db import migrate, views
+from db.engine import Database
+from db.repositories.agent_steps import AgentStepRepository
+from db.repositories.workers import WorkerRepository
+from tests.agents.conftest import KEY, settings_of
+from tests.agents.model_server import Body, Turn, model_server
+from tests.agents.replies import BROKEN_SOURCE, CHEAT, WRONG_SOURCE, as_text, template
+from tests.e2e.service import ROOT, Service, ended
+from tests.jobs import scale_job
+from tests.worker.test_execute import SilentBell, ring_all, submit
+from warpsmith.domain.device import Backend
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.state import JobState
+from warpsmith.sandbox import probe_devices
+from worker.bench import open_workshop
+from worker.context import Context
+from worker.replay import replay
+
+pytestmark = pytest.mark.slow
+TOKENS = 150_000
+WARM = {"CHUNK": 2, "BLOCK": 128, "PER": 1}
+
+
+def agent_job(**changes: Any) -> dict[str, Any]:
+    """`scale_job` on one workload, with agents."""
+    job = scale_job().model_dump(mode="json", exclude_unset=True)
+    job["workloads"] = [{"dimensions": {"n": 65536}}]
+    job["budget"] = {"rounds": 3, "trials": 9, "seconds": 600}
+    return job | changes
+
+
+def region(configuration: dict[str, int]) -> dict[str, Any]:
+    """A tuner's answer."""
+    values = [{"name": name, "value": value} for name, value in configuration.items()]
+    return {"constraints": [{"expression": "CHUNK <= 4"}], "warm_starts": [values]}
+
+
+class FaultyModel:
+    """Makes every mistake there is, then does what is asked. Roles are told apart by their system prompt."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, list[Turn]] = {
+            "templater": [
+                Turn(status=429, headers={"Retry-After": "0"}),
+                Turn(status=500),
+                Turn("Let me think about it."),
+                Turn('{"source": "__kernel void', finish="length"),
+                Turn(as_text(template(BROKEN_SOURCE))),
+                Turn(as_text(CHEAT)),
+            ],
+            "repairer": [
+                Turn(as_text(template(WRONG_SOURCE))),
+                Turn("```json\n" + json.dumps(template())[:-1] + ",}\n```"),
+            ],
+            "planner": [
+                Turn('{"plan": "late"}', delay_s=1.5),
+                Turn('{"idea": "wrong schema"}'),
+                Turn('{"plan": "skip work that nobody looks at"}'),
+                Turn('{"stop": "nothing more to gain"}'),
+            ],
+        }
+
+    def __call__(self, body: Body, number: int) -> Turn:
+        role = body["messages"][0]["content"].split("You are the ")[1].split()[0]
+        if role == "tuner":
+            skips = "SKIP" in body["messages"][1]["content"]
+            return Turn('{"constraints": []}' if skips else as_text(region(WARM)))
+        return self._turns[role].pop(0)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    """The embedded service, whose questions all go outside."""
+    started = Service(tmp_path / "data", {"WARPSMITH_AGENT_PROVIDER": "external"}).start()
+    yield started
+    started.stop()
+
+
+def replay_by_command(service: Service, job: str) -> str:
+    """What `python -m worker.replay` says; it must find no difference."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("WARPSMITH_")}
+    environment["WARPSMITH_DATA_DIR"] = str(service.data_dir)
+    done = subprocess.run(
+        [sys.executable, "-m", "worker.replay", job],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_job_survives_a_faulty_model_within_its_budget(tmp_path: Path) -> None:
+    """In this process, rung by hand; compilers and kernels run in their own, as ever."""
+    url = f"sqlite:///{tmp_path / 'test.db'}"
+    migrate.upgrade(url)
+    database = Database(url)
+    job = agent_job(agents={"provider": "openai"})
+    job["budget"] |= {"tokens": TOKENS, "usd": 0.2}
+    try:
+        with model_server(FaultyModel()) as server:
+            settings = settings_of(server.url, data_dir=tmp_path, database_url=url, openai_timeout_s=1)
+            (device,) = (d for d in probe_devices().devices if d.backend is Backend.OPENCL)
+            with database.write() as session:
+                WorkerRepository(session).register("w", "host", 1, "0", ["control"], [device], {})
+            workshop = open_workshop(settings, device)
+            name = submit(database, Job.model_validate(job))
+            ring_all(Context(settings, database, SilentBell(), "w", workshop))
+            billed = server.billed_tokens
+        with database.read() as session:
+            check_faulty_job(session, name, billed)
+    finally:
+        database.dispose()
+
+
+def check_faulty_job(session: Session, job: str, billed: int) -> None:
+    """What the job of `FaultyModel` must have come to."""
+    status = views.job_status(session, job)
+    assert status.state is JobState.DONE, status.detail
+    steps = AgentStepRepository(session).of_job(job)
+    assert [s.role for s in steps] == [
+        *("templater", "tuner", "repairer", "tuner", "repairer", "tuner"),
+        *("planner", "templater", "tuner", "planner"),
+    ]
+    assert [s.fallback for s in steps if s.fallback] == []
+    assert [s.calls for s in steps if s.role == "templater"] == [5, 1]
+    notes = "\n".join(s.notes for s in steps)
+    assert all(words in notes for words in ("HTTP 429", "HTTP 500", "no reply within 1 s", "no such field"))
+    assert status.tokens_used == sum(s.tokens for s in steps)
+    assert billed <= status.tokens_used <= TOKENS
+    assert 0 < status.usd_used <= 0.2
+    assert status.usd_used == pytest.approx(sum(s.usd for s in steps))
+    assert KEY not in "".join(s.prompt + s.reply + s.notes for s in steps)
+
+    candidates = views.candidate_list(session, job).items
+    assert [c.state.value for c in candidates] == ["rejected", "rejected", "searched", "searched"]
+    trials = views.trial_page(session, job, limit=1000).items
+    assert WARM in [t.configuration for t in trials]
+    skipped = [t.outcome for t in trials if t.configuration.get("SKIP")]
+    assert skipped and all(isinstance(o, Rejected) for o in skipped), "a cheat was believed"
+    result = views.job_result(session, job)
+    assert result is not None
+    assert not [e for e in result.dispatch if e.configuration and e.configuration.get("SKIP")]
+    replayed = replay(session, job, {})
+    assert (replayed.candidates, replayed.steps, replayed.differences) == (4, 10, ())
+
+
+class Answerer(threading.Thread):
+    """A client program of its own: polls for requests and answers each, badly first."""
+
+    def __init__(self, url: str, answers: list[dict[str, Any]]) -> None:
+        super().__init__(name="answerer")
+        self._url = url
+        self._answers = answers
+        self.seen: list[dict[str, Any]] = []
+        self.refusals: list[str] = []
+        self.stop = threading.Event()
+
+    def run(self) -> None:
+        """Answer until told to stop."""
+        with httpx2.Client(base_url=self._url, timeout=10) as http:
+            while not self.stop.wait(0.05):
+                try:
+                    for request in http.get("/v1/agent-requests").json()["items"]:
+                        self._answer(http, request)
+                except httpx2.HTTPError:
+                    continue
+
+    def _answer(self, http: httpx2.Client, request: dict[str, Any]) -> None:
+        path = f"/v1/agent-requests/{request['id']}/reply"
+        self.seen.append(request)
+        bad = http.post(path, json={"answer": {"nonsense": 1}})
+        assert bad.status_code == 422, bad.text
+        self.refusals.append(bad.json()["errors"][0]["message"])
+        good = http.post(path, json={"answer": self._answers.pop(0), "by": "the test"})
+        assert good.status_code == 200, good.text
+        assert http.post(path, json={"answer": {"rules": []}}).status_code == 409
+
+
+def test_a_job_whose_every_step_is_answered_from_outside(service: Service) -> None:
+    name = service.submit(agent_job())
+    deadline = time.monotonic() + 40
+    while not service.get("/v1/agent-requests")["items"]:
+        assert time.monotonic() < deadline, service.logs()
+        time.sleep(0.1)
+    (request,) = service.get("/v1/agent-requests")["items"]
+    assert (request["job"], request["role"]) == (name, "templater")
+    assert request["wanted"]["properties"]["source"]["type"] == "string"
+    service.stop()
+    service.start()
+    (again,) = service.get("/v1/agent-requests")["items"]
+    assert again == request, "the request did not survive the restart"
+
+    plan = {"plan": "let the rules do it", "expected_gain": 1.2}
+    answers = [template(), region(WARM), plan, {"rules": ["unroll", "restrict"]}, {}, {"stop": "enough"}]
+    client = Answerer(service.url, answers)
+    client.start()
+    try:
+        status = service.wait(name, ended)
+    finally:
+        client.stop.set()
+        client.join()
+    assert status["state"] == "done", status["detail"] + service.logs()
+    assert [r["role"] for r in client.seen] == [
+        *("templater", "tuner", "planner", "templater", "tuner", "planner")
+    ]
+    assert client.seen[3]["question"]["plan"] == plan["plan"]
+    assert "nonsense: no such field" in client.refusals[0]
+    steps = service.get(f"/v1/jobs/{name}/agent-steps")["items"]
+    assert {(s["provider"], s["model"], s["fallback"]) for s in steps} == {("external", "the test", "")}
+    assert status["tokens_used"] == 0
+    assert "2 candidates reached again; 6 agent steps" in replay_by_command(service, name)

@@ -1,0 +1,211 @@
+"""Steps that wait in the database, and its purse: real rows, real decisions, fake device, rung by hand."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import httpx2
+import pytest
+from sqlalchemy import select, update
+
+from agents.purse import Cost
+from db import migrate
+from db.engine import Database, utc_now
+from db.repositories.agent_requests import AgentRequestRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.tasks import TaskRepository
+from db.repositories.workers import WorkerRepository
+from db.tables import AgentRequestRow, AgentStepRow, TaskRow
+from tests.agents.replies import as_text, template
+from tests.api.service import service_settings, serving
+from tests.jobs import DEVICE, scale_job
+from tests.unit.test_decide import Rows
+from tests.worker.bench_fakes import FakeWorkshop
+from tests.worker.test_execute import SilentBell, ring_all, submit
+from warpsmith.domain.job import AgentPolicy, Budget, Job
+from warpsmith.domain.state import JobState, TaskKind, TaskState
+from warpsmith.domain.template import Template
+from warpsmith.settings import Settings
+from warpsmith.tuning.tasks import StepPayload, StepResult
+from worker.context import Context
+from worker.panel import JobPurse
+from worker.replay import replay
+
+
+def external_job() -> Job:
+    """One round; the templater is asked outside."""
+    agents = AgentPolicy(provider="rules", roles={"templater": "external"})
+    return scale_job(budget={"trials": 6, "seconds": 600}).model_copy(update={"agents": agents})
+
+
+@pytest.fixture
+def worker(database: Database, tmp_path: Path) -> Context:
+    """A worker over a fake device."""
+    with database.write() as session:
+        WorkerRepository(session).register("w", "host", 1, "0", ["control"], [DEVICE], {})
+    url = database.engine.url.render_as_string(hide_password=False)
+    settings = Settings(_env_file=None, data_dir=tmp_path, database_url=url, lease_s=5, renew_s=1)
+    return Context(settings, database, SilentBell(), "w", FakeWorkshop())
+
+
+def the_request(database: Database) -> AgentRequestRow:
+    """The only request there is."""
+    with database.read() as session:
+        return session.scalars(select(AgentRequestRow)).one()
+
+
+def state_of(database: Database, job: str) -> JobState:
+    with database.read() as session:
+        return JobRepository(session).get(job).state
+
+
+def test_a_step_is_parked_until_its_answer_comes(worker: Context) -> None:
+    database = worker.database
+    job = submit(database, external_job())
+    ring_all(worker)
+    request = the_request(database)
+    with database.write() as session:
+        task = TaskRepository(session).get(request.task_id)
+        assert (task.state, task.attempt, task.worker) == (TaskState.QUEUED, 0, "w")
+        assert TaskRepository(session).ring_quiet(0.0) == [], "a parked task is not lost"
+        assert JobRepository(session).ring_idle(0.0) == []
+        assert request.id in JobRepository(session).get(job).detail
+    with database.write() as session:
+        requests = AgentRequestRepository(session)
+        assert requests.answer(request.id, as_text(template()), "me")
+        assert not requests.answer(request.id, as_text(template()), "you")
+    ring_all(worker)
+    assert state_of(database, job) is JobState.DONE
+    with database.read() as session:
+        (step,) = session.scalars(select(AgentStepRow)).all()
+        assert (step.provider, step.model, step.fallback, step.calls) == ("external", "me", "", 0)
+        assert replay(session, job, {}).differences == ()
+
+
+def test_a_parked_step_is_rung_at_its_deadline_and_the_rules_answer(worker: Context) -> None:
+    database = worker.database
+    job = submit(database, external_job())
+    ring_all(worker)
+    request = the_request(database)
+    past = utc_now() - timedelta(seconds=1)
+    with database.write() as session:
+        session.execute(update(AgentRequestRow).values(deadline=past))
+        session.execute(update(TaskRow).where(TaskRow.id == request.task_id).values(rung_at=past))
+        assert AgentRequestRepository(session).open() == []
+        assert TaskRepository(session).ring_quiet(0.5) == [request.task_id]
+    ring_all(worker)
+    assert state_of(database, job) is JobState.DONE
+    with database.write() as session:
+        assert not AgentRequestRepository(session).answer(request.id, "{}", "late")
+        (step,) = session.scalars(select(AgentStepRow)).all()
+        assert step.fallback.startswith("external: nobody answered within")
+        assert replay(session, job, {}).differences == ()
+
+
+@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+def test_requests_of_an_ended_job_are_closed(worker: Context) -> None:
+    job = submit(worker.database, external_job())
+    ring_all(worker)
+    with worker.database.write() as session:
+        assert [r.job_id for r in AgentRequestRepository(session).open()] == [job]
+        JobRepository(session).cancel(job)
+    with worker.database.read() as session:
+        requests = AgentRequestRepository(session)
+        assert requests.open() == []
+        assert not requests.is_open(the_request(worker.database))
+        assert replay(session, job, {}).differences == ()
+
+
+@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+def test_a_replay_sees_a_record_that_was_changed(worker: Context) -> None:
+    job = submit(worker.database, external_job())
+    ring_all(worker)
+    with worker.database.write() as session:
+        requests = AgentRequestRepository(session)
+        requests.answer(the_request(worker.database).id, as_text(template()), "me")
+    ring_all(worker)
+    other = as_text(template(parameters=[{"name": "CHUNK", "values": [1, 2], "default": 1}]))
+    with worker.database.write() as session:
+        session.execute(update(AgentStepRow).values(reply=other))
+    with worker.database.read() as session:
+        found = replay(session, job, {})
+    assert found.candidates == 0
+    assert "candidate 0, template" in found.differences[0]
+
+
+def test_the_purse_never_gives_more_than_the_budget(database: Database) -> None:
+    job = submit(database, scale_job(budget={"tokens": 500, "usd": 1.0}))
+    purses = [JobPurse(database, job) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        given = list(pool.map(lambda purse: purse.reserve(Cost(100, 0.15)), purses))
+    assert sum(given) == 5
+    assert purses[0].left().tokens == 0
+    assert not purses[0].reserve(Cost(1, 0.0))
+    holder = purses[given.index(True)]
+    holder.settle(Cost(100, 0.15), Cost(30, 0.05))
+    assert holder.booked == Cost(30, pytest.approx(0.05))
+    assert holder.left().tokens == 70
+    assert not holder.reserve(Cost(10, 0.9)), "USD are a limit too"
+    assert holder.reserve(Cost(70, 0.0))
+    with database.write() as session:
+        JobRepository(session).cancel(job)
+    assert not JobPurse(database, job).reserve(Cost(0, 0.0)), "an ended job spends nothing"
+
+
+@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+def test_a_bad_answer_gets_its_reason_and_the_request_stays_open(worker: Context, tmp_path: Path) -> None:
+    submit(worker.database, external_job())
+    ring_all(worker)
+    request = the_request(worker.database)
+    url = worker.settings.database_url
+    migrate.require_current(str(url))
+    with serving(service_settings(tmp_path / "api", url)) as service:
+        path = f"/v1/agent-requests/{request.id}/reply"
+        bad: dict[str, str] = {
+            "rules": "fill exactly one of rules and source",
+            "nonsense": "nonsense: no such field",
+            "lone": "not valid Unicode",
+        }
+        bodies = {"rules": {"rules": []}, "nonsense": {"nonsense": 1}, "lone": {"source": "\ud800"}}
+        for name, words in bad.items():
+            reply = post(service.http, path, bodies[name])
+            assert reply.status_code == 422
+            assert words in reply.json()["errors"][0]["message"]
+        (shown,) = service.http.get("/v1/agent-requests").json()["items"]
+        assert shown["refusals"] == 3
+        assert "not valid Unicode" in shown["last_refusal"]
+        assert post(service.http, "/v1/agent-requests/nothing/reply", {}).status_code == 404
+        assert service.http.get("/v1/agent-requests?job=other").json()["items"] == []
+        assert service.http.get("/v1/jobs/nothing/agent-steps").status_code == 404
+        assert post(service.http, path, template()).status_code == 200
+        assert post(service.http, path, template()).status_code == 409
+
+
+def post(http: httpx2.Client, path: str, answer: dict[str, object]) -> httpx2.Response:
+    """Answer a request."""
+    body = json.dumps({"answer": answer, "by": "a test"})
+    return http.post(path, content=body, headers={"Content-Type": "application/json"})
+
+
+def test_a_tuner_is_asked_between_the_template_and_its_search() -> None:
+    def step(rows: Rows, payload: StepPayload) -> StepResult:
+        made = Template(kernel=rows.snapshot.job.kernel)
+        if payload.role == "templater":
+            return StepResult(provider="x", template=made, declined=("a: b",), ask_tuner=True)
+        assert (payload.role, payload.draft, payload.declined) == ("tuner", made, ("a: b",))
+        return StepResult(provider="x", template=made, declined=payload.declined)
+
+    rows = Rows(Budget(rounds=1, trials=5), agent_step=step)
+    end = rows.run()
+    assert end.state is JobState.DONE
+    assert rows.kinds == ["baseline", "agent_step", "agent_step", "slice", "verify"]
+    (candidate,) = end.candidates
+    tuner = [t for t in end.tasks if t.kind is TaskKind.AGENT_STEP][-1]
+    assert candidate.made_by == tuner.id
+
+
+def test_an_agent_that_brings_nothing_ends_the_search_and_not_the_service() -> None:
+    rows = Rows(Budget(rounds=3), agent_step=lambda r, p: StepResult(provider="x"))
+    assert rows.run().state is JobState.FAILED
+    assert rows.kinds == ["baseline", "agent_step"]

@@ -1,0 +1,40 @@
+"""Rows that several tests need."""
+
+from sqlalchemy.orm import Session
+
+from db.names import device_queue
+from db.repositories.candidates import CandidateRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.tasks import TaskRepository
+from db.tables import CandidateRow, JobRow, TaskRow
+from tests.jobs import DEVICE, scale_job
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Measured, Rejected, Stage, TimeSummary, WorkloadTiming
+from warpsmith.domain.state import TaskKind
+from warpsmith.domain.template import Template
+
+
+def add_job(session: Session, job: Job | None = None) -> JobRow:
+    return JobRepository(session).create(job or scale_job())[0]
+
+
+def add_task(session: Session, job_id: str, kind: TaskKind = TaskKind.BASELINE) -> TaskRow:
+    return TaskRepository(session).enqueue(job_id, kind, device_queue(DEVICE.device_class), None)
+
+
+def add_candidate(session: Session, job_id: str, number: int = 0) -> CandidateRow:
+    job = scale_job()
+    template = Template(kernel=job.kernel, space=job.space)
+    return CandidateRepository(session).add(job_id, number, number + 1, None, template, (), "step")
+
+
+def measured(times_us: dict[str, float], objective: float) -> Measured:
+    def timing(key: str, value: float) -> WorkloadTiming:
+        summary = TimeSummary(median_us=value, low_us=value, high_us=value, samples=5, launches_per_sample=1)
+        return WorkloadTiming(workload=key, cold=summary, max_error=0.0)
+
+    return Measured(timings=tuple(timing(k, v) for k, v in times_us.items()), objective=objective)
+
+
+def rejected(reason: str, stage: Stage = Stage.CORRECTNESS) -> Rejected:
+    return Rejected(stage=stage, reason=reason)

@@ -1,0 +1,66 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import inspect, text
+
+from db import migrate
+from db.engine import make_engine
+from db.tables import Base
+from warpsmith.errors import Unavailable
+
+
+def _tables(url: str) -> set[str]:
+    engine = make_engine(url)
+    try:
+        return set(inspect(engine).get_table_names())
+    finally:
+        engine.dispose()
+
+
+def test_forward_and_back(empty_url: str) -> None:
+    assert migrate.current(empty_url) is None
+    migrate.upgrade(empty_url)
+    assert _tables(empty_url) == set(Base.metadata.tables) | {"warpsmith_version"}
+    assert migrate.current(empty_url) == migrate.head()
+    migrate.downgrade(empty_url)
+    assert _tables(empty_url) == {"warpsmith_version"}
+    migrate.upgrade(empty_url)
+    assert migrate.differences(empty_url) == []
+
+
+def test_migrated_schema_is_that_of_the_tables(database_url: str) -> None:
+    assert migrate.differences(database_url) == []
+
+
+def test_tables_of_others_are_left_alone(empty_url: str) -> None:
+    engine = make_engine(empty_url)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE studies (id INTEGER PRIMARY KEY)"))
+        connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32))"))
+    engine.dispose()
+    migrate.upgrade(empty_url)
+    assert migrate.differences(empty_url) == []
+    migrate.downgrade(empty_url)
+    assert {"studies", "alembic_version"} <= _tables(empty_url)
+
+
+def test_a_missing_column_is_seen(database_url: str) -> None:
+    engine = make_engine(database_url)
+    with engine.begin() as connection:
+        connection.execute(text("ALTER TABLE job DROP COLUMN speedup"))
+    engine.dispose()
+    assert migrate.differences(database_url) != []
+
+
+def test_several_processes_may_migrate_at_once(empty_url: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(migrate.upgrade, empty_url) for _ in range(4)]:
+            done.result()
+    assert migrate.differences(empty_url) == []
+
+
+def test_an_old_schema_is_refused_with_the_command_to_run(empty_url: str) -> None:
+    with pytest.raises(Unavailable, match=r"python -m db\.migrate"):
+        migrate.require_current(empty_url)
+    migrate.upgrade(empty_url)
+    migrate.require_current(empty_url)

@@ -1,0 +1,138 @@
+"""Starts the service as a user would, as processes of its own, and kills it as a power cut would."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+class Service:
+    """One `warpsmith serve`, and `warpsmith worker` beside it where the mode is full.
+
+    Args:
+        data_dir: of the embedded mode; also where logs go.
+        environment: `WARPSMITH_*` settings; with a database and a broker the mode is full.
+    """
+
+    def __init__(self, data_dir: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.data_dir = data_dir
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.settings = dict(environment or {})
+        self.full = "WARPSMITH_BROKER_URL" in self.settings
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> "Service":
+        """Migrate (full mode), start every process and wait until the service says that it is ready."""
+        if self.full:
+            subprocess.run(
+                [sys.executable, "-m", "db.migrate"],
+                cwd=ROOT,
+                env=self._environment(),
+                check=True,
+                timeout=60,
+            )
+        self._spawn("serve", "--port", str(self.port))
+        if self.full:
+            self._spawn("worker")
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if any(p.poll() is not None for p in self.processes):
+                break
+            try:
+                if httpx2.get(f"{self.url}/readyz", timeout=2).status_code == 200:
+                    return self
+            except httpx2.HTTPError:
+                pass
+            time.sleep(0.1)
+        self.kill()
+        raise AssertionError(f"the service did not become ready:\n{self.logs()}")
+
+    def kill(self) -> None:
+        """SIGKILL to every process at once: no goodbye."""
+        for process in self.processes:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        self.processes.clear()
+
+    def stop(self) -> None:
+        """SIGTERM, as an operator would; SIGKILL for what does not end."""
+        for process in reversed(self.processes):
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self.processes:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        self.processes.clear()
+
+    def logs(self) -> str:
+        """The end of every log."""
+        files = sorted(self.data_dir.glob("*.log"))
+        return "\n".join(f"== {f.name}\n{f.read_text(errors='replace')[-4000:]}" for f in files)
+
+    def submit(self, job: Mapping[str, Any], key: str | None = None) -> str:
+        """Post a job; its id."""
+        headers = {"Idempotency-Key": key} if key else {}
+        reply = httpx2.post(f"{self.url}/v1/jobs", json=job, headers=headers, timeout=30)
+        assert reply.status_code == 202, reply.text
+        assert reply.headers["location"].endswith(reply.json()["id"])
+        return str(reply.json()["id"])
+
+    def get(self, path: str) -> Any:
+        """The JSON of a page that must exist."""
+        reply = httpx2.get(f"{self.url}{path}", timeout=30)
+        assert reply.status_code == 200, reply.text
+        return reply.json()
+
+    def wait(self, job: str, until: Any, seconds: float = 150) -> Any:
+        """Poll the status until `until(status)` holds."""
+        deadline = time.monotonic() + seconds
+        status: Any = {}
+        while time.monotonic() < deadline:
+            status = self.get(f"/v1/jobs/{job}")
+            if until(status):
+                return status
+            time.sleep(0.2)
+        raise AssertionError(f"waited {seconds} s; last status {status}\n{self.logs()}")
+
+    def _spawn(self, *command: str) -> None:
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        log = (self.data_dir / f"{command[0]}.log").open("ab")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "warpsmith", *command],
+            cwd=ROOT,
+            env=self._environment(),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        log.close()
+        self.processes.append(process)
+
+    def _environment(self) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("WARPSMITH_")}
+        return kept | {"WARPSMITH_DATA_DIR": str(self.data_dir)} | self.settings
+
+
+def ended(status: Any) -> bool:
+    """The job has reached a terminal state."""
+    return status["state"] in ("done", "failed", "cancelled")

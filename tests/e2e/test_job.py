@@ -1,0 +1,160 @@
+"""The main job on a real device (PoCL), through real processes: embedded, and full on Postgres and Redis."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import optuna
+import pytest
+import redis
+
+from tests.e2e.service import Service, ended
+from tests.jobs import scale_job
+
+pytestmark = pytest.mark.slow
+
+
+def wide_job(trials: int) -> dict[str, Any]:
+    """A job whose space (256 configurations) outlasts its budget, and one configuration that is wrong."""
+    source = """
+    __kernel void scale(__global const float* x, __global float* y, const int n) {
+      for (int i = get_global_id(0); i < n; i += get_global_size(0)) y[i] = (2.0f + (PAD == 7)) * x[i];
+    }
+    """
+    job = scale_job().model_dump(mode="json", exclude_unset=True)
+    job["kernel"]["source"] = source
+    job["workloads"] = [{"dimensions": {"n": 65536}}]
+    job["parameters"].append({"name": "PAD", "values": list(range(16))})
+    job["rewrite"] = {"enabled": False}
+    job["budget"] = {"trials": trials, "seconds": 120}
+    return job
+
+
+def trials_of(service: Service, job: str) -> list[dict[str, Any]]:
+    """All trials, page by page."""
+    items: list[dict[str, Any]] = []
+    page = service.get(f"/v1/jobs/{job}/trials")
+    while True:
+        items += page["items"]
+        if page["next"] is None:
+            return items
+        page = service.get(f"/v1/jobs/{job}/trials?after={page['next']}")
+
+
+def finished(trials: list[dict[str, Any]]) -> dict[str, Any]:
+    """Finished trials by configuration; a configuration may finish once only."""
+    done = [t for t in trials if t["state"] == "finished"]
+    by_key = {str(sorted(t["configuration"].items())): t["outcome"] for t in done}
+    assert len(by_key) == len(done), "a configuration was run twice"
+    return by_key
+
+
+def check_result(result: dict[str, Any], trials: int) -> None:
+    """What every finished job must show."""
+    assert result["trials_measured"] + result["trials_rejected"] == trials
+    assert {c["verdict"] for c in result["comparisons"]} <= {"faster", "slower", "equal", "noisy"}
+    for comparison in result["comparisons"]:
+        assert (
+            comparison["speedup"]["low"] <= comparison["speedup"]["estimate"] <= comparison["speedup"]["high"]
+        )
+        assert comparison["baseline_us"] > 0
+        assert comparison["best_us"] > 0
+    for entry in result["dispatch"]:
+        if entry["configuration"] is not None:
+            assert "scale" in entry["source"]
+            assert f"#define BLOCK {entry['configuration']['BLOCK']}" in entry["source"]
+            assert entry["block"][0] == entry["configuration"]["BLOCK"]
+    assert result["speedup"] >= 1.0
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[Service]:
+    """One `warpsmith serve` on SQLite."""
+    service = Service(tmp_path / "data").start()
+    yield service
+    service.stop()
+
+
+def test_embedded_job_end_to_end(embedded: Service) -> None:
+    job = embedded.submit(wide_job(trials=24), key="once")
+    assert embedded.submit(wide_job(trials=24), key="once") == job
+    status = embedded.wait(job, ended)
+    assert status["state"] == "done", status["detail"] + embedded.logs()
+    assert status["trials_done"] == 24
+    assert status["feasible"] == 256
+    check_result(embedded.get(f"/v1/jobs/{job}/result"), 24)
+    wrong = [t for t in trials_of(embedded, job) if t["configuration"]["PAD"] == 7]
+    assert all(t["outcome"]["stage"] == "correctness" for t in wrong)
+    workers = embedded.get("/v1/workers")["items"]
+    assert any(w["alive"] and w["devices"] for w in workers)
+    study_equals_rows(f"sqlite:///{embedded.data_dir / 'warpsmith.db'}", trials_of(embedded, job))
+
+
+def study_equals_rows(storage: str, trials: list[dict[str, Any]]) -> None:
+    """The Optuna study in the same database holds our finished trials."""
+    (summary,) = optuna.get_all_study_summaries(storage)
+    study = optuna.load_study(study_name=summary.study_name, storage=storage)
+    ours = {
+        str(sorted(t["configuration"].items())): t["outcome"].get("objective")
+        for t in trials
+        if t["state"] == "finished"
+    }
+    theirs = {
+        str(sorted(t.params.items())): t.values[0] if t.state.name == "COMPLETE" else None
+        for t in study.trials
+    }
+    assert theirs == ours
+
+
+def kill_and_resume(service: Service) -> None:
+    """SIGKILL everything in the middle of the search; no finished trial is repeated or lost."""
+    job = service.submit(wide_job(trials=40))
+    service.wait(job, lambda s: s["trials_done"] >= 6)
+    before = finished(trials_of(service, job))
+    service.kill()
+    service.start()
+    status = service.wait(job, ended)
+    assert status["state"] == "done", status["detail"] + service.logs()
+    after = finished(trials_of(service, job))
+    assert len(after) == 40
+    assert {k: after[k] for k in before} == before
+    check_result(service.get(f"/v1/jobs/{job}/result"), 40)
+
+
+def test_embedded_resumes_after_sigkill(embedded: Service) -> None:
+    kill_and_resume(embedded)
+
+
+@pytest.fixture
+def full(tmp_path: Path, postgres_url: str, redis_url: str) -> Iterator[Service]:
+    """API and worker as separate processes on Postgres and Redis."""
+    settings = {"WARPSMITH_DATABASE_URL": postgres_url, "WARPSMITH_BROKER_URL": redis_url}
+    service = Service(tmp_path / "data", settings).start()
+    yield service
+    service.stop()
+
+
+def test_full_mode_survives_sigkill_and_a_flushed_broker(full: Service, redis_url: str) -> None:
+    kill_and_resume(full)
+    job = full.submit(wide_job(trials=20))
+    full.wait(job, lambda s: s["trials_done"] >= 2)
+    redis.Redis.from_url(redis_url).flushdb()
+    status = full.wait(job, ended)
+    assert status["state"] == "done", status["detail"] + full.logs()
+    assert len(finished(trials_of(full, job))) == 20
+
+
+def test_a_cancelled_job_stops_and_stays_cancelled(embedded: Service) -> None:
+    job = embedded.submit(wide_job(trials=200))
+    embedded.wait(job, lambda s: s["trials_done"] >= 2)
+    reply = httpx2.post(f"{embedded.url}/v1/jobs/{job}/cancel", timeout=30)
+    assert reply.status_code in (200, 202)
+    assert embedded.wait(job, ended)["state"] == "cancelled"
+    time.sleep(3)
+    count = embedded.get(f"/v1/jobs/{job}")["trials_done"]
+    time.sleep(2)
+    status = embedded.get(f"/v1/jobs/{job}")
+    assert status["state"] == "cancelled"
+    assert status["trials_done"] == count

@@ -1,0 +1,163 @@
+"""Ten-line fakes of the tuning ports, beside the real ones: a device whose kernels are NumPy functions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tests.jobs import DEVICE
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.outcome import CompileFacts, Outcome, Rejected, Stage
+from warpsmith.domain.plan import Compiled, Family, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.errors import ChildDied, InvalidInput
+from warpsmith.tuning.bench import Tools
+from warpsmith.verify.inputs import draw_inputs
+from warpsmith.verify.report import Array, Ranges, ReferenceCase, RunReport, TimedReport
+
+TimeModel = Callable[[Configuration, str], float]
+"""Microseconds of a configuration on a workload."""
+Fault = Callable[[Configuration], str]
+"""What is wrong with a configuration: '', 'compile', 'wrong', 'guard', 'timed' (wrong when timed),
+'unsteady' (wrong when repeated) or a cause of `ChildDied`."""
+
+
+@dataclass
+class FakeCompiler:
+    fault: Fault
+    compiled: dict[bytes, Configuration] = field(default_factory=dict)
+
+    def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
+        future: Future[Compiled | Rejected] = Future()
+        if self.fault(kernel.configuration) == "compile":
+            future.set_result(Rejected(stage=Stage.COMPILE, reason="error: no"))
+            return future
+        binary = configuration_key(kernel.configuration).encode()
+        self.compiled[binary] = kernel.configuration
+        future.set_result(Compiled(binary, kernel.kernel.entry, CompileFacts()))
+        return future
+
+
+@dataclass
+class FakeDevice:
+    """Doubles `x` into `y`, as `tests.jobs.scale_job` asks."""
+
+    info: DeviceInfo
+    model: TimeModel
+    fault: Fault
+    compiled: dict[bytes, Configuration]
+    plans: dict[str, WorkloadPlan] = field(default_factory=dict)
+    loaded: list[Configuration] = field(default_factory=list)
+    dead: bool = False
+    timed: TimedReport | None = None
+
+    def prepare(self, plan: WorkloadPlan) -> None:
+        self.plans[plan.key] = plan
+
+    def release(self, workload: str) -> None:
+        del self.plans[workload]
+
+    def load(self, compiled: Compiled) -> int:
+        self.loaded.append(self.compiled[compiled.binary])
+        return len(self.loaded) - 1
+
+    def unload(self, handle: int) -> None:
+        assert not self.dead
+
+    def run(
+        self,
+        handle: int,
+        workload: str,
+        size: LaunchSize,
+        ranges: Mapping[str, Ranges] | None = None,
+        *,
+        repeat: bool = False,
+        poison: bool = True,
+    ) -> RunReport:
+        assert not self.dead, "a dead child was used"
+        fault = self.fault(self.loaded[handle])
+        if fault in ("timeout", "signal", "device"):
+            self.dead = True
+            raise ChildDied(fault, "as the test asked")
+        y: Array = 2.0 * draw_inputs(self.plans[workload])["x"]
+        if fault == "wrong":
+            y = y + np.float32(1)
+        if ranges is not None:
+            y = np.concatenate([y[a:b] for a, b in ranges["y"]])
+        guards = ("y",) if fault == "guard" else ()
+        again = y + np.float32(fault == "unsteady") if repeat else None
+        return RunReport({"y": y}, guards, (), None if again is None else {"y": again})
+
+    def time(self, handle: int, workload: str, size: LaunchSize, plan: TimingPlan) -> TimingSamples:
+        assert not self.dead, "a dead child was used"
+        # The kernels that measure the device have no parameters.
+        value = self.model(self.loaded[handle], workload) if self.loaded[handle] else 0.001
+        self.timed = None
+        if plan.check is not None:
+            other = plan.check.other is not None
+            family, variant = plan.check.other or (Family.DECLARED, 0)
+            of = replace(self.plans[workload], family=family, variant=variant)
+            y = 2.0 * draw_inputs(of)["x"] + np.float32(self.fault(self.loaded[handle]) == "timed")
+            y = np.concatenate([y[a:b] for a, b in plan.check.ranges["y"]])
+            self.timed = TimedReport(RunReport({"y": y}, (), ()), other)
+        return TimingSamples(tuple(value * (1 + 0.001 * i) for i in range(plan.samples)), 10)
+
+    def timed_report(self) -> TimedReport | None:
+        return self.timed
+
+    def close(self) -> None:
+        self.dead = True
+
+
+@dataclass
+class FakeOpener:
+    model: TimeModel
+    fault: Fault
+    compiled: dict[bytes, Configuration]
+    info: DeviceInfo = DEVICE
+    opened: list[FakeDevice] = field(default_factory=list)
+
+    def open(self) -> FakeDevice:
+        self.opened.append(FakeDevice(self.info, self.model, self.fault, self.compiled))
+        return self.opened[-1]
+
+
+class FakeReference:
+    """Right for `scale_job` only."""
+
+    def numpy(
+        self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
+    ) -> Mapping[str, Array]:
+        return {"y": 2.0 * draw_inputs(plan)["x"].astype(np.float64)}
+
+    def numpy_many(
+        self, source: str, function: str, cases: Sequence[ReferenceCase]
+    ) -> Sequence[Mapping[str, Array] | InvalidInput]:
+        return [self.numpy(source, function, plan, dims) for plan, dims in cases]
+
+
+@dataclass
+class ListSink:
+    """Keeps trials in lists."""
+
+    proposals: list[Configuration] = field(default_factory=list)
+    trials: list[tuple[Configuration, Outcome]] = field(default_factory=list)
+    stop_after: int | None = None
+
+    def proposed(self, configurations: Sequence[Configuration]) -> None:
+        self.proposals.extend(configurations)
+
+    def finished(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
+        self.trials.append((configuration, outcome))
+
+    def alive(self) -> bool:
+        return self.stop_after is None or len(self.trials) < self.stop_after
+
+
+def fake_tools(model: TimeModel, fault: Fault = lambda c: "") -> tuple[Tools, FakeOpener]:
+    """Tools over one fake device, and its opener to look into."""
+    compiler = FakeCompiler(fault)
+    opener = FakeOpener(model, fault, compiler.compiled)
+    return Tools(opener, compiler, FakeReference()), opener

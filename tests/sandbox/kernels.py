@@ -1,0 +1,119 @@
+"""Kernels y = f(x) in both languages, and what the tests of this folder do with them."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.jobs import DEVICE
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.kernel import Dtype, Kernel, Role
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize, ScalarPlan, WorkloadPlan
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.sandbox import CompilePool
+from warpsmith.sandbox.device_host import ChildDevice
+from warpsmith.verify.inputs import draw_inputs
+
+CUDA_DEVICE = DEVICE.model_copy(update={"backend": Backend.CUDA, "architecture": "sm_90", "name": "H200"})
+ARGUMENTS = [
+    {"name": "x", "dtype": "float32", "role": "input", "shape": ["n"]},
+    {"name": "y", "dtype": "float32", "role": "output", "shape": ["n"]},
+    {"name": "n", "dtype": "int32", "role": "scalar", "value": "n"},
+]
+BLOCK = 64
+SCALE = "y[i] = 2.0f * x[i];"
+
+
+def source(backend: Backend, body: str, before: str = "") -> str:
+    """A kernel `f` whose body sees x, y, n and, for i below n, runs `body` once."""
+    if backend is Backend.CUDA:
+        head = 'extern "C" __global__ void f(const float* x, float* y, const int n) {\n'
+        index = "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    else:
+        head = "__kernel void f(__global const float* x, __global float* y, const int n) {\n"
+        index = "  const int i = get_global_id(0);\n"
+    return f"{before}\n{head}{index}  if (i >= n) return;\n  {body}\n}}\n"
+
+
+def kernel(backend: Backend, text: str, **fields: Any) -> ConfiguredKernel:
+    """`text` as a configured kernel with entry `f`."""
+    launch = {"grid": [f"ceil_div(n, {BLOCK})"], "block": [BLOCK]}
+    values = {"backend": backend, "source": text, "entry": "f", "arguments": ARGUMENTS, "launch": launch}
+    return ConfiguredKernel(kernel=Kernel.model_validate(values | fields))
+
+
+def compiled(pool: CompilePool, device: DeviceInfo, text: str, **fields: Any) -> Compiled | Rejected:
+    """What the pool makes of `text`."""
+    return pool.submit(kernel(device.backend, text, **fields), device).result(60)
+
+
+def rejected(pool: CompilePool, device: DeviceInfo, text: str, **fields: Any) -> Rejected:
+    """The same, for a source that must not compile."""
+    result = compiled(pool, device, text, **fields)
+    assert isinstance(result, Rejected), "it compiled"
+    return result
+
+
+def built(pool: CompilePool, device: DeviceInfo, text: str, **fields: Any) -> Compiled:
+    """The same, for a source that must compile."""
+    result = compiled(pool, device, text, **fields)
+    assert isinstance(result, Compiled), f"{result.reason}\n{result.log}"
+    return result
+
+
+def plan(n: int, dtype: Dtype = Dtype.FLOAT32, key: str = "w", seed: int = 5) -> WorkloadPlan:
+    """Arguments x, y, n in numbers."""
+    x = BufferPlan("x", dtype, Role.INPUT, (n,), None)
+    y = BufferPlan("y", dtype, Role.OUTPUT, (n,), None)
+    return WorkloadPlan(key, (x, y, ScalarPlan("n", Dtype.INT32, n)), seed)
+
+
+def size(n: int) -> LaunchSize:
+    """The launch that covers n elements."""
+    return LaunchSize((-(-n // BLOCK), 1, 1), (BLOCK, 1, 1))
+
+
+def expected(of: WorkloadPlan, factor: float = 2.0) -> Any:
+    """What a scaling kernel must write."""
+    return factor * draw_inputs(of)["x"].astype(np.float64)
+
+
+def pid_of(child: ChildDevice) -> int:
+    """The process that drives the device."""
+    return child._process._process.pid
+
+
+def group_of(leader: int) -> list[int]:
+    """Living processes of a process group, zombies left out."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            state, _, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if int(group) == leader and state != "Z":
+            found.append(int(entry.name))
+    return found
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 5.0) -> None:
+    """Wait for something that another process does."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def may_read_environ_of(pid: int) -> bytes | None:
+    """The environment of a process as the system shows it; None where it is refused."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except PermissionError:
+        assert os.geteuid() != 0
+        return None

@@ -1,0 +1,179 @@
+"""Cheats that only one defence finds, on PoCL: refused with it, measured without it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.jobs import scale_job
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
+from warpsmith.domain.plan import Compiled
+from warpsmith.domain.template import Template
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.bench import Bench, Tools
+from warpsmith.tuning.tasks import BaselineResult
+from warpsmith.tuning.trial import run_gate, run_trial, time_us
+from warpsmith.verify.defences import Defences
+
+N = 20_000
+HEAD = "__kernel void scale(__global const float* x, __global float* y, const int n) {\n"
+LOOP = "for (int i = get_global_id(0); i < n; i += get_global_size(0))"
+HONEST = f"{HEAD}  {LOOP} y[i] = 2.0f * x[i];\n}}\n"
+LOOSE = {"y": {"rtol": 1e-2, "atol": 1e-2}}
+ALL = Defences()
+FEW = replace(
+    ALL, families=False, neighbours=False, determinism=False, error_budget=False, timed_launches=False
+)
+"""Without those of which the tests show one at a time."""
+
+Judge = Callable[..., Outcome]
+
+
+def job_of(**changes: Any) -> Job:
+    workloads = [{"dimensions": {"n": N}}]
+    return scale_job(workloads=workloads, parameters=[], **_launch(), **changes)
+
+
+def _launch() -> dict[str, Any]:
+    kernel = scale_job().kernel.model_dump(mode="json")
+    kernel |= {"source": HONEST, "launch": {"grid": ["ceil_div(n, 256)"], "block": [64]}}
+    return {"kernel": kernel}
+
+
+@pytest.fixture(scope="module")
+def tools(opencl_info: DeviceInfo, pool: CompilePool) -> Tools:
+    return Tools(ChildOpener(opencl_info), pool, ReferenceRunner())
+
+
+@pytest.fixture(scope="module")
+def baselines(tools: Tools) -> dict[str, BaselineResult]:
+    """The honest kernel with tight and with loose tolerances."""
+    found = {}
+    for name, changes in (("tight", {}), ("loose", {"tolerances": LOOSE})):
+        bench = Bench(job_of(**changes), tools)
+        found[name] = measure_baseline(bench)
+        bench.close()
+        assert found[name].refused == ""
+    return found
+
+
+@pytest.fixture(scope="module")
+def built() -> dict[str, Compiled | Rejected]:
+    """Every source is compiled once."""
+    return {}
+
+
+@pytest.fixture
+def judge(tools: Tools, baselines: dict[str, BaselineResult], built: dict[str, Compiled | Rejected]) -> Judge:
+    """What becomes of a source as the first trial of a template, or as a search trial."""
+
+    def run(source: str, on: Defences = ALL, loose: bool = False, gate: bool = True) -> Outcome:
+        job = job_of(**({"tolerances": LOOSE} if loose else {}))
+        baseline = baselines["loose" if loose else "tight"]
+        options = ("-cl-std=CL2.0",) if "OUTLIVES" in source else ()
+        kernel = job.kernel.model_copy(update={"source": source, "options": options})
+        template = Template(kernel=kernel)
+        bench = Bench(job, replace(tools, defences=on))
+        bench.learn(baseline)
+        times = {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
+        configured = template.configured({})
+        try:
+            compiled = built.setdefault(source, built.get(source) or bench.compile(configured))
+            if gate:
+                return run_gate(bench, template, configured, compiled, times)
+            return run_trial(bench, template, configured, compiled, times)
+        finally:
+            bench.close()
+
+    return run
+
+
+def source(body: str, before: str = "") -> str:
+    return f"{before}\n{HEAD}{body}\n}}\n"
+
+
+COUNTS = source(
+    f"int c = atomic_inc(&calls) / get_global_size(0);\n{LOOP} y[i] = c < 4 ? 2.0f * x[i] : y[i];",
+    "/* OUTLIVES */ __global int calls = 0;",
+)
+LOOKS_WHETHER_DONE = source(
+    f"int f = get_global_id(0); if (f < n && y[f] == 2.0f * x[f]) return;\n{LOOP} y[i] = 2.0f * x[i];"
+)
+SMALL_INPUTS_ONLY = source(f"{LOOP} y[i] = fabs(x[i]) < 40.0f ? 2.0f * x[i] : 0.0f;")
+KNOWN_LENGTH = source(f"{LOOP} y[i] = n == {N} ? 2.0f * x[i] : 3.0f * x[i];")
+READS_OLD_OUTPUT = source(f"{LOOP} y[i] = 2.0f * x[i] * (1.0f + ((as_int(y[i]) >> 7) & 1) * 3e-6f);")
+FEW_DIGITS = source(f"{LOOP} y[i] = as_float(as_int(2.0f * x[i]) & 0xfffff000);")
+TABLE = source(f"{LOOP} y[i] = table[i & 1] * x[i];", "__constant float table[2] = {2.0f, 2.0f};")
+
+
+@pytest.mark.parametrize("honest", [HONEST, TABLE])
+def test_an_honest_kernel_passes_everything(judge: Judge, honest: str) -> None:
+    outcome = judge(honest)
+    assert isinstance(outcome, Measured), outcome
+    assert isinstance(judge(honest, gate=False), Measured)
+
+
+@pytest.mark.parametrize(
+    ("cheat", "defence", "words", "loose"),
+    [
+        (SMALL_INPUTS_ONLY, "families", "inputs at", False),
+        (KNOWN_LENGTH, "neighbours", "neighbouring shape", False),
+        (READS_OLD_OUTPUT, "determinism", "two launches", True),
+        (FEW_DIGITS, "error_budget", "less exact", True),
+        (LOOKS_WHETHER_DONE, "determinism", "two launches", False),
+    ],
+)
+def test_each_defence_carries_its_load(
+    judge: Judge, cheat: str, defence: str, words: str, loose: bool
+) -> None:
+    outcome = judge(cheat, replace(FEW, **{defence: True}), loose)
+    assert isinstance(outcome, Rejected)
+    assert outcome.stage is Stage.CORRECTNESS
+    assert words in outcome.reason
+    assert isinstance(judge(cheat, FEW, loose), Measured)
+
+
+@pytest.mark.parametrize("cheat", [COUNTS, LOOKS_WHETHER_DONE], ids=["counts", "looks"])
+@pytest.mark.parametrize("redrawn", [True, False])
+def test_a_kernel_that_works_only_before_the_timing_is_found(judge: Judge, cheat: str, redrawn: bool) -> None:
+    open_door = replace(FEW, globals=False)
+    watched = replace(open_door, timed_launches=True, redrawn_values=redrawn)
+    # What one look misses by chance, a search sees in a few trials.
+    found = (judge(cheat, watched, gate=False) for _ in range(30))
+    outcome = next(o for o in found if isinstance(o, Rejected))
+    assert "in a launch that was timed" in outcome.reason
+    assert isinstance(judge(cheat, open_door, gate=False), Measured)
+
+
+def test_a_variable_that_outlives_a_launch_is_refused_unread(judge: Judge) -> None:
+    outcome = judge(COUNTS)
+    assert isinstance(outcome, Rejected)
+    assert outcome.stage is Stage.COMPILE
+    assert "program-scope" in outcome.reason
+
+
+def test_the_baseline_remembers_what_it_is_right_on(baselines: dict[str, BaselineResult]) -> None:
+    cases = baselines["tight"].cases
+    families = {c.family.value for c in cases if not c.neighbour_of}
+    assert families == {
+        "declared", "scaled_up", "scaled_down", "zeros", "sparse", "sorted", "spike", "repeated"
+    }  # fmt: skip
+    near = {c.dimensions["n"] for c in cases if c.neighbour_of}
+    assert near == {N + 1, N - 1, 97, 7, 1}
+    ceilings = baselines["tight"].ceilings
+    assert ceilings is not None
+    assert 0 < ceilings.cold_bytes_per_s < 1e13
+    assert 0 < ceilings.launch_us < 1000
+    assert 1e7 < ceilings.flops_per_s < 1e13
+
+
+def test_old_results_still_load(baselines: dict[str, BaselineResult]) -> None:
+    fields = baselines["tight"].model_dump(mode="json")
+    for name in ("cases", "globals", "notes", "ceilings"):
+        del fields[name]
+    old = BaselineResult.model_validate(fields)
+    assert (old.cases, old.ceilings) == ((), None)

@@ -1,0 +1,25 @@
+"""Six jobs under faults; `benchmarks/service/chaos.py` runs hundreds."""
+
+from pathlib import Path
+
+from benchmarks.service.chaos import run
+
+
+def test_jobs_under_faults_all_end_once(tmp_path: Path) -> None:
+    record = run(
+        tmp_path,
+        jobs=6,
+        workers=3,
+        light=1,
+        every_s=2.5,
+        seed=3,
+        limit_s=15,
+        trials=10,
+        trial_s=0.02,
+        settings={"WARPSMITH_LEASE_S": "4", "WARPSMITH_RENEW_S": "1", "WARPSMITH_SWEEP_S": "0.5"},
+    )
+    assert record["failures"] == [], record
+    assert record["errors_of_the_bench"] == []
+    assert record["states"] == {"done": 6}
+    assert record["trials"] == 60
+    assert record["faults"], "nothing was disturbed"

@@ -1,0 +1,164 @@
+"""The fleet without a bell: Redis never comes up, and the jobs end all the same."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.service.replay_jobs import replay_job, write_recording
+from db import migrate
+from db.broker import Bell
+from db.engine import Database
+from db.repositories.jobs import JobRepository
+from db.repositories.tasks import TaskRepository
+from db.repositories.workers import WorkerRepository
+from tests.db.rows import add_job, add_task
+from tests.servers import free_port
+from warpsmith.backends import replay
+from warpsmith.domain.job import Job
+from warpsmith.domain.state import JobState
+from warpsmith.settings import Settings
+from worker import direct, watchdog
+from worker.bench import open_workshop
+from worker.context import Context
+from worker.supervisor import PoolPlan
+from worker.watchdog import Watchdog
+
+
+@pytest.fixture
+def silent(tmp_path: Path, postgres_url: str) -> Settings:
+    """A Postgres, and the address of a Redis that is not there."""
+    migrate.upgrade(postgres_url)
+    return Settings(
+        _env_file=None,  # type: ignore[call-arg]
+        database_url=postgres_url,
+        broker_url=f"redis://127.0.0.1:{free_port()}/0",
+        data_dir=tmp_path,
+        replay_dir=write_recording(tmp_path / "recordings"),
+    )
+
+
+def test_jobs_end_without_any_message(silent: Settings) -> None:
+    assert silent.replay_dir is not None
+    (device,) = replay.probe(silent.replay_dir)
+    database, bell = Database(silent.sqlalchemy_url), Bell(silent)
+    made = Context(silent, database, bell, "w1", open_workshop(silent, device))
+    try:
+        assert not bell.answers()
+        with database.write() as session:
+            WorkerRepository(session).register("w1", "host", 1, "0", ("gpu",), (device,), {})
+            budget = {"trials": 5, "seconds": 600}
+            job = Job.model_validate(replay_job(budget=budget))
+            ids = [JobRepository(session).create(job)[0].id for _ in range(2)]
+        queues = ("control", "agents", f"gpu.{device.device_class}")
+        deadline = time.monotonic() + 60
+        states: set[JobState] = set()
+        while states != {JobState.DONE} and time.monotonic() < deadline:
+            if not direct.step(made, queues):
+                time.sleep(0.1)
+            with database.read() as session:
+                states = {JobRepository(session).get(job_id).state for job_id in ids}
+        assert states == {JobState.DONE}
+        with database.read() as session:
+            assert {JobRepository(session).get(job_id).trials_done for job_id in ids} == {5}
+    finally:
+        bell.close()
+        database.dispose()
+
+
+class Pools:
+    """Stands for the supervisor."""
+
+    def __init__(self) -> None:
+        self.plans = (PoolPlan("device0", ("gpu.x",), 1),)
+        self.standing_in = False
+        self.restarted: list[str] = []
+
+    def stand_in(self, wanted: bool) -> None:
+        self.standing_in = wanted
+
+    def restart(self, plan: PoolPlan) -> None:
+        self.restarted.append(plan.name)
+
+
+class Answers:
+    """Stands for the bell."""
+
+    there = True
+
+    def answers(self) -> bool:
+        return self.there
+
+
+def test_stand_ins_come_with_silence_and_go_with_the_bell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(watchdog.time, "monotonic", lambda: now[0])
+    database = Database(f"sqlite:///{tmp_path / 'x.db'}")
+    pools, bell = Pools(), Answers()
+    dog = Watchdog(pools, bell, database, "w")  # type: ignore[arg-type]
+    seen = []
+    for second in range(40):
+        now[0] = float(second)
+        bell.there = not 10 <= second < 20
+        dog.tick()
+        seen.append(pools.standing_in)
+    database.dispose()
+    assert seen.index(True) == 13, "after three seconds of silence"
+    assert seen[13:].index(False) == 25 - 13, "after five seconds of answers"
+
+
+def test_a_pool_that_does_not_hear_is_started_again(postgres_url: str) -> None:
+    migrate.upgrade(postgres_url)
+    database = Database(postgres_url)
+    try:
+        with database.write() as session:
+            job = add_job(session)
+            first, second = add_task(session, job.id), add_task(session, job.id)
+        time.sleep(0.3)
+
+        def deaf(quiet_s: float) -> bool:
+            with database.read() as session:
+                return TaskRepository(session).deaf("w", (first.queue,), quiet_s)
+
+        assert deaf(0.2)
+        assert not deaf(60), "it has not waited for long"
+        with database.write() as session:
+            claimed = TaskRepository(session).claim(first.id, "w", 60)
+        assert claimed is not None
+        assert not deaf(0.2), "it works"
+        with database.write() as session:
+            TaskRepository(session).fail(first.id, claimed.lease_token or "", "x", "", 1)
+            TaskRepository(session).claim(second.id, "other", 60)
+        time.sleep(0.3)
+        assert not deaf(0.2), "nothing waits"
+    finally:
+        database.dispose()
+
+
+def test_lost_work_comes_first(postgres_url: str) -> None:
+    migrate.upgrade(postgres_url)
+    database = Database(postgres_url)
+    try:
+        with database.write() as session:
+            job = add_job(session)
+            ids = [add_task(session, job.id).id for _ in range(3)]
+            tasks = TaskRepository(session)
+            tasks.claim(ids[2], "dead", -1)
+            tasks.expire(3)
+        order = []
+        for _ in range(4):
+            with database.write() as session:
+                row = TaskRepository(session).claim_next(queue_of(database, ids[0]), "w", 60)
+                order.append(None if row is None else row.id)
+        assert order == [ids[2], ids[0], ids[1], None]
+    finally:
+        database.dispose()
+
+
+def queue_of(database: Database, task_id: str) -> str:
+    with database.read() as session:
+        queue = TaskRepository(session).queue_of(task_id)
+    assert queue is not None
+    return queue

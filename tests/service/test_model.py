@@ -1,0 +1,48 @@
+"""The state machine of claims and leases, small; `benchmarks/service/model_check.py` runs it large."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from benchmarks.service.machine import ServiceMachine
+from db import migrate
+from db.engine import Database
+
+SIZES = {"sqlite": (12, 60), "postgres": (4, 50)}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[type[ServiceMachine]]:
+    url = f"sqlite:///{tmp_path / 'test.db'}"
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres_url")
+    migrate.upgrade(url)
+
+    class Machine(ServiceMachine):
+        database = Database(url)
+        steps = 0
+        examples = 0
+        check_study_every = 12
+
+    Machine.url = url
+    yield Machine
+    Machine.database.dispose()
+
+
+def test_every_interleaving_keeps_the_invariants(
+    machine: type[ServiceMachine], request: pytest.FixtureRequest
+) -> None:
+    examples, length = SIZES[request.node.callspec.params["machine"]]
+    chosen = settings(
+        max_examples=examples,
+        stateful_step_count=length,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(machine, settings=chosen)
+    assert machine.steps > examples * length / 3

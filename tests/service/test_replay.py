@@ -1,0 +1,129 @@
+"""Recorded timings as a device: what it answers, who may use it, and that it says what it is."""
+
+import gzip
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from api.checks import check_job
+from benchmarks.service.replay_jobs import DEVICE, PARAMETERS, milliseconds, replay_job, write_recording
+from tests.fakes import ListSink
+from warpsmith.backends import replay
+from warpsmith.domain.device import Backend
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Measured, Rejected, Stage
+from warpsmith.domain.template import Template
+from warpsmith.errors import InvalidInput, Unavailable
+from warpsmith.settings import Settings
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.bench import Bench
+from warpsmith.tuning.slice import SliceLimits, run_slice
+from worker.bench import Workshop, open_workshop
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_recording(tmp_path_factory.mktemp("recordings"))
+
+
+def workshop(folder: Path, trial_s: float = 0.0) -> Workshop:
+    (device,) = replay.probe(folder)
+    settings = Settings(_env_file=None, replay_dir=folder, replay_trial_s=trial_s)  # type: ignore[call-arg]
+    return open_workshop(settings, device)
+
+
+def test_a_search_hears_the_recorded_times(folder: Path) -> None:
+    job = Job.model_validate(replay_job(searcher="random"))
+    shop = workshop(folder)
+    bench = Bench(job, shop.tools)
+    baseline = measure_baseline(bench)
+    assert not baseline.refused
+    default = {n: v[0] for n, v in PARAMETERS.items()}
+    assert baseline.timings[0].cold is not None
+    expected_ms = milliseconds(default)
+    assert isinstance(expected_ms, float)
+    assert baseline.timings[0].cold.median_us == pytest.approx(expected_ms * 1000)
+    template = Template(kernel=job.kernel, space=job.space)
+    search = shop.search(job, template, [], [])
+    assert search.feasible == 11520
+    sink = ListSink()
+    result = run_slice(bench, template, baseline, search.searcher, sink, SliceLimits(60, 1200, 1))
+    assert result.trials == 1200
+    for configuration, outcome in sink.trials:
+        recorded = milliseconds({n: int(v) for n, v in configuration.items()})
+        if isinstance(recorded, str):
+            assert isinstance(outcome, Rejected)
+            assert outcome.stage is Stage.RUN
+            assert recorded in outcome.reason
+        else:
+            assert isinstance(outcome, Measured)
+            assert outcome.objective == pytest.approx(recorded / expected_ms)
+
+
+def test_a_trial_takes_the_time_that_was_set(folder: Path) -> None:
+    job = Job.model_validate(replay_job())
+    shop = workshop(folder, trial_s=0.05)
+    bench = Bench(job, shop.tools)
+    baseline = measure_baseline(bench)
+    template = Template(kernel=job.kernel, space=job.space)
+    searcher = shop.search(job, template, [], []).searcher
+    began = time.monotonic()
+    run_slice(bench, template, baseline, searcher, ListSink(), SliceLimits(60, 10, 1), gate=False)
+    assert 0.4 < time.monotonic() - began < 1.5
+
+
+def test_a_published_recording_is_read(tmp_path: Path) -> None:
+    data = {
+        "tune_params": {"x": [16, 32], "pad": [0]},
+        "cache": {
+            "16,0": {"x": 16, "pad": 0, "time": 1.5},
+            "32,0": {"x": 32, "pad": 0, "time": "Compilation"},
+        },
+    }
+    path = tmp_path / "conv-RTX_3090.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(data).encode()))
+    (device,) = replay.probe(tmp_path)
+    assert (device.backend, device.name, device.device_class) == (
+        Backend.REPLAY,
+        "RTX_3090",
+        "replay-rtx-3090-recorded",
+    )
+    recording = replay.load_recording(path)
+    assert recording.look_up({"x": 16}) == 1500.0
+    failed, unknown = recording.look_up({"x": 32}), recording.look_up({"x": 64})
+    assert isinstance(failed, Rejected)
+    assert failed.stage is Stage.COMPILE
+    assert isinstance(unknown, Rejected)
+    assert unknown.stage is Stage.SPACE
+
+
+def test_a_folder_without_recordings_is_no_device(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="no NAME-DEVICE"):
+        replay.probe(tmp_path)
+    path = tmp_path / "a-b.json"
+    path.write_text("[]")
+    with pytest.raises(Unavailable, match=r"a-b\.json is not a recording"):
+        replay.load_recording(path)
+
+
+def test_a_kernel_that_was_not_recorded_is_refused_in_words(folder: Path) -> None:
+    job = Job.model_validate(replay_job())
+    job = job.model_copy(update={"kernel": job.kernel.model_copy(update={"entry": "other"})})
+    baseline = measure_baseline(Bench(job, workshop(folder).tools))
+    assert f"there is no recording of 'other' on {DEVICE}" in baseline.refused
+
+
+def test_only_the_operator_enables_it(folder: Path) -> None:
+    job = Job.model_validate(replay_job())
+    with pytest.raises(InvalidInput, match="has not enabled it") as caught:
+        check_job(job, Settings(_env_file=None))  # type: ignore[call-arg]
+    assert caught.value.field == "kernel.backend"
+    enabled = Settings(_env_file=None, replay_dir=folder)  # type: ignore[call-arg]
+    check_job(job, enabled)
+    with pytest.raises(InvalidInput, match="set it to false"):
+        check_job(Job.model_validate(replay_job(rewrite={"enabled": True})), enabled)
+    (device,) = replay.probe(folder)
+    with pytest.raises(Unavailable, match="WARPSMITH_REPLAY_DIR"):
+        open_workshop(Settings(_env_file=None), device)  # type: ignore[call-arg]

@@ -1,0 +1,242 @@
+"""CUDA sources to cubins for sm_90, with NVRTC, and with nvcc where it is installed."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.example_jobs import FAMILIES, load_example
+from warpsmith.backends.base import CompileRequest
+from warpsmith.backends.cubin import read_cubin
+from warpsmith.backends.cuda_compile import compile_cuda
+from warpsmith.domain.device import Backend
+from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
+from warpsmith.domain.plan import Compiled
+
+COMPILERS = ("nvrtc", "nvcc") if shutil.which("nvcc") else ("nvrtc",)
+TEMPLATED = """
+namespace ns {
+template <typename T, int N> __global__ void scale(T* p) { p[threadIdx.x] = p[threadIdx.x] * T(N); }
+__global__ void plain(float* p) { p[0] = 1.0f; }
+}
+"""
+USES_SHARED = """
+extern "C" __global__ void f(float* p) {
+  __shared__ float tile[1000];
+  tile[threadIdx.x] = p[threadIdx.x];
+  __syncthreads();
+  p[threadIdx.x] = tile[999 - threadIdx.x];
+}
+"""
+SPILLS = """
+extern "C" __global__ void f(float* p) {
+  float v[200];
+  #pragma unroll
+  for (int i = 0; i < 200; i++) v[i] = p[i * 1024 + threadIdx.x];
+  __syncthreads();
+  #pragma unroll
+  for (int i = 0; i < 200; i++) p[(199 - i) * 1024 + threadIdx.x] = v[i] * v[(i * 7) % 200];
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """nvcc leaves its files where the child stands."""
+    monkeypatch.chdir(tmp_path)
+
+
+def _compile(
+    source: str,
+    entry: str,
+    compiler: str = "nvrtc",
+    options: tuple[str, ...] = (),
+    include_dirs: tuple[Path, ...] = (),
+    architecture: str = "sm_90",
+) -> Compiled | Rejected:
+    return compile_cuda(
+        CompileRequest(Backend.CUDA, source, entry, options, include_dirs, compiler, architecture, 0)
+    )
+
+
+def _good(*arguments: object, **options: object) -> Compiled:
+    result = _compile(*arguments, **options)  # type: ignore[arg-type]
+    assert isinstance(result, Compiled), f"{result.reason}\n{result.log}"
+    return result
+
+
+def _bad(*arguments: object, **options: object) -> Rejected:
+    result = _compile(*arguments, **options)  # type: ignore[arg-type]
+    assert isinstance(result, Rejected)
+    assert result.stage is Stage.COMPILE
+    return result
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_example_compiles_with_its_resources(family: str, compiler: str) -> None:
+    kernel = load_example(family, "cuda").kernel
+    result = _good(kernel.text, kernel.entry, compiler, kernel.options)
+    assert result.entry in read_cubin(result.binary).entries
+    assert result.facts.registers is not None
+    assert 4 <= result.facts.registers <= 255
+    assert result.facts.spill_bytes == 0
+    assert "Used" in result.log
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    ("entry", "parts"),
+    [
+        ("ns::scale<float, 3>", ("scale", "f", "Li3E")),
+        ("ns::scale<int,7>", ("scale", "i", "Li7E")),
+        ("ns::scale< double , 2 + 3 >", ("scale", "d", "Li5E")),
+        ("ns::plain", ("2ns5plain",)),
+    ],
+)
+def test_name_expressions_become_symbols(compiler: str, entry: str, parts: tuple[str, ...]) -> None:
+    result = _good(TEMPLATED, entry, compiler)
+    assert result.entry in read_cubin(result.binary).entries
+    assert all(part in result.entry for part in parts)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    "source",
+    [
+        'extern "C" __global__ void f(int* p) { *p = 1; }',
+        'extern "C" { __global__ void f(int* p) { *p = 1; } }',
+    ],
+)
+def test_a_c_function_keeps_its_name(compiler: str, source: str) -> None:
+    assert _good(source, "f", compiler).entry == "f"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_cxx_function_is_found_by_its_plain_name(compiler: str) -> None:
+    result = _good("__global__ void f(int* p) { *p = 1; }", "f", compiler)
+    assert result.entry == "_Z1fPi"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_shared_memory_and_spills_are_read(compiler: str) -> None:
+    assert _good(USES_SHARED, "f", compiler).facts.static_shared_bytes == 4000
+    facts = _good(SPILLS, "f", compiler, ("-maxrregcount=32",)).facts
+    assert facts.registers == 32
+    assert facts.spill_bytes is not None
+    assert facts.spill_bytes > 100
+    assert facts.local_bytes is not None
+    assert facts.local_bytes > 100
+    assert _good(USES_SHARED, "f", compiler).facts.spill_bytes == 0
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_resources_are_those_of_the_entry_and_not_of_its_neighbour(compiler: str) -> None:
+    neighbours = USES_SHARED + 'extern "C" __global__ void g(float* p) { p[0] = 1.0f; }\n'
+    assert _good(neighbours, "f", compiler).facts.static_shared_bytes == 4000
+    assert _good(neighbours, "g", compiler).facts.static_shared_bytes == 0
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_an_error_brings_the_compilers_log(compiler: str) -> None:
+    result = _bad('extern "C" __global__ void f(int* p) { *p = no_such_thing; }', "f", compiler)
+    assert "no_such_thing" in result.reason
+    assert "no_such_thing" in result.log
+    assert "kernel.cu" in result.log
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    "entry", ["missing", "ns::missing<float>", "ns::scale<float>", "ns::scale<float, 3", ";"]
+)
+def test_a_missing_or_malformed_entry_is_a_rejection(compiler: str, entry: str) -> None:
+    assert _bad(TEMPLATED, entry, compiler).reason
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_an_entry_that_is_no_kernel_is_a_rejection(compiler: str) -> None:
+    source = '__device__ int g(int v) { return v; }\nextern "C" __global__ void f(int* p) { *p = g(*p); }'
+    assert _bad(source, "g", compiler).reason
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_long_logs_are_cut(compiler: str) -> None:
+    names = "".join(f"int a{k} = undeclared_{k}_{'x' * 200};\n" for k in range(300))
+    result = _bad(f'extern "C" __global__ void f(int* p) {{ {names} }}', "f", compiler)
+    assert 1000 < len(result.log) <= MAX_LOG_CHARACTERS
+    assert len(result.reason) <= 500
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_toolkit_headers_and_permitted_folders_are_found(compiler: str, tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "own.cuh").write_text("__device__ inline float twice(float v) { return 2 * v; }\n")
+    headers = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cooperative_groups.h>\n"
+    headers += '#include <cuda/std/type_traits>\n#include "own.cuh"\n'
+    body = "p[0] = __float2half(twice(__half2float(p[1])));"
+    source = f'{headers}extern "C" __global__ void f(__half* p) {{ {body} }}'
+    _good(source, "f", compiler, (), (tmp_path / "own",))
+    assert "own.cuh" in _bad(source, "f", compiler).log
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_options_off_the_list_are_refused_before_any_compiler_runs(compiler: str) -> None:
+    source = 'extern "C" __global__ void f(int* p) { *p = 1; }'
+    for option in (
+        "-Xcompiler=-fplugin=x",
+        "-ccbin=/tmp/x",
+        "--include-path=/etc",
+        "-rdc=true",
+        "--dlink-time-opt",
+    ):
+        assert "not allowed" in _bad(source, "f", compiler, (option,)).reason
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_options_on_the_list_take_effect(compiler: str) -> None:
+    source = 'extern "C" __global__ void f(float* p) { p[0] = __expf(p[1]) / VALUE; }'
+    fast = _good(source, "f", compiler, ("--use_fast_math", "-DVALUE=3.5f", "-lineinfo"))
+    assert fast.facts.registers is not None
+    assert "VALUE" in _bad(source, "f", compiler).log
+    newer = "template <typename T> requires (sizeof(T) == 4) __device__ T same(T v) { return v; }\n"
+    newer += 'extern "C" __global__ void f(int* p) { *p = same(1); }'
+    _good(newer, "f", compiler, ("-std=c++20",))
+    _bad(newer, "f", compiler)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_launch_from_the_device_is_refused(compiler: str) -> None:
+    source = "__global__ void g(int* p) { *p = 1; }\n"
+    source += 'extern "C" __global__ void f(int* p) { g<<<1, 1>>>(p); }'
+    assert _bad(source, "f", compiler).log
+
+
+def test_an_unknown_architecture_is_a_rejection() -> None:
+    assert "architecture" in _bad('extern "C" __global__ void f() {}', "f", architecture="sm_1").reason
+
+
+HOST_HEADERS = {
+    "cstdio": "#include <cstdio>\n",
+    "vector": "#include <vector>\n",
+    "cstdlib": "#include <stdlib.h>\n",
+}
+
+
+@pytest.mark.parametrize("header", list(HOST_HEADERS))
+def test_a_source_with_host_headers_takes_nvcc_where_there_is_one(header: str) -> None:
+    source = HOST_HEADERS[header] + "namespace a { template <int N> __global__ void f(int* p) { *p = N; } }"
+    if "nvcc" in COMPILERS:
+        assert "Li4E" in _good(source, "a::f<4>", "auto").entry
+    else:
+        assert header.removeprefix("c") in _bad(source, "a::f<4>", "auto").log
+    assert isinstance(_compile(source, "a::f<4>", "nvrtc"), Rejected)
+
+
+def test_without_nvcc_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("warpsmith.backends.cuda_compile._find_nvcc", lambda: None)
+    source = 'extern "C" __global__ void f(int* p) { *p = 1; }'
+    assert "none" in _bad(source, "f", "nvcc").reason
+    _good(source, "f", "auto")

@@ -1,0 +1,263 @@
+"""Task gate, floor, drift, timed launches and families over a fake device."""
+
+import itertools
+import time
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from tests.fakes import fake_tools
+from tests.jobs import scale_job
+from warpsmith.domain.device import Ceilings
+from warpsmith.domain.job import CacheState, Job, Tolerance, Workload
+from warpsmith.domain.kernel import Distribution, Draw, Dtype, Role
+from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
+from warpsmith.domain.plan import BufferPlan, Compiled, CompileFacts, Family, WorkloadPlan
+from warpsmith.domain.space import Configuration
+from warpsmith.measure.roofline import below_floor, floor_of
+from warpsmith.settings import Settings
+from warpsmith.tuning import drift as drift_module
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.bench import Bench
+from warpsmith.tuning.drift import DriftWatch
+from warpsmith.tuning.further import MAX_NEIGHBOURS, neighbours
+from warpsmith.tuning.judge import undeclared_globals
+from warpsmith.tuning.trial import run_gate, run_trial, time_us
+from warpsmith.verify.compare import over_budget
+from warpsmith.verify.defences import Defences
+from warpsmith.verify.inputs import draw_buffer
+
+JOB = scale_job()
+LOOSE = Tolerance(rtol=1e-2, atol=1e-2)
+
+
+def steady(configuration: Configuration, workload: str) -> float:
+    return 100.0
+
+
+def trial(fault: str, on: Defences | None = None, job: Job = JOB, whole: bool = True) -> Outcome:
+    healthy, _ = fake_tools(steady)
+    baseline = measure_baseline(Bench(job, healthy))
+    assert baseline.refused == ""
+    tools, _ = fake_tools(steady, lambda c: fault)
+    bench = Bench(job, tools if on is None else replace(tools, defences=on))
+    bench.learn(baseline)
+    kernel = bench.user_template.configured(job.space.defaults)
+    times = {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
+    run = run_gate if whole else run_trial
+    return run(bench, bench.user_template, kernel, bench.compile(kernel), times)
+
+
+@pytest.mark.parametrize(
+    ("fault", "defence", "words"),
+    [("timed", "timed_launches", "in a launch that was timed"), ("unsteady", "determinism", "two launches")],
+)
+def test_a_defence_finds_what_the_first_launch_does_not_show(fault: str, defence: str, words: str) -> None:
+    outcome = trial(fault)
+    assert isinstance(outcome, Rejected)
+    assert outcome.stage is Stage.CORRECTNESS
+    assert words in outcome.reason
+    assert isinstance(trial(fault, replace(Defences(), **{defence: False})), Measured)
+
+
+def test_everything_is_on_and_nothing_outside_reaches_it() -> None:
+    assert all(getattr(Defences(), f.name) is True for f in fields(Defences))
+    names = {f.name for f in fields(Defences)}
+    assert not names & set(Settings.model_fields)
+    assert not any("defence" in name for name in (*Settings.model_fields, *Job.model_fields))
+
+
+@pytest.mark.parametrize(
+    ("source", "tolerances", "words"),
+    [
+        ("2.0 * inputs['x']", {"rtol": 0, "atol": 1000}, "zeros"),
+        ("2.0 * inputs['x'] + 1e4", {"rtol": 0.01, "atol": 0}, "a constant"),
+        ("1e3 * (-1) ** np.arange(dims['n']) + inputs['x']", {"rtol": 0.1, "atol": 0}, "other inputs"),
+        ("inputs['x'] * 1.0001", {"rtol": 0.01, "atol": 0}, "copied"),
+    ],
+)  # fmt: skip
+def test_a_job_that_a_trivial_answer_would_pass_is_refused(
+    source: str, tolerances: dict[str, float], words: str
+) -> None:
+    job = scale_job(tolerances={"y": tolerances})
+    tools, _ = fake_tools(steady)
+
+    class Reference(type(tools.reference)):  # type: ignore[misc]
+        def numpy(self, text, function, plan, dims):  # type: ignore[no-untyped-def]
+            from warpsmith.verify.inputs import draw_inputs
+
+            return {"y": eval(source, {"np": np, "inputs": _wide(draw_inputs(plan)), "dims": dims})}
+
+    wrong = replace(tools, reference=Reference())
+    refused = measure_baseline(Bench(job, wrong)).refused
+    assert "untestable" in refused
+    assert words in refused
+    off = replace(wrong, defences=replace(Defences(), task_gate=False))
+    assert "untestable" not in measure_baseline(Bench(job, off)).refused
+
+
+def _wide(drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: value.astype(np.float64) for name, value in drawn.items()}
+
+
+def test_a_kernel_that_copies_is_no_trivial_answer() -> None:
+    tools, _ = fake_tools(steady)
+    reference = tools.reference
+
+    class Copies(type(reference)):  # type: ignore[misc]
+        def numpy(self, text, function, plan, dims):  # type: ignore[no-untyped-def]
+            return {"y": reference.numpy(text, function, plan, dims)["y"] / 2.0}
+
+    refused = measure_baseline(Bench(JOB, replace(tools, reference=Copies()))).refused
+    assert "untestable" not in refused
+    assert "y is wrong" in refused  # the fake device doubles
+
+
+CEILINGS = Ceilings(cold_bytes_per_s=1e12, hot_bytes_per_s=4e12, flops_per_s=1e13, launch_us=1.0)
+
+
+def _plan(n: int, role: Role = Role.OUTPUT) -> WorkloadPlan:
+    x = BufferPlan("x", Dtype.FLOAT32, Role.INPUT, (n,), None)
+    return WorkloadPlan("w", (x, BufferPlan("y", Dtype.FLOAT32, role, (n,), None)), 1)
+
+
+def test_the_floor_counts_bytes_or_the_launch() -> None:
+    cold = floor_of(_plan(10**7), CEILINGS, CacheState.COLD)
+    assert (cold.bound, cold.us) == ("bytes", pytest.approx(80.0))
+    assert cold.least_us == pytest.approx(5.0)
+    assert floor_of(_plan(10**7), CEILINGS, CacheState.HOT).us == pytest.approx(20.0)
+    assert floor_of(_plan(10**7, Role.INOUT), CEILINGS, CacheState.COLD).us == pytest.approx(120.0)
+    tiny = floor_of(_plan(16), CEILINGS, CacheState.COLD)
+    assert (tiny.bound, tiny.us, tiny.least_us) == ("launch", 1.0, 0.5)
+    assert floor_of(_plan(16), CEILINGS, CacheState.COLD, shares_host=True).least_us == pytest.approx(0.2)
+    assert below_floor(tiny, 0.5) == ""
+    assert "takes 0.5 us at least" in below_floor(tiny, 0.49)
+
+
+def test_a_time_below_the_floor_is_refused() -> None:
+    tools, _ = fake_tools(steady)
+    baseline = measure_baseline(Bench(JOB, tools)).model_copy(
+        update={"ceilings": CEILINGS.model_copy(update={"launch_us": 1000.0})}
+    )
+    kernel = JOB.space.defaults
+    for on, kind in ((Defences(), Rejected), (replace(Defences(), floor=False), Measured)):
+        bench = Bench(JOB, replace(tools, defences=on))
+        bench.learn(baseline)
+        configured = bench.user_template.configured(kernel)
+        times = {t.workload: 100.0 for t in baseline.timings}
+        outcome = run_trial(bench, bench.user_template, configured, bench.compile(configured), times)
+        assert isinstance(outcome, kind)
+        assert not isinstance(outcome, Rejected) or outcome.stage is Stage.FLOOR
+
+
+def test_trials_timed_while_the_device_drifts_are_marked_and_corrected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = {"us": 100.0}
+    tools, _ = fake_tools(lambda c, w: now["us"])
+    bench = Bench(JOB, tools)
+    kernel = bench.user_template.configured(JOB.space.defaults)
+    times = {w.key: 100.0 for w in JOB.workloads}
+
+    def one(watch: DriftWatch) -> Measured:
+        outcome = watch.corrected(run_trial(bench, bench.user_template, kernel, bench.compile(kernel), times))
+        assert isinstance(outcome, Measured)
+        return outcome
+
+    clock = itertools.count(step=drift_module.EVERY_S)
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    watch = DriftWatch(bench, times)
+    assert one(watch).drift == 1.0
+    now["us"] = 150.0
+    slowed = one(watch)
+    assert slowed.drift == pytest.approx(1.5, rel=0.01)
+    assert slowed.objective == pytest.approx(1.0, rel=0.01)
+    bench.tools = replace(tools, defences=replace(Defences(), drift=False))
+    assert one(DriftWatch(bench, times)).objective == pytest.approx(1.5, rel=0.01)
+
+
+@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize(
+    ("dtype", "draw"),
+    [
+        (Dtype.FLOAT32, None),
+        (Dtype.FLOAT16, Draw(distribution=Distribution.UNIFORM, low=2.0, high=9.0)),
+        (Dtype.INT32, Draw(distribution=Distribution.INTEGERS, low=3, high=50)),
+        (Dtype.BFLOAT16, Draw(distribution=Distribution.CONSTANT, low=0.5)),
+    ],
+)
+def test_a_family_stays_in_what_the_argument_promises(
+    family: Family, dtype: Dtype, draw: Draw | None
+) -> None:
+    buffer = BufferPlan("x", dtype, Role.INPUT, (5000,), draw)
+    own = draw_buffer(buffer, 3)
+    values = draw_buffer(buffer, 3, family=family)
+    assert values.dtype == own.dtype
+    assert values.shape == own.shape
+    assert np.isfinite(values.astype(np.float64)).all()
+    if draw is not None:
+        wide = values.astype(np.float64)
+        assert wide.min() >= draw.low
+        assert wide.max() <= (draw.low if draw.distribution is Distribution.CONSTANT else draw.high)
+        return
+    wide = np.abs(values.astype(np.float64))
+    assert np.array_equal(values, own) is (family is Family.DECLARED)
+    match family:
+        case Family.ZEROS:
+            assert not wide.any()
+        case Family.SPIKE | Family.SPARSE:
+            assert 1 <= np.count_nonzero(wide) < 1000
+        case Family.SORTED:
+            assert bool(np.all(np.diff(values) >= 0))
+        case Family.REPEATED:
+            assert np.unique(values).size <= 3
+        case Family.SCALED_UP | Family.SCALED_DOWN:
+            ratio = wide.max() / np.abs(own).max()
+            assert ratio > 4 or ratio < 0.25
+
+
+def test_neighbours_are_few_and_near() -> None:
+    job = scale_job(workloads=[{"dimensions": {"n": 128}}])
+    assert {w.dimensions["n"] for w in neighbours(job, job.workloads[0])} == {129, 127, 97, 7, 1}
+    wide = Workload(dimensions={"a": 64, "b": 64, "c": 64})
+    found = neighbours(job, wide)
+    assert len(found) == MAX_NEIGHBOURS
+    assert all(sum(w.dimensions[k] != 64 for k in "abc") == 1 for w in found)
+
+
+def test_the_error_budget_is_twice_the_baselines_and_one_unit() -> None:
+    want = np.linspace(1.0, 2.0, 4096)
+    exact = want.astype(np.float32)
+    assert over_budget(exact, want, LOOSE, 0.0, Dtype.FLOAT32).wrong == 0
+    coarse = want.astype(np.float16).astype(np.float32)
+    assert over_budget(coarse, want, LOOSE, 1e-6, Dtype.FLOAT32).wrong > 3000
+    assert over_budget(coarse, want, LOOSE, 0.02, Dtype.FLOAT32).wrong == 0
+    assert over_budget(coarse.astype(np.float16), want, LOOSE, 0.0, Dtype.FLOAT16).wrong == 0
+    nan = np.array([np.nan, 1.0], np.float32)
+    assert over_budget(nan, np.array([np.nan, 1.0]), LOOSE, 0.0, Dtype.FLOAT32).wrong == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "symbols", "own", "refused"),
+    [
+        ("__device__ int calls;", ("calls",), (), True),
+        ("__device__ int calls;", ("calls",), ("calls",), False),
+        ("__device__ const float table[2] = {1, 2};", ("table",), (), False),
+        ("static __device__ constexpr float table[2]{1, 2};", ("_ZL5table",), (), False),
+        ('void f() { printf("hello"); }', ("$str", "$str$1", "__unnamed_1"), (), False),
+        ("__device__ int __unnamed_1;", ("__unnamed_1",), (), True),
+        ("// const calls = 1\n__device__ int calls = 2;", ("calls",), (), True),
+        ("__device__ float cache[64]; const int calls = 1;", ("cache",), (), True),
+        ("namespace { __device__ int calls; } const int calls = 1;", ("_ZN1a5callsE",), (), True),
+        ("void f(const float* x) { } __device__ int calls = 0;", ("calls",), (), True),
+    ],
+)
+def test_device_variables_are_refused_unless_constant_or_the_users(
+    source: str, symbols: tuple[str, ...], own: tuple[str, ...], refused: bool
+) -> None:
+    kernel = JOB.kernel.model_copy(update={"source": source})
+    configured = Bench(JOB, fake_tools(steady)[0]).user_template.configured(JOB.space.defaults)
+    configured = configured.model_copy(update={"kernel": kernel})
+    compiled = Compiled(b"", "f", CompileFacts(), globals=symbols)
+    assert (undeclared_globals(configured, compiled, frozenset(own)) is not None) is refused

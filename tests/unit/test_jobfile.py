@@ -1,0 +1,184 @@
+"""Job files: read from YAML or JSON, the source beside them; every error names its field."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.jobs import SCALE_SOURCE, scale_job
+from warpsmith.domain.kernel import MAX_SOURCE_BYTES
+from warpsmith.errors import InvalidInput
+from warpsmith.jobfile import load_job, parse_job, read_document
+
+FIELDS: dict[str, Any] = scale_job().model_dump(mode="json", exclude_unset=True)
+
+
+def with_source_file(name: str) -> dict[str, Any]:
+    """The fields of a job whose source is in a file of its own."""
+    kernel = {k: v for k, v in FIELDS["kernel"].items() if k != "source"} | {"source_file": name}
+    return FIELDS | {"kernel": kernel}
+
+
+def refused(path: Path) -> InvalidInput:
+    """The error of a file that cannot be a job."""
+    with pytest.raises(InvalidInput) as caught:
+        load_job(path)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", ["job.yaml", "job.yml", "job.json", "job"])
+def test_yaml_and_json_give_the_same_job(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(json.dumps(FIELDS) if name.endswith("json") else yaml.safe_dump(FIELDS))
+    assert load_job(path) == scale_job()
+
+
+def test_a_source_file_is_read_relative_to_the_job_file(tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "scale.cl").write_text(SCALE_SOURCE, encoding="utf-8")
+    path = tmp_path / "job.yaml"
+    path.write_text(yaml.safe_dump(with_source_file("kernels/scale.cl")))
+    job = load_job(path)
+    assert job.kernel.source == SCALE_SOURCE
+    assert job.kernel.source_file is None
+    assert job == scale_job()
+
+
+def test_text_is_utf8_whatever_the_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    fields = FIELDS | {"kernel": FIELDS["kernel"] | {"source": "// grüße 中文 \U0001f600\n" + SCALE_SOURCE}}
+    path = tmp_path / "job.yaml"
+    path.write_bytes(yaml.safe_dump(fields, allow_unicode=True).encode())
+    assert load_job(path).kernel.text.startswith("// grüße 中文 \U0001f600\n")
+
+
+def test_without_a_folder_no_file_is_read() -> None:
+    job = parse_job(with_source_file("/etc/passwd"))
+    assert (job.kernel.source, job.kernel.source_file) == (None, "/etc/passwd")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("job.yaml", b"name: [unclosed\nkernel: x\n", "line 2: "),
+        ("job.yaml", b"name: x\n\tkernel: y\n", "line 2: "),
+        (
+            "job.yaml",
+            b"name: !!python/object/apply:os.system ['true']\n",
+            "could not determine a constructor",
+        ),
+        ("job.yaml", b"? [a, b]\n: c\n", "found unhashable key"),
+        ("job.yaml", b"name: 2024-99-99\n", "cannot be read"),
+        ("job.yaml", b"", "must hold a mapping"),
+        ("job.yaml", b"- 1\n- 2\n", "must hold a mapping"),
+        ("job.yaml", b"name: a\n---\nname: b\n", "line 2: "),
+        ("job.yaml", b"name: \xff\xfe\n", "cannot be read"),
+        ("job.yaml", b"a: " + b"[" * 3000, "nested too deeply"),
+        ("job.json", b'{"name": "x",\n "kernel" 1}', "line 2: Expecting ':' delimiter"),
+        ("job.json", b"[1, 2]", "must hold a mapping"),
+        ("job.json", b"[" * 100_000, "nested too deeply"),
+        ("job.json", b'{"seed": ' + b"9" * 5000 + b"}", "cannot be read"),
+    ],
+)
+def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, name: str, content: bytes, words: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    error = refused(path)
+    assert error.field == str(path)
+    assert words in error.message
+    assert len(error.message) < 1000
+
+
+def test_a_file_that_is_not_there_or_a_folder_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.yaml", tmp_path):
+        error = refused(path)
+        assert (error.field, error.message[:15]) == (str(path), "cannot be read:")
+
+
+def test_aliases_that_multiply_are_answered_quickly(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
+    path.write_text("\n".join([*levels, "name: *a11", "workloads: *a11", "kernel: *a11"]))
+    error = refused(path)
+    assert error.field == "name"
+    assert len(error.message) < 2000
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("missing.cl", "cannot be read"),
+        (".", "cannot be read"),
+        ("latin1.cl", "cannot be read"),
+        ("big.cl", f"has {MAX_SOURCE_BYTES + 1} bytes; at most {MAX_SOURCE_BYTES}"),
+        ("nul\0.cl", "cannot be read"),
+    ],
+)
+def test_a_source_file_that_cannot_be_used_is_named(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "latin1.cl").write_bytes("// grüße".encode("latin-1"))
+    (tmp_path / "big.cl").write_bytes(b"x" * (MAX_SOURCE_BYTES + 1))
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(with_source_file(name)))
+    error = refused(path)
+    assert error.field == "kernel.source_file"
+    assert words in error.message
+
+
+def test_a_source_and_a_source_file_are_one_too_many(tmp_path: Path) -> None:
+    (tmp_path / "scale.cl").write_text(SCALE_SOURCE)
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(FIELDS | {"kernel": FIELDS["kernel"] | {"source_file": "scale.cl"}}))
+    error = refused(path)
+    assert (error.field, error.message) == ("kernel", "give exactly one of source and source_file")
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"nmae": "x"}, "nmae", "no such field; did you mean 'name'?"),
+        ({"zzzzzz": 1}, "zzzzzz", "no such field"),
+        ({"kernel": FIELDS["kernel"] | {"entri": "x"}}, "kernel.entri", "did you mean 'entry'?"),
+        ({"workloads": "n=3"}, "workloads", "tuple"),
+        ({"workloads": [{"dimensions": {"n": "many"}}]}, "workloads.0.dimensions.n", "integer"),
+        ({"budget": {"trails": 3}}, "budget.trails", "did you mean 'trials'?"),
+        ({"kernel": None}, "kernel", "Kernel"),
+    ],
+)
+def test_a_bad_field_is_named(change: dict[str, Any], field: str, words: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse_job(FIELDS | change)
+    assert caught.value.field == field
+    assert words in caught.value.message
+    assert str(caught.value) == f"{field}: {caught.value.message}"
+
+
+def test_all_problems_are_told_but_not_endlessly() -> None:
+    bad = [{"dimensions": {"n": -i}} for i in range(50)]
+    with pytest.raises(InvalidInput) as caught:
+        parse_job(FIELDS | {"workloads": bad, "seed": -1})
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("workloads.0.dimensions.n: ")
+    assert lines[1].startswith("workloads.1.dimensions.n: ")
+    assert len(lines) == 8
+
+
+def test_items_that_are_wrong_do_not_make_the_list_too_short() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse_job(FIELDS | {"workloads": [{"dimensions": {"n": 0}}]})
+    assert str(caught.value) == "workloads.0.dimensions.n: Input should be greater than or equal to 1"
+    with pytest.raises(InvalidInput, match="at least 1 item"):
+        parse_job(FIELDS | {"workloads": []})
+
+
+def test_keys_that_are_not_words_are_refused() -> None:
+    with pytest.raises(InvalidInput):
+        parse_job(FIELDS | {3: 4})  # type: ignore[dict-item]
+
+
+def test_a_document_is_read_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "any.yaml"
+    path.write_text("on: yes\nnumber: 010\nlist: [1, 2.5, x]\n")
+    assert read_document(path)["list"] == [1, 2.5, "x"]

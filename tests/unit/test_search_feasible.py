@@ -1,0 +1,119 @@
+"""The feasible set equals brute force, and is counted without ever building the product."""
+
+import itertools
+import time
+
+import optuna
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.space import Constraint, Parameter, Space, configuration_key
+from warpsmith.errors import ExpressionError
+from warpsmith.search import enumerate_space
+from warpsmith.search.optuna_study import FinishedTrial, export
+
+CONSTRAINTS = (
+    "A * B <= 64",
+    "A % B == 0",
+    "n % (A * C) == 0",
+    "A + B > C or W == 'y'",
+    "not (A == 1 and W == 'x')",
+    "1 < A * C <= 32",
+    "min(A, B) >= 2 if C > 1 else A > 0",
+    "ceil_div(n, A) * B <= device.most",
+    "W in ('x', 'z')",
+    "n // (A - 1) > 3",
+    "B in (1, 4, 16) and next_pow2(A) == A",
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.sampled_from(CONSTRAINTS), max_size=5, unique=True),
+    st.lists(st.integers(1, 4096), min_size=1, max_size=3),
+)
+def test_equals_brute_force(texts: list[str], dimensions: list[int]) -> None:
+    space = Space(
+        parameters=(
+            Parameter(name="A", values=(1, 2, 3, 4, 8)),
+            Parameter(name="B", values=(1, 2, 4, 16)),
+            Parameter(name="C", values=(1, 2, 5)),
+            Parameter(name="W", values=("x", "y", "z")),
+        ),
+        constraints=tuple(Constraint(expression=t) for t in texts),
+    )
+    scopes = [{"n": n, "device.most": 5000} for n in dimensions]
+    found = enumerate_space(space, scopes)
+    wanted = {}
+    for values in itertools.product(*(p.values for p in space.parameters)):
+        configuration = dict(zip("ABCW", values, strict=True))
+        mask = [all(_true(t, {**configuration, **s}) for t in texts) for s in scopes]
+        if any(mask):
+            wanted[configuration_key(configuration)] = mask
+    got = {configuration_key(found.configuration(i)): list(found.allowed[i]) for i in range(found.count)}
+    assert got == wanted
+    assert all(found.index(found.configuration(i)) == i for i in range(found.count))
+
+
+def _true(text: str, scope: dict[str, object]) -> bool:
+    try:
+        return bool(Expression(text).evaluate(scope))  # type: ignore[arg-type]
+    except ExpressionError:
+        return False
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    space = Space(
+        parameters=(Parameter(name="A", values=(1, 2)),), constraints=(Constraint(expression="A < Z"),)
+    )
+    with pytest.raises(ExpressionError, match="unknown name 'Z'"):
+        enumerate_space(space, [{}])
+
+
+def test_no_parameters_is_one_configuration() -> None:
+    assert enumerate_space(Space(), [{"n": 1}]).count == 1
+
+
+def test_large_products_are_filtered_as_they_grow() -> None:
+    powers = tuple(2**i for i in range(8))
+    space = Space(
+        parameters=tuple(Parameter(name=f"p{i}", values=powers) for i in range(8)),
+        constraints=tuple(
+            Constraint(expression=e)
+            for e in ("p0 * p1 == 64", "p2 * p3 == 32", "p4 * p5 * p6 == 64", "p7 % p0 == 0")
+        ),
+    )
+    started = time.monotonic()
+    found = enumerate_space(space, [{}])
+    assert time.monotonic() - started < 2.0
+    assert found.exact
+    assert found.count == sum(6 * 28 * (8 - k) for k in range(7))
+
+
+def test_beyond_the_limit_a_part_is_drawn() -> None:
+    space = Space(
+        parameters=tuple(Parameter(name=f"p{i}", values=tuple(range(1, 17))) for i in range(7)),
+        constraints=(Constraint(expression="p0 + p1 <= 20"),),
+    )
+    found = enumerate_space(space, [{}])
+    assert not found.exact
+    assert found.count >= 100_000
+    assert all(c["p0"] + c["p1"] <= 20 for c in map(found.configuration, range(0, found.count, 997)))  # type: ignore[operator]
+
+
+def test_exported_studies_hold_our_trials_and_exporting_again_changes_nothing(tmp_path) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    space = Space(parameters=(Parameter(name="A", values=(1, 2, 4)), Parameter(name="W", values=("x", "y"))))
+    trials = [
+        FinishedTrial(0, {"A": 1, "W": "x"}, 1.5),
+        FinishedTrial(1, {"A": 2, "W": "y"}, None, "compile: no"),
+    ]
+    assert export(url, "job/0", space, trials[:1]) == 1
+    assert export(url, "job/0", space, trials) == 1
+    assert export(url, "job/0", space, trials) == 0
+    study = optuna.load_study(study_name="job/0", storage=url)
+    assert [t.params for t in study.trials] == [t.configuration for t in trials]
+    assert [t.state.name for t in study.trials] == ["COMPLETE", "FAIL"]
+    assert study.best_value == 1.5

@@ -1,0 +1,98 @@
+"""The default searcher's parts: known starts, the process against a direct solve, the density's sums."""
+
+import numpy as np
+import pytest
+
+from warpsmith.domain.space import Configuration, Constraint, Parameter, Space
+from warpsmith.search import enumerate_space
+from warpsmith.search.density import CategoricalDensity
+from warpsmith.search.gaussian import JITTER, WINDOW, GaussianProcess
+from warpsmith.search.kernel import matern
+from warpsmith.search.portfolio import FRESH_POINTS, MAX_STARTS, PortfolioSearcher
+
+SPACE = Space(
+    parameters=(
+        *(Parameter(name=n, values=tuple(2**i for i in range(6))) for n in ("A", "B", "C")),
+        Parameter(name="D", values=("x", "y", "z")),
+    ),
+    constraints=(Constraint(expression="A * B <= 256"),),
+)
+FEASIBLE = enumerate_space(SPACE, [{}])
+
+
+def loss(c: Configuration) -> float:
+    return 1.0 + abs(int(c["A"]) - 8) / 8 + abs(int(c["B"]) - 4) + abs(int(c["C"]) - 2) + (c["D"] == "x")
+
+
+def test_eight_known_starts_then_fresh_points_then_the_rest_now_and_then() -> None:
+    starts = [FEASIBLE.configuration(i) for i in range(0, 500, 25)]
+    searcher = PortfolioSearcher(FEASIBLE, 1)
+    searcher.start_with(starts)
+    asked = []
+    for _ in range(70):
+        (configuration,) = searcher.ask(1)
+        searcher.tell(configuration, loss(configuration))
+        asked.append(configuration)
+    assert asked[:MAX_STARTS] == starts[:MAX_STARTS]
+    assert not any(c in starts for c in asked[MAX_STARTS : MAX_STARTS + FRESH_POINTS])
+    assert all(c in asked for c in starts)
+
+
+@pytest.mark.parametrize("refit", [False, True])
+def test_posterior_is_that_of_a_direct_solve(refit: bool) -> None:
+    process = GaussianProcess(FEASIBLE)
+    rng = np.random.default_rng(3)
+    rows = [int(r) for r in rng.permutation(len(FEASIBLE))[:40]]
+    for row in rows:
+        process.add(row)
+    targets = rng.standard_normal(40)
+    if refit:
+        process.refit(rows, targets)
+    mean, deviation = process.posterior(targets)
+    tables, weights = process._tables, process._weights
+    every = np.stack([tables.distance(weights, tables.codes[r], tables.codes) for r in rows])
+    cross = matern(every)
+    gram = cross[:, rows] + (process._noise + JITTER) * np.eye(40)
+    solved = np.linalg.solve(gram, cross)
+    assert np.allclose(mean, targets @ solved, atol=2e-3)
+    assert np.allclose(deviation**2, np.maximum(1.0 - (cross * solved).sum(axis=0), 1e-10), atol=2e-3)
+
+
+def test_the_process_keeps_a_window_with_the_best_in_it() -> None:
+    process = GaussianProcess(FEASIBLE)
+    rows = list(range(len(FEASIBLE)))[: WINDOW + 100]
+    for row in rows:
+        process.add(row)
+    targets = np.random.default_rng(0).standard_normal(len(rows))
+    process.refit(rows, targets)
+    assert len(process.rows) <= WINDOW
+    assert {int(i) for i in np.argsort(targets)[:50]} <= set(process.rows)
+    assert np.isfinite(process.posterior(np.zeros(len(process.rows)))[0]).all()
+
+
+def test_density_prefers_what_is_like_the_good_ones_and_avoids_what_failed() -> None:
+    density = CategoricalDensity(FEASIBLE)
+    good = [i for i in range(len(FEASIBLE)) if FEASIBLE.configuration(i)["D"] == "y"][:6]
+    failed = [i for i in range(len(FEASIBLE)) if FEASIBLE.configuration(i)["D"] == "z"][:6]
+    for row in good + failed:
+        density.ask(row)
+        density.tell(row, row in good)
+    ratio, chance = density.ratio(good), density.chance_to_run()
+    assert isinstance(chance, np.ndarray)
+    alike = {d: [i for i in range(300, 500) if FEASIBLE.configuration(i)["D"] == d] for d in ("y", "z")}
+    assert ratio[alike["y"]].mean() > ratio[alike["z"]].mean()
+    assert chance[alike["y"]].mean() > chance[alike["z"]].mean()
+
+
+def test_expected_gain_falls_as_the_search_goes_on() -> None:
+    searcher = PortfolioSearcher(FEASIBLE, 2)
+    assert searcher.expected_gain() is None
+    gains = []
+    for _ in range(80):
+        (configuration,) = searcher.ask(1)
+        searcher.tell(configuration, loss(configuration))
+        gain = searcher.expected_gain()
+        if gain is not None:
+            gains.append(gain)
+    assert gains[-1] < gains[0]
+    assert gains[-1] >= 0.0

@@ -1,0 +1,76 @@
+"""A workshop over the fake device of `tests.fakes`, for real databases and real processes."""
+
+import itertools
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fakes import fake_tools
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Measured
+from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.template import Template
+from warpsmith.tuning.bench import Tools
+from worker.bench import FinishedTrials, Search
+
+
+def model(configuration: Configuration, workload: str) -> float:
+    """Best at the largest block and count; the default (64, 1) takes 100 µs."""
+    block, per = int(configuration["BLOCK"]), int(configuration["PER"])
+    return 100.0 * (64 / block) ** 0.5 / per**0.25
+
+
+def _fault(configuration: Configuration) -> str:
+    """Kernels other than the job's, those that measure ceilings, do not compile here."""
+    if "PER" not in configuration:
+        return "compile"
+    return "wrong" if configuration["PER"] == 8 else ""
+
+
+@dataclass
+class GridSearcher:
+    """All configurations in order."""
+
+    waiting: list[Configuration]
+    told: dict[str, float | None] = field(default_factory=dict)
+
+    def ask(self, count: int) -> Sequence[Configuration]:
+        asked, self.waiting = self.waiting[:count], self.waiting[count:]
+        return [c for c in asked if configuration_key(c) not in self.told]
+
+    def tell(self, configuration: Configuration, value: float | None) -> None:
+        self.told[configuration_key(configuration)] = value
+        self.waiting = [c for c in self.waiting if configuration_key(c) not in self.told]
+
+
+@dataclass
+class FakeWorkshop:
+    """Optionally slow, and writing down every configuration it times."""
+
+    trial_s: float = 0.0
+    ledger: Path | None = None
+    compile_ahead: int = 2
+    tools: Tools = field(init=False)
+
+    def __post_init__(self) -> None:
+        def slow(configuration: Configuration, workload: str) -> float:
+            time.sleep(self.trial_s)
+            if self.ledger is not None:
+                with self.ledger.open("a") as file:
+                    file.write(f"{os.getpid()} {configuration_key(configuration)} {workload}\n")
+            return model(configuration, workload)
+
+        self.tools = fake_tools(slow, _fault)[0]
+
+    def search(
+        self, job: Job, template: Template, history: FinishedTrials, first: Sequence[Configuration]
+    ) -> Search:
+        names = [p.name for p in template.space.parameters]
+        values = [p.values for p in template.space.parameters]
+        every = [dict(zip(names, combination, strict=True)) for combination in itertools.product(*values)]
+        searcher = GridSearcher([*first, *(c for c in every if c not in first)])
+        for configuration, outcome in history:
+            searcher.tell(configuration, outcome.objective if isinstance(outcome, Measured) else None)
+        return Search(searcher, len(every))

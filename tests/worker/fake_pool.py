@@ -1,0 +1,32 @@
+"""A pool whose device is the fake one: `python -m tests.worker.fake_pool`, started by `fake_worker`."""
+
+import os
+from pathlib import Path
+
+import worker.context
+import worker.work
+from tests.worker.bench_fakes import FakeWorkshop
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.template import Template
+from warpsmith.settings import Settings
+from warpsmith.tuning.tasks import StepPayload, StepResult
+from worker import pool
+
+LEDGER = "TEST_LEDGER"
+TRIAL_S = "TEST_TRIAL_S"
+
+
+def _open(settings: Settings, device: DeviceInfo) -> FakeWorkshop:
+    return FakeWorkshop(trial_s=float(os.environ[TRIAL_S]), ledger=Path(os.environ[LEDGER]))
+
+
+def as_it_is(payload: StepPayload, context: object, provider: object = None) -> StepResult:
+    """Stands for the agents: the kernel with the user's own tunables."""
+    job = context.job  # type: ignore[attr-defined]
+    return StepResult(provider="test", template=Template(kernel=job.kernel, space=job.space), tokens=7)
+
+
+if __name__ == "__main__":
+    worker.context.open_workshop = _open  # type: ignore[assignment]
+    worker.work.run_step = as_it_is  # type: ignore[assignment]
+    pool.main()

@@ -1,0 +1,68 @@
+import fcntl
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from db.engine import Database
+from db.repositories.tasks import TaskRepository
+from db.repositories.workers import WorkerRepository
+from tests.db.rows import add_job, add_task
+from tests.jobs import DEVICE
+from warpsmith.domain.state import TaskState
+from warpsmith.errors import Unavailable
+from warpsmith.settings import Settings
+from worker.bench import device_lock
+from worker.main import plan_pools
+from worker.steward import Steward
+
+OTHER = DEVICE.model_copy(update={"index": 1, "uid": "test-1", "name": "other"})
+
+
+def test_one_pool_for_each_device_and_one_for_the_rest() -> None:
+    plans = plan_pools(("control", "agents", "gpu"), [DEVICE, OTHER], 0)
+    assert [(p.queues, p.concurrency, p.device) for p in plans] == [
+        (("control", "agents"), 2, None),
+        ((f"gpu.{DEVICE.device_class}",), 1, DEVICE),
+        ((f"gpu.{OTHER.device_class}",), 1, OTHER),
+    ]
+
+
+def test_a_worker_may_serve_one_device_class_only() -> None:
+    (plan,) = plan_pools((f"gpu.{OTHER.device_class}",), [DEVICE, OTHER], 0)
+    assert plan.device == OTHER
+
+
+@pytest.mark.parametrize(("queues", "words"), [(("gpu",), "no device"), (("gpu.cuda-x",), "cuda-x")])
+def test_what_cannot_be_served_is_refused(queues: tuple[str, ...], words: str) -> None:
+    with pytest.raises(Unavailable, match=words):
+        plan_pools(queues, [], 0)
+
+
+def test_the_steward_takes_over_from_a_dead_worker_of_this_machine(database: Database) -> None:
+    host = os.uname().nodename
+    with database.write() as session:
+        workers = WorkerRepository(session)
+        workers.register("dead", host, 2**22 + 1, "0", [], [DEVICE], {})
+        workers.register("elsewhere", "another-host", 2**22 + 1, "0", [], [DEVICE], {})
+        workers.register("me", host, os.getpid(), "0", [], [DEVICE], {})
+        job_id = add_job(session).id
+        tasks = {name: add_task(session, job_id).id for name in ("dead", "elsewhere", "me")}
+        for name, task_id in tasks.items():
+            TaskRepository(session).claim(task_id, name, 60)
+    Steward(Settings(), database, None, "me").begin(["opencl"])  # type: ignore[arg-type]
+    with database.read() as session:
+        states = {name: TaskRepository(session).get(task_id).state for name, task_id in tasks.items()}
+    assert states == {"dead": TaskState.QUEUED, "elsewhere": TaskState.RUNNING, "me": TaskState.RUNNING}
+
+
+def test_a_device_is_used_by_one_at_a_time() -> None:
+    device = DEVICE.model_copy(update={"uid": "a lock of this test"})
+    with device_lock(device):
+        (path,) = Path(tempfile.gettempdir()).glob("warpsmith-device-*a-lock-of-this-test.lock")
+        with path.open() as other, pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with path.open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    path.unlink()

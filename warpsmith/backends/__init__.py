@@ -1,0 +1,1 @@
+"""Back ends: CUDA, OpenCL. Imported inside children only (see `sandbox`)."""

@@ -1,0 +1,230 @@
+"""A CUDA device through PyCUDA: memory, launches, and timing by graph replay. Runs in device children."""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from warpsmith.backends.base import Array, Bound, DeviceFault, LaunchRefused, Memory, Program, Watch
+from warpsmith.backends.cuda_graph import GraphTimer
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.plan import Compiled, LaunchSize
+
+DEFAULT_SHARED_BYTES = 48 * 1024
+WARM_UP_S = 0.15
+"""Launches before the first timing of a process: an idle multiprocessor clock is 345 MHz on an H200."""
+_REFUSED = ("invalid", "too large", "out of resources", "no kernel image", "not supported", "not found")
+
+
+class CudaMemory:
+    """Device memory; see `backends.base.Memory`."""
+
+    def __init__(self, driver: Any, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self._driver = driver
+        try:
+            self.allocation = driver.mem_alloc(max(1, size_bytes))
+        except driver.Error as exc:
+            raise DeviceFault(f"{size_bytes} bytes cannot be allocated: {exc}") from exc
+
+    @property
+    def address(self) -> int:
+        """Device address of the first byte."""
+        return int(self.allocation)
+
+    def write(self, data: Array, offset_bytes: int = 0) -> None:
+        """See `Memory.write`."""
+        host = np.ascontiguousarray(data).view(np.uint8)
+        self._guarded(lambda: self._driver.memcpy_htod(self.address + offset_bytes, host))
+
+    def read(self, offset_bytes: int, size_bytes: int) -> bytes:
+        """See `Memory.read`."""
+        host = np.empty(size_bytes, np.uint8)
+        self._guarded(lambda: self._driver.memcpy_dtoh(host, self.address + offset_bytes))
+        return host.tobytes()
+
+    def copy_from(self, other: Memory, size_bytes: int, offset_bytes: int = 0) -> None:
+        """See `Memory.copy_from`."""
+        assert isinstance(other, CudaMemory)
+        source, destination = other.address + offset_bytes, self.address + offset_bytes
+        self._guarded(lambda: self._driver.memcpy_dtod(destination, source, size_bytes))
+
+    def fill(self, pattern: bytes, offset_bytes: int, size_bytes: int) -> None:
+        """See `Memory.fill`."""
+        at = self.address + offset_bytes
+        if len(pattern) == 4 and size_bytes % 4 == 0:
+            word = int.from_bytes(pattern, "little")
+            self._guarded(lambda: self._driver.memset_d32(at, word, size_bytes // 4))
+        else:
+            self._guarded(lambda: self._driver.memset_d8(at, pattern[0], size_bytes))
+
+    def free(self) -> None:
+        """See `Memory.free`."""
+        self.allocation.free()
+
+    def _guarded(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except self._driver.Error as exc:
+            raise DeviceFault(f"a copy failed: {exc}") from exc
+
+
+class CudaProgram:
+    """A loaded cubin and its entry."""
+
+    def __init__(self, driver: Any, module: Any, function: Any, variables: Sequence[str]) -> None:
+        self._driver = driver
+        self._module: Any = module
+        self.function: Any = function
+        self.shared_bytes = 0
+        self._variables = {name: self._contents(name) for name in variables}
+
+    def changed_globals(self) -> list[str]:
+        """See `Program.changed_globals`."""
+        return [n for n, was in self._variables.items() if was is not None and self._contents(n) != was]
+
+    def _contents(self, name: str) -> bytes | None:
+        try:
+            address, size = self._module.get_global(name)
+        except self._driver.Error:
+            return None  # the driver finds no variable of internal linkage
+        host = np.empty(size, np.uint8)
+        try:
+            self._driver.memcpy_dtoh(host, address)
+        except self._driver.Error as exc:
+            raise DeviceFault(f"a copy failed: {exc}") from exc
+        return host.tobytes()
+
+    def unload(self) -> None:
+        """See `Program.unload`."""
+        self._module = None
+        self.function = None
+
+
+class CudaDevice:
+    """Implements `backends.base.Device` in the current process, with a context of its own."""
+
+    def __init__(self, info: DeviceInfo) -> None:
+        from pycuda import driver
+
+        self.info = info
+        self._driver = driver
+        self._device = driver.Device(info.index)
+        self._context = self._device.make_context()
+        self._stream = driver.Stream()
+        self._timer = GraphTimer(driver, self._stream)
+        self._warm = False
+
+    def allocate(self, size_bytes: int) -> Memory:
+        """See `Device.allocate`."""
+        return CudaMemory(self._driver, size_bytes)
+
+    def load(self, compiled: Compiled) -> Program:
+        """See `Device.load`."""
+        try:
+            module = self._driver.module_from_buffer(compiled.binary)
+            function = module.get_function(compiled.entry)
+            return CudaProgram(self._driver, module, function, compiled.globals)
+        except self._driver.Error as exc:
+            raise self._error(exc, "the binary was refused") from exc
+
+    def launch(self, program: Program, arguments: Sequence[Bound], size: LaunchSize) -> None:
+        """See `Device.launch`."""
+        assert isinstance(program, CudaProgram)
+        self._enqueue(program, arguments, size)
+        self._finish()
+
+    def time(
+        self,
+        program: Program,
+        argument_sets: Sequence[Sequence[Bound]],
+        size: LaunchSize,
+        samples: int,
+        launches: int,
+        watch: Watch,
+        stop: Callable[[Sequence[float]], bool],
+    ) -> tuple[list[float], int]:
+        """See `Device.time`: replays of a captured graph between two events."""
+        assert isinstance(program, CudaProgram)
+        self._enqueue(program, argument_sets[0], size)
+        self._finish()
+        if not launches:
+            launches = self._choose_launches(program, argument_sets, size)
+        rotation = [argument_sets[i % len(argument_sets)] for i in range(launches)]
+        graph = self._timer.capture([partial(self._enqueue, program, a, size) for a in rotation])
+        times: list[float] = []
+        try:
+            watch.before(None, launches)
+            self._warm_up(graph)
+            for sample in range(samples):
+                watch.before(sample, launches)
+                times.append(self._timer.replay_us(graph) / launches)
+                watch.after(sample)
+                if stop(times):
+                    break
+        except self._driver.Error as exc:
+            raise DeviceFault(f"a timed launch faulted: {exc}") from exc
+        finally:
+            self._timer.destroy(graph)
+        return times, launches
+
+    def _choose_launches(
+        self, program: CudaProgram, argument_sets: Sequence[Sequence[Bound]], size: LaunchSize
+    ) -> int:
+        """As many launches as make a sample long against the events, every set at least once."""
+        start, end = self._driver.Event(), self._driver.Event()
+        start.record(self._stream)
+        self._enqueue(program, argument_sets[0], size)
+        end.record(self._stream)
+        self._finish()
+        once_us = max(1.0, start.time_till(end) * 1000.0)
+        return int(min(64, max(len(argument_sets), min(64, 200.0 / once_us), 1)))
+
+    def _warm_up(self, graph: Any) -> None:
+        """Two replays; the first time in this process as many as bring the clocks up."""
+        self._timer.replay_us(graph)
+        self._timer.replay_us(graph)
+        if self._warm:
+            return
+        until = time.monotonic() + WARM_UP_S
+        while time.monotonic() < until:
+            self._timer.replay_us(graph)
+        self._warm = True
+
+    def _enqueue(self, program: CudaProgram, arguments: Sequence[Bound], size: LaunchSize) -> None:
+        try:
+            if size.shared_bytes > max(DEFAULT_SHARED_BYTES, program.shared_bytes):
+                attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+                program.function.set_attribute(attribute, size.shared_bytes)
+                program.shared_bytes = size.shared_bytes
+            values = [_packed(argument) for argument in arguments]
+            program.function(
+                *values, grid=size.grid, block=size.block, shared=size.shared_bytes, stream=self._stream
+            )
+        except self._driver.Error as exc:
+            raise self._error(exc, "the launch was refused") from exc
+
+    def _finish(self) -> None:
+        try:
+            self._stream.synchronize()
+        except self._driver.Error as exc:
+            raise DeviceFault(f"the kernel faulted: {exc}") from exc
+
+    def _error(self, exc: Exception, words: str) -> Exception:
+        text = str(exc)
+        if any(word in text.lower() for word in _REFUSED) and "address" not in text.lower():
+            return LaunchRefused(f"{words}: {text[:500]}")
+        return DeviceFault(f"{words}: {text[:500]}")
+
+
+def _packed(argument: Bound) -> Any:
+    """A kernel argument as PyCUDA takes it: a pointer, or a NumPy scalar of the exact type."""
+    if isinstance(argument, tuple):
+        memory, offset = argument
+        assert isinstance(memory, CudaMemory)
+        return np.uint64(memory.address + offset)
+    if argument.dtype.kind == "V" or argument.dtype.name == "bfloat16":
+        return np.frombuffer(argument.tobytes(), np.uint16)[0]
+    return argument

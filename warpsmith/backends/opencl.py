@@ -1,0 +1,266 @@
+"""OpenCL through PyOpenCL: GPUs, and CPUs through PoCL. Runs inside children only."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from warpsmith.backends.base import (
+    Array,
+    Bound,
+    CompileRequest,
+    DeviceFault,
+    LaunchRefused,
+    Memory,
+    Program,
+    Watch,
+)
+from warpsmith.backends.opencl_compile import compile_opencl
+from warpsmith.backends.opencl_platform import devices, opencl
+from warpsmith.backends.pocl_cpu import cpu_name
+from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
+from warpsmith.domain.options import refused_options
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import Compiled, LaunchSize
+from warpsmith.errors import Unavailable
+
+SAMPLE_US = 400.0
+"""A sample has as many launches as fill this, so that the clock and the queue do not show."""
+MAX_LAUNCHES = 64
+MAX_GRID = 2**31 - 1
+_REFUSED_CODES = {"INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE", "INVALID_WORK_DIMENSION"}
+_REFUSED_CODES |= {"INVALID_GLOBAL_WORK_SIZE", "INVALID_KERNEL_ARGS", "INVALID_BINARY", "OUT_OF_RESOURCES"}
+
+
+def import_device() -> None:
+    """Load what `open_device` needs, before the child gives up reading files."""
+    opencl()
+    cpu_name()
+
+
+import_compiler = import_device
+
+
+def probe() -> list[DeviceInfo]:
+    """See `BackendModule.probe`."""
+    found = [_info(index, device) for index, device in enumerate(devices())]
+    if not found:
+        raise Unavailable("opencl: a platform, but no CPU or GPU device")
+    return found
+
+
+def check_options(options: Sequence[str]) -> Mapping[str, str]:
+    """See `BackendModule.check_options`."""
+    return refused_options(Backend.OPENCL, options)
+
+
+def compile_source(request: CompileRequest) -> Compiled | Rejected:
+    """See `BackendModule.compile_source`."""
+    return compile_opencl(request)
+
+
+def open_device(index: int) -> "OpenClDevice":
+    """See `BackendModule.open_device`."""
+    return OpenClDevice(_info(index, devices()[index]), devices()[index])
+
+
+class _Memory:
+    def __init__(self, device: "OpenClDevice", size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self._device = device
+        cl = device.cl
+        self.buffer = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, max(1, size_bytes))
+
+    def write(self, data: Array, offset_bytes: int = 0) -> None:
+        host = np.ascontiguousarray(data).view(np.uint8)
+        self._device.copy(self.buffer, host, dst_offset=offset_bytes)
+
+    def read(self, offset_bytes: int, size_bytes: int) -> bytes:
+        host = np.empty(size_bytes, np.uint8)
+        self._device.copy(host, self.buffer, src_offset=offset_bytes)
+        return host.tobytes()
+
+    def copy_from(self, other: Memory, size_bytes: int, offset_bytes: int = 0) -> None:
+        assert isinstance(other, _Memory)
+        places = {"src_offset": offset_bytes, "dst_offset": offset_bytes}
+        self._device.copy(self.buffer, other.buffer, byte_count=size_bytes, **places)
+
+    def fill(self, pattern: bytes, offset_bytes: int, size_bytes: int) -> None:
+        cl, queue = self._device.cl, self._device.queue
+        data = np.frombuffer(pattern, np.uint8)
+        cl.enqueue_fill_buffer(queue, self.buffer, data, offset_bytes, size_bytes)
+        queue.finish()
+
+    def free(self) -> None:
+        self._device.forget(self.buffer)
+        self.buffer.release()
+
+
+class _Program:
+    def __init__(self, kernel: Any) -> None:
+        self.kernel: Any = kernel
+
+    def unload(self) -> None:
+        self.kernel = None
+
+    def changed_globals(self) -> list[str]:
+        return []  # OpenCL has no call that reads program-scope variables
+
+
+class OpenClDevice:
+    """Implements `backends.base.Device`.
+
+    A buffer's guard zone is skipped by handing the kernel a sub-buffer, whose start is aligned.
+    """
+
+    def __init__(self, info: DeviceInfo, device: Any) -> None:
+        self.cl = opencl()
+        self.info = info
+        self._device = device
+        self.context = self.cl.Context([device])
+        self.queue = self.cl.CommandQueue(
+            self.context, properties=self.cl.command_queue_properties.PROFILING_ENABLE
+        )
+        self._views: dict[tuple[int, int], Any] = {}
+
+    def copy(self, destination: Any, source: Any, **options: Any) -> None:
+        """A blocking copy in any direction."""
+        try:
+            self.cl.enqueue_copy(self.queue, destination, source, **options)
+            self.queue.finish()
+        except self.cl.Error as exc:
+            raise DeviceFault(f"a copy failed: {exc}") from exc
+
+    def forget(self, buffer: Any) -> None:
+        """Drop the sub-buffers of a buffer, which would keep its memory."""
+        for key in [key for key in self._views if key[0] == buffer.int_ptr]:
+            self._views.pop(key).release()
+
+    def allocate(self, size_bytes: int) -> Memory:
+        """See `Device.allocate`."""
+        try:
+            return _Memory(self, size_bytes)
+        except self.cl.Error as exc:
+            raise DeviceFault(f"{size_bytes} bytes cannot be allocated: {exc}") from exc
+
+    def load(self, compiled: Compiled) -> Program:
+        """See `Device.load`."""
+        try:
+            program = self.cl.Program(self.context, [self._device], [compiled.binary]).build()
+            return _Program(self.cl.Kernel(program, compiled.entry))
+        except self.cl.Error as exc:
+            raise LaunchRefused(f"the driver refused the binary: {str(exc)[:500]}") from exc
+
+    def launch(self, program: Program, arguments: Sequence[Bound], size: LaunchSize) -> None:
+        """See `Device.launch`."""
+        assert isinstance(program, _Program)
+        self._bind(program, arguments)
+        self._enqueue(program, size)
+        self._finish()
+
+    def time(
+        self,
+        program: Program,
+        argument_sets: Sequence[Sequence[Bound]],
+        size: LaunchSize,
+        samples: int,
+        launches: int,
+        watch: Watch,
+        stop: Callable[[Sequence[float]], bool],
+    ) -> tuple[list[float], int]:
+        """See `Device.time`: profiling events, summed over the launches of a sample."""
+        assert isinstance(program, _Program)
+        watch.before(None, 1)
+        first = self._sample(program, argument_sets[:1], size, 1)
+        if not launches:
+            launches = int(min(MAX_LAUNCHES, max(1.0, SAMPLE_US / first)))
+        times: list[float] = []
+        for sample in range(samples):
+            watch.before(sample, launches)
+            times.append(self._sample(program, argument_sets, size, launches))
+            watch.after(sample)
+            if stop(times):
+                break
+        return times, launches
+
+    def _sample(
+        self, program: "_Program", argument_sets: Sequence[Sequence[Bound]], size: LaunchSize, launches: int
+    ) -> float:
+        events = []
+        for i in range(launches):
+            self._bind(program, argument_sets[i % len(argument_sets)])
+            events.append(self._enqueue(program, size))
+        self._finish()
+        total_ns: int = sum(e.profile.end - e.profile.start for e in events)
+        return max(total_ns, 1) / 1000.0 / launches
+
+    def _bind(self, program: "_Program", arguments: Sequence[Bound]) -> None:
+        for index, argument in enumerate(arguments):
+            value = self._view(argument) if isinstance(argument, tuple) else argument
+            try:
+                program.kernel.set_arg(index, value)
+            except self.cl.Error as exc:
+                raise LaunchRefused(f"argument {index} was refused: {exc}") from exc
+
+    def _view(self, pointer: tuple[Memory, int]) -> Any:
+        memory, offset = pointer
+        assert isinstance(memory, _Memory)
+        key = (memory.buffer.int_ptr, offset)
+        if key not in self._views:
+            self._views[key] = memory.buffer.get_sub_region(offset, memory.size_bytes - offset)
+        return self._views[key]
+
+    def _enqueue(self, program: "_Program", size: LaunchSize) -> Any:
+        cl = self.cl
+        if size.shared_bytes:
+            raise LaunchRefused(
+                "OpenCL kernels declare their local memory themselves; shared_bytes must be 0"
+            )
+        total = tuple(g * b for g, b in zip(size.grid, size.block, strict=True))
+        try:
+            return cl.enqueue_nd_range_kernel(self.queue, program.kernel, total, size.block)
+        except cl.Error as exc:
+            if any(code in str(exc) for code in _REFUSED_CODES):
+                raise LaunchRefused(str(exc)[:500]) from exc
+            raise DeviceFault(f"the launch failed: {exc}") from exc
+
+    def _finish(self) -> None:
+        try:
+            self.queue.finish()
+        except self.cl.Error as exc:
+            raise DeviceFault(f"the kernel faulted: {exc}") from exc
+
+
+def _info(index: int, device: Any) -> DeviceInfo:
+    cl = opencl()
+    items = device.max_work_item_sizes
+    platform = device.platform.name.strip()
+    return DeviceInfo(
+        backend=Backend.OPENCL,
+        index=index,
+        uid=f"{platform}/{device.name.strip()}/{index}",
+        name=device.name.strip(),
+        driver=f"{platform} {device.driver_version.strip()}",
+        architecture=device.opencl_c_version.strip(),
+        shares_host=bool(device.type & cl.device_type.CPU),
+        limits=DeviceLimits(
+            max_threads_per_block=device.max_work_group_size,
+            max_block_x=items[0],
+            max_block_y=items[1],
+            max_block_z=items[2],
+            max_grid_x=MAX_GRID,
+            max_grid_y=MAX_GRID,
+            max_grid_z=MAX_GRID,
+            max_shared_per_block=device.local_mem_size,
+            multiprocessors=device.max_compute_units,
+            warp_size=_warp_size(device),
+            l2_bytes=device.global_mem_cache_size,
+            total_memory_bytes=device.global_mem_size,
+        ),
+    )
+
+
+def _warp_size(device: Any) -> int:
+    if "cl_nv_device_attribute_query" in device.extensions:
+        return int(device.warp_size_nv)
+    return 64 if device.type & opencl().device_type.GPU else 1

@@ -1,0 +1,92 @@
+"""OpenCL C to a driver's binary. Runs in compile children."""
+
+import re
+from typing import Any
+
+from warpsmith.backends.base import CompileRequest
+from warpsmith.backends.opencl_platform import devices, opencl
+from warpsmith.domain.device import Backend
+from warpsmith.domain.options import refused_options
+from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
+from warpsmith.domain.plan import Compiled
+
+_ASM_WORDS = ("__asm__", "__asm", "asm")
+_ASM = re.compile(rf"\b({'|'.join(_ASM_WORDS)})\b")
+_NO_ASM = "inline_assembly_is_not_allowed"
+_NOT_CODE = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+_OUTLIVES = re.compile(r"program scope variable|cannot be declared static|too many errors")
+PROGRAM_VARIABLES = "a program-scope variable"
+_BUILD_ON = re.compile(r"^.*?Build on <[^>]*>:\s*", re.DOTALL)
+_SPLICE = re.compile(r"(\\|\?\?/)[ \t\f\v]*\r?\n")
+
+
+def compile_opencl(request: CompileRequest) -> Compiled | Rejected:
+    """See `BackendModule.compile_source`."""
+    cl = opencl()
+    bad = refused_options(Backend.OPENCL, request.options)
+    if bad:
+        option, why = next(iter(bad.items()))
+        return Rejected(stage=Stage.COMPILE, reason=f"option {option!r} {why}"[:2000])
+    if _names_asm(request):
+        return Rejected(stage=Stage.COMPILE, reason="inline assembly is not allowed in OpenCL kernels")
+    # What the preprocessor puts together out of parts is no word of the source, but still a macro.
+    no_asm = [f"-D{word}={_NO_ASM}" for word in _ASM_WORDS]
+    device = devices()[request.device_index]
+    context = cl.Context([device])
+    includes = [f"-I{path}" for path in request.include_dirs]
+    try:
+        program = cl.Program(context, request.source).build(
+            [*request.options, *includes, *no_asm], cache_dir=False
+        )
+    except cl.RuntimeError as exc:
+        return _build_failure(str(exc))
+    names = program.get_info(cl.program_info.KERNEL_NAMES).split(";")
+    if request.entry not in names:
+        return Rejected(
+            stage=Stage.COMPILE, reason=f"no kernel {request.entry!r} in the source; found {', '.join(names)}"
+        )
+    kernel = cl.Kernel(program, request.entry)
+    ask = cl.kernel_work_group_info
+    facts = CompileFacts(
+        static_shared_bytes=kernel.get_work_group_info(ask.LOCAL_MEM_SIZE, device),
+        local_bytes=kernel.get_work_group_info(ask.PRIVATE_MEM_SIZE, device),
+    )
+    binary = program.get_info(cl.program_info.BINARIES)[0]
+    log = program.get_build_info(device, cl.program_build_info.LOG) or ""
+    return Compiled(
+        binary=bytes(binary),
+        entry=request.entry,
+        facts=facts,
+        log=log[-MAX_LOG_CHARACTERS:],
+        globals=_program_variables(request, context, [*includes, *no_asm]),
+    )
+
+
+def _program_variables(request: CompileRequest, context: Any, options: list[str]) -> tuple[str, ...]:
+    """Whether the source has variables that outlive a launch, which OpenCL C 2.0 allows and 1.2 refuses.
+
+    No driver says so of a binary: the source is built once more as 1.2, and the refusal is looked for.
+    """
+    if not any(re.match(r"-cl-std=CL[23]", option) for option in request.options):
+        return ()
+    cl = opencl()
+    older = [o for o in request.options if not o.startswith("-cl-std=")]
+    try:
+        cl.Program(context, request.source).build([*older, "-cl-std=CL1.2", *options], cache_dir=False)
+    except cl.RuntimeError as exc:
+        if _OUTLIVES.search(str(exc)):
+            return (PROGRAM_VARIABLES,)
+    return ()
+
+
+def _names_asm(request: CompileRequest) -> bool:
+    code = _NOT_CODE.sub(" ", _SPLICE.sub("", request.source))
+    return any(_ASM.search(text) for text in (code, *request.options))
+
+
+def _build_failure(text: str) -> Rejected:
+    # PyOpenCL puts the device before the compiler's words and the options behind them.
+    log = _BUILD_ON.sub("", text).split("\n(options:")[0].strip()
+    lines = [line.strip() for line in log.splitlines() if "error" in line.lower()]
+    reason = lines[0] if lines else "the build failed"
+    return Rejected(stage=Stage.COMPILE, reason=reason[:500], log=log[-MAX_LOG_CHARACTERS:])

@@ -1,0 +1,21 @@
+"""Back ends by name, imported only when they are asked for."""
+
+from importlib import import_module
+from typing import cast
+
+from warpsmith.backends.base import BackendModule
+from warpsmith.domain.device import Backend
+from warpsmith.errors import Unavailable
+
+_MODULES = {Backend.CUDA: "warpsmith.backends.cuda", Backend.OPENCL: "warpsmith.backends.opencl"}
+
+
+def backend_module(backend: Backend) -> BackendModule:
+    """The module of a back end.
+
+    Raises:
+        Unavailable: there is none yet.
+    """
+    if backend not in _MODULES:
+        raise Unavailable(f"back end {backend.value} is not supported yet; use cuda or opencl")
+    return cast(BackendModule, import_module(_MODULES[backend]))

@@ -1,0 +1,233 @@
+"""Recorded timings served as a device, so that schedulers, search and load can be tested without a GPU.
+
+Nothing is compiled, run or checked: a configuration takes the time that was recorded for it, whatever
+the source says. Enabled by the operator alone (`WARPSMITH_REPLAY_DIR`, a folder of `NAME-DEVICE.json`
+or `.json.gz`). There is one device for every DEVICE, of a device class of its own, and a job's
+`kernel.entry` is the NAME. No child process is needed, because nothing of a user is executed here.
+"""
+
+import gzip
+import json
+import math
+import os
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
+from warpsmith.domain.outcome import CompileFacts, Rejected, Stage
+from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.domain.space import configuration_key
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.errors import InvalidInput, Unavailable
+from warpsmith.verify.inputs import draw_buffer
+from warpsmith.verify.report import Array, Ranges, ReferenceCase, RunReport
+
+DRIVER = "recorded"
+LIMITS = DeviceLimits(
+    max_threads_per_block=1024,
+    max_block_x=1024,
+    max_block_y=1024,
+    max_block_z=64,
+    max_grid_x=2**31 - 1,
+    max_grid_y=65535,
+    max_grid_z=65535,
+    max_shared_per_block=49152,
+    multiprocessors=1,
+    warp_size=32,
+)
+"""Those of no device in particular; a recording knows which configurations failed."""
+US_PER_MS = 1000.0
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A kernel measured on a device, configuration by configuration."""
+
+    fixed: Mapping[str, Any]
+    """Parameters with one value; a job need not name them."""
+    times: Mapping[str, float | str]
+    """Milliseconds by `configuration_key`, or the word for how it failed."""
+
+    def look_up(self, configuration: Mapping[str, Any]) -> float | Rejected:
+        """The recorded time in µs, or what became of the configuration."""
+        known = {n: v for n, v in self.fixed.items() if n not in configuration}
+        found = self.times.get(configuration_key({**known, **configuration}))
+        if found is None:
+            return Rejected(stage=Stage.SPACE, reason="this configuration was not recorded")
+        if isinstance(found, str):
+            stage = Stage.COMPILE if "Compil" in found else Stage.RUN
+            return Rejected(stage=stage, reason=f"it failed when it was recorded: {found}"[:2000])
+        return found * US_PER_MS
+
+
+@lru_cache(maxsize=32)
+def load_recording(path: Path) -> Recording:
+    """Read one file: `tune_params` (values by name) and `cache` (an entry with `time` in ms each).
+
+    Raises:
+        Unavailable: it is not such a file.
+    """
+    try:
+        text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        data = json.loads(text)
+        parameters: dict[str, list[Any]] = data["tune_params"]
+        times = {}
+        for entry in data["cache"].values():
+            key = configuration_key({name: entry[name] for name in parameters})
+            value = entry["time"]
+            timed = isinstance(value, int | float) and math.isfinite(value) and value > 0
+            times[key] = float(value) if timed else str(value)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as exc:
+        raise Unavailable(f"{path.name} is not a recording: {type(exc).__name__}: {exc}") from exc
+    return Recording({n: v[0] for n, v in parameters.items() if len(v) == 1}, times)
+
+
+def recordings(folder: Path) -> dict[str, dict[str, Path]]:
+    """Files by device and by kernel name."""
+    found: dict[str, dict[str, Path]] = {}
+    for path in sorted([*folder.glob("*-*.json"), *folder.glob("*-*.json.gz")]):
+        name, device = path.name.removesuffix(".gz").removesuffix(".json").split("-", 1)
+        found.setdefault(device, {})[name] = path
+    return found
+
+
+def probe(folder: Path) -> list[DeviceInfo]:
+    """One device for every device that was recorded.
+
+    Every process gets devices of its own: any number of workers may serve the same recording.
+
+    Raises:
+        Unavailable: there is no recording in the folder.
+    """
+    found = recordings(folder)
+    if not found:
+        raise Unavailable(f"no NAME-DEVICE.json or NAME-DEVICE.json.gz in the replay folder {folder.name}")
+    return [
+        DeviceInfo(
+            backend=Backend.REPLAY,
+            index=index,
+            uid=f"{device}-{os.getpid()}-{secrets.token_hex(4)}",
+            name=device,
+            driver=DRIVER,
+            architecture=DRIVER,
+            limits=LIMITS,
+        )
+        for index, device in enumerate(found)
+    ]
+
+
+@dataclass(frozen=True)
+class ReplayCompiler:
+    """Implements `tuning.ports.CompilerPort`: the "binary" is the recorded time."""
+
+    folder: Path
+
+    def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
+        """Look the configuration up."""
+        future: Future[Compiled | Rejected] = Future()
+        entry = kernel.kernel.entry
+        path = recordings(self.folder).get(device.name, {}).get(entry)
+        if path is None:
+            reason = f"there is no recording of {entry!r} on {device.name}"
+            future.set_result(Rejected(stage=Stage.COMPILE, reason=reason[:2000]))
+            return future
+        found = load_recording(path).look_up(kernel.configuration)
+        if isinstance(found, Rejected):
+            future.set_result(found)
+        else:
+            future.set_result(Compiled(str(found).encode(), entry, CompileFacts()))
+        return future
+
+
+@dataclass
+class ReplayDevice:
+    """Implements `tuning.ports.DevicePort`. A trial takes `trial_s`, spent when its binary is loaded."""
+
+    info: DeviceInfo
+    trial_s: float
+    _plans: dict[str, WorkloadPlan] = field(default_factory=dict)
+    _loaded: list[float] = field(default_factory=list)
+
+    def prepare(self, plan: WorkloadPlan) -> None:
+        """See `DevicePort.prepare`."""
+        self._plans[plan.key] = plan
+
+    def release(self, workload: str) -> None:
+        """See `DevicePort.release`."""
+        self._plans.pop(workload, None)
+
+    def load(self, compiled: Compiled) -> int:
+        """See `DevicePort.load`."""
+        time.sleep(self.trial_s)
+        self._loaded.append(float(compiled.binary))
+        return len(self._loaded) - 1
+
+    def unload(self, handle: int) -> None:
+        """See `DevicePort.unload`."""
+
+    def run(
+        self,
+        handle: int,
+        workload: str,
+        size: LaunchSize,
+        ranges: Mapping[str, Ranges] | None = None,
+        *,
+        repeat: bool = False,
+        poison: bool = True,
+    ) -> RunReport:
+        """What is expected: no recording holds results, so nothing can be checked."""
+        outputs = stand_in(self._plans[workload])
+        if ranges is not None:
+            outputs = {n: np.concatenate([v[a:b] for a, b in ranges[n]]) for n, v in outputs.items()}
+        return RunReport(outputs, (), (), outputs if repeat else None)
+
+    def time(self, handle: int, workload: str, size: LaunchSize, plan: TimingPlan) -> TimingSamples:
+        """The recorded time, the same for every workload and cache state."""
+        return TimingSamples((self._loaded[handle],) * plan.samples, max(1, plan.launches))
+
+    def timed_report(self) -> None:
+        """Nothing ran, so there is nothing to look at."""
+
+    def close(self) -> None:
+        """See `DevicePort.close`."""
+
+
+@dataclass(frozen=True)
+class ReplayOpener:
+    """Implements `tuning.ports.DeviceOpener`."""
+
+    info: DeviceInfo
+    trial_s: float = 0.0
+
+    def open(self) -> ReplayDevice:
+        """A fresh device."""
+        return ReplayDevice(self.info, self.trial_s)
+
+
+class ReplayReference:
+    """Implements `tuning.ports.ReferencePort`: the reference of a job is not run."""
+
+    def numpy(
+        self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
+    ) -> Mapping[str, Array]:
+        """What `ReplayDevice.run` brings back."""
+        return stand_in(plan)
+
+    def numpy_many(
+        self, source: str, function: str, cases: Sequence[ReferenceCase]
+    ) -> Sequence[Mapping[str, Array] | InvalidInput]:
+        """The same for several."""
+        return [stand_in(plan) for plan, _ in cases]
+
+
+def stand_in(plan: WorkloadPlan) -> dict[str, Array]:
+    """Values that stand for a kernel's result: those of nothing but the plan, and never constant."""
+    return {b.name: draw_buffer(b, plan.seed, variant=1) for b in plan.mutated}

@@ -1,0 +1,201 @@
+"""`warpsmith`: serve, worker, submit, status, watch, result, cancel, workers, tune, init, validate.
+
+Exit codes: 0 well; 1 the job failed or was cancelled; 2 wrong input; 3 the service cannot be reached or
+something is missing on this machine.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer._click.exceptions import ClickException, NoArgsIsHelpError
+
+from warpsmith.errors import InvalidInput, NotFound, WarpsmithError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Tune GPU kernels: templates, constrained search, measured evidence.",
+)
+
+Url = Annotated[str, typer.Option(envvar="WARPSMITH_URL", help="Where the service is.")]
+JobFile = Annotated[Path, typer.Argument(help="Job file, YAML or JSON.", exists=True, dir_okay=False)]
+JobId = Annotated[str, typer.Argument(help="Id of a job.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+DEFAULT_URL = "http://127.0.0.1:8765"
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on; loopback by default.")] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port; 8765 by default.")] = None,
+    embedded: Annotated[
+        bool | None,
+        typer.Option(help="Run a worker as well. Default: where no database and broker are set."),
+    ] = None,
+) -> None:
+    """Run the service. Without a database and a broker it needs nothing else (SQLite, own worker)."""
+    from warpsmith.cli.service import serve as run
+
+    run(host, port, embedded)
+
+
+@app.command()
+def worker(
+    queues: Annotated[str, typer.Option(help="control, agents, gpu, gpu.<device class>")] = "",
+    concurrency: Annotated[int, typer.Option(help="Processes for work without a device; 0: two.")] = 0,
+) -> None:
+    """Run a worker on this machine, with every device found here."""
+    from warpsmith.cli.service import worker as run
+
+    run([q for q in queues.split(",") if q], concurrency)
+
+
+@app.command()
+def submit(
+    job: JobFile,
+    url: Url = DEFAULT_URL,
+    key: Annotated[str | None, typer.Option(help="Idempotency key.")] = None,
+) -> None:
+    """Post a job; prints its id."""
+    from warpsmith.client import Client
+    from warpsmith.jobfile import load_job
+
+    with Client(url) as client:
+        typer.echo(client.submit(load_job(job), key).id)
+
+
+@app.command()
+def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Where a job stands."""
+    from warpsmith.cli.show import status_lines
+    from warpsmith.client import Client
+
+    with Client(url) as client:
+        found = client.status(job_id)
+    typer.echo(found.model_dump_json(indent=1) if as_json else "\n".join(status_lines(found)))
+
+
+@app.command()
+def watch(job_id: JobId, url: Url = DEFAULT_URL) -> None:
+    """Follow a job until it ends."""
+    from warpsmith.cli.show import follow
+    from warpsmith.client import Client
+
+    with Client(url) as client:
+        raise typer.Exit(0 if follow(client, job_id).state.value == "done" else 1)
+
+
+@app.command()
+def result(
+    job_id: JobId,
+    url: Url = DEFAULT_URL,
+    out: Annotated[Path | None, typer.Option(help="Folder for result.json, report.html, sources.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The evidence of a job that has ended."""
+    from warpsmith.cli.show import print_report
+    from warpsmith.client import Client
+    from warpsmith.report.bundle import write_bundle
+
+    with Client(url) as client:
+        found = client.result(job_id)
+        if as_json:
+            typer.echo(found.model_dump_json(indent=1))
+        else:
+            print_report(found)
+        if out is not None:
+            for path in write_bundle(found, list(client.trials(job_id)), out):
+                typer.echo(f"wrote {path}", err=True)
+
+
+@app.command()
+def cancel(job_id: JobId, url: Url = DEFAULT_URL) -> None:
+    """End a job."""
+    from warpsmith.client import Client
+
+    with Client(url) as client:
+        typer.echo(client.cancel(job_id).state.value)
+
+
+@app.command()
+def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Workers, their devices, and what they cannot use."""
+    from warpsmith.client import Client
+
+    with Client(url) as client:
+        found = client.workers()
+    if as_json:
+        typer.echo(found.model_dump_json(indent=1))
+        return
+    for item in found.items:
+        state = "alive" if item.alive else "gone"
+        typer.echo(f"{item.id}  {state}  {item.hostname}  {', '.join(item.devices) or 'no device'}")
+        for backend, reason in item.unavailable.items():
+            typer.echo(f"    {backend}: {reason}")
+
+
+@app.command()
+def tune(
+    job: JobFile,
+    out: Annotated[Path, typer.Option(help="Folder for result.json, report.html, sources.")] = Path(),
+) -> None:
+    """Tune on this machine: starts the embedded service, submits, follows, reports.
+
+    Interrupted and called again with the same job, it goes on where it was.
+    """
+    from warpsmith.cli.tune import tune as run
+
+    raise typer.Exit(run(job, out))
+
+
+@app.command()
+def init(
+    source: Annotated[Path, typer.Argument(help="Kernel source: .cu, .cl or .hip", exists=True)],
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Job file to write.")] = None,
+    entry: Annotated[
+        str | None, typer.Option(help="Kernel to take; needed where the source has several.")
+    ] = None,
+) -> None:
+    """Write a job file skeleton for a kernel; fill in shapes and launch."""
+    from warpsmith.cli.init import skeleton
+
+    target = out or source.with_suffix(".yaml")
+    if target.exists():
+        raise InvalidInput("--out", f"{target} exists; name another file")
+    target.write_text(skeleton(source, target, entry))
+    typer.echo(f"wrote {target}; fill in what is marked TODO, then: warpsmith tune {target}")
+
+
+@app.command()
+def validate(job: JobFile) -> None:
+    """Check a job file and count the configurations of its own tunables."""
+    from warpsmith.cli.init import describe
+
+    for line in describe(job):
+        typer.echo(line)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point; errors become one line on stderr and an exit code."""
+    try:
+        code: Any = app(args=arguments, standalone_mode=False)
+    except (InvalidInput, NotFound) as exc:
+        typer.echo(f"error: {exc}", err=True)
+        code = 2
+    except WarpsmithError as exc:
+        typer.echo(f"error: {exc}", err=True)
+        code = 3
+    except typer.Exit as exc:
+        code = exc.exit_code
+    except typer.Abort:
+        code = 130
+    except ClickException as exc:
+        # Without arguments the help has been shown, and nothing is left to say.
+        if not isinstance(exc, NoArgsIsHelpError):
+            typer.echo(f"error: {exc.format_message()}", err=True)
+        code = 2
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,108 @@
+"""`tune`: the whole service on this machine, for one job, over HTTP like any other client."""
+
+import contextlib
+import hashlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import typer
+
+from warpsmith.cli.show import follow, print_report
+from warpsmith.client import Client
+from warpsmith.domain.job import Job
+from warpsmith.domain.state import JobState
+from warpsmith.errors import Unavailable
+from warpsmith.jobfile import load_job
+from warpsmith.report.bundle import write_bundle
+from warpsmith.settings import settings
+from warpsmith.wire import JobStatus
+
+READY_S = 60.0
+STOP_S = 25.0
+
+
+def tune(path: Path, out: Path) -> int:
+    """Tune one job file; the exit code."""
+    job = load_job(path)
+    with _service() as client:
+        status = _submit(client, job)
+        typer.echo(f"job {status.id}: {job.name}", err=True)
+        end = follow(client, status.id)
+        if end.state is not JobState.DONE:
+            typer.echo(f"{end.state.value}: {end.detail}", err=True)
+        result = client.result(status.id)
+        trials = list(client.trials(status.id))
+    print_report(result)
+    for written in write_bundle(result, trials, out):
+        typer.echo(f"wrote {written}", err=True)
+    return 0 if end.state is JobState.DONE else 1
+
+
+def _submit(client: Client, job: Job) -> JobStatus:
+    """The same job file goes on with the same job where that was interrupted, else it is a new one."""
+    content = hashlib.sha256(job.model_dump_json().encode()).hexdigest()[:40]
+    for run in count(1):
+        status = client.submit(job, f"tune-{content}-{run}")
+        if not status.state.is_terminal:
+            break
+    return status
+
+
+@contextmanager
+def _service() -> Iterator[Client]:
+    data_dir = settings().data_dir.absolute()
+    data_dir.mkdir(parents=True, exist_ok=True)
+    port = _free_port()
+    environment = os.environ | {"WARPSMITH_DATA_DIR": str(data_dir)}
+    log_path = data_dir / "service.log"
+    with log_path.open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "warpsmith", "serve", "--embedded", "--port", str(port)],
+            env=environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    client = Client(f"http://127.0.0.1:{port}")
+    try:
+        _wait_ready(client, process, log_path)
+        yield client
+    finally:
+        client.close()
+        _end(process)
+
+
+def _wait_ready(client: Client, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + READY_S
+    lacking = "it has not answered yet"
+    while time.monotonic() < deadline and process.poll() is None:
+        lacking = client.ready()
+        if not lacking:
+            return
+        time.sleep(0.1)
+    tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+    raise Unavailable(f"the embedded service did not start: {lacking}\n{tail}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

@@ -1,0 +1,154 @@
+"""A client of the HTTP API."""
+
+import time
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Self, TypeVar
+from urllib.parse import quote
+
+import httpx2
+from pydantic import BaseModel, ValidationError
+
+from warpsmith.domain.job import Job
+from warpsmith.errors import InvalidInput, NotFound, Unavailable
+from warpsmith.wire import (
+    CandidateList,
+    JobPage,
+    JobResult,
+    JobStatus,
+    Problem,
+    TrialPage,
+    TrialView,
+    WorkerList,
+)
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+TIMEOUT_S = 30.0
+
+
+class Client:
+    """Talks to one service. Raises `Unavailable` where it cannot be reached or is at fault,
+    `NotFound` and `InvalidInput` as the service says.
+
+    Args:
+        url: where the service is (`http://127.0.0.1:8765`).
+    """
+
+    def __init__(self, url: str) -> None:
+        self._http = httpx2.Client(base_url=url, timeout=TIMEOUT_S)
+        self.url = url
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def submit(self, job: Job, key: str | None = None) -> JobStatus:
+        """Post a job; with the same key again, the same job comes back."""
+        headers = {"Idempotency-Key": key} if key else {}
+        body = job.model_dump_json()
+        headers["Content-Type"] = "application/json"
+        return self._call(JobStatus, "POST", "/v1/jobs", content=body, headers=headers)
+
+    def status(self, job_id: str) -> JobStatus:
+        """Where a job stands."""
+        return self._call(JobStatus, "GET", _job(job_id))
+
+    def jobs(self, after: str | None = None) -> JobPage:
+        """One page of jobs, newest first."""
+        return self._call(JobPage, "GET", "/v1/jobs", params={"after": after} if after else {})
+
+    def trials(self, job_id: str) -> Iterator[TrialView]:
+        """All trials of a job, in order."""
+        after: int | None = None
+        while True:
+            params = {} if after is None else {"after": str(after)}
+            page = self._call(TrialPage, "GET", f"{_job(job_id)}/trials", params=params)
+            yield from page.items
+            if page.next is None:
+                return
+            after = page.next
+
+    def candidates(self, job_id: str) -> CandidateList:
+        """All candidates of a job."""
+        return self._call(CandidateList, "GET", f"{_job(job_id)}/candidates")
+
+    def result(self, job_id: str) -> JobResult:
+        """The evidence of a job that has ended."""
+        return self._call(JobResult, "GET", f"{_job(job_id)}/result")
+
+    def cancel(self, job_id: str) -> JobStatus:
+        """End a job."""
+        return self._call(JobStatus, "POST", f"{_job(job_id)}/cancel")
+
+    def workers(self) -> WorkerList:
+        """Workers seen lately."""
+        return self._call(WorkerList, "GET", "/v1/workers")
+
+    def ready(self) -> str:
+        """Empty when the service is ready; else what it lacks."""
+        try:
+            reply = self._http.get("/readyz")
+        except httpx2.HTTPError as exc:
+            return f"{self.url} does not answer ({type(exc).__name__})"
+        return "" if reply.status_code == 200 else _problem(reply).detail
+
+    def wait(
+        self, job_id: str, show: Callable[[JobStatus], None] | None = None, every_s: float = 0.5
+    ) -> JobStatus:
+        """Poll until the job has ended; `show` is called with every status."""
+        while True:
+            status = self.status(job_id)
+            if show is not None:
+                show(status)
+            if status.state.is_terminal:
+                return status
+            time.sleep(every_s)
+
+    def _call(
+        self,
+        answer: type[Answer],
+        method: str,
+        path: str,
+        *,
+        content: str | None = None,
+        headers: dict[str, str] | None = None,
+        params: dict[str, str] | None = None,
+    ) -> Answer:
+        try:
+            reply = self._http.request(method, path, content=content, headers=headers, params=params)
+        except httpx2.HTTPError as exc:
+            raise Unavailable(f"{self.url} does not answer: {exc}") from exc
+        if reply.status_code >= 400:
+            problem = _problem(reply)
+            words = "; ".join(f"{e.field}: {e.message}" for e in problem.errors) or problem.detail
+            if reply.status_code == 404:
+                raise NotFound(words or problem.title)
+            if reply.status_code < 500:
+                raise InvalidInput("", words or problem.title)
+            raise Unavailable(f"{problem.title}: {words}")
+        try:
+            return answer.model_validate_json(reply.content)
+        except ValidationError as exc:
+            raise Unavailable(
+                f"{self.url} does not answer as Warpsmith does: HTTP {reply.status_code}"
+            ) from exc
+
+
+def _job(job_id: str) -> str:
+    return f"/v1/jobs/{quote(job_id, safe='')}"
+
+
+def _problem(reply: httpx2.Response) -> Problem:
+    try:
+        return Problem.model_validate_json(reply.content)
+    except ValidationError:
+        return Problem(title=f"HTTP {reply.status_code}", status=reply.status_code, detail=reply.text[:500])

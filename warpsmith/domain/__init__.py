@@ -1,0 +1,1 @@
+"""The words of the service as frozen value objects: standard library and pydantic only."""

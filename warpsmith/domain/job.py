@@ -1,0 +1,231 @@
+"""A job: one tuning request."""
+
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from warpsmith.domain.base import Frozen, Identifier
+from warpsmith.domain.evaluable import check_names, check_number, check_whole
+from warpsmith.domain.expressions import Value
+from warpsmith.domain.kernel import Dtype, Kernel
+from warpsmith.domain.space import Constraint, Parameter, Space, reserved
+
+MAX_KEY_CHARACTERS = 1200
+"""What a row keeps of `Workload.key`."""
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]*$", max_length=120)]
+
+
+class Workload(Frozen):
+    """One binding of the kernel's dimensions, with its weight in the objective."""
+
+    dimensions: dict[Identifier, Annotated[int, Field(ge=1, le=2**40)]] = Field(max_length=16)
+    weight: float = Field(default=1.0, gt=0, le=1e6)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len(self.key) > MAX_KEY_CHARACTERS:
+            raise ValueError(f"dimensions: names and values have more than {MAX_KEY_CHARACTERS} characters")
+        return self
+
+    @cached_property
+    def key(self) -> str:
+        """`hidden=4096,tokens=512`: names this workload in rows, reports and dispatch tables."""
+        return ",".join(f"{k}={v}" for k, v in sorted(self.dimensions.items()))
+
+    def scope(self) -> dict[str, Value]:
+        """Names for expressions."""
+        return dict(self.dimensions)
+
+
+class KernelReference(Frozen):
+    """The user's own kernel is right by definition."""
+
+    kind: Literal["kernel"] = "kernel"
+
+
+class NumpyReference(Frozen):
+    """A Python function, run in a sandboxed child on float64 copies of the inputs.
+
+    It is called as `function(inputs, dims)`: `inputs` maps argument names to arrays in the declared
+    shape (floats as float64, integers as int64) and scalars to numbers; `dims` maps dimensions to
+    integers. It returns a dict with every output and inout argument.
+    """
+
+    kind: Literal["numpy"] = "numpy"
+    source: str = Field(min_length=1, max_length=64 * 1024)
+    function: Identifier = "reference"
+
+
+Reference = Annotated[KernelReference | NumpyReference, Field(discriminator="kind")]
+
+
+class Tolerance(Frozen):
+    """An element passes when |got - want| <= atol + rtol * |want|; NaN passes only where NaN is wanted."""
+
+    rtol: float = Field(ge=0, le=1)
+    atol: float = Field(ge=0, le=1e6)
+
+
+DEFAULT_TOLERANCES: dict[Dtype, Tolerance] = {
+    Dtype.FLOAT16: Tolerance(rtol=2e-3, atol=1e-3),
+    Dtype.BFLOAT16: Tolerance(rtol=1.6e-2, atol=1e-2),
+    Dtype.FLOAT32: Tolerance(rtol=1e-4, atol=1e-5),
+    Dtype.FLOAT64: Tolerance(rtol=1e-9, atol=1e-10),
+}
+EXACT = Tolerance(rtol=0, atol=0)
+
+
+class CacheState(StrEnum):
+    """Which time counts: inputs in device memory (`cold`) or in the last cache (`hot`)."""
+
+    COLD = "cold"
+    HOT = "hot"
+
+
+class Objective(Frozen):
+    """What is minimised: the weighted geometric mean over workloads of time over baseline time."""
+
+    metric: Literal["time"] = "time"
+    cache: CacheState = CacheState.COLD
+
+
+class Budget(Frozen):
+    """What a job may spend. The job ends at the first limit it reaches."""
+
+    rounds: int = Field(default=1, ge=1, le=50)
+    trials: int = Field(default=100, ge=1, le=100_000)
+    """Configurations measured over all rounds; those that fail count too."""
+    seconds: float = Field(default=600, gt=0, le=7 * 86400)
+    tokens: int = Field(default=0, ge=0, le=10**9)
+    """Of models, prompts and replies together. 0: no model is called."""
+    usd: float = Field(default=0, ge=0, le=10**5)
+    """Of models, by the operator's prices."""
+
+
+class SearcherName(StrEnum):
+    """How configurations are chosen."""
+
+    DEFAULT = "default"
+    RANDOM = "random"
+    GRID = "grid"
+    TPE = "tpe"
+    LOCAL = "local"
+
+
+RuleName = Literal[
+    "lift_constants",
+    "block_size",
+    "row_split",
+    "rows_per_block",
+    "vector_width",
+    "elements_per_thread",
+    "unroll",
+    "launch_bounds",
+    "restrict",
+    "fast_math",
+]
+"""Names of the rules in `warpsmith.rewrite.rules`."""
+
+
+class RewritePolicy(Frozen):
+    """Which rewrite rules may be used. `allow` empty means all of them."""
+
+    enabled: bool = True
+    allow: tuple[RuleName, ...] = ()
+    deny: tuple[RuleName, ...] = ()
+
+
+ProviderName = Literal["rules", "openai", "external"]
+"""Who may answer an agent step."""
+AgentRole = Literal["planner", "templater", "tuner", "repairer"]
+"""What an agent may be asked."""
+
+
+class AgentPolicy(Frozen):
+    """Who answers the agents' questions."""
+
+    provider: ProviderName | None = None
+    """`rules` (built in, offline), `openai` (the operator's model) or `external` (over this API); where
+    not given, what the operator chose."""
+    roles: dict[AgentRole, ProviderName] = {}
+    """Another provider for single roles."""
+
+
+class Job(Frozen):
+    """One tuning request: kernel, workloads, objective, budget."""
+
+    name: Name
+    kernel: Kernel
+    workloads: tuple[Workload, ...] = Field(min_length=1, max_length=64)
+    reference: Reference = KernelReference()
+    tolerances: dict[Identifier, Tolerance] = Field(default={}, max_length=64)
+    """By argument name; by dtype (`DEFAULT_TOLERANCES`) where not given; integers are exact."""
+    parameters: tuple[Parameter, ...] = Field(default=(), max_length=32)
+    """The user's own tunables: macros the source already uses."""
+    constraints: tuple[Constraint, ...] = Field(default=(), max_length=64)
+    rewrite: RewritePolicy = RewritePolicy()
+    agents: AgentPolicy = AgentPolicy()
+    searcher: SearcherName = SearcherName.DEFAULT
+    objective: Objective = Objective()
+    budget: Budget = Budget()
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    """Of the search order only; seeds of inputs are secret and drawn afresh."""
+
+    @property
+    def space(self) -> Space:
+        """The user's own tunables and constraints."""
+        return Space(parameters=self.parameters, constraints=self.constraints)
+
+    def tolerance(self, name: str, dtype: Dtype) -> Tolerance:
+        """The tolerance of one mutated argument."""
+        return self.tolerances.get(name) or DEFAULT_TOLERANCES.get(dtype, EXACT)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self._check_dimensions()
+        mutated = {a.name for a in self.kernel.arguments if a.is_mutated}
+        for name in self.tolerances:
+            if name not in mutated:
+                raise ValueError(f"tolerances.{name}: no output or inout argument has that name")
+        return self
+
+    def _check_dimensions(self) -> None:
+        names = set(self.workloads[0].dimensions)
+        for i, workload in enumerate(self.workloads):
+            if set(workload.dimensions) != names:
+                raise ValueError(f"workloads.{i}.dimensions: must name {sorted(names)}, as the first does")
+        if len({w.key for w in self.workloads}) != len(self.workloads):
+            raise ValueError("workloads: the same dimensions are listed twice")
+        clash = names & {p.name for p in self.parameters}
+        if clash:
+            raise ValueError(f"parameters: {sorted(clash)} are dimensions as well; rename one")
+        declared = [p.name for p in self.parameters]
+        for i, name in enumerate(declared):
+            if name in declared[:i]:
+                raise ValueError(f"parameters.{i}.name: parameter {name} is declared twice")
+            if reserved(name):
+                raise ValueError(f"parameters.{i}.name: {name!r} {reserved(name)}; choose another name")
+        known = names | set(declared)
+        for i, constraint in enumerate(self.constraints):
+            check_names(f"constraints.{i}.expression", constraint.expression, known)
+        for i, workload in enumerate(self.workloads):
+            self._evaluate_all(i, workload)
+
+    def _evaluate_all(self, index: int, workload: Workload) -> None:
+        scope = workload.scope() | self.space.defaults
+        for n, argument in enumerate(self.kernel.arguments):
+            where = f"kernel.arguments.{n}"
+            for m, extent in enumerate(argument.shape):
+                check_whole(f"{where}.shape.{m}", extent, scope, index, lowest=1)
+            if argument.value is not None and argument.dtype.is_float:
+                check_number(f"{where}.value", argument.value, scope, index)
+            elif argument.value is not None:
+                check_whole(f"{where}.value", argument.value, scope, index)
+        launch = self.kernel.launch
+        for part, extents in (("grid", launch.grid), ("block", launch.block)):
+            for m, extent in enumerate(extents):
+                check_whole(f"kernel.launch.{part}.{m}", extent, scope, index, lowest=1)
+        check_whole("kernel.launch.shared_bytes", launch.shared_bytes, scope, index, lowest=0)

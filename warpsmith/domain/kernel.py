@@ -1,0 +1,164 @@
+"""Kernels: device source, entry point, arguments and launch. Never host code."""
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from warpsmith.domain.base import Frozen, Identifier
+from warpsmith.domain.device import Backend
+from warpsmith.domain.expressions import Expression
+
+MAX_SOURCE_BYTES = 256 * 1024
+
+
+class Dtype(StrEnum):
+    """Element types of arguments."""
+
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    UINT8 = "uint8"
+    UINT16 = "uint16"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of one element."""
+        return int(self.value.lstrip("abcdefghijklmnopqrstuvwxyz")) // 8
+
+    @property
+    def is_float(self) -> bool:
+        """True for the floating-point types."""
+        return "float" in self.value
+
+
+class Role(StrEnum):
+    """What a kernel does with an argument."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    INOUT = "inout"
+    SCALAR = "scalar"
+
+
+class Distribution(StrEnum):
+    """How the elements of an input are drawn."""
+
+    NORMAL = "normal"
+    UNIFORM = "uniform"
+    INTEGERS = "integers"
+    CONSTANT = "constant"
+
+
+class Draw(Frozen):
+    """How an input is drawn. `normal` uses mean and std; the others low and high (high excluded)."""
+
+    distribution: Distribution = Distribution.NORMAL
+    mean: float = 0.0
+    std: float = Field(default=1.0, ge=0)
+    low: float = -1.0
+    high: float = 1.0
+
+
+class Argument(Frozen):
+    """One argument of a kernel, in the kernel's own order."""
+
+    name: Identifier
+    dtype: Dtype
+    role: Role
+    shape: tuple[Expression, ...] = Field(default=(), max_length=8)
+    """Extents of a buffer, in elements, slowest first; empty for a scalar."""
+    value: Expression | None = None
+    """Value of a scalar: an expression over dimensions, or a number."""
+    draw: Draw | None = None
+    """How an input or inout is drawn; by default normal for floats, integers 0..127 otherwise."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.role is Role.SCALAR:
+            if self.value is None or self.shape:
+                raise ValueError(f"scalar {self.name} needs a value and no shape")
+        elif not self.shape or self.value is not None:
+            raise ValueError(f"buffer {self.name} needs a shape and no value")
+        if self.role is Role.OUTPUT and self.draw is not None:
+            raise ValueError(f"output {self.name} is written, not drawn; remove draw or use inout")
+        return self
+
+    @property
+    def is_buffer(self) -> bool:
+        """True where the kernel gets a pointer."""
+        return self.role is not Role.SCALAR
+
+    @property
+    def is_mutated(self) -> bool:
+        """True where the kernel's result is compared."""
+        return self.role in (Role.OUTPUT, Role.INOUT)
+
+
+class Launch(Frozen):
+    """How a kernel is launched, in CUDA's words; OpenCL's global size is grid times block."""
+
+    grid: tuple[Expression, ...] = Field(min_length=1, max_length=3)
+    """Blocks (work-groups) along x, y, z."""
+    block: tuple[Expression, ...] = Field(min_length=1, max_length=3)
+    """Threads (work-items) of a block along x, y, z."""
+    shared_bytes: Expression = Expression(0)
+    """Dynamic shared memory. OpenCL: not supported, declare `__local` arrays in the kernel."""
+
+
+CompileOption = Annotated[str, StringConstraints(max_length=120)]
+
+
+class Compiler(StrEnum):
+    """Which CUDA compiler; `auto` takes NVRTC, and nvcc when NVRTC lacks a host header."""
+
+    AUTO = "auto"
+    NVRTC = "nvrtc"
+    NVCC = "nvcc"
+
+
+class Kernel(Frozen):
+    """Device source and how to call it."""
+
+    backend: Backend
+    source: str | None = Field(default=None, max_length=MAX_SOURCE_BYTES)
+    """The source text. A job file may give `source_file` instead; the client reads it."""
+    source_file: str | None = Field(default=None, max_length=500)
+    entry: str = Field(min_length=1, max_length=500)
+    """Function name, or a C++ name expression such as `ns::kernel<__half, 8>` (CUDA)."""
+    options: tuple[CompileOption, ...] = Field(default=(), max_length=32)
+    """Compile options; only those on the allow-list of the back end are accepted."""
+    includes: tuple[Identifier, ...] = Field(default=(), max_length=8)
+    """Include folders by the names under which the operator permits them."""
+    compiler: Compiler = Compiler.AUTO
+    arguments: tuple[Argument, ...] = Field(min_length=1, max_length=64)
+    launch: Launch
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.source is None) == (self.source_file is None):
+            raise ValueError("give exactly one of source and source_file")
+        for field, text in (("source", self.source or ""), ("entry", self.entry)):
+            if "\0" in text:
+                raise ValueError(f"{field}: has a NUL character, where a compiler would stop reading")
+        names = [a.name for a in self.arguments]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"argument {name} is declared twice")
+        if not any(a.is_mutated for a in self.arguments):
+            raise ValueError("no argument has role output or inout, so nothing could be compared")
+        return self
+
+    @property
+    def text(self) -> str:
+        """The source; only for kernels whose source is inline."""
+        if self.source is None:
+            raise ValueError("the source file has not been read yet")
+        return self.source

@@ -1,0 +1,134 @@
+"""Outcomes: what became of a configuration. A bad kernel is a value here, never an exception."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from warpsmith.domain.base import Frozen
+
+MAX_LOG_CHARACTERS = 16_384
+
+
+class Stage(StrEnum):
+    """Where a configuration was rejected, in the order in which they are reached."""
+
+    SPACE = "space"
+    """It breaks a constraint."""
+    COMPILE = "compile"
+    RESOURCES = "resources"
+    """It compiled, but needs more than the device has, or spills."""
+    LAUNCH = "launch"
+    """The launch breaks a device limit, or the driver refused it."""
+    RUN = "run"
+    """It crashed or ran past its deadline."""
+    GUARD = "guard"
+    """It wrote outside its buffers or into an input."""
+    CORRECTNESS = "correctness"
+    FLOOR = "floor"
+    """It claims to be faster than the hardware can be."""
+    TIMING = "timing"
+    """It could not be timed to the wanted precision."""
+
+
+class CompileFacts(Frozen):
+    """What the compiler reported. None where the platform does not say."""
+
+    seconds: float = 0.0
+    binary_bytes: int = 0
+    registers: int | None = None
+    spill_bytes: int | None = None
+    static_shared_bytes: int | None = None
+    local_bytes: int | None = None
+
+
+class TimeSummary(Frozen):
+    """Device time of one launch, in microseconds."""
+
+    median_us: float = Field(gt=0)
+    low_us: float = Field(gt=0)
+    """10th percentile of the samples."""
+    high_us: float = Field(gt=0)
+    """90th percentile of the samples."""
+    samples: int = Field(ge=1)
+    launches_per_sample: int = Field(ge=1)
+
+
+class WorkloadTiming(Frozen):
+    """One workload of one configuration."""
+
+    workload: str
+    """`Workload.key`."""
+    cold: TimeSummary | None = None
+    hot: TimeSummary | None = None
+    max_error: float | None = None
+    """Largest |got - want| / (atol + rtol * |want|) over all compared elements; above 1 is wrong."""
+
+
+class Measured(Frozen):
+    """Compiled, checked and timed on every workload that the constraints allow."""
+
+    kind: Literal["measured"] = "measured"
+    timings: tuple[WorkloadTiming, ...]
+    facts: CompileFacts = CompileFacts()
+    objective: float = Field(gt=0)
+    """Weighted geometric mean of time over baseline time; below 1 is faster. Lower is better."""
+    drift: float = 1.0
+    """The baseline's time then over its stored time, where far from 1; `objective` is corrected."""
+
+
+class Rejected(Frozen):
+    """Not usable, and why."""
+
+    kind: Literal["rejected"] = "rejected"
+    stage: Stage
+    reason: str = Field(max_length=2000)
+    log: str = Field(default="", max_length=MAX_LOG_CHARACTERS)
+    workload: str | None = None
+    facts: CompileFacts | None = None
+
+
+Outcome = Annotated[Measured | Rejected, Field(discriminator="kind")]
+
+
+class Interval(Frozen):
+    """An estimate and its 95 % confidence interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+class Verdict(StrEnum):
+    """What the comparison of a winner with the baseline may claim."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    EQUAL = "equal"
+    """The interval does not clear the noise of the device."""
+    NOISY = "noisy"
+
+
+class Comparison(Frozen):
+    """A winner against the baseline on one workload: fresh processes, fresh seeds, interleaved blocks."""
+
+    workload: str
+    configuration_key: str
+    baseline_us: float
+    best_us: float
+    speedup: Interval
+    """Baseline time over winner time, over block pairs."""
+    verdict: Verdict
+    cache: str
+    other_baseline_us: float | None = None
+    """The same with the other cache state, for information."""
+    other_best_us: float | None = None
+    pairs: int
+    aa_width: float = 0.0
+    """Half width of this device's own A/A interval; a claim must clear it."""
+    floor_us: float | None = None
+    """Shortest time that the device's memory and launches allow, by our own kernels; None: not measured."""
+    floor_share: float | None = None
+    """`floor_us` over the winner's time: above 1, some bytes stayed in a cache."""
+    floor_bound: Literal["bytes", "launch"] | None = None
+    """What bounds the floor: all buffers moved once, or the launch."""

@@ -1,0 +1,185 @@
+"""A job made concrete for one workload: numbers only, ready for a device."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.job import CacheState, Workload
+from warpsmith.domain.kernel import Draw, Dtype, Kernel, Role
+from warpsmith.domain.outcome import CompileFacts
+from warpsmith.domain.template import ConfiguredKernel
+
+
+class Family(StrEnum):
+    """What is made of a job's own draw, so that a kernel cannot be right for one kind of input only."""
+
+    DECLARED = "declared"
+    SCALED_UP = "scaled_up"
+    SCALED_DOWN = "scaled_down"
+    ZEROS = "zeros"
+    SPARSE = "sparse"
+    SORTED = "sorted"
+    SPIKE = "spike"
+    REPEATED = "repeated"
+
+
+@dataclass(frozen=True)
+class BufferPlan:
+    """One buffer argument of one workload."""
+
+    name: str
+    dtype: Dtype
+    role: Role
+    shape: tuple[int, ...]
+    draw: Draw | None
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the elements, guard zones not counted."""
+        return self.elements * self.dtype.size_bytes
+
+
+@dataclass(frozen=True)
+class ScalarPlan:
+    """One scalar argument of one workload."""
+
+    name: str
+    dtype: Dtype
+    value: int | float
+
+
+@dataclass(frozen=True)
+class WorkloadPlan:
+    """All arguments of one workload, in the kernel's order, and the seed of its inputs.
+
+    The same plan gives the same inputs in every process: `verify.inputs` draws them from the seed,
+    the argument's name, the family, the variant and nothing else.
+    """
+
+    key: str
+    arguments: tuple[BufferPlan | ScalarPlan, ...]
+    seed: int
+    family: Family = Family.DECLARED
+    variant: int = 0
+    """Another set of values of the same seed and family."""
+
+    @property
+    def buffers(self) -> tuple[BufferPlan, ...]:
+        """The buffer arguments, in order."""
+        return tuple(a for a in self.arguments if isinstance(a, BufferPlan))
+
+    @property
+    def mutated(self) -> tuple[BufferPlan, ...]:
+        """The buffers whose contents are the result."""
+        return tuple(b for b in self.buffers if b.role in (Role.OUTPUT, Role.INOUT))
+
+
+@dataclass(frozen=True)
+class LaunchSize:
+    """A launch in numbers. OpenCL's global size is grid times block."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A binary with the one entry that may be launched.
+
+    `entry` is the symbol in the binary (the lowered name where the source is C++).
+    """
+
+    binary: bytes
+    entry: str
+    facts: CompileFacts
+    log: str = ""
+    globals: tuple[str, ...] = ()
+    """Device variables that launches could write, and so remember earlier ones by."""
+
+
+@dataclass(frozen=True)
+class TimedCheck:
+    """What is looked at of one random launch among those that are timed."""
+
+    ranges: Mapping[str, Sequence[tuple[int, int]]]
+    """Half-open element ranges of every mutated argument."""
+    other: tuple[Family, int] | None = None
+    """Family and variant of the inputs that this launch gets; None: the workload's own."""
+
+
+@dataclass(frozen=True)
+class TimingPlan:
+    """How one kernel is timed. Sample counts are fixed before the first launch.
+
+    A sample is the device time of `launches` launches in a row divided by their number.
+    """
+
+    cache: CacheState
+    samples: int
+    launches: int = 0
+    """0: the device chooses, so that one sample is well above the resolution of its clock."""
+    give_up_above_us: float | None = None
+    """Stop after three samples when all of them are above this; the result is then partial."""
+    check: TimedCheck | None = None
+
+
+@dataclass(frozen=True)
+class TimingSamples:
+    """What `TimingPlan` brought back: microseconds of one launch, one number a sample."""
+
+    samples_us: tuple[float, ...]
+    launches: int
+    complete: bool = True
+
+
+def plan_workload(
+    kernel: Kernel, workload: Workload, scope: dict[str, int | float | bool | str], seed: int
+) -> WorkloadPlan:
+    """Arguments of `kernel` for `workload` in numbers.
+
+    Args:
+        scope: names beyond the dimensions (parameters at their defaults, device limits).
+        seed: of the inputs.
+
+    Raises:
+        ExpressionError: a shape or value cannot be evaluated.
+    """
+    names = scope | workload.scope()
+    arguments: list[BufferPlan | ScalarPlan] = []
+    for a in kernel.arguments:
+        if a.is_buffer:
+            shape = tuple(extent.integer(names) for extent in a.shape)
+            arguments.append(BufferPlan(a.name, a.dtype, a.role, shape, a.draw))
+        else:
+            assert a.value is not None
+            value = a.value.evaluate(names)
+            number = float(value) if a.dtype.is_float else a.value.integer(names)
+            arguments.append(ScalarPlan(a.name, a.dtype, number))
+    return WorkloadPlan(key=workload.key, arguments=tuple(arguments), seed=seed)
+
+
+def launch_size(kernel: ConfiguredKernel, workload: Workload, device: DeviceInfo) -> LaunchSize:
+    """The launch of a configuration for one workload on one device.
+
+    Raises:
+        ExpressionError: it cannot be evaluated.
+    """
+    scope = kernel.scope(workload.scope(), device.scope())
+    launch = kernel.kernel.launch
+    grid = [e.integer(scope) for e in launch.grid] + [1, 1]
+    block = [e.integer(scope) for e in launch.block] + [1, 1]
+    return LaunchSize(
+        grid=(grid[0], grid[1], grid[2]),
+        block=(block[0], block[1], block[2]),
+        shared_bytes=launch.shared_bytes.integer(scope),
+    )

@@ -1,0 +1,103 @@
+"""Parameters, constraints, configurations."""
+
+import hashlib
+import json
+import keyword
+from collections.abc import Mapping
+from typing import Annotated, Self
+
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, StringConstraints, model_validator
+
+from warpsmith.domain.base import Frozen, Identifier
+from warpsmith.domain.expressions import FUNCTIONS, Expression, Value
+
+MacroWord = Annotated[StrictStr, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+ParameterValue = StrictBool | StrictInt | StrictFloat | MacroWord
+"""A number, or one identifier: it becomes the text of a macro, so nothing else may stand in it."""
+
+C_WORDS = frozenset(
+    "alignas alignof asm auto bool break case char class const constexpr continue default define defined "  # noqa: SIM905
+    "delete do double else enum extern float for friend goto half if inline int long namespace new operator "
+    "private public register restrict return short signed sizeof static struct switch template this typedef "
+    "typename union unsigned using virtual void volatile while".split()
+)
+"""A macro of such a name would change what the source says."""
+
+Configuration = dict[str, ParameterValue]
+"""One assignment of all parameters of a space."""
+
+
+class Parameter(Frozen):
+    """A tunable: a macro of the template and the values it may take, in order."""
+
+    name: Identifier
+    values: tuple[ParameterValue, ...] = Field(min_length=1, max_length=1024)
+    default: ParameterValue | None = None
+    """The value that reproduces the baseline; the first value where not given."""
+    meaning: str = Field(default="", max_length=500)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        # True equals 1 in Python, and is another value in a template.
+        kinds = {(type(v), v) for v in self.values}
+        if len(kinds) != len(self.values):
+            raise ValueError(f"values of {self.name} repeat; list each once")
+        if self.default is not None and (type(self.default), self.default) not in kinds:
+            raise ValueError(f"default {self.default!r} of {self.name} is not among its values")
+        return self
+
+    @property
+    def baseline_value(self) -> ParameterValue:
+        """The value of the user's own kernel."""
+        return self.values[0] if self.default is None else self.default
+
+
+class Constraint(Frozen):
+    """A condition on configurations.
+
+    One that names a dimension is judged per workload: a configuration belongs to the space when
+    at least one workload allows it, and is run only on the workloads that do.
+    """
+
+    expression: Expression
+    reason: str = Field(default="", max_length=500)
+
+
+class Space(Frozen):
+    """Everything that may be tried: the product of the parameters, less what the constraints forbid."""
+
+    parameters: tuple[Parameter, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        names = [p.name for p in self.parameters]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"parameter {name} is declared twice")
+        return self
+
+    @property
+    def defaults(self) -> Configuration:
+        """The configuration that reproduces the baseline."""
+        return {p.name: p.baseline_value for p in self.parameters}
+
+
+def reserved(name: str) -> str:
+    """Why no macro may have this name; empty where one may."""
+    if name in C_WORDS or name.startswith("__"):
+        return "is reserved in C"
+    if keyword.iskeyword(name) or name in FUNCTIONS:
+        return "is a word of the expression language"
+    return ""
+
+
+def allows(constraints: tuple[Constraint, ...], scope: Mapping[str, Value]) -> Constraint | None:
+    """The first constraint that `scope` breaks, or None."""
+    return next((c for c in constraints if not c.expression.evaluate(scope)), None)
+
+
+def configuration_key(configuration: Mapping[str, ParameterValue]) -> str:
+    """A short stable name of a configuration: 16 hex digits of SHA-256 over canonical JSON."""
+    text = json.dumps(dict(configuration), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,80 @@
+"""Templates: kernels whose tunables are named parameters."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from pydantic import Field
+
+from warpsmith.domain.base import Frozen
+from warpsmith.domain.expressions import Value
+from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.space import Configuration, ParameterValue, Space
+
+
+class AppliedRule(Frozen):
+    """A rewrite that was made, for the evidence in the result."""
+
+    rule: str
+    detail: str = ""
+    parameters: tuple[str, ...] = ()
+
+
+class Template(Frozen):
+    """A kernel and the space of its macros.
+
+    `kernel.source` uses every parameter as a macro; `kernel.entry` and `kernel.launch` may use them
+    too. With `space.defaults` it behaves as the user's kernel does.
+    """
+
+    kernel: Kernel
+    space: Space = Space()
+    applied: tuple[AppliedRule, ...] = ()
+    warm_starts: tuple[Configuration, ...] = Field(default=(), max_length=64)
+    """Configurations to try first."""
+
+    def configured(self, configuration: Mapping[str, ParameterValue]) -> "ConfiguredKernel":
+        """This template with every parameter set."""
+        defines = {p.name: macro_text(configuration[p.name]) for p in self.space.parameters}
+        entry = self.kernel.entry
+        for name, text in defines.items():
+            entry = re.sub(rf"\b{re.escape(name)}\b", text, entry)
+        return ConfiguredKernel(
+            kernel=self.kernel.model_copy(update={"entry": entry}),
+            defines=defines,
+            configuration=dict(configuration),
+        )
+
+
+class ConfiguredKernel(Frozen):
+    """A template with a configuration: ready to compile and launch."""
+
+    kernel: Kernel
+    defines: dict[str, str] = {}
+    configuration: Configuration = {}
+
+    @property
+    def source(self) -> str:
+        """What is compiled: the macros, then the template's source with its own line numbers."""
+        prologue = "".join(f"#define {name} {text}\n" for name, text in self.defines.items())
+        numbered = "#line 1\n" if prologue else ""
+        return prologue + numbered + without_definitions(self.kernel.text, self.defines)
+
+    def scope(self, dimensions: Mapping[str, Value], device: Mapping[str, Value]) -> dict[str, Value]:
+        """Names for launch and constraint expressions of one workload on one device."""
+        return {**device, **dimensions, **self.configuration}
+
+
+def without_definitions(text: str, names: Iterable[str]) -> str:
+    """`text` without its own `#define`s of these macros, which would win over a configuration's."""
+    listed = "|".join(re.escape(n) for n in names)
+    if not listed:
+        return text
+    pattern = rf"^[ \t]*#[ \t]*define[ \t]+(?:{listed})\b(?!\()(?:[^\n]*\\\n)*[^\n]*"
+    return re.sub(pattern, "", text, flags=re.MULTILINE)
+
+
+def macro_text(value: ParameterValue) -> str:
+    """The text of a macro set to `value`."""
+    if isinstance(value, bool):
+        return str(int(value))
+    return str(value)

@@ -1,0 +1,69 @@
+"""The error tree. A class is a decision that a caller can make.
+
+WarpsmithError
+├── InvalidInput          the user's input is wrong: names the field and the fix
+│   └── ExpressionError   an expression does not parse, or does not evaluate
+├── Unavailable           something this machine lacks: a driver, a package, a permission
+├── ChildDied             a child process crashed, hung or broke its protocol; replace it
+├── KernelRefused         the driver refused a launch or a binary; the child is still well
+├── LeaseLost             somebody else owns the work now; drop it
+└── NotFound              no such thing for this caller
+
+A bad kernel is not an error: it is a `Rejected` outcome (see `domain.outcome`).
+"""
+
+
+class WarpsmithError(Exception):
+    """Root of everything this package raises on purpose."""
+
+
+class InvalidInput(WarpsmithError):
+    """Input from a user that cannot be accepted.
+
+    Args:
+        field: dotted path of the field, as the user wrote it (`kernel.arguments.0.shape`).
+        message: what is wrong and what would be right.
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.field = field
+        self.message = message
+
+
+class ExpressionError(InvalidInput):
+    """An expression that does not parse or cannot be evaluated."""
+
+    def __init__(self, text: str, message: str) -> None:
+        super().__init__("", f"in expression {text!r}: {message}")
+        self.text = text
+
+
+class Unavailable(WarpsmithError):
+    """A back end, tool or service that is missing here; the message says what to install or start."""
+
+
+class ChildDied(WarpsmithError):
+    """A child process ended, hung past its deadline or sent something that is not a reply.
+
+    Args:
+        cause: `timeout`, `signal`, `exit`, `protocol` or `device` (the device reported a fault).
+        detail: what was seen, without anything from the child's environment.
+    """
+
+    def __init__(self, cause: str, detail: str) -> None:
+        super().__init__(f"{cause}: {detail}")
+        self.cause = cause
+        self.detail = detail
+
+
+class KernelRefused(WarpsmithError):
+    """The driver refused a launch or a binary; the child is still well."""
+
+
+class LeaseLost(WarpsmithError):
+    """The lease on a task or study has passed to somebody else; nothing more may be written."""
+
+
+class NotFound(WarpsmithError):
+    """No such job, candidate, trial or worker for this caller."""

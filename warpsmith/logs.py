@@ -1,0 +1,65 @@
+"""Logs: one line an event, with the job and the task that it belongs to, as text or as JSON."""
+
+import logging
+import re
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+
+from warpsmith.settings import settings
+
+_PASSWORD = re.compile(r"(://[^:/@\s]*):[^@/\s]+@")
+_QUIET = ("alembic", "celery", "kombu", "httpx", "httpx2", "httpcore")
+"""Libraries of which only warnings are of interest."""
+
+
+def configure() -> None:
+    """Send everything that is logged to stderr, in the form of `WARPSMITH_LOG_FORMAT`."""
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        redact,
+    ]
+    last: list[Any] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
+    if settings().log_format == "json":
+        last += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    else:
+        last += [_Text()]
+    handler = logging.StreamHandler()
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=last))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+@contextmanager
+def about(**ids: str) -> Iterator[None]:
+    """Everything logged in the block, by this thread, names these (`job=...`, `task=...`)."""
+    with structlog.contextvars.bound_contextvars(**ids):
+        yield
+
+
+def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Passwords of addresses out of what is logged."""
+    for key, value in event.items():
+        if isinstance(value, str):
+            event[key] = _PASSWORD.sub(r"\1:***@", value)
+    return event
+
+
+class _Text:
+    """`2026-01-01T00:00:00Z info worker.execute: done job=... task=...`, a traceback below it."""
+
+    def __call__(self, logger: Any, name: str, event: MutableMapping[str, Any]) -> str:
+        rest = dict(structlog.processors.format_exc_info(logger, name, event))
+        head = [str(rest.pop(key, "")) for key in ("timestamp", "level", "logger")]
+        text, trace = rest.pop("event", ""), rest.pop("exception", None)
+        ids = "".join(f" {key}={value}" for key, value in rest.items())
+        line = f"{' '.join(head)}: {text}{ids}"
+        return line if trace is None else f"{line}\n{trace}"

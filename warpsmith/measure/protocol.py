@@ -1,0 +1,29 @@
+"""How often, and in which order, things are timed. Counts are fixed before the first launch."""
+
+import random
+
+from warpsmith.domain.job import CacheState
+from warpsmith.domain.plan import TimingPlan
+
+SEARCH_SAMPLES = 9
+"""Enough for a median that ranks configurations; the few that win are measured again."""
+
+
+def search_plan(cache: CacheState) -> TimingPlan:
+    """How a search trial is timed: alone, against the stored baseline."""
+    return TimingPlan(cache=cache, samples=SEARCH_SAMPLES)
+
+
+def winner_blocks(pairs: int, seed: int) -> tuple[str, ...]:
+    """Order of baseline (A) and winner (B) blocks: ABBA or BAAB in random order, `pairs` of each.
+
+    Each group of four cancels a linear drift of clocks or temperature; the random choice keeps a
+    periodic disturbance from falling on one side.
+    """
+    rng = random.Random(seed)
+    order: list[str] = []
+    for _ in range(pairs // 2):
+        order += rng.choice((["A", "B", "B", "A"], ["B", "A", "A", "B"]))
+    if pairs % 2:
+        order += rng.choice((["A", "B"], ["B", "A"]))
+    return tuple(order)

@@ -1,0 +1,53 @@
+"""The shortest time that a device allows, from ceilings that our own kernels measured on it.
+
+What must move at least: every output is compared, so every byte of it is written. Inputs may be read in
+part only, so they count for the share of the floor that a result states, and never for a rejection.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from warpsmith.domain.device import Ceilings
+from warpsmith.domain.job import CacheState
+from warpsmith.domain.kernel import Role
+from warpsmith.domain.plan import WorkloadPlan
+
+MARGIN = 0.5
+"""A time is refused below this share of the floor: our copy may not reach the last of the bandwidth,
+and what was written at the end of a sample may still be in a cache."""
+
+HOST_MARGIN = 0.2
+"""The same where kernels share the host's cores, whose other work may have slowed our own kernels."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The shortest time for a workload, and what bounds it."""
+
+    us: float
+    """All its bytes moved once, or one launch, whichever takes longer."""
+    bound: Literal["bytes", "launch"]
+    least_us: float
+    """Below this a time cannot be right."""
+
+
+def floor_of(plan: WorkloadPlan, ceilings: Ceilings, cache: CacheState, shares_host: bool = False) -> Floor:
+    """The floor of a workload in one cache state."""
+    moved = sum(b.size_bytes * (2 if b.role is Role.INOUT else 1) for b in plan.buffers)
+    written = sum(b.size_bytes for b in plan.mutated)
+    fastest = max(ceilings.hot_bytes_per_s, ceilings.cold_bytes_per_s)
+    rate = ceilings.cold_bytes_per_s if cache is CacheState.COLD else fastest
+    bytes_us = moved / rate * 1e6
+    # Writes may end in the last cache in either state.
+    least_us = max(written / fastest * 1e6, ceilings.launch_us)
+    bound: Literal["bytes", "launch"] = "bytes" if bytes_us >= ceilings.launch_us else "launch"
+    return Floor(
+        max(bytes_us, ceilings.launch_us), bound, (HOST_MARGIN if shares_host else MARGIN) * least_us
+    )
+
+
+def below_floor(floor: Floor, time_us: float) -> str:
+    """Why a time cannot be right, in words; empty where it can."""
+    if time_us >= floor.least_us:
+        return ""
+    return f"{time_us:.3g} us, where a launch that writes all outputs takes {floor.least_us:.3g} us at least"

@@ -1,0 +1,1 @@
+"""The result bundle for people: tables, HTML, JSON."""

@@ -1,0 +1,88 @@
+"""The result bundle: result.json, report.html, and the tuned sources."""
+
+import difflib
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, select_autoescape
+from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import CLexer, CudaLexer, DiffLexer
+
+from warpsmith.domain.device import Backend
+from warpsmith.report.curve import progress_svg
+from warpsmith.report.tables import comparison_rows, configuration_text, is_replayed
+from warpsmith.wire import DispatchEntry, JobResult, TrialView
+
+
+def write_bundle(result: JobResult, trials: Sequence[TrialView], folder: Path) -> list[Path]:
+    """Write the bundle; returns what was written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [folder / "result.json", folder / "report.html"]
+    written[0].write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    written[1].write_text(report_html(result, trials), encoding="utf-8")
+    for entry in result.dispatch:
+        if entry.source is not None:
+            ending = "cl" if result.job.kernel.backend is Backend.OPENCL else "cu"
+            name = f"tuned-{_file_name(entry.workload)}"
+            path = folder / f"{name}.{ending}"
+            if path in written:
+                path = folder / f"{name}-{len(written)}.{ending}"
+            path.write_text(entry.source, encoding="utf-8")
+            written.append(path)
+    return written
+
+
+def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
+    """The report as one page that needs nothing else."""
+    light, dark = HtmlFormatter(style="default"), HtmlFormatter(style="github-dark")
+    environment = Environment(
+        autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True
+    )
+    text = (files("warpsmith.report") / "templates" / "report.html.jinja").read_text()
+    return environment.from_string(text).render(
+        result=result,
+        replayed=is_replayed(result),
+        rows=list(comparison_rows(result)),
+        curve=Markup(progress_svg(trials)),
+        sources=[_Source(result, entry) for entry in _distinct(result)],
+        styles=Markup(
+            light.get_style_defs(".code")
+            + "@media (prefers-color-scheme: dark){"
+            + dark.get_style_defs(".code")
+            + "}"
+        ),
+        configuration_text=configuration_text,
+    )
+
+
+class _Source:
+    """One tuned source with the workloads it serves."""
+
+    def __init__(self, result: JobResult, entry: DispatchEntry) -> None:
+        assert entry.source is not None
+        original = result.job.kernel.text
+        lexer = CLexer() if result.job.kernel.backend is Backend.OPENCL else CudaLexer()
+        formatter = HtmlFormatter(cssclass="code")
+        self.workloads = [e.workload for e in result.dispatch if e.source == entry.source]
+        self.configuration = configuration_text(entry.configuration)
+        self.launch = f"grid {entry.grid}, block {entry.block}, shared {entry.shared_bytes} B"
+        self.html = Markup(highlight(entry.source, lexer, formatter))
+        lines = difflib.unified_diff(
+            original.splitlines(), entry.source.splitlines(), "original", "tuned", lineterm=""
+        )
+        self.diff = Markup(highlight("\n".join(lines), DiffLexer(), formatter))
+
+
+def _distinct(result: JobResult) -> list[DispatchEntry]:
+    seen: dict[str, DispatchEntry] = {}
+    for entry in result.dispatch:
+        if entry.source is not None:
+            seen.setdefault(entry.source, entry)
+    return list(seen.values())
+
+
+def _file_name(workload: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in workload)[:80]

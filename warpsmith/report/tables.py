@@ -1,0 +1,89 @@
+"""The report as terminal tables, whole at 80 columns."""
+
+from collections.abc import Iterator
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from warpsmith.domain.device import Backend
+from warpsmith.domain.space import Configuration
+from warpsmith.wire import JobResult
+
+
+def comparison_table(result: JobResult) -> Table:
+    """Per workload: baseline, best, speed-up with its interval, verdict."""
+    overall = "no verified figure" if result.speedup is None else f"{result.speedup:.2f}x over all workloads"
+    replayed = " (replayed recordings, nothing was run)" if is_replayed(result) else ""
+    table = _table(f"{result.job.name}: {overall}{replayed}")
+    for title in ("workload", "baseline µs", "best µs", "speed-up (95 %)", "verdict"):
+        right = title in ("baseline µs", "best µs", "speed-up (95 %)")
+        table.add_column(title, justify="right" if right else "left", overflow="fold")
+    for workload, baseline, best, speedup, interval, verdict, _ in comparison_rows(result):
+        _add_row(table, workload, baseline, best, f"{speedup} ({interval})", verdict)
+    return table
+
+
+def is_replayed(result: JobResult) -> bool:
+    """True where the times are recordings, and say nothing about this job's source."""
+    return result.job.kernel.backend is Backend.REPLAY
+
+
+def chosen_table(result: JobResult) -> Table:
+    """Per workload the configuration that its dispatch entry holds."""
+    table = _table("chosen configuration")
+    table.add_column("workload", overflow="fold")
+    table.add_column("parameters", overflow="fold")
+    for entry in result.dispatch:
+        _add_row(table, entry.workload, configuration_text(entry.configuration))
+    return table
+
+
+def comparison_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
+    """Cells of `comparison_table`, shared with the HTML report."""
+    chosen = {entry.workload: entry.configuration for entry in result.dispatch}
+    for c in result.comparisons:
+        yield (
+            c.workload,
+            f"{c.baseline_us:.2f}",
+            f"{c.best_us:.2f}",
+            f"{c.speedup.estimate:.2f}x",
+            f"{c.speedup.low:.2f} to {c.speedup.high:.2f}",
+            c.verdict.value,
+            configuration_text(chosen.get(c.workload)),
+        )
+
+
+def outcome_table(result: JobResult) -> Table:
+    """Trials by outcome, with the reasons of rejections."""
+    table = _table("trials by outcome")
+    table.add_column("outcome")
+    table.add_column("count", justify="right")
+    table.add_column("reason", overflow="fold")
+    _add_row(table, "measured", str(result.trials_measured), f"{result.trials_per_second:.2f} trials/s")
+    for r in result.rejections:
+        _add_row(table, f"rejected: {r.stage}", str(r.count), r.reason[:160])
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+
+
+def _add_row(table: Table, *cells: str) -> None:
+    """Text as it is: a compiler's `x[i]` is no markup."""
+    table.add_row(*(Text(cell) for cell in cells))
+
+
+def configuration_text(configuration: Configuration | None) -> str:
+    """`BLOCK=128 VEC=4`; None is the baseline."""
+    if configuration is None:
+        return "baseline kept"
+    return " ".join(f"{name}={value}" for name, value in configuration.items())

@@ -1,0 +1,1 @@
+"""Syntax trees of CUDA and OpenCL source, and the rules that introduce parameters."""

@@ -1,0 +1,52 @@
+"""Conditions of the preprocessor, judged from the macros of one file."""
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+
+
+def holds(keyword: str, condition: str, macros: Mapping[str, str]) -> bool:
+    """Whether the branch of `#keyword condition` is taken; macros of other files count as undefined."""
+    if keyword == "ifdef":
+        return condition in macros
+    if keyword == "ifndef":
+        return condition not in macros
+    text = re.sub(
+        r"\bdefined\b\s*\(?\s*(\w+)\s*\)?", lambda m: " 1 " if m.group(1) in macros else " 0 ", condition
+    )
+    for _ in range(4):
+        text = re.sub(r"\b[A-Za-z_]\w*\b(?!\s*\()", lambda m: f" {macros.get(m.group(), '0') or '0'} ", text)
+    text = re.sub(r"(?<=\d)[uUlL]+\b", "", text)
+    text = re.sub(r"!(?!=)", " not ", text.replace("&&", " and ").replace("||", " or "))
+    try:
+        return _truth(ast.parse(text.strip(), mode="eval").body) != 0
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
+        return False
+
+
+_OPERATIONS: dict[type[ast.AST], Callable[[int, int], int]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Eq: lambda a, b: int(a == b),
+    ast.NotEq: lambda a, b: int(a != b),
+    ast.Lt: lambda a, b: int(a < b),
+    ast.LtE: lambda a, b: int(a <= b),
+    ast.Gt: lambda a, b: int(a > b),
+    ast.GtE: lambda a, b: int(a >= b),
+}
+
+
+def _truth(node: ast.expr) -> int:
+    match node:
+        case ast.Constant(value=int(value)):
+            return int(value)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return int(not _truth(operand))
+        case ast.BoolOp(op=op, values=values):
+            return int((all if isinstance(op, ast.And) else any)(_truth(v) for v in values))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS:
+            return _OPERATIONS[type(op)](_truth(left), _truth(right))
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATIONS:
+            return _OPERATIONS[type(op)](_truth(left), _truth(right))
+    raise ValueError("not an integer condition")

@@ -1,0 +1,30 @@
+"""Rewrite rules, in the order in which they compose."""
+
+from warpsmith.rewrite.rules.block_size import BlockSize
+from warpsmith.rewrite.rules.draft import Declined, Draft, Rule
+from warpsmith.rewrite.rules.elements_per_thread import ElementsPerThread
+from warpsmith.rewrite.rules.fast_math import FastMath
+from warpsmith.rewrite.rules.launch_bounds import LaunchBounds
+from warpsmith.rewrite.rules.lift_constants import LiftConstants
+from warpsmith.rewrite.rules.restrict import Restrict
+from warpsmith.rewrite.rules.row_split import RowSplit
+from warpsmith.rewrite.rules.rows_per_block import RowsPerBlock
+from warpsmith.rewrite.rules.unroll import Unroll
+from warpsmith.rewrite.rules.vector_width import VectorWidth
+
+RULES: tuple[Rule, ...] = (
+    LiftConstants(),
+    BlockSize(),
+    RowSplit(),
+    RowsPerBlock(),
+    VectorWidth(),
+    ElementsPerThread(),
+    Unroll(),
+    LaunchBounds(),
+    Restrict(),
+    FastMath(),
+)
+"""Sizes first, because loops are recognised by them; the split before the packs, which keep its
+start and step; what only decorates the source last."""
+
+__all__ = ["RULES", "Declined", "Draft", "Rule"]

@@ -1,0 +1,206 @@
+"""The block's extents become parameters where the kernel reads them instead of assuming them."""
+
+import re
+
+from tree_sitter import Node
+
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.kernel import Launch
+from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.rewrite.rules.draft import Declined, Draft
+from warpsmith.rewrite.rules.facts import AXES, Facts, operands, operator
+from warpsmith.rewrite.rules.tree import find, strip, walk
+
+WARP = 32
+LARGEST = 1024
+
+
+class BlockSize:
+    """Lifts literal extents of the block.
+
+    Proven: the kernel reads the extent (`blockDim`, `get_local_size`, a global index), no shared
+    array is sized for the literal, and where the grid is derived from it the grid follows.
+    """
+
+    name = "block_size"
+
+    def apply(self, draft: Draft) -> Draft | Declined:
+        """See `Rule`."""
+        launch = draft.kernel.launch
+        axes = [n for n, e in enumerate(launch.block) if e.text != "1"]
+        known = {p.name for p in (*draft.parameters, *draft.job.parameters)}
+        if not axes or any(launch.block[n].names & known for n in axes):
+            return Declined("the block is already set by parameters")
+        reason = _why_not(draft, axes)
+        if reason:
+            return Declined(reason)
+        if len(axes) == 1 and not launch.block[axes[0]].text.isdecimal():
+            return _of_expression(draft, axes[0])
+        if not all(launch.block[n].text.isdecimal() for n in axes):
+            return Declined("an extent of the block is an expression")
+        return _of_literals(draft, axes)
+
+
+def _of_literals(draft: Draft, axes: list[int]) -> Draft | Declined:
+    launch = draft.kernel.launch
+    grid, block, parameters = list(launch.grid), list(launch.block), []
+    for n in axes:
+        value = launch.block[n].text
+        name = "WS_BLOCK" if axes == [0] else f"WS_BLOCK_{AXES[n].upper()}"
+        if name in draft.names() or re.search(rf"\b{name}\b", draft.kernel.text):
+            return Declined(f"the name {name} is taken")
+        follows = draft.facts.uses("gid", AXES[n]) or _global_index(draft.facts, AXES[n])
+        if follows:
+            match = re.fullmatch(rf"ceil_div\((.*),\s*{value}\)", grid[n].text) if n < len(grid) else None
+            if match is None:
+                return Declined(
+                    f"grid {AXES[n]} is not `ceil_div(..., {value})`, so it cannot follow the block"
+                )
+            grid[n] = Expression(f"ceil_div({match.group(1)}, {name})")
+        block[n] = Expression(name)
+        parameters.append(
+            Parameter(
+                name=name,
+                values=_values(int(value), AXES[n], len(axes), draft.is_opencl),
+                default=int(value),
+                meaning=f"threads of a block along {AXES[n]}",
+            )
+        )
+    changed = launch.model_copy(update={"grid": tuple(grid), "block": tuple(block)})
+    return draft.changed(
+        BlockSize.name,
+        f"block of {len(axes)} axis" if len(axes) == 1 else f"block of {len(axes)} axes",
+        launch=changed,
+        parameters=tuple(parameters),
+        constraints=(_fits(changed),),
+    )
+
+
+def _of_expression(draft: Draft, axis: int) -> Draft | Declined:
+    """An extent that depends on the workload: 0 keeps it, another value replaces it."""
+    launch = draft.kernel.launch
+    if draft.facts.uses("gid") or axis != 0:
+        return Declined("the block is an expression and the kernel counts threads over the whole grid")
+    if "WS_BLOCK" in draft.names():
+        return Declined("the name WS_BLOCK is taken")
+    chosen = Expression(f"WS_BLOCK if WS_BLOCK > 0 else ({launch.block[axis].text})")
+    block = (chosen, *launch.block[1:])
+    changed = launch.model_copy(update={"block": block})
+    return draft.changed(
+        BlockSize.name,
+        "block given by an expression; 0 keeps it",
+        launch=changed,
+        parameters=(
+            Parameter(
+                name="WS_BLOCK",
+                values=(0, 32, 64, 128, 256, 512, 1024),
+                meaning="threads of a block; 0: as the job says",
+            ),
+        ),
+        constraints=(
+            Constraint(
+                expression=Expression("WS_BLOCK <= device.max_threads_per_block"),
+                reason="the device allows no more threads in a block",
+            ),
+        ),
+    )
+
+
+def _values(default: int, axis: str, axes: int, opencl: bool) -> tuple[int, ...]:
+    if axes == 1:
+        values = {n for n in (16, 32, 64, 128, 256, 512, LARGEST) if opencl or n >= WARP}
+    elif axis == "x":
+        values = {8, 16, 32, 64, 128}
+    else:
+        values = {1, 2, 4, 8, 16}
+    return tuple(sorted(values | {default}))
+
+
+def _fits(launch: Launch) -> Constraint:
+    product = " * ".join(e.text if e.text.isidentifier() else f"({e.text})" for e in launch.block)
+    return Constraint(
+        expression=Expression(f"{product} <= device.max_threads_per_block"),
+        reason="the device allows no more threads in a block",
+    )
+
+
+def _global_index(facts: Facts, axis: str) -> bool:
+    """Whether `blockIdx * blockDim + threadIdx` stands in the kernel."""
+    return any(facts.coordinate(n) == f"gid.{axis}" for n in find(facts.source.body, "binary_expression"))
+
+
+def _why_not(draft: Draft, axes: list[int]) -> str | None:
+    facts = draft.facts
+    for n in axes:
+        axis = AXES[n]
+        reads = facts.uses("bdim", axis) or facts.uses("gid", axis)
+        if facts.uses("tid", axis) and not reads:
+            return f"the kernel uses its thread index along {axis} and never reads how many threads there are"
+        if len(axes) > 1 and not (facts.uses("gid", axis) or _global_index(facts, axis)):
+            return f"the place of a thread along {axis} is not a global index"
+    if draft.kernel.launch.shared_bytes.text != "0":
+        return "dynamic shared memory is sized by the launch"
+    return _shared_reason(facts) or _compare_reason(facts) or _unfollowed(facts)
+
+
+def _shared_reason(facts: Facts) -> str | None:
+    """Shared arrays may have one element a warp (32 are enough), not one a thread."""
+    source = facts.source
+    for function in source.reachable:
+        for v in source.variables:
+            inside = function.start_byte <= v.declaration.start_byte < function.end_byte
+            if not (v.is_shared and inside):
+                continue
+            sizes = find(v.declarator, "number_literal")
+            enough = any(source.of(s).isdigit() and int(source.of(s)) >= LARGEST // WARP for s in sizes)
+            for a in facts.accesses(source.body):
+                if a.root == v and a.index is not None and not _per_warp(facts, a.index):
+                    return (
+                        f"shared array {v.name} is not indexed by warp, so its size may depend on the block"
+                    )
+            if not enough:
+                return f"shared array {v.name} has fewer than {LARGEST // WARP} elements"
+    return None
+
+
+def _per_warp(facts: Facts, index: Node) -> bool:
+    """A literal, a loop counter, `tid / 32` or `tid % 32`."""
+    index = strip(index)
+    if index.type == "number_literal":
+        return True
+    if index.type == "identifier":
+        v = facts.variable(index)
+        value = facts.value_of(index)
+        if value is not None:
+            return _per_warp(facts, value)
+        return v is not None and v.scope is not None and v.scope.type == "for_statement"
+    if index.type == "binary_expression" and operator(index) in ("/", "%", ">>", "&"):
+        left, right = operands(index)
+        return facts.coordinate(left) == "tid.x" and facts.source.of(right) in ("32", "5", "31", "warpSize")
+    return False
+
+
+def _compare_reason(facts: Facts) -> str | None:
+    for n in find(facts.source.body, "binary_expression"):
+        if operator(n) not in ("<", "<=", ">", ">=", "==", "!="):
+            continue
+        left, right = operands(n)
+        for a, b in ((left, right), (right, left)):
+            coordinate = facts.coordinate(a)
+            fixed = b.type == "number_literal" and facts.source.of(b) != "0"
+            if coordinate and coordinate.startswith("tid.") and fixed:
+                return f"`{facts.source.of(n)}` compares the thread index with a fixed number"
+    return None
+
+
+def _unfollowed(facts: Facts) -> str | None:
+    """A product of the block index and a number places threads for one size of block only."""
+    for n in walk(facts.source.body):
+        if n.type == "binary_expression" and operator(n) == "+":
+            for first, b in (operands(n), operands(n)[::-1]):
+                tid, a = facts.coordinate(b), strip(first)
+                if tid and tid.startswith("tid.") and a.type == "binary_expression" and operator(a) == "*":
+                    parts = [facts.coordinate(o) for o in operands(a)]
+                    if f"bid.{tid[-1]}" in parts and f"bdim.{tid[-1]}" not in parts:
+                        return f"`{facts.source.of(n)}` places threads by a fixed number"
+    return None

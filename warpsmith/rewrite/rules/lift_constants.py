@@ -1,0 +1,195 @@
+"""Constants of the source become parameters; the launch follows where it holds the same number."""
+
+import re
+from dataclasses import dataclass, replace
+
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.kernel import Launch
+from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.rewrite.rules.constants import Constant, constants, meaning, uses
+from warpsmith.rewrite.rules.draft import Declined, Draft
+from warpsmith.rewrite.rules.facts import AXES, Facts
+from warpsmith.rewrite.rules.tree import Edit
+
+BLOCK = "WS_BLOCK"
+
+
+@dataclass(frozen=True)
+class _Ties:
+    """Axes of the launch that a constant is bound to."""
+
+    grid: frozenset[str]
+    block: frozenset[str]
+    power_of_two: bool
+
+
+class LiftConstants:
+    """Lifts tiles and block sizes. Proven: every use is a size, a step, a bound or a block's place,
+    and every extent of the launch that is the same number is known to mean the same thing.
+    """
+
+    name = "lift_constants"
+
+    def apply(self, draft: Draft) -> Draft | Declined:
+        """See `Rule`."""
+        reasons, lifted = [], draft
+        own = {p.name for p in draft.job.parameters}
+        for constant in constants(draft.facts):
+            if constant.name in own:
+                continue
+            result = _lift(lifted, constant)
+            if isinstance(result, Declined):
+                reasons.append(f"{constant.name}: {result.reason}")
+            else:
+                lifted = result
+        if lifted is draft:
+            return Declined("; ".join(reasons) or "no integer constants")
+        return lifted
+
+
+def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
+    facts = draft.facts
+    # Offsets moved when an earlier constant was lifted.
+    current = next(
+        (c for c in constants(facts) if replace(c, literal=None) == replace(constant, literal=None)), None
+    )
+    if current is None:
+        return Declined("it is no longer a plain constant")
+    ties = _ties(draft, current)
+    if isinstance(ties, Declined):
+        return ties
+    axes = ties.block
+    name = BLOCK if axes == {"x"} else f"WS_{re.sub(r'^WS_', '', current.name).upper()}"
+    if name in draft.names() or re.search(rf"\b{name}\b", draft.kernel.text):
+        return Declined(f"the name {name} is taken")
+    launch = _launch(draft.kernel.launch, current.value, name, ties)
+    edits = (
+        [] if current.literal is None else [Edit(current.literal.start_byte, current.literal.end_byte, name)]
+    )
+    return draft.changed(
+        LiftConstants.name,
+        f"{current.kind} {current.name} = {current.value}"
+        + (f", tied to block {', '.join(sorted(axes))}" if axes else ""),
+        edits=edits,
+        launch=launch,
+        entry=_entry(draft, current, name) if current.kind == "template" else None,
+        parameters=(
+            Parameter(
+                name=name,
+                values=_values(current.value, len(axes), draft.is_opencl, current.kind),
+                default=current.value,
+                meaning=f"{current.name} of the kernel",
+            ),
+        ),
+        constraints=_constraints(launch, axes),
+    )
+
+
+def _ties(draft: Draft, constant: Constant) -> _Ties | Declined:
+    facts = draft.facts
+    said: set[str] = set()
+    for use in uses(facts, constant):
+        what = meaning(facts, use)
+        if what is None or (what in ("scale", "type") and constant.kind != "template"):
+            line = use.start_point[0] + 1
+            around = facts.source.of(use.parent) if use.parent is not None else constant.name
+            return Declined(f"its use in {around[:60]!r} (line {line}) may be more than a size")
+        said.add(what)
+    grid = {s[-1] for s in said if s.startswith(("grid.", "place."))}
+    block = {s[-1] for s in said if s.startswith(("block.", "place."))}
+    launch, text = draft.kernel.launch, str(constant.value)
+    equal = {AXES[n] for n, e in enumerate(launch.block) if e.text == text}
+    if not block and equal and said & {"extent", "tree"}:
+        if len(equal) != 1 or grid:
+            return Declined("several extents of the block are the same number")
+        if not _shared_by_thread(facts):
+            return Declined("the block is the same number, and nothing shows whether that is meant")
+        block = set(equal)
+    if not (block or grid or "step" in said or constant.kind == "template"):
+        return Declined("it may be part of what the kernel computes")
+    if not block <= equal:
+        return Declined(
+            f"the block's extent along {', '.join(sorted(block - equal))} is not {text} in the launch"
+        )
+    return _with_grid(launch, constant, grid, block, said)
+
+
+def _with_grid(
+    launch: Launch, constant: Constant, grid: set[str], block: set[str], said: set[str]
+) -> _Ties | Declined:
+    text = str(constant.value)
+    for axis in grid:
+        n = AXES.index(axis)
+        if n >= len(launch.grid) or not re.search(rf"ceil_div\(.*,\s*{text}\)$", launch.grid[n].text):
+            return Declined(f"grid {axis} is not `ceil_div(..., {text})` in the launch")
+    rest = [e.text for n, e in enumerate(launch.grid) if AXES[n] not in grid]
+    rest += [e.text for n, e in enumerate(launch.block) if AXES[n] not in block]
+    rest.append(launch.shared_bytes.text)
+    if any(re.search(rf"\b{text}\b", r) for r in rest):
+        return Declined(f"the launch holds {text} elsewhere; name the parameter there")
+    return _Ties(frozenset(grid), frozenset(block), "tree" in said)
+
+
+def _shared_by_thread(facts: Facts) -> bool:
+    """Whether some shared array has one element a thread: `shared[threadIdx.x]`."""
+    for a in facts.accesses(facts.source.body):
+        shared = a.root is not None and a.root.is_shared and a.index is not None
+        if shared and a.index is not None and facts.coordinate(a.index) == "tid.x":
+            return True
+    return False
+
+
+def _launch(launch: Launch, value: int, name: str, ties: _Ties) -> Launch:
+    grid = [
+        Expression(re.sub(rf"\b{value}\)$", f"{name})", e.text)) if AXES[n] in ties.grid else e
+        for n, e in enumerate(launch.grid)
+    ]
+    block = [Expression(name) if AXES[n] in ties.block else e for n, e in enumerate(launch.block)]
+    return launch.model_copy(update={"grid": tuple(grid), "block": tuple(block)})
+
+
+def _entry(draft: Draft, constant: Constant, name: str) -> str:
+    """The name expression with the parameter in the template argument's place."""
+    entry = draft.kernel.entry
+    head, tail = entry[: entry.index("<") + 1], entry[entry.index("<") + 1 :]
+    parent = draft.source.kernel.parent
+    listed = None if parent is None else parent.child_by_field_name("parameters")
+    assert listed is not None
+    position = next(
+        n
+        for n, c in enumerate(listed.named_children)
+        if re.search(rf"\b{constant.name}$", draft.source.of(c))
+    )
+    depth = count = start = 0
+    for at, c in enumerate(tail):
+        if depth == 0 and c in ",>":
+            if count == position:
+                return head + tail[:start] + f" {name}".lstrip() + tail[at:]
+            count, start = count + 1, at + 1
+        depth += (c in "<(") - (c in ">)")
+    return entry
+
+
+def _values(default: int, axes: int, opencl: bool, kind: str) -> tuple[int, ...]:
+    if axes == 1:
+        values = {n for n in (16, 32, 64, 128, 256, 512, 1024) if opencl or n >= 32}
+    elif axes > 1:
+        values = {4, 8, 16, 32}
+    elif kind == "template" and default <= 16:
+        values = {1, 2, 4, 8, 16}
+    else:
+        near = 1 << (default.bit_length() - 1)
+        values = {n for n in (near // 4, near // 2, near, near * 2, near * 4) if n >= 1}
+    return tuple(sorted(values | {default}))
+
+
+def _constraints(launch: Launch, axes: frozenset[str]) -> tuple[Constraint, ...]:
+    if not axes:
+        return ()
+    product = " * ".join(e.text if e.text.isidentifier() else f"({e.text})" for e in launch.block)
+    return (
+        Constraint(
+            expression=Expression(f"{product} <= device.max_threads_per_block"),
+            reason="the device allows no more threads in a block",
+        ),
+    )

@@ -1,0 +1,52 @@
+"""Buffers of a job never overlap, and the compiler may know it."""
+
+from warpsmith.rewrite.rules.draft import Declined, Draft
+from warpsmith.rewrite.rules.facts import Facts
+from warpsmith.rewrite.rules.tree import Edit, Variable, find
+
+
+class Restrict:
+    """`__restrict__` on pointers that the job binds to buffers of their own; `const` on those never written.
+
+    Proven: one argument of the job for each parameter of the kernel, each buffer its own.
+    """
+
+    name = "restrict"
+
+    def apply(self, draft: Draft) -> Draft | Declined:
+        """See `Rule`."""
+        source, facts = draft.source, draft.facts
+        parameters = [v for v in source.variables if v.is_parameter and v.scope == source.kernel]
+        if len(parameters) != len(draft.kernel.arguments):
+            return Declined("the job's arguments are not one for each parameter of the kernel")
+        word = "restrict" if draft.is_opencl else "__restrict__"
+        edits, names = [], []
+        for v in parameters:
+            pointers = find(v.declarator, "pointer_declarator")
+            if len(pointers) != 1 or pointers[0] != v.declarator:
+                continue
+            star = v.declarator.child(0)
+            if star is None or "restrict" in source.of(v.declarator):
+                continue
+            edits.append(Edit(star.end_byte, star.end_byte, f" {word}"))
+            names.append(v.name)
+            if _only_read(facts, v):
+                kind = v.declaration.child_by_field_name("type")
+                assert kind is not None
+                edits.append(Edit(kind.start_byte, kind.start_byte, "const "))
+        if not edits:
+            return Declined("every pointer is restrict already")
+        return draft.changed(self.name, ", ".join(names), edits=edits)
+
+
+def _only_read(facts: Facts, v: Variable) -> bool:
+    """Whether every use is `p[i]` as a value, so that `const` cannot break an assignment."""
+    if v.is_const:
+        return False
+    plain = {
+        a.pointer.start_byte
+        for a in facts.accesses(facts.source.body)
+        if a.root == v and not a.writes and a.node.type == "subscript_expression"
+    }
+    found = [n for n in find(facts.source.body, "identifier") if facts.variable(n) == v]
+    return bool(found) and all(n.start_byte in plain for n in found)

@@ -1,0 +1,155 @@
+"""Spread the iterations of a row over several blocks."""
+
+from tree_sitter import Node
+
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.kernel import Launch
+from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.rewrite.rules.draft import Declined, Draft
+from warpsmith.rewrite.rules.facts import AXES, Facts
+from warpsmith.rewrite.rules.loops import (
+    StridedLoop,
+    carried,
+    leaves,
+    memory_conflict,
+    outside,
+    strided_loops,
+)
+from warpsmith.rewrite.rules.tree import LOOPS, Edit, find
+
+PARAMETER = "WS_ROW_SPLIT"
+
+
+class RowSplit:
+    """Adds a grid dimension whose blocks share the strided loops of a row.
+
+    Proven: iterations are independent, nothing synchronises, and what stands outside of the loops
+    may be done by several blocks.
+    """
+
+    name = "row_split"
+
+    def apply(self, draft: Draft) -> Draft | Declined:
+        """See `Rule`."""
+        facts = draft.facts
+        loops = strided_loops(facts)
+        reason = _why_not(facts, loops)
+        axis = _free_axis(draft)
+        if reason is None and axis is None:
+            reason = "the kernel or its launch already uses grid y and z"
+        if reason is not None or axis is None:
+            return Declined(reason or "")
+        edits = []
+        for loop in loops:
+            start, step = facts.source.of(loop.start), facts.source.of(loop.step)
+            edits.append(Edit(loop.start.start_byte, loop.start.end_byte, f"WS_ROW_START({start}, {step})"))
+            edits.append(Edit(loop.step.start_byte, loop.step.end_byte, f"WS_ROW_STEP({step})"))
+        return draft.changed(
+            self.name,
+            f"{len(loops)} loop(s) shared by the blocks along grid {axis}",
+            edits=edits,
+            prologue=_macros(draft.is_opencl, axis),
+            launch=_launch(draft.kernel.launch, axis),
+            parameters=(
+                Parameter(name=PARAMETER, values=(1, 2, 4, 8, 16), meaning="blocks that share one row"),
+            ),
+            constraints=(
+                Constraint(
+                    expression=Expression(f"{PARAMETER} <= device.max_grid_{axis}"),
+                    reason="the grid has no more blocks along that axis",
+                ),
+            ),
+        )
+
+
+def _macros(opencl: bool, axis: str) -> str:
+    part = f"get_group_id({AXES.index(axis)})" if opencl else f"blockIdx.{axis}"
+    return (
+        f"#define WS_ROW_START(thread, threads) ((thread) + {part} * (threads))\n"
+        f"#define WS_ROW_STEP(threads) ((threads) * {PARAMETER})\n"
+    )
+
+
+def _launch(launch: Launch, axis: str) -> Launch:
+    grid = [*launch.grid, Expression(1), Expression(1)][: max(AXES.index(axis) + 1, len(launch.grid))]
+    grid[AXES.index(axis)] = Expression(PARAMETER)
+    return launch.model_copy(update={"grid": tuple(grid)})
+
+
+def _free_axis(draft: Draft) -> str | None:
+    grid = draft.kernel.launch.grid
+    for n, axis in ((1, "y"), (2, "z")):
+        taken = len(grid) > n and grid[n].text != "1"
+        used = any(draft.facts.uses(kind, axis) for kind in ("bid", "gdim", "gid", "gsize"))
+        if not taken and not used:
+            return axis
+    return None
+
+
+def _why_not(facts: Facts, loops: list[StridedLoop]) -> str | None:
+    source = facts.source
+    if not loops:
+        return "no loop of the form `for (i = thread; i < n; i += threads of the block)`"
+    unsafe = facts.unsafe(source.body)
+    if unsafe:
+        return f"blocks would not be independent: {unsafe}"
+    shared = [v.name for v in source.variables if v.is_shared and _within(v.declaration, source.body)]
+    if shared:
+        return f"shared memory ({', '.join(shared)}) ties the threads of a row together"
+    if facts.uses("gsize") or facts.uses("gdim"):
+        return "the kernel reads the size of the grid"
+    for loop in loops:
+        reason = _loop_reason(facts, loop)
+        if reason:
+            return f"loop at line {loop.line}: {reason}"
+    return _outside_reason(facts, loops)
+
+
+def _loop_reason(facts: Facts, loop: StridedLoop) -> str | None:
+    left = leaves(loop)
+    if left:
+        return f"an iteration may end the loop early ({left})"
+    names = sorted({v.name for v, _ in carried(facts, loop)})
+    if names:
+        return f"{', '.join(names)} carries a value from one iteration to the next"
+    if any(a.node for a in facts.accesses(loop.bound) if a.root is None):
+        return "its bound reads memory that is not clear"
+    return memory_conflict(facts, loop)
+
+
+def _outside_reason(facts: Facts, loops: list[StridedLoop]) -> str | None:
+    """Code outside of the loops is run by every block of a row, so it must come to the same each time."""
+    source = facts.source
+    everywhere = list(facts.accesses(source.body))
+    if any(a.root is None and (a.writes or a.reads) for a in everywhere):
+        a = next(a for a in everywhere if a.root is None)
+        return f"where {source.of(a.pointer)!r} points is not clear"
+    written = {a.root.name for a in everywhere if a.writes and a.root is not None and a.root.is_parameter}
+    rest = outside(facts, loops)
+    for a in rest:
+        assert a.root is not None
+        if a.reads and a.root.name in written:
+            return f"{a.where(source)} is read outside of the loops, and {a.root.name} is written"
+    outer = {a.root.name for a in rest if a.writes and a.root is not None}
+    for loop in loops:
+        for a in facts.accesses(loop.node):
+            if a.root is not None and a.root.name in outer and a.root.is_parameter:
+                return f"{a.root.name} is written inside and outside of the loops"
+    written_in = [(_roots_written(facts, p), p) for p in loops]
+    for names, loop in written_in:
+        for a in (a for p in loops if p.node != loop.node for a in facts.accesses(p.node)):
+            if a.reads and a.root is not None and a.root.name in names:
+                return f"{a.root.name} is written by one loop and read by another"
+    for n in find(source.body, *LOOPS):
+        plain = not any(p.contains(n) or _within(p.node, n) for p in loops)
+        if plain and any(a.writes and a.root and a.root.is_parameter for a in facts.accesses(n)):
+            return f"the loop at line {n.start_point[0] + 1} writes memory and does not stride by the block"
+    return None
+
+
+def _roots_written(facts: Facts, loop: StridedLoop) -> set[str]:
+    return {a.root.name for a in facts.accesses(loop.node) if a.writes and a.root and a.root.is_parameter}
+
+
+def _within(inner: Node, outer: Node) -> bool:
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte

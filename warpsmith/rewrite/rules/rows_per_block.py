@@ -1,0 +1,120 @@
+"""Several short rows for every block, side by side along the block's second axis."""
+
+from dataclasses import replace
+
+from tree_sitter import Node
+
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.kernel import Launch
+from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.errors import ExpressionError
+from warpsmith.rewrite.rules.draft import Declined, Draft
+from warpsmith.rewrite.rules.facts import Facts
+from warpsmith.rewrite.rules.loops import StridedLoop, strided_loops
+from warpsmith.rewrite.rules.tree import Edit, find
+
+PARAMETER = "WS_ROWS"
+LONG_ROW = 1024
+"""Elements from which on a row alone keeps a block busy."""
+NARROW = (8, 16)
+
+
+class RowsPerBlock:
+    """Gives a block a second axis, along which it takes neighbouring rows.
+
+    Proven: threads of a block share nothing, so it does not matter who shares a block; the row is
+    read as the block's index in the kernel itself; the second axis is free.
+    """
+
+    name = "rows_per_block"
+
+    def apply(self, draft: Draft) -> Draft | Declined:
+        """See `Rule`."""
+        facts, launch = draft.facts, draft.kernel.launch
+        loops = strided_loops(facts)
+        reason = _why_not(facts, launch, loops) or _long_rows(draft, loops)
+        if reason:
+            return Declined(reason)
+        rows = _reads_of_row(facts, facts.source.body)
+        place = "get_local_id(1)" if draft.is_opencl else "threadIdx.y"
+        edits = [
+            Edit(n.start_byte, n.end_byte, f"({facts.source.of(n)} * {PARAMETER} + {place})") for n in rows
+        ]
+        count, threads = launch.grid[0].text, launch.block[0].text
+        changed = launch.model_copy(
+            update={
+                "grid": (Expression(f"ceil_div({count}, {PARAMETER})"), *launch.grid[1:]),
+                "block": (launch.block[0], Expression(PARAMETER)),
+            }
+        )
+        return _with_narrow_blocks(draft, threads).changed(
+            self.name,
+            "along the block's y",
+            edits=edits,
+            launch=changed,
+            parameters=(Parameter(name=PARAMETER, values=(1, 2, 4, 8, 16), meaning="rows of a block"),),
+            constraints=(
+                Constraint(
+                    expression=Expression(f"({count}) % {PARAMETER} == 0"),
+                    reason="every block has all of its rows",
+                ),
+                Constraint(
+                    expression=Expression(f"({threads}) * {PARAMETER} <= device.max_threads_per_block"),
+                    reason="the device allows no more threads in a block",
+                ),
+            ),
+        )
+
+
+def _with_narrow_blocks(draft: Draft, extent: str) -> Draft:
+    """With several rows to fill it, a block may have fewer threads for each than a warp."""
+    parameters = tuple(
+        p.model_copy(update={"values": tuple(sorted({*NARROW, *p.values}))}) if p.name == extent else p
+        for p in draft.parameters
+    )
+    return replace(draft, parameters=parameters)
+
+
+def _reads_of_row(facts: Facts, node: Node) -> list[Node]:
+    return [n for n in find(node, "field_expression", "call_expression") if facts.coordinate(n) == "bid.x"]
+
+
+def _why_not(facts: Facts, launch: Launch, loops: list[StridedLoop]) -> str | None:
+    source = facts.source
+    if not loops:
+        return "no loop of the form `for (i = thread; i < n; i += threads of the block)`"
+    unsafe = facts.unsafe(source.body)
+    if unsafe:
+        return f"rows would not be independent: {unsafe}"
+    body = source.body
+    shared = [v.name for v in source.variables if v.is_shared]
+    if shared:
+        return f"shared memory ({', '.join(shared)}) ties the threads of a block together"
+    if len(launch.block) > 1 and any(e.text != "1" for e in launch.block[1:]):
+        return "the block has more than one axis"
+    if any(facts.uses(kind, axis) for kind in ("tid", "bdim") for axis in "yz"):
+        return "the kernel uses the block's other axes"
+    if any(facts.uses(kind) for kind in ("gid", "gdim", "gsize")):
+        return "the kernel reads more of the grid than its block's index"
+    if not _reads_of_row(facts, body):
+        return "the kernel does not read its block's index"
+    for function in source.reachable:
+        if function != source.kernel and _reads_of_row(facts, function):
+            return "a function that the kernel calls reads the block's index"
+    return None
+
+
+def _long_rows(draft: Draft, loops: list[StridedLoop]) -> str | None:
+    """A row of many elements fills a block; then another parameter would only widen the search."""
+    values = {a.name: a.value for a in draft.job.kernel.arguments if a.value is not None}
+    for loop in loops:
+        bound = values.get(draft.facts.source.of(loop.bound))
+        if bound is None:
+            return f"how long a row is, `{draft.facts.source.of(loop.bound)}`, is no argument of the kernel"
+        try:
+            lengths = [bound.evaluate({**w.scope(), **draft.values()}) for w in draft.job.workloads]
+        except ExpressionError:
+            return "how long a row is depends on the device"
+        if not any(isinstance(n, int | float) and n < LONG_ROW for n in lengths):
+            return f"every row has {LONG_ROW} elements or more"
+    return None

@@ -1,0 +1,322 @@
+"""A kernel's source as a syntax tree that rules can ask and edit.
+
+OpenCL is read with the CUDA grammar: address-space words are blanked out, so offsets stay the same.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import tree_sitter_cuda
+from tree_sitter import Language, Node, Parser
+
+from warpsmith.domain.device import Backend
+
+_LANGUAGE = Language(tree_sitter_cuda.language())
+_OPENCL_WORDS = re.compile(
+    rb"\b(?:__kernel|kernel|__global|global|__local|local|__constant|constant|__private|private"
+    rb"|__read_only|__write_only|__read_write|restrict)\b"
+)
+_RESTRICT = re.compile(rb"\b(?:__restrict__|__restrict)\b")
+LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
+_SCOPES = ("compound_statement", "for_statement", "function_definition", "lambda_expression")
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace the bytes [start, end) by `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """Make edits that do not overlap; offsets are bytes of `text` as UTF-8."""
+    data = text.encode()
+    for edit in sorted(edits, key=lambda e: (e.start, e.end), reverse=True):
+        data = data[: edit.start] + edit.text.encode() + data[edit.end :]
+    return data.decode()
+
+
+def entry_name(entry: str) -> str:
+    """`kernel` for the name expression `ns::kernel<half, 8>`."""
+    return entry.split("<", 1)[0].rsplit("::", maxsplit=1)[-1].strip()
+
+
+def last_name(text: str) -> str:
+    """`cast` for `vec_cast<float, half>::template cast<8>`."""
+    previous = None
+    while previous != text:
+        previous, text = text, re.sub(r"<[^<>]*>", "", text)
+    return text.split("::")[-1].removeprefix("template").strip()
+
+
+def split_arguments(text: str) -> list[str]:
+    """Template arguments of a name expression, split at top-level commas."""
+    parts, depth, current = [], 0, ""
+    for c in text:
+        depth += (c in "<(") - (c in ">)")
+        if c == "," and depth == 0:
+            parts.append(current.strip())
+            current = ""
+        else:
+            current += c
+    return [*parts, current.strip()]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A declared name: parameter, local or file-scope constant."""
+
+    name: str
+    type_text: str
+    """Type words without qualifiers and address spaces."""
+    declaration: Node
+    declarator: Node
+    init: Node | None
+    scope: Node | None
+    is_pointer: bool
+    is_array: bool
+    is_shared: bool
+    is_const: bool
+    """The pointee (pointer, array) or the value is const."""
+    is_parameter: bool
+    is_reference: bool = False
+    """A C++ reference that may change what it names."""
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and everything under it, in source order."""
+    yield node
+    for child in node.children:
+        yield from walk(child)
+
+
+def find(node: Node, *kinds: str) -> list[Node]:
+    """Every node of these kinds under `node`, itself included."""
+    return [n for n in walk(node) if n.type in kinds]
+
+
+def ancestors(node: Node) -> Iterator[Node]:
+    """Parents, nearest first."""
+    current = node.parent
+    while current is not None:
+        yield current
+        current = current.parent
+
+
+def strip(node: Node) -> Node:
+    """Without the parentheses around it."""
+    while node.type in ("parenthesized_expression", "condition_clause") and node.named_child_count == 1:
+        inner = node.named_child(0)
+        assert inner is not None
+        node = inner
+    return node
+
+
+def _definitions_under(root: Node) -> dict[str, list[Node]]:
+    found: dict[str, list[Node]] = {}
+    for node in find(root, "function_definition"):
+        if node.child_by_field_name("body") is not None:
+            found.setdefault(_function_name(node), []).append(node)
+    return found
+
+
+def _function_name(node: Node) -> str:
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator") or next(
+            (c for c in declarator.named_children if "declarator" in c.type), None
+        )
+    name = None if declarator is None else declarator.child_by_field_name("declarator")
+    return "" if name is None else last_name(plain(name))
+
+
+@lru_cache(maxsize=64)
+def _functions_of(text: str) -> dict[str, list[Node]]:
+    masked = _RESTRICT.sub(lambda m: b" " * len(m.group()), text.encode())
+    return _definitions_under(Parser(_LANGUAGE).parse(masked).root_node)
+
+
+def plain(node: Node) -> str:
+    """Text of a node of whatever tree, address-space words left out."""
+    return "" if node.text is None else node.text.decode()
+
+
+class Source:
+    """Source text, its tree, and the definition of the kernel named by `entry`.
+
+    Raises:
+        LookupError: the entry is not defined exactly once; the message says what was found.
+    """
+
+    def __init__(self, text: str, backend: Backend, entry: str, library: tuple[str, ...] = ()) -> None:
+        self.text = text
+        self.backend = backend
+        self.entry = entry
+        self.library = library
+        """Texts of headers that the source includes: read to judge callees, never edited."""
+        self.data = text.encode()
+        masked = _RESTRICT.sub(lambda m: b" " * len(m.group()), self.data)
+        if backend is Backend.OPENCL:
+            masked = _OPENCL_WORDS.sub(lambda m: b" " * len(m.group()), masked)
+        self.root = Parser(_LANGUAGE).parse(masked).root_node
+        self.kernel = self._definition(entry_name(entry))
+        body = self.kernel.child_by_field_name("body")
+        assert body is not None
+        self.body = body
+
+    def of(self, node: Node) -> str:
+        """The original text of a node."""
+        return self.data[node.start_byte : node.end_byte].decode()
+
+    def between(self, start: int, end: int) -> str:
+        """Original text of a byte range."""
+        return self.data[start:end].decode()
+
+    def library_definitions(self, name: str) -> list[Node]:
+        """Definitions of a name in the included headers. Their nodes are no part of this text."""
+        return [f for text in self.library for f in _functions_of(text).get(name, ())]
+
+    @cached_property
+    def functions(self) -> dict[str, list[Node]]:
+        """Every function definition by its last name."""
+        return _definitions_under(self.root)
+
+    def _definition(self, name: str) -> Node:
+        found = self.functions.get(name, [])
+        if self.backend is not Backend.OPENCL:
+            found = [f for f in found if "__global__" in self.of(f).split("{", 1)[0]]
+        if len(found) != 1:
+            raise LookupError(f"{len(found)} definitions of kernel {name!r} in the source, not one")
+        return found[0]
+
+    @cached_property
+    def reachable(self) -> tuple[Node, ...]:
+        """The kernel and every function of this source that it may call, found by name."""
+        seen: list[Node] = [self.kernel]
+        for function in seen:
+            for call in find(function, "call_expression"):
+                for callee in self.definitions(self.callee(call)):
+                    if all(callee.id != s.id for s in seen):
+                        seen.append(callee)
+        return tuple(seen)
+
+    def definitions(self, name: str) -> list[Node]:
+        """Definitions that a called name may mean, template arguments followed."""
+        return self.functions.get(name) or self.functions.get(self.template_argument(name), [])
+
+    def template_argument(self, name: str) -> str:
+        """What the entry's name expression binds the kernel's template parameter `name` to."""
+        parent = self.kernel.parent
+        if parent is None or parent.type != "template_declaration" or "<" not in self.entry:
+            return ""
+        listed = parent.child_by_field_name("parameters")
+        names = [] if listed is None else [self._last_identifier(c) for c in listed.named_children]
+        values = split_arguments(self.entry[self.entry.index("<") + 1 : self.entry.rindex(">")])
+        bound = dict(zip(names, values, strict=False))
+        return bound.get(name, "").split("::")[-1].split("<")[0].strip(" &")
+
+    def _last_identifier(self, node: Node) -> str:
+        if node.type == "parameter_declaration" or node.type.endswith("parameter_declaration"):
+            found = find(node, "identifier", "type_identifier")
+            return self.of(found[-1]) if found else ""
+        return self.of(node)
+
+    @staticmethod
+    def callee(call: Node) -> str:
+        """Last name of what is called: `cast_load` for `x.cast_load(p)`."""
+        function = call.child_by_field_name("function")
+        if function is None:
+            return ""
+        if function.type == "field_expression":
+            function = function.child_by_field_name("field") or function
+        return last_name(plain(function))
+
+    @staticmethod
+    def arguments(call: Node) -> list[Node]:
+        """Argument expressions of a call."""
+        listed = call.child_by_field_name("arguments")
+        return [] if listed is None else [c for c in listed.named_children if c.type != "comment"]
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """Everything declared in the reachable functions and at file scope."""
+        found: list[Variable] = []
+        for node in walk(self.root):
+            if node.type in ("declaration", "parameter_declaration", "optional_parameter_declaration"):
+                found += self._declared(node)
+        return tuple(found)
+
+    def lookup(self, name: str, at: Node) -> Variable | None:
+        """The innermost declaration of `name` that `at` sees."""
+        best: Variable | None = None
+        for v in self._by_name.get(name, ()):
+            inside = v.scope is None or (
+                v.scope.start_byte <= at.start_byte and at.end_byte <= v.scope.end_byte
+            )
+            if inside and (best is None or _depth(v) >= _depth(best)):
+                best = v
+        return best
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Variable]]:
+        found: dict[str, list[Variable]] = {}
+        for v in self.variables:
+            found.setdefault(v.name, []).append(v)
+        return found
+
+    def _declared(self, node: Node) -> Iterator[Variable]:
+        if node.type != "declaration" and (
+            node.parent is None
+            or node.parent.parent is None
+            or node.parent.parent.type != "function_declarator"
+        ):
+            return
+        scope = next((a for a in ancestors(node) if a.type in _SCOPES), None)
+        type_node = node.child_by_field_name("type")
+        for declarator in node.children_by_field_name("declarator"):
+            init = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
+            inner: Node | None = declarator
+            pointer = array = reference = False
+            while inner is not None and inner.type != "identifier":
+                pointer |= inner.type == "pointer_declarator"
+                reference |= inner.type == "reference_declarator"
+                array |= inner.type == "array_declarator"
+                inner = inner.child_by_field_name("declarator") or next(
+                    (c for c in inner.named_children if "declarator" in c.type or c.type == "identifier"),
+                    None,
+                )
+            if inner is None or type_node is None:
+                continue
+            words = self._specifiers(node)
+            reference = reference and not ({"const", "constexpr"} & words)
+            yield Variable(
+                name=self.of(inner),
+                type_text=self.of(type_node),
+                declaration=node,
+                declarator=declarator,
+                init=init,
+                scope=scope,
+                is_pointer=pointer or reference,
+                is_array=array,
+                is_shared="__shared__" in words or (array and bool({"__local", "local"} & words)),
+                is_const="const" in words or "constexpr" in words,
+                is_parameter=node.type != "declaration",
+                is_reference=reference,
+            )
+
+    def _specifiers(self, node: Node) -> set[str]:
+        """Words before the declarator; those blanked out stand before the node itself."""
+        previous = node.prev_sibling
+        start = previous.end_byte if previous is not None else node.start_byte
+        first = node.child_by_field_name("declarator")
+        end = first.start_byte if first is not None else node.end_byte
+        text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", self.between(start, end), flags=re.S)
+        return set(re.findall(r"\w+", text))
+
+
+def _depth(v: Variable) -> int:
+    return 0 if v.scope is None else sum(1 for _ in ancestors(v.scope)) + 1

@@ -1,0 +1,297 @@
+"""Several contiguous elements an iteration, through wide loads and stores."""
+
+from dataclasses import dataclass
+
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.kernel import Argument
+from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.rewrite.rules.draft import Declined, Draft
+from warpsmith.rewrite.rules.facts import Access, Facts
+from warpsmith.rewrite.rules.loops import (
+    StridedLoop,
+    carried,
+    depends,
+    is_reduction,
+    leaves,
+    memory_conflict,
+    strided_loops,
+)
+from warpsmith.rewrite.rules.tree import Edit, apply_edits, find
+from warpsmith.rewrite.rules.vector_access import Group, groups, unit_stride
+
+PARAMETER = "WS_VEC"
+MAX_BYTES = 16
+
+_CUDA = """\
+#if WS_VEC > 1
+// WS_VEC elements that are loaded and stored together, 16 bytes at a time at most.
+template <typename T> struct alignas(sizeof(T) * WS_VEC < 16 ? sizeof(T) * WS_VEC : 16) WsPack {
+  T lane[WS_VEC];
+};
+template <typename T> __device__ __forceinline__ bool ws_aligned(const T* p) {
+  return reinterpret_cast<size_t>(p) % alignof(WsPack<T>) == 0;
+}
+template <typename T> __device__ __forceinline__ WsPack<T> ws_load(const T* p) {
+  return *reinterpret_cast<const WsPack<T>*>(p);
+}
+template <typename T> __device__ __forceinline__ WsPack<T> ws_blank(const T*) { return WsPack<T>(); }
+template <typename T> __device__ __forceinline__ void ws_store(T* p, const WsPack<T>& pack) {
+  *reinterpret_cast<WsPack<T>*>(p) = pack;
+}
+#endif
+"""
+_OPENCL = """\
+#if WS_VEC > 1
+#define WS_JOIN_(a, b) a##b
+#define WS_JOIN(a, b) WS_JOIN_(a, b)
+#define WS_LOAD(p, lanes) WS_JOIN(vstore, WS_VEC)(WS_JOIN(vload, WS_VEC)(0, p), 0, lanes)
+#define WS_STORE(lanes, p) WS_JOIN(vstore, WS_VEC)(WS_JOIN(vload, WS_VEC)(0, lanes), 0, p)
+#define WS_LOAD_HALF(p, lanes) WS_JOIN(vstore, WS_VEC)(WS_JOIN(vload_half, WS_VEC)(0, p), 0, lanes)
+#define WS_STORE_HALF(lanes, p) WS_JOIN(vstore_half, WS_VEC)(WS_JOIN(vload, WS_VEC)(0, lanes), 0, p)
+#endif
+"""
+
+
+_WIDEST_OPENCL = Constraint(
+    expression=Expression(f"{PARAMETER} <= 16"), reason="OpenCL has vectors of 16 elements at most"
+)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    loop: StridedLoop
+    groups: list[Group]
+
+
+class VectorWidth:
+    """Turns a strided loop into one over packs of `WS_VEC` elements and a scalar one for the rest.
+
+    Proven: iterations are independent but for sums, products, minima and maxima, and the wide
+    access touches what the single ones would. In CUDA a row that does not start at a multiple of
+    the pack takes the scalar loop.
+    """
+
+    name = "vector_width"
+
+    def apply(self, draft: Draft) -> Draft | Declined:
+        """See `Rule`."""
+        facts = draft.facts
+        loops = strided_loops(facts)
+        if not loops:
+            return Declined("no loop of the form `for (i = thread; i < n; i += threads of the block)`")
+        plans, reasons = [], []
+        for loop in loops:
+            reason = _why_not(facts, loop)
+            found = [] if reason else groups(facts, loop)
+            if found:
+                plans.append(_Plan(loop, found))
+            else:
+                reasons.append(f"loop at line {loop.line}: {reason or 'no contiguous loads or stores'}")
+        plans = _consistent(facts, plans, reasons)
+        if not plans:
+            return Declined("; ".join(reasons))
+        edits = [_edit(draft, plan) for plan in plans]
+        values = tuple(v for v in (1, 2, 4, 8) if v <= _most(draft, plans))
+        if len(values) < 2:
+            return Declined("elements are as wide as the widest access already")
+        return draft.changed(
+            self.name,
+            f"{len(plans)} loop(s), {sum(len(p.groups) for p in plans)} wide accesses",
+            edits=edits,
+            prologue=_OPENCL if draft.is_opencl else _CUDA,
+            parameters=(
+                Parameter(name=PARAMETER, values=values, meaning="contiguous elements an iteration"),
+            ),
+            constraints=(_WIDEST_OPENCL,) if draft.is_opencl else (),
+        )
+
+
+def _why_not(facts: Facts, loop: StridedLoop) -> str | None:
+    left = leaves(loop)
+    if left or find(loop.body, "continue_statement"):
+        return f"an iteration may end early ({left or 'continue'})"
+    unsafe = facts.unsafe(loop.body)
+    if unsafe:
+        return unsafe
+    for v, _ in carried(facts, loop):
+        if v == loop.variable:
+            return "the loop variable is changed in the body"
+        if not is_reduction(facts, loop, v):
+            return (
+                f"{v.name} carries a value from one iteration to the next, not as a sum, minimum or maximum"
+            )
+    for n in find(loop.bound, "identifier"):
+        named = facts.variable(n)
+        if named is not None and any(loop.contains(place) for place in facts.assigned(named)):
+            return f"its bound changes with {named.name}"
+    if any(True for _ in facts.accesses(loop.bound)):
+        return "its bound reads memory"
+    if any(c for c in find(loop.bound, "call_expression") if facts.coordinate(c) is None):
+        return "its bound calls a function"
+    return memory_conflict(facts, loop)
+
+
+def _consistent(facts: Facts, plans: list[_Plan], reasons: list[str]) -> list[_Plan]:
+    """Drop loops whose elements would meet other threads in another loop without a barrier between."""
+    kept = list(plans)
+    changed = True
+    while changed:
+        changed = False
+        for plan in kept:
+            reason = _meets(facts, plan, kept)
+            if reason:
+                reasons.append(f"loop at line {plan.loop.line}: {reason}")
+                kept = [p for p in kept if p is not plan]
+                changed = True
+                break
+    return kept
+
+
+def _meets(facts: Facts, plan: _Plan, plans: list[_Plan]) -> str | None:
+    source = facts.source
+    mine = {a.root.name: a.writes for a in facts.accesses(plan.loop.node) if a.root and a.root.is_parameter}
+    for a in facts.accesses(plan.loop.node):
+        if a.root is not None and a.writes:
+            mine[a.root.name] = True
+    for a in facts.accesses(source.body):
+        if plan.loop.contains(a.node) or a.root is None or a.root.name not in mine:
+            continue
+        if not (a.writes or mine[a.root.name]):
+            continue
+        if _other_threads(facts, plan.loop, a):
+            continue
+        low, high = sorted((a.node.start_byte, plan.loop.node.start_byte))
+        if facts.source.backend.value != "opencl" and _barrier_between(facts, low, high):
+            continue
+        same = [
+            p
+            for p in plans
+            if p.loop.contains(a.node)
+            and source.of(p.loop.bound) == source.of(plan.loop.bound)
+            and source.of(p.loop.start) == source.of(plan.loop.start)
+            and source.of(p.loop.step) == source.of(plan.loop.step)
+            and (source.backend.value == "opencl" or _guards(p) == _guards(plan))
+        ]
+        if not same:
+            return f"{a.root.name} is used elsewhere, and no barrier lies between"
+    return None
+
+
+def _other_threads(facts: Facts, mine: StridedLoop, a: Access) -> bool:
+    """Whether an access of another strided loop is spread over the threads in another way.
+
+    Were its elements this loop's elements too, the original would race; so they are not.
+    """
+    for loop in strided_loops(facts):
+        if loop.node != mine.node and loop.contains(a.node):
+            place = a.pointer if a.index is None else a.index
+            return unit_stride(facts, loop, place) is None and depends(facts, place, loop)
+    return False
+
+
+def _barrier_between(facts: Facts, low: int, high: int) -> bool:
+    for call in find(facts.source.body, "call_expression"):
+        top = call.parent is not None and call.parent.parent == facts.source.body
+        if low < call.start_byte < high and facts.source.callee(call) == "__syncthreads" and top:
+            return True
+    return False
+
+
+def _most(draft: Draft, plans: list[_Plan]) -> int:
+    """Most elements a pack: the narrowest element fills 16 bytes (OpenCL: vectors of 8)."""
+    arguments = {a.name: a for a in draft.kernel.arguments}
+    order = [v.name for v in draft.source.variables if v.is_parameter and v.scope == draft.source.kernel]
+    sizes = []
+    for plan in plans:
+        for group in plan.groups:
+            root = group.accesses[0].root
+            argument = arguments.get(root.name) if root else None
+            if argument is None and root is not None and root.name in order:
+                argument = _positional(draft, order.index(root.name))
+            sizes.append(argument.dtype.size_bytes if argument else 4)
+    return 8 if draft.is_opencl else MAX_BYTES // min(sizes)
+
+
+def _positional(draft: Draft, n: int) -> Argument | None:
+    listed = draft.kernel.arguments
+    return listed[n] if n < len(listed) else None
+
+
+def _edit(draft: Draft, plan: _Plan) -> Edit:
+    source, loop = draft.source, plan.loop
+    start = loop.node.start_byte
+    previous = loop.node.prev_sibling
+    if previous is not None and previous.type == "preproc_call" and "unroll" in source.of(previous):
+        start = previous.start_byte
+    original = source.between(start, loop.node.end_byte)
+    text = _vector_loop(draft, plan)
+    return Edit(start, loop.node.end_byte, f"\n#if {PARAMETER} == 1\n{original}\n#else\n{text}\n#endif\n")
+
+
+def _vector_loop(draft: Draft, plan: _Plan) -> str:
+    source, loop = draft.source, plan.loop
+    kind, name = loop.variable.type_text, loop.variable.name
+    start, step = source.of(loop.start), source.of(loop.step)
+    loads, stores = [], []
+    for n, g in enumerate(plan.groups):
+        address = _address(g, "ws_first")
+        if draft.is_opencl:
+            half = "_HALF" if g.is_half_call else ""
+            loads.append(f"{'float' if half else g.element} ws_pack_{n}[{PARAMETER}];")
+            if g.loads:
+                loads.append(f"WS_LOAD{half}({address}, ws_pack_{n});")
+            if g.stores:
+                stores.append(f"WS_STORE{half}(ws_pack_{n}, {address});")
+        else:
+            loads.append(f"auto ws_pack_{n} = {'ws_load' if g.loads else 'ws_blank'}({address});")
+            if g.stores:
+                stores.append(f"ws_store({address}, ws_pack_{n});")
+    guards = _guards(plan)
+    guard = "" if draft.is_opencl else " && ".join(guards)
+    vectors = f"ws_count / {PARAMETER}"
+    lines = [
+        "{",
+        f"  const {kind} ws_count = {source.of(loop.bound)};",
+        f"  const {kind} ws_packs = {f'{guard} ? {vectors} : 0' if guard else vectors};",
+        f"  for ({kind} ws_i = {start}; ws_i < ws_packs; ws_i += {step}) {{",
+        f"    const {kind} ws_first = ws_i * {PARAMETER};",
+        *(f"    {line}" for line in loads),
+        "#pragma unroll",
+        f"    for (int ws_lane = 0; ws_lane < {PARAMETER}; ++ws_lane) {{",
+        f"      const {kind} {name} = ws_first + ws_lane;",
+        f"      {_lane_body(draft, plan)}",
+        "    }",
+        *(f"    {line}" for line in stores),
+        "  }",
+        f"  for ({kind} {name} = ws_packs * {PARAMETER} + ({start}); {name} < ws_count; {name} += {step})",
+        f"    {source.of(loop.body)}",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _address(group: Group, first: str) -> str:
+    index = group.index.format(i=first)
+    return f"({group.pointer}) + ({index})" if group.is_half_call else f"&{group.pointer}[{index}]"
+
+
+def _guards(plan: _Plan) -> list[str]:
+    kind = plan.loop.variable.type_text
+    return list(dict.fromkeys(f"ws_aligned({_address(g, f'({kind})0')})" for g in plan.groups))
+
+
+def _lane_body(draft: Draft, plan: _Plan) -> str:
+    source, body = draft.source, plan.loop.body
+    base = body.start_byte
+    edits = []
+    for n, group in enumerate(plan.groups):
+        lane = f"ws_pack_{n}[ws_lane]" if draft.is_opencl else f"ws_pack_{n}.lane[ws_lane]"
+        for a in group.accesses:
+            node, text = a.node, lane
+            if group.is_half_call and a.writes:
+                value = source.arguments(node)[0]
+                edits.append(Edit(node.start_byte - base, value.start_byte - base, f"{lane} = "))
+                edits.append(Edit(value.end_byte - base, node.end_byte - base, ""))
+                continue
+            edits.append(Edit(node.start_byte - base, node.end_byte - base, text))
+    return apply_edits(source.of(body), edits)

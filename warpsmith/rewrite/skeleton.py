@@ -1,0 +1,172 @@
+"""A job file for a kernel that so far is only source: what the source says, and marked guesses."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from warpsmith.errors import InvalidInput
+from warpsmith.rewrite.guesses import Bindings, bind
+from warpsmith.rewrite.named_constants import FoundConstant, find_constants, integer_value
+from warpsmith.rewrite.skeleton_arguments import (
+    TODO,
+    ArgumentLine,
+    argument_line,
+    dimensions_of,
+    yaml_word,
+)
+from warpsmith.rewrite.syntax import Dialect, KernelDefinition, find_kernels
+
+_MAX_SHOWN = 20
+_HEADER_LINES = 20
+"""Lines that the arguments between a kernel's name and its body may take."""
+_DEFAULT_BLOCK = {Dialect.CUDA: 256, Dialect.HIP: 256, Dialect.OPENCL: 64}
+
+
+def job_skeleton(source_text: str, path_text: str, dialect: Dialect, entry: str | None) -> str:
+    """A job file, as YAML, for one kernel of a source.
+
+    It is a valid job with placeholder sizes, except where an argument is something that a job cannot
+    pass: there `dtype` is `TODO`, and a comment says what the argument is.
+
+    Args:
+        path_text: how the job file is to name the source.
+        entry: the kernel's name, or a C++ name expression with its template arguments.
+
+    Raises:
+        InvalidInput: no such kernel, or several to choose from; the message names them.
+    """
+    kernel, twins = choose_kernel(find_kernels(source_text, dialect), path_text, entry)
+    bindings = bind(kernel, entry)
+    dimensions = dimensions_of(kernel)
+    arguments = [argument_line(n, a, kernel, bindings, dimensions) for n, a in enumerate(kernel.arguments)]
+    sizes = ", ".join(f"{yaml_word(n)}: {v}" for n, v in dimensions.values())
+    constants = find_constants(source_text)
+    lines = [
+        f"# Job for the kernel {kernel.qualified_name} of {path_text} (line {kernel.line}).",
+        f"# Look at every {TODO}: shapes, roles and values there are guesses.",
+        *(f"# There is another definition of it in line {line}, not used here." for line in twins),
+        f"name: {yaml_word(re.sub(r'^[^A-Za-z0-9]+', '', kernel.name)[:100] or 'kernel')}",
+        "kernel:",
+        f"  backend: {dialect.backend.value}",
+        f"  source_file: {json.dumps(path_text)}",
+        *_entry(kernel, bindings, entry),
+        *_arguments(arguments),
+        "  launch:",
+        *_launch(kernel, dialect, bindings, constants, next(iter(dimensions.values()))[0]),
+        "workloads:",
+        f"  - dimensions: {{{sizes}}}  # {TODO}: the sizes that matter, a line each",
+        "# The kernel itself is the reference; a NumPy function can be one (reference: {kind: numpy, ...}).",
+        "budget: {rounds: 2, trials: 200, seconds: 300}",
+        *_tunables(kernel, constants, bindings),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def choose_kernel(
+    kernels: tuple[KernelDefinition, ...], path_text: str, entry: str | None
+) -> tuple[KernelDefinition, list[int]]:
+    """The kernel that is meant, and the lines of other definitions of the same name.
+
+    Raises:
+        InvalidInput: none, or several; the message names them.
+    """
+    names = list(dict.fromkeys(k.qualified_name for k in kernels))
+    if not names:
+        raise InvalidInput("source", f"{path_text}: no kernel definition found")
+    listed = ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else "")
+    if entry is None:
+        chosen = names
+        if len(chosen) > 1:
+            raise InvalidInput("--entry", f"{path_text} defines {len(names)} kernels; name one of {listed}")
+    else:
+        base = re.sub(r"\s", "", entry.split("<", 1)[0]).removeprefix("::")
+        chosen = [n for n in names if f"::{n}".endswith(f"::{base}")]
+        chosen = [base] if base in chosen else chosen
+        if len(chosen) != 1:
+            raise InvalidInput(
+                "--entry", f"{entry}: {len(chosen)} such kernels in {path_text}; it has {listed}"
+            )
+    found = [k for k in kernels if k.qualified_name == chosen[0]]
+    given = re.search(r"<(.*)>", entry or "")
+    special = [k for k in found if given and _tight(k.specialisation) == _tight(given.group(1))]
+    kernel = (special or [k for k in found if not k.specialisation] or found)[0]
+    return kernel, [k.line for k in found if k is not kernel]
+
+
+def _tight(text: str) -> str:
+    return re.sub(r"\s", "", text)
+
+
+def _entry(kernel: KernelDefinition, bindings: Bindings, entry: str | None) -> Iterator[str]:
+    if bindings.guessed:
+        guesses = ", ".join(f"{n} = {bindings.values[n]}" for n in bindings.guessed)
+        yield f"  # {TODO}: template arguments are guesses: {guesses}."
+    if bindings.unknown:
+        yield f"  # {TODO}: put types or values in the place of {', '.join(bindings.unknown)}."
+    name = kernel.name if kernel.is_extern_c else kernel.qualified_name
+    listed = kernel.specialisation or ", ".join(bindings.written)
+    if entry is not None and "<" in entry:
+        name += entry[entry.index("<") :].strip()
+    elif listed or kernel.template:
+        name += f"<{listed}>"
+    yield f"  entry: {yaml_word(name)}"
+
+
+def _arguments(arguments: list[ArgumentLine]) -> Iterator[str]:
+    if not arguments:
+        yield f"  arguments: []  # {TODO}: this kernel has none, and a job compares what a kernel writes"
+        return
+    if not any(a.is_written for a in arguments):
+        yield f"  # {TODO}: one argument needs the role output or inout: a job compares what a kernel writes."
+    yield "  arguments:"
+    for a in arguments:
+        yield f"    - {{{a.fields}}}" + (f"  # {a.comment}" if a.comment else "")
+
+
+def _launch(
+    kernel: KernelDefinition,
+    dialect: Dialect,
+    bindings: Bindings,
+    constants: tuple[FoundConstant, ...],
+    size: str,
+) -> Iterator[str]:
+    bounds = kernel.launch_bounds
+    known = {c.name: c.value for c in constants}
+    known |= {name: int(value) for name, value in bindings.values.items() if value.isdecimal()}
+    if dialect is Dialect.OPENCL and re.fullmatch(r"\d+, ?\d+, ?\d+", bounds):
+        block = bounds.replace(" ", "").split(",")
+    else:
+        threads = integer_value(bounds.split(",", 1)[0], known)
+        usable = threads is not None and 1 <= threads <= 1024
+        block = [str(threads if usable else _DEFAULT_BLOCK[dialect])]
+    said = f" (the source says {bounds})" if bounds else ""
+    yield f'    grid: ["ceil_div({size}, {block[0]})"]  # {TODO}: blocks along x, y, z'
+    yield f"    block: [{', '.join(block)}]  # {TODO}: threads along x, y, z{said}"
+    if dialect is not Dialect.OPENCL and re.search(r"\bextern\s+__shared__", kernel.body):
+        yield f"    shared_bytes: 0  # {TODO}: the kernel uses dynamic shared memory"
+
+
+def _tunables(
+    kernel: KernelDefinition, constants: tuple[FoundConstant, ...], bindings: Bindings
+) -> Iterator[str]:
+    """Constants that the kernel uses, as parameters to be uncommented."""
+    used = f"{kernel.body} {kernel.launch_bounds}"
+    shown = [
+        (c.name, c.value, f"{c.kind}, line {c.line}")
+        for c in constants
+        if 2 <= c.value <= 4096
+        and (not c.is_local or kernel.line <= c.line <= kernel.line + kernel.body.count("\n") + _HEADER_LINES)
+        and not re.fullmatch(r"(?i)k?warp_?size", c.name)
+        and re.search(rf"\b{re.escape(c.name)}\b", used)
+    ]
+    for p in kernel.template[: len(bindings.written)]:
+        value = bindings.values.get(p.name, "")
+        if p.kind == "value" and value.isdecimal() and int(value) > 1:
+            shown.append((p.name, int(value), f"template parameter: write {p.name} for {value} in the entry"))
+    if not shown:
+        return
+    yield "# Integer constants of the source; the rules may lift them by themselves. To tune one on your own:"
+    yield "# parameters:"
+    for name, number, how in shown[:_MAX_SHOWN]:
+        values = sorted({max(1, number // 2), number, number * 2})
+        yield f"#   - {{name: {yaml_word(name)}, values: {values}, default: {number}}}  # {how}"

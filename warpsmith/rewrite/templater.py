@@ -1,0 +1,69 @@
+"""From a user's kernel to a template, by the rewrite rules alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpsmith.domain.job import Job, RewritePolicy
+from warpsmith.domain.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.space import Space
+from warpsmith.domain.template import Template
+from warpsmith.rewrite.rules import RULES, Declined, Draft
+from warpsmith.rewrite.rules.library import included, inline_header_of
+from warpsmith.rewrite.rules.tree import entry_name
+
+
+@dataclass(frozen=True)
+class TemplateReport:
+    """A template, and for each rule that was not applied the reason."""
+
+    template: Template
+    declined: tuple[str, ...]
+
+
+def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> TemplateReport:
+    """Apply every rule that the job's policy allows and that can prove its precondition.
+
+    The user's own parameters and constraints are always kept. With the template's defaults the
+    kernel behaves as the user's does.
+
+    Args:
+        include_dirs: permitted include folders by name, for kernels whose entry is in a header.
+    """
+    known = include_dirs or {}
+    folders = tuple(known[name] for name in job.kernel.includes if name in known)
+    kernel = job.kernel
+    text = inline_header_of(kernel.text, entry_name(kernel.entry), folders)
+    if len(text.encode()) <= MAX_SOURCE_BYTES:
+        kernel = kernel.model_copy(update={"source": text})
+    draft = Draft(
+        job=job,
+        kernel=kernel,
+        parameters=job.parameters,
+        constraints=job.constraints,
+        library=included(kernel.text, folders),
+    )
+    declined: list[str] = []
+    if job.rewrite.enabled:
+        for rule in RULES:
+            if not _permitted(rule.name, job.rewrite):
+                declined.append(f"{rule.name}: not permitted by the job")
+                continue
+            try:
+                result = rule.apply(draft)
+            except LookupError as exc:
+                result = Declined(str(exc.args[0]))
+            if isinstance(result, Declined):
+                declined.append(f"{rule.name}: {result.reason}")
+            else:
+                draft = result
+    template = Template(
+        kernel=draft.kernel,
+        space=Space(parameters=draft.parameters, constraints=draft.constraints),
+        applied=draft.applied,
+    )
+    return TemplateReport(template=template, declined=tuple(declined))
+
+
+def _permitted(name: str, policy: RewritePolicy) -> bool:
+    return name not in policy.deny and (not policy.allow or name in policy.allow)

@@ -1,0 +1,7 @@
+"""Throw-away children: compilers, devices and references run there, never in a worker."""
+
+from warpsmith.sandbox.compile_host import CompilePool
+from warpsmith.sandbox.device_host import ChildOpener, Probe, probe_devices
+from warpsmith.sandbox.reference_host import ReferenceRunner
+
+__all__ = ["ChildOpener", "CompilePool", "Probe", "ReferenceRunner", "probe_devices"]

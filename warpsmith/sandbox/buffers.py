@@ -1,0 +1,280 @@
+"""Buffers of one workload on a device: guard zones, poison, restoring, rotation. Runs in the device child."""
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from warpsmith.backends.base import Array, Bound, Device, Memory
+from warpsmith.domain.job import CacheState
+from warpsmith.domain.kernel import Role
+from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.verify.dtypes import numpy_dtype
+from warpsmith.verify.inputs import draw_buffer
+
+GUARD_BYTES = 4096
+MAX_SETS = 64
+DISTINCT_VARIANTS = 4
+"""Sets beyond these repeat earlier values at other addresses."""
+DEFAULT_CACHE_BYTES = 32 << 20
+HOST_SET_BYTES = 1 << 30
+"""Most that rotating sets of one workload may take where the device shares the host's memory."""
+SPOT_BYTES = 64 << 10
+JOINED_BYTES = 4 << 20
+"""A buffer up to this size is read at once, however few of its elements are wanted."""
+SCRATCH_CHUNKS = 128
+"""Pieces into which a range is cut before a random half of them is spoiled, at most."""
+SCRATCH_ELEMENTS = 64
+"""Elements of such a piece, at least."""
+REDRAW_BYTES = 64 << 20
+"""Inputs up to this size may be written anew between two timed samples."""
+
+
+@dataclass
+class _Slot:
+    """One buffer of one set: guard, contents, guard."""
+
+    plan: BufferPlan
+    memory: Memory
+    canaries: tuple[bytes, bytes]
+
+    @property
+    def end(self) -> int:
+        return GUARD_BYTES + self.plan.size_bytes
+
+
+class WorkloadBuffers:
+    """All buffer sets of one workload.
+
+    Set 0 serves checked launches; timing rotates over all of them (cold) or over few (hot).
+    """
+
+    def __init__(self, device: Device, plan: WorkloadPlan) -> None:
+        self.plan = plan
+        self._device = device
+        self._inputs: dict[tuple[str, Family, int], Array] = {}
+        self._saved: dict[str, Memory] = {}
+        self._sets: list[list[_Slot]] = [self._allocate(0)]
+        self._pristine: list[dict[str, Memory]] = [self._keep_pristine(0)]
+
+    @property
+    def in_place(self) -> bool:
+        """True where launches change what later launches read."""
+        return any(b.role is Role.INOUT for b in self.plan.buffers)
+
+    def free(self) -> None:
+        """Give all memory back."""
+        for slots in self._sets:
+            for slot in slots:
+                slot.memory.free()
+        for kept in self._pristine[:DISTINCT_VARIANTS]:
+            for memory in kept.values():
+                memory.free()
+        for memory in self._saved.values():
+            memory.free()
+        self._sets, self._pristine, self._saved = [], [], {}
+
+    def bound(self, index: int) -> list[Bound]:
+        """Kernel arguments that point into set `index`."""
+        slots = {slot.plan.name: slot for slot in self._sets[index]}
+        arguments: list[Bound] = []
+        for argument in self.plan.arguments:
+            if isinstance(argument, BufferPlan):
+                arguments.append((slots[argument.name].memory, GUARD_BYTES))
+            else:
+                arguments.append(numpy_dtype(argument.dtype).type(argument.value))
+        return arguments
+
+    def timing_sets(self, cache: CacheState) -> list[list[Bound]]:
+        """Argument sets over which a timing in that cache state rotates; allocated when first asked."""
+        count = self._set_count(cache)
+        while len(self._sets) < count:
+            index = len(self._sets)
+            self._sets.append(self._allocate(index))
+            self._pristine.append(self._keep_pristine(index))
+        return [self.bound(index) for index in range(count)]
+
+    def restore(self, count: int) -> None:
+        """Put back what in-place launches changed in the first `count` sets."""
+        for slots, pristine in zip(self._sets[:count], self._pristine[:count], strict=True):
+            for slot in slots:
+                if slot.plan.role is Role.INOUT:
+                    size = slot.plan.size_bytes
+                    slot.memory.copy_from(pristine[slot.plan.name], size, GUARD_BYTES)
+
+    @property
+    def redrawn_cheaply(self) -> bool:
+        """Whether the inputs of a set may be written anew between two samples."""
+        return sum(b.size_bytes for b in self.plan.buffers if b.role is not Role.OUTPUT) <= REDRAW_BYTES
+
+    def redraw(self, index: int, family: Family, variant: int) -> None:
+        """Give set `index` other values, until `undo_redraw`."""
+        for slot in self._sets[index]:
+            if slot.plan.role is Role.OUTPUT:
+                continue
+            if slot.plan.role is Role.INPUT:
+                if slot.plan.name not in self._saved:
+                    self._saved[slot.plan.name] = self._device.allocate(slot.end + GUARD_BYTES)
+                self._saved[slot.plan.name].copy_from(slot.memory, slot.plan.size_bytes, GUARD_BYTES)
+            slot.memory.write(self._input(slot.plan, variant, family), GUARD_BYTES)
+
+    def undo_redraw(self, index: int) -> None:
+        """Give set `index` its own read-only inputs back; in-place ones come back with `restore`."""
+        for slot in self._sets[index]:
+            if slot.plan.role is Role.INPUT:
+                slot.memory.copy_from(self._saved[slot.plan.name], slot.plan.size_bytes, GUARD_BYTES)
+
+    def scratch(self, index: int, ranges: Mapping[str, Sequence[tuple[int, int]]] | None) -> None:
+        """Spoil a random half of the outputs of set `index`, or of `ranges` of them.
+
+        What stays is the last launch's answer: a kernel that looks there whether its work is done
+        already, and a kernel that does nothing, both leave what was spoiled.
+        """
+        for slot in self._sets[index]:
+            if slot.plan.role is not Role.OUTPUT:
+                continue
+            size = slot.plan.dtype.size_bytes
+            spans = [(0, slot.plan.elements)] if ranges is None else ranges[slot.plan.name]
+            pieces = list(_half(spans))
+            noise = secrets.token_bytes(4096)
+            if slot.plan.size_bytes <= JOINED_BYTES:
+                data = np.frombuffer(slot.memory.read(GUARD_BYTES, slot.plan.size_bytes), np.uint8).copy()
+                for start, stop in pieces:
+                    data[start * size : stop * size] = _tiled(noise, (stop - start) * size)
+                slot.memory.write(data, GUARD_BYTES)
+                continue
+            for start, stop in pieces:
+                slot.memory.write(_tiled(noise, (stop - start) * size), GUARD_BYTES + start * size)
+
+    def poison(self) -> None:
+        """Fill the outputs of set 0 with bytes that no kernel can have left there."""
+        for slot in self._sets[0]:
+            if slot.plan.role is Role.OUTPUT:
+                # Fills come in words; the guard begins right behind the last element.
+                pattern, words = secrets.token_bytes(4), slot.plan.size_bytes // 4 * 4
+                if words:
+                    slot.memory.fill(pattern, GUARD_BYTES, words)
+                rest = pattern[: slot.plan.size_bytes - words]
+                if rest:
+                    slot.memory.write(np.frombuffer(rest, np.uint8), GUARD_BYTES + words)
+
+    def guard_violations(self, index: int = 0) -> list[str]:
+        """Buffers of a set whose guard zones changed."""
+        return [
+            slot.plan.name
+            for slot in self._sets[index]
+            if slot.memory.read(0, GUARD_BYTES) != slot.canaries[0]
+            or slot.memory.read(slot.end, GUARD_BYTES) != slot.canaries[1]
+        ]
+
+    def changed_inputs(
+        self, whole: bool, index: int = 0, family: Family = Family.DECLARED, variant: int = 0
+    ) -> list[str]:
+        """Read-only inputs of a set that are not what was written; by spot checks unless `whole`."""
+        changed = []
+        for slot in self._sets[index]:
+            if slot.plan.role is not Role.INPUT:
+                continue
+            data = self._input(slot.plan, variant, family).view(np.uint8)
+            for start, stop in _spots(data.size, whole):
+                if slot.memory.read(GUARD_BYTES + start, stop - start) != data[start:stop].tobytes():
+                    changed.append(slot.plan.name)
+                    break
+        return changed
+
+    def read(self, name: str, ranges: Sequence[tuple[int, int]] | None, index: int = 0) -> bytes:
+        """Contents of a mutated buffer of a set: all, or element ranges joined in order."""
+        slot = next(s for s in self._sets[index] if s.plan.name == name)
+        size = slot.plan.dtype.size_bytes
+        if ranges is None:
+            return slot.memory.read(GUARD_BYTES, slot.plan.size_bytes)
+        if slot.plan.size_bytes <= JOINED_BYTES and len(ranges) > 1:
+            data = slot.memory.read(GUARD_BYTES, slot.plan.size_bytes)
+            return b"".join(data[a * size : b * size] for a, b in ranges)
+        return b"".join(slot.memory.read(GUARD_BYTES + a * size, (b - a) * size) for a, b in ranges)
+
+    def _set_count(self, cache: CacheState) -> int:
+        set_bytes = max(1, sum(b.size_bytes for b in self.plan.buffers))
+        cache_bytes = self._device.info.limits.l2_bytes or DEFAULT_CACHE_BYTES
+        if cache is CacheState.HOT:
+            return max(1, min(MAX_SETS, cache_bytes // 4 // set_bytes)) if self.in_place else 1
+        wanted = max(2, min(MAX_SETS, -(-2 * cache_bytes // set_bytes)))
+        limits = self._device.info.limits
+        room = limits.total_memory_bytes // 8 or HOST_SET_BYTES
+        if self._device.info.shares_host:
+            room = min(room, HOST_SET_BYTES)
+        return max(1, min(wanted, room // (2 * set_bytes)))
+
+    def _allocate(self, index: int) -> list[_Slot]:
+        slots = []
+        for buffer in self.plan.buffers:
+            end = GUARD_BYTES + buffer.size_bytes
+            memory = self._device.allocate(end + GUARD_BYTES)
+            canaries = (secrets.token_bytes(GUARD_BYTES), secrets.token_bytes(GUARD_BYTES))
+            memory.write(np.frombuffer(canaries[0], np.uint8), 0)
+            memory.write(np.frombuffer(canaries[1], np.uint8), end)
+            slots.append(_Slot(buffer, memory, canaries))
+            if buffer.role is Role.OUTPUT:
+                continue
+            if index < DISTINCT_VARIANTS:
+                memory.write(self._input(buffer, index), GUARD_BYTES)
+            else:
+                source = next(s for s in self._sets[index % DISTINCT_VARIANTS] if s.plan.name == buffer.name)
+                origin = (
+                    self._pristine[index % DISTINCT_VARIANTS][buffer.name]
+                    if buffer.role is Role.INOUT
+                    else source.memory
+                )
+                memory.copy_from(origin, buffer.size_bytes, GUARD_BYTES)
+        return slots
+
+    def _keep_pristine(self, index: int) -> dict[str, Memory]:
+        kept: dict[str, Memory] = {}
+        for slot in self._sets[index]:
+            if slot.plan.role is not Role.INOUT:
+                continue
+            if index >= DISTINCT_VARIANTS:
+                kept[slot.plan.name] = self._pristine[index % DISTINCT_VARIANTS][slot.plan.name]
+                continue
+            memory = self._device.allocate(slot.end + GUARD_BYTES)
+            memory.copy_from(slot.memory, slot.plan.size_bytes, GUARD_BYTES)
+            kept[slot.plan.name] = memory
+        return kept
+
+    def _input(self, buffer: BufferPlan, variant: int, family: Family = Family.DECLARED) -> Array:
+        """Values of a buffer; kept where they will be asked for again."""
+        family = self.plan.family if family is Family.DECLARED else family
+        key = (buffer.name, family, variant)
+        if key in self._inputs:
+            return self._inputs[key]
+        drawn = draw_buffer(buffer, self.plan.seed, self.plan.variant + variant, family)
+        if variant == 0 or variant >= DISTINCT_VARIANTS:
+            self._inputs[key] = drawn
+        return drawn
+
+
+def _half(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """A random half of the pieces of `spans`; at least one."""
+    pieces = []
+    for start, stop in spans:
+        step = max(SCRATCH_ELEMENTS, -(-(stop - start) // SCRATCH_CHUNKS))
+        pieces += [(at, min(at + step, stop)) for at in range(start, stop, step)]
+    taken = [piece for piece in pieces if secrets.randbits(1)]
+    yield from taken or pieces[:1]
+
+
+def _tiled(noise: bytes, size: int) -> Array:
+    return np.resize(np.frombuffer(noise, np.uint8), size)
+
+
+def _spots(size: int, whole: bool) -> list[tuple[int, int]]:
+    if whole or size <= 3 * SPOT_BYTES:
+        return [(0, size)]
+    middle = secrets.randbelow(size - SPOT_BYTES)
+    return [(0, SPOT_BYTES), (middle, middle + SPOT_BYTES), (size - SPOT_BYTES, size)]
+
+
+def to_arrays(plan: WorkloadPlan, blobs: Mapping[str, bytes | bytearray]) -> dict[str, Array]:
+    """Bytes of mutated buffers as arrays of their types."""
+    return {b.name: np.frombuffer(blobs[b.name], numpy_dtype(b.dtype)) for b in plan.mutated}

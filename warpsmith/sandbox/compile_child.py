@@ -1,0 +1,94 @@
+"""The compile child: imports the compiler once, then forks one throw-away process per request.
+
+The process that stays never looks at what it is sent: the fork confines itself, compiles, writes the
+reply and ends, so that no state, file or fault of one source can reach the next.
+"""
+
+import os
+import shutil
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from warpsmith.backends.base import CompileRequest
+from warpsmith.backends.registry import backend_module
+from warpsmith.domain.device import Backend
+from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected
+from warpsmith.sandbox.child import take_channel
+from warpsmith.sandbox.confine import Confinement, confine, die_with_parent, memory_limit
+from warpsmith.sandbox.frames import Channel
+from warpsmith.sandbox.process import system_paths
+
+FILE_BYTES = 256 << 20
+
+
+def main(argument: dict[str, Any]) -> None:
+    """Serve compile requests until the parent closes the pipe."""
+    channel = take_channel()
+    module = backend_module(Backend(argument["backend"]))
+    warm = getattr(module, "import_compiler", None)
+    if warm is not None:
+        warm()
+    private = Path(argument["private"])
+    while True:
+        header, blobs = channel.receive()
+        folder = Path(tempfile.mkdtemp(dir=private))
+        pid = os.fork()
+        if pid == 0:
+            try:
+                _serve(channel, header, bytes(blobs[0]), folder, argument)
+            finally:
+                traceback.print_exc()
+                os._exit(1)
+        _, status = os.waitpid(pid, 0)
+        shutil.rmtree(folder, ignore_errors=True)
+        if status != 0:
+            how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "an error of its own"
+            channel.send({"crashed": f"the compiler was ended by {how}"})
+
+
+def _serve(
+    channel: Channel, header: dict[str, Any], source: bytes, folder: Path, argument: dict[str, Any]
+) -> None:
+    die_with_parent()
+    os.environ.update(TMPDIR=str(folder), POCL_CACHE_DIR=str(folder), HOME=str(folder))
+    tempfile.tempdir = str(folder)
+    os.chdir(folder)
+    includes = tuple(Path(p) for p in header["include_dirs"])
+    toolkits = tuple(p for p in (Path("/usr/local/cuda").resolve(), Path("/opt/cuda")) if p.exists())
+    confined = confine(
+        Confinement(
+            read=(*system_paths(), *includes, *toolkits),
+            list_root=header["backend"] == Backend.OPENCL.value,
+            write=(folder,),
+            devices=(Path("/dev/null"),),
+            memory_bytes=memory_limit(int(argument["memory_bytes"])),
+            cpu_s=int(argument["cpu_s"]) + 1,
+            file_bytes=FILE_BYTES,
+        )
+    )
+    request = CompileRequest(
+        backend=Backend(header["backend"]),
+        source=source.decode(),
+        entry=header["entry"],
+        options=tuple(header["options"]),
+        include_dirs=includes,
+        compiler=header["compiler"],
+        architecture=header["architecture"],
+        device_index=header["device_index"],
+    )
+    started = time.monotonic()
+    result = backend_module(request.backend).compile_source(request)
+    seconds = time.monotonic() - started
+    if isinstance(result, Rejected):
+        channel.send({"rejected": result.model_dump(mode="json"), "confined": confined})
+    else:
+        facts = result.facts.model_copy(
+            update={"seconds": seconds, "binary_bytes": len(result.binary)}
+        ).model_dump(mode="json")
+        reply = {"entry": result.entry, "facts": facts, "log": result.log[-MAX_LOG_CHARACTERS:]}
+        reply["globals"] = list(result.globals)
+        channel.send({**reply, "confined": confined}, [result.binary])
+    os._exit(0)

@@ -1,0 +1,137 @@
+"""Compiling from the worker's side: several compile children, each at one request at a time."""
+
+import os
+import queue
+import re
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
+from warpsmith.domain.plan import Compiled
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.errors import ChildDied
+from warpsmith.sandbox.environment import child_environment
+from warpsmith.sandbox.process import ChildProcess, note_confinement
+
+MAX_REPLY_BYTES = 256 << 20
+SOURCE_LIMIT_BYTES = 2 * MAX_SOURCE_BYTES
+"""Macros and an inlined header come on top of what the user may post."""
+
+
+class CompilePool:
+    """Implements `tuning.ports.CompilerPort`.
+
+    Args:
+        workers: compile children at once; 0 takes one per core.
+        timeout_s: deadline of one compilation; the child's whole group is killed past it.
+        include_dirs: folders that jobs may name, by name.
+        memory_bytes: most address space that one compilation may take.
+    """
+
+    def __init__(
+        self,
+        workers: int = 0,
+        timeout_s: float = 60,
+        include_dirs: Mapping[str, Path] | None = None,
+        memory_bytes: int = 12 << 30,
+    ) -> None:
+        count = workers or os.cpu_count() or 1
+        self._timeout_s = timeout_s
+        self._memory_bytes = memory_bytes
+        self._include_dirs = dict(include_dirs or {})
+        self._executor = ThreadPoolExecutor(count, thread_name_prefix="compile")
+        self._idle: queue.LifoQueue[tuple[Backend, ChildProcess]] = queue.LifoQueue()
+
+    def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
+        """Start compiling; the future never raises for a bad kernel."""
+        return self._executor.submit(self._compile, kernel, device)
+
+    def close(self) -> None:
+        """Wait for what is running and end the children."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        while not self._idle.empty():
+            self._idle.get()[1].kill()
+
+    def _compile(self, kernel: ConfiguredKernel, device: DeviceInfo) -> Compiled | Rejected:
+        source = kernel.source.encode()
+        if len(source) > SOURCE_LIMIT_BYTES:
+            return _rejected(f"the source has {len(source)} bytes; at most {SOURCE_LIMIT_BYTES}")
+        unknown = [name for name in kernel.kernel.includes if name not in self._include_dirs]
+        if unknown:
+            known = ", ".join(sorted(self._include_dirs)) or "none"
+            return _rejected(f"include folder {unknown[0]!r} is not permitted here; permitted: {known}")
+        header = {
+            "backend": kernel.kernel.backend.value,
+            "entry": kernel.kernel.entry,
+            "options": list(kernel.kernel.options),
+            "include_dirs": [str(self._include_dirs[name].resolve()) for name in kernel.kernel.includes],
+            "compiler": kernel.kernel.compiler.value,
+            "architecture": device.architecture,
+            "device_index": device.index,
+        }
+        child = self._take(kernel.kernel.backend)
+        try:
+            deadline = time.monotonic() + self._timeout_s
+            child.channel.send(header, [source], deadline)
+            reply, blobs = child.channel.receive(deadline)
+            note_confinement(reply)
+        except ChildDied as exc:
+            died = child.explain(exc)
+            if died.cause == "timeout":
+                return _rejected(f"the compiler did not finish within {self._timeout_s:g} s")
+            return _rejected(f"the compiler crashed ({died.cause})", died.detail)
+        if "crashed" in reply:
+            printed = child.tail()
+            child.kill()
+            return _rejected(str(reply["crashed"])[:500], _tidy(printed, child.private))
+        try:
+            result = _parse(reply, blobs, child.private)
+        except (ValidationError, LookupError, TypeError, ValueError) as exc:
+            child.kill()
+            return _rejected("the compile child sent something that is not a reply", type(exc).__name__)
+        self._idle.put((kernel.kernel.backend, child))
+        return result
+
+    def _take(self, backend: Backend) -> ChildProcess:
+        while True:
+            try:
+                found, child = self._idle.get_nowait()
+            except queue.Empty:
+                argument = {
+                    "backend": backend.value,
+                    "cpu_s": self._timeout_s,
+                    "memory_bytes": self._memory_bytes,
+                }
+                environment = child_environment(backend)
+                return ChildProcess("warpsmith.sandbox.compile_child", argument, environment, MAX_REPLY_BYTES)
+            if found is backend and child.alive:
+                return child
+            child.kill()
+
+
+def _parse(reply: dict[str, Any], blobs: list[bytearray], private: Path) -> Compiled | Rejected:
+    if "rejected" in reply:
+        rejected = Rejected.model_validate(reply["rejected"])
+        tidied = {"log": _tidy(rejected.log, private), "reason": _tidy(rejected.reason, private)}
+        return rejected.model_copy(update=tidied)
+    entry, log = str(reply["entry"]), _tidy(str(reply["log"]), private)
+    facts = CompileFacts.model_validate(reply["facts"])
+    variables = tuple(str(name) for name in reply["globals"])
+    return Compiled(binary=bytes(blobs[0]), entry=entry, facts=facts, log=log, globals=variables)
+
+
+def _tidy(log: str, private: Path) -> str:
+    """Private folders out of compiler messages, so that equal errors read equal."""
+    log = re.sub(rf"{re.escape(str(private))}/(tmp\w+/)?", "", log)
+    return re.sub(r"\b(tmp\w+/)?tempfile_\w+\.cl\b", "kernel.cl", log)[:MAX_LOG_CHARACTERS]
+
+
+def _rejected(reason: str, log: str = "") -> Rejected:
+    return Rejected(stage=Stage.COMPILE, reason=reason, log=log[:MAX_LOG_CHARACTERS])

@@ -1,0 +1,159 @@
+"""What a child gives up before it touches anything that is not ours: limits, privileges, files.
+
+Called in the child itself, after its imports and before its first request. Landlock (Linux 5.13 and
+later) needs no privileges; where the kernel lacks it `confine` says so and the caller decides. System
+calls that reach the network or other processes are refused by a filter (see `seccomp`).
+"""
+
+import ctypes
+import os
+import resource
+import signal
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpsmith.sandbox.seccomp import refuse_calls
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_SET_NO_NEW_PRIVS = 38
+_SYS_CREATE_RULESET = 444
+_SYS_ADD_RULE = 445
+_SYS_RESTRICT_SELF = 446
+_CREATE_RULESET_VERSION = 1
+_RULE_PATH_BENEATH = 1
+
+_EXECUTE = 1 << 0
+_WRITE_FILE = 1 << 1
+_READ_FILE = 1 << 2
+_READ_DIR = 1 << 3
+_REMOVE_DIR = 1 << 4
+_REMOVE_FILE = 1 << 5
+_MAKE_DIR = 1 << 7
+_MAKE_REG = 1 << 8
+_MAKE_SYM = 1 << 12
+_REFER = 1 << 13
+_TRUNCATE = 1 << 14
+_IOCTL_DEV = 1 << 15
+
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_WRITE = _READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_SYM
+_FILE_ONLY = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+
+_ALL_BY_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
+_NET_TCP = 0b11
+_SCOPE_ALL = 0b11
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """What a child may still do."""
+
+    read: tuple[Path, ...]
+    """Folders and files it may read and execute."""
+    write: tuple[Path, ...]
+    """Folders it may write."""
+    list_root: bool = False
+    """Folders may be listed anywhere (names, not contents): hwloc, in PoCL, opens `/` first."""
+    devices: tuple[Path, ...] = ()
+    """Device files and folders it may read, write and control."""
+    memory_bytes: int | None = None
+    """Address space; None for CUDA, which reserves far more than it uses."""
+    cpu_s: int | None = None
+    file_bytes: int = 1 << 30
+    filter_calls: bool = True
+    """Off for CUDA: its driver talks to services over sockets, and its kernels are not native code."""
+    forks: bool = True
+    """It may start other processes."""
+
+
+def die_with_parent() -> None:
+    """SIGKILL for this process as soon as its parent is gone."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def confine(limits: Confinement) -> bool:
+    """Apply the limits to this process and its children; True where files are restricted as well."""
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_FSIZE, limits.file_bytes)
+    _limit(resource.RLIMIT_NOFILE, 1024)
+    if limits.memory_bytes is not None:
+        _limit(resource.RLIMIT_AS, limits.memory_bytes)
+    if limits.cpu_s is not None:
+        _limit(resource.RLIMIT_CPU, limits.cpu_s)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _prctl(_PR_SET_DUMPABLE, 0)
+    restricted = _landlock(limits)
+    if limits.filter_calls:
+        refuse_calls(limits.forks)
+    return restricted
+
+
+def memory_limit(most_bytes: int) -> int:
+    """`most_bytes`, or three quarters of the memory of this machine or container where that is less."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        granted = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        granted = "max"
+    return min(most_bytes, (min(memory, int(granted)) if granted.isdigit() else memory) // 4 * 3)
+
+
+def landlock_abi() -> int:
+    """Version of Landlock in the running kernel; 0 where there is none."""
+    abi = _libc().syscall(_SYS_CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
+    return max(0, int(abi))
+
+
+def _landlock(limits: Confinement) -> bool:
+    abi = landlock_abi()
+    if abi < 1:
+        return False
+    handled = _ALL_BY_ABI.get(abi, _ALL_BY_ABI[5])
+    attributes = struct.pack("=QQQ", handled, _NET_TCP if abi >= 4 else 0, _SCOPE_ALL if abi >= 6 else 0)
+    size = 24 if abi >= 6 else 16 if abi >= 4 else 8
+    libc = _libc()
+    ruleset = libc.syscall(_SYS_CREATE_RULESET, attributes, size, 0)
+    if ruleset < 0:
+        return False
+    try:
+        _allow(ruleset, limits.read, _READ & handled)
+        if limits.list_root:
+            _allow(ruleset, (Path("/"),), _READ_DIR & handled)
+        _allow(ruleset, limits.write, (_WRITE | _REFER | _TRUNCATE) & handled)
+        device_rights = _READ_FILE | _WRITE_FILE | _READ_DIR | _IOCTL_DEV | _TRUNCATE
+        _allow(ruleset, limits.devices, device_rights & handled)
+        return bool(libc.syscall(_SYS_RESTRICT_SELF, ruleset, 0) == 0)
+    finally:
+        os.close(ruleset)
+
+
+def _allow(ruleset: int, paths: Iterable[Path], rights: int) -> None:
+    for path in paths:
+        try:
+            fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            mask = rights if path.is_dir() else rights & _FILE_ONLY
+            rule = struct.pack("=Qi", mask, fd)
+            _libc().syscall(_SYS_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0)
+        finally:
+            os.close(fd)
+
+
+def _limit(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    resource.setrlimit(kind, (value, value))
+
+
+def _prctl(option: int, value: int) -> None:
+    _libc().prctl(option, value, 0, 0, 0)
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

@@ -1,0 +1,187 @@
+"""The device child: one device, driven by frames. Gets binaries, plans and launches; never a source,
+an expected output or a credential."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from warpsmith.backends.base import Device, DeviceFault, LaunchRefused, Program
+from warpsmith.backends.registry import backend_module
+from warpsmith.domain.device import Backend
+from warpsmith.domain.outcome import CompileFacts
+from warpsmith.domain.plan import Compiled
+from warpsmith.errors import Unavailable
+from warpsmith.sandbox.buffers import WorkloadBuffers
+from warpsmith.sandbox.child import take_channel
+from warpsmith.sandbox.confine import Confinement, confine, memory_limit
+from warpsmith.sandbox.frames import Blob, Channel
+from warpsmith.sandbox.messages import Json, plan_from_json, size_from_json, timing_from_json
+from warpsmith.sandbox.process import system_paths
+from warpsmith.sandbox.timed import TimedWatch
+
+GIVE_UP_SAMPLES = 3
+CPU_MEMORY_BYTES = 48 << 30
+
+
+def main(argument: dict[str, Any]) -> None:
+    """Probe, or open a device and serve requests until the parent closes the pipe."""
+    channel = take_channel()
+    if argument.get("probe"):
+        channel.send(_probe())
+        return
+    backend = Backend(argument["backend"])
+    module = backend_module(backend)
+    warm = getattr(module, "import_device", None)
+    if warm is not None:
+        warm()
+    confined = _confine(backend, Path(argument["private"]))
+    try:
+        device = module.open_device(int(argument["index"]))
+    except (Unavailable, DeviceFault) as exc:
+        channel.send({"fault": str(exc)})
+        return
+    channel.send({"ready": True, "confined": confined})
+    _Server(channel, device).serve()
+
+
+def _probe() -> Json:
+    devices, unavailable = [], {}
+    for backend in Backend:
+        try:
+            devices += [d.model_dump(mode="json") for d in backend_module(backend).probe()]
+        except Unavailable as exc:
+            unavailable[backend.value] = str(exc)
+    return {"devices": devices, "unavailable": unavailable}
+
+
+def _confine(backend: Backend, private: Path) -> bool:
+    if backend is Backend.CUDA:
+        # The driver maps its own files and asks /proc about itself; the environment there is empty.
+        read = (*system_paths(), Path("/proc"), Path("/etc"), Path("/run"))
+        return confine(Confinement(read=read, write=(private,), devices=(Path("/dev"),), filter_calls=False))
+    devices = (Path("/dev/null"), Path("/dev/dri"), Path("/dev/kfd"))
+    return confine(
+        Confinement(
+            read=system_paths(),
+            write=(private,),
+            list_root=True,
+            devices=devices,
+            memory_bytes=memory_limit(CPU_MEMORY_BYTES),
+        )
+    )
+
+
+class _Server:
+    def __init__(self, channel: Channel, device: Device) -> None:
+        self._channel = channel
+        self._device = device
+        self._programs: dict[int, Program] = {}
+        self._workloads: dict[str, WorkloadBuffers] = {}
+        self._next = 0
+
+    def serve(self) -> None:
+        handlers = {
+            "prepare": self._prepare,
+            "release": self._release,
+            "load": self._load,
+            "unload": self._unload,
+            "run": self._run,
+            "time": self._time,
+        }
+        while True:
+            request, blobs = self._channel.receive()
+            try:
+                header, out = handlers[request["do"]](request, blobs)
+            except LaunchRefused as exc:
+                self._channel.send({"refused": str(exc)[:1000]})
+                continue
+            except (DeviceFault, MemoryError) as exc:
+                self._channel.send({"fault": (str(exc) or "out of memory")[:1000]})
+                return
+            self._channel.send(header, out)
+
+    def _prepare(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
+        plan = plan_from_json(request["plan"])
+        self._drop(plan.key)
+        self._workloads[plan.key] = WorkloadBuffers(self._device, plan)
+        return {}, []
+
+    def _release(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
+        self._drop(request["workload"])
+        return {}, []
+
+    def _drop(self, key: str) -> None:
+        buffers = self._workloads.pop(key, None)
+        if buffers is not None:
+            buffers.free()
+
+    def _load(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
+        variables = tuple(request["globals"])
+        compiled = Compiled(bytes(blobs[0]), request["entry"], CompileFacts(), globals=variables)
+        self._next += 1
+        self._programs[self._next] = self._device.load(compiled)
+        return {"handle": self._next}, []
+
+    def _unload(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
+        self._programs.pop(request["handle"]).unload()
+        return {}, []
+
+    def _run(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
+        buffers = self._workloads[request["workload"]]
+        program, size = self._programs[request["handle"]], size_from_json(request["size"])
+        ranges = request["ranges"]
+        buffers.restore(1)
+        if request["poison"]:
+            buffers.poison()
+        self._device.launch(program, buffers.bound(0), size)
+        header = {
+            "guards": buffers.guard_violations(),
+            "changed": buffers.changed_inputs(whole=ranges is None),
+            "names": [b.name for b in buffers.plan.mutated],
+        }
+        out: list[Blob] = _outputs(buffers, ranges, 0)
+        if request["repeat"]:
+            buffers.restore(1)
+            buffers.scratch(0, ranges)
+            self._device.launch(program, buffers.bound(0), size)
+            out += _outputs(buffers, ranges, 0)
+        header["globals"] = program.changed_globals()
+        return header, out
+
+    def _time(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
+        buffers = self._workloads[request["workload"]]
+        program = self._programs[request["handle"]]
+        plan = timing_from_json(request["plan"])
+        sets = buffers.timing_sets(plan.cache)
+        limit = plan.give_up_above_us
+        watch = TimedWatch(buffers, plan, len(sets))
+
+        def stop(samples: Sequence[float]) -> bool:
+            return limit is not None and len(samples) >= GIVE_UP_SAMPLES and min(samples) > limit
+
+        samples, launches = self._device.time(
+            program,
+            sets,
+            size_from_json(request["size"]),
+            plan.samples,
+            len(sets) if buffers.in_place else plan.launches,
+            watch,
+            stop,
+        )
+        header = {"samples_us": samples, "launches": launches, "complete": len(samples) >= plan.samples}
+        if not watch.seen:
+            return header, []
+        header |= {
+            "guards": watch.guards,
+            "changed": watch.changed,
+            "other": watch.other,
+            "names": [b.name for b in buffers.plan.mutated],
+            "globals": program.changed_globals(),
+        }
+        return header, watch.outputs
+
+
+def _outputs(buffers: WorkloadBuffers, ranges: Json | None, index: int) -> list[Blob]:
+    return [
+        buffers.read(b.name, None if ranges is None else ranges[b.name], index) for b in buffers.plan.mutated
+    ]

@@ -1,0 +1,227 @@
+"""Devices from the worker's side: probing, and opening children that can be killed."""
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.kernel import Role
+from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.errors import ChildDied, KernelRefused
+from warpsmith.sandbox.buffers import to_arrays
+from warpsmith.sandbox.environment import child_environment
+from warpsmith.sandbox.frames import Blob
+from warpsmith.sandbox.messages import Json, plan_to_json, size_to_json, timing_to_json
+from warpsmith.sandbox.process import ChildProcess, note_confinement
+from warpsmith.verify.report import Ranges, RunReport, TimedReport
+
+OPEN_TIMEOUT_S = 60
+PREPARE_BYTES_PER_S = 200e6
+"""Slowest rate at which inputs are drawn and uploaded; sets the deadline of `prepare`."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What this machine can tune on."""
+
+    devices: tuple[DeviceInfo, ...]
+    unavailable: Mapping[str, str]
+    """Back ends that cannot be used here, and why."""
+
+
+def probe_devices() -> Probe:
+    """Look for devices in a child, so that this process never loads a driver.
+
+    Raises:
+        ChildDied: a driver crashed or hung while it was asked.
+    """
+    child = ChildProcess("warpsmith.sandbox.device_child", {"probe": True}, child_environment(None))
+    try:
+        reply, _ = child.channel.receive(time.monotonic() + OPEN_TIMEOUT_S)
+    except ChildDied as exc:
+        raise child.explain(exc) from exc
+    finally:
+        child.kill()
+    devices = tuple(DeviceInfo.model_validate(d) for d in reply["devices"])
+    return Probe(devices, dict(reply["unavailable"]))
+
+
+@dataclass(frozen=True)
+class ChildOpener:
+    """Implements `tuning.ports.DeviceOpener`.
+
+    Args:
+        run_timeout_s: deadline of one launch or one timing.
+    """
+
+    info: DeviceInfo
+    run_timeout_s: float = 20
+
+    def open(self) -> "ChildDevice":
+        """A fresh process with its own context.
+
+        Raises:
+            ChildDied: the device does not come up.
+        """
+        argument = {"backend": self.info.backend.value, "index": self.info.index}
+        process = ChildProcess(
+            "warpsmith.sandbox.device_child", argument, child_environment(self.info.backend)
+        )
+        device = ChildDevice(self.info, process, self.run_timeout_s)
+        device.wait_ready()
+        return device
+
+
+@dataclass
+class ChildDevice:
+    """Implements `tuning.ports.DevicePort` over one child."""
+
+    info: DeviceInfo
+    _process: ChildProcess
+    _run_timeout_s: float
+    _plans: dict[str, WorkloadPlan] = field(default_factory=dict)
+    _timed: TimedReport | None = None
+
+    def wait_ready(self) -> None:
+        """Wait until the context exists. Raises `ChildDied` as the port says."""
+        reply, _ = self._receive(OPEN_TIMEOUT_S)
+        note_confinement(reply)
+
+    def prepare(self, plan: WorkloadPlan) -> None:
+        """See `DevicePort.prepare`."""
+        total = sum(b.size_bytes for b in plan.buffers if b.role is not Role.OUTPUT)
+        self._ask({"do": "prepare", "plan": plan_to_json(plan)}, self._long(total))
+        self._plans[plan.key] = plan
+
+    def release(self, workload: str) -> None:
+        """See `DevicePort.release`."""
+        self._ask({"do": "release", "workload": workload}, self._run_timeout_s)
+        self._plans.pop(workload, None)
+
+    def load(self, compiled: Compiled) -> int:
+        """See `DevicePort.load`."""
+        request = {"do": "load", "entry": compiled.entry, "globals": list(compiled.globals)}
+        reply, _ = self._ask(request, self._run_timeout_s, [compiled.binary])
+        with self._well_formed():
+            return int(reply["handle"])
+
+    def unload(self, handle: int) -> None:
+        """See `DevicePort.unload`."""
+        self._ask({"do": "unload", "handle": handle}, self._run_timeout_s)
+
+    def run(
+        self,
+        handle: int,
+        workload: str,
+        size: LaunchSize,
+        ranges: Mapping[str, Ranges] | None = None,
+        *,
+        repeat: bool = False,
+        poison: bool = True,
+    ) -> RunReport:
+        """See `DevicePort.run`."""
+        plan = self._plans[workload]
+        asked = None if ranges is None else {name: list(spans) for name, spans in ranges.items()}
+        request = {
+            "do": "run",
+            "handle": handle,
+            "workload": workload,
+            "size": size_to_json(size),
+            "ranges": asked,
+            "repeat": repeat,
+            "poison": poison,
+        }
+        reply, blobs = self._ask(request, self._run_timeout_s)
+        with self._well_formed():
+            count = len(plan.mutated)
+            if len(blobs) != count * (1 + repeat):
+                raise ValueError("outputs that were not asked for")
+            report = _report(plan, reply, blobs[:count], ranges)
+            if not repeat:
+                return report
+            again = _report(plan, reply, blobs[count:], ranges)
+            return replace(report, repeated=again.outputs)
+
+    def time(self, handle: int, workload: str, size: LaunchSize, plan: TimingPlan) -> TimingSamples:
+        """See `DevicePort.time`."""
+        request = {
+            "do": "time",
+            "handle": handle,
+            "workload": workload,
+            "size": size_to_json(size),
+            "plan": timing_to_json(plan),
+        }
+        workload_plan = self._plans[workload]
+        total = sum(b.size_bytes for b in workload_plan.buffers)
+        reply, blobs = self._ask(request, self._long(4 * total))
+        self._timed = None
+        with self._well_formed():
+            samples = tuple(float(s) for s in reply["samples_us"])
+            if not samples or not all(0 < s < math.inf for s in samples):
+                raise ValueError("samples that are no times")
+            complete = bool(reply["complete"])
+            if complete and plan.check is not None and "names" not in reply:
+                raise ValueError("a timed launch that was not looked at")
+            if plan.check is not None and "names" in reply:
+                other = bool(reply["other"])
+                report = _report(workload_plan, reply, blobs, plan.check.ranges)
+                self._timed = TimedReport(report, other and plan.check.other is not None)
+            return TimingSamples(samples, int(reply["launches"]), complete)
+
+    def timed_report(self) -> TimedReport | None:
+        """See `DevicePort.timed_report`."""
+        return self._timed
+
+    def close(self) -> None:
+        """End the child."""
+        self._process.kill()
+
+    def _long(self, size_bytes: float) -> float:
+        return self._run_timeout_s + size_bytes / PREPARE_BYTES_PER_S
+
+    @contextmanager
+    def _well_formed(self) -> Iterator[None]:
+        """A reply that is not one ends the child: what it runs may have taken it over."""
+        try:
+            yield
+        except (LookupError, TypeError, ValueError) as exc:
+            raise self._process.explain(ChildDied("protocol", f"a bad reply: {exc}")) from exc
+
+    def _ask(
+        self, request: Json, timeout_s: float, blobs: Sequence[Blob] = ()
+    ) -> tuple[dict[str, Any], list[bytearray]]:
+        try:
+            self._process.channel.send(request, blobs, time.monotonic() + timeout_s)
+        except ChildDied as exc:
+            raise self._process.explain(exc) from exc
+        return self._receive(timeout_s)
+
+    def _receive(self, timeout_s: float) -> tuple[dict[str, Any], list[bytearray]]:
+        try:
+            reply, blobs = self._process.channel.receive(time.monotonic() + timeout_s)
+        except ChildDied as exc:
+            raise self._process.explain(exc) from exc
+        if "refused" in reply:
+            raise KernelRefused(str(reply["refused"])[:1000])
+        if "fault" in reply:
+            self._process.kill()
+            raise ChildDied("device", str(reply["fault"])[:1000])
+        return reply, blobs
+
+
+def _report(
+    plan: WorkloadPlan, reply: Json, blobs: Sequence[bytearray], ranges: Mapping[str, Ranges] | None
+) -> RunReport:
+    """Raises LookupError, TypeError or ValueError where the child sent something else than was asked."""
+    outputs = to_arrays(plan, dict(zip(reply["names"], blobs, strict=True)))
+    for buffer in plan.mutated:
+        wanted = buffer.elements if ranges is None else sum(b - a for a, b in ranges[buffer.name])
+        if outputs[buffer.name].size != wanted:
+            raise ValueError("a length that was not asked for")
+    guards, changed, written = (
+        tuple(str(name) for name in reply[k]) for k in ("guards", "changed", "globals")
+    )
+    return RunReport(outputs, guards, changed, changed_globals=written)

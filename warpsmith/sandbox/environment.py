@@ -1,0 +1,22 @@
+"""The environment a child gets. Nothing is inherited but where the CUDA driver and toolkit lie."""
+
+import os
+
+from warpsmith.domain.device import Backend
+
+_CUDA_NAMES = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+_OPENCL_NAMES = ("LD_LIBRARY_PATH", "OCL_ICD_VENDORS", "POCL_MAX_PTHREAD_COUNT", "POCL_AFFINITY")
+
+
+def child_environment(backend: Backend | None) -> dict[str, str]:
+    """Variables for a child of that back end (None: a child that computes on the CPU only)."""
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+    names: tuple[str, ...] = ()
+    if backend in (Backend.CUDA, None):
+        names += _CUDA_NAMES
+        environment |= {"CUDA_CACHE_DISABLE": "1", "CUDA_MODULE_LOADING": "EAGER"}
+    if backend in (Backend.OPENCL, None):
+        names += _OPENCL_NAMES
+    if backend is None:
+        environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    return environment | {name: os.environ[name] for name in names if name in os.environ}

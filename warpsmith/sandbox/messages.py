@@ -1,0 +1,95 @@
+"""What a device child is asked and what it answers, as plain JSON."""
+
+from typing import Any
+
+from warpsmith.domain.job import CacheState
+from warpsmith.domain.kernel import Draw, Dtype, Role
+from warpsmith.domain.plan import (
+    BufferPlan,
+    Family,
+    LaunchSize,
+    ScalarPlan,
+    TimedCheck,
+    TimingPlan,
+    WorkloadPlan,
+)
+
+Json = dict[str, Any]
+
+
+def plan_to_json(plan: WorkloadPlan) -> Json:
+    """A plan as JSON."""
+    arguments: list[Json] = []
+    for a in plan.arguments:
+        if isinstance(a, BufferPlan):
+            draw = None if a.draw is None else a.draw.model_dump(mode="json")
+            arguments.append(
+                {"name": a.name, "dtype": a.dtype.value, "role": a.role.value, "shape": a.shape, "draw": draw}
+            )
+        else:
+            arguments.append({"name": a.name, "dtype": a.dtype.value, "value": a.value})
+    return {
+        "key": plan.key,
+        "seed": plan.seed,
+        "arguments": arguments,
+        "family": plan.family.value,
+        "variant": plan.variant,
+    }
+
+
+def plan_from_json(data: Json) -> WorkloadPlan:
+    """The inverse of `plan_to_json`."""
+    arguments: list[BufferPlan | ScalarPlan] = []
+    for a in data["arguments"]:
+        dtype = Dtype(a["dtype"])
+        if "value" in a:
+            arguments.append(ScalarPlan(a["name"], dtype, a["value"]))
+        else:
+            draw = None if a["draw"] is None else Draw.model_validate(a["draw"])
+            arguments.append(BufferPlan(a["name"], dtype, Role(a["role"]), tuple(a["shape"]), draw))
+    return WorkloadPlan(
+        data["key"], tuple(arguments), data["seed"], Family(data["family"]), int(data["variant"])
+    )
+
+
+def size_to_json(size: LaunchSize) -> Json:
+    """A launch as JSON."""
+    return {"grid": size.grid, "block": size.block, "shared_bytes": size.shared_bytes}
+
+
+def size_from_json(data: Json) -> LaunchSize:
+    """The inverse of `size_to_json`."""
+    grid, block = data["grid"], data["block"]
+    return LaunchSize((grid[0], grid[1], grid[2]), (block[0], block[1], block[2]), data["shared_bytes"])
+
+
+def timing_to_json(plan: TimingPlan) -> Json:
+    """A timing plan as JSON."""
+    return {
+        "cache": plan.cache.value,
+        "samples": plan.samples,
+        "launches": plan.launches,
+        "give_up_above_us": plan.give_up_above_us,
+        "check": None if plan.check is None else _check_to_json(plan.check),
+    }
+
+
+def timing_from_json(data: Json) -> TimingPlan:
+    """The inverse of `timing_to_json`."""
+    check = None if data["check"] is None else _check_from_json(data["check"])
+    return TimingPlan(
+        CacheState(data["cache"]), data["samples"], data["launches"], data["give_up_above_us"], check
+    )
+
+
+def _check_to_json(check: TimedCheck) -> Json:
+    other = None if check.other is None else {"family": check.other[0].value, "variant": check.other[1]}
+    return {"ranges": {n: [list(r) for r in spans] for n, spans in check.ranges.items()}, "other": other}
+
+
+def _check_from_json(data: Json) -> TimedCheck:
+    other = data["other"]
+    return TimedCheck(
+        {name: [(a, b) for a, b in spans] for name, spans in data["ranges"].items()},
+        None if other is None else (Family(other["family"]), int(other["variant"])),
+    )

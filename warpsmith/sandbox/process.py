@@ -1,0 +1,134 @@
+"""Starting and ending children: an empty environment, a group of their own, two pipes."""
+
+import contextlib
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from warpsmith.errors import ChildDied
+from warpsmith.sandbox.frames import MAX_BLOB_BYTES, Channel
+
+_BOOTSTRAP = (
+    "import sys, json; a = json.loads(sys.argv[1]); sys.path[:] = a['path']; "
+    "from importlib import import_module; import_module(a['module']).main(a['argument'])"
+)
+_STDERR_BYTES = 4096
+
+
+log = logging.getLogger(__name__)
+
+
+def note_confinement(reply: Mapping[str, object]) -> None:
+    """Say once, in the worker's log, that children of this machine may read files."""
+    if reply.get("confined") is False:
+        _warn_unconfined()
+
+
+@cache
+def _warn_unconfined() -> None:
+    log.warning("this kernel has no Landlock (Linux 5.13): children may read what this user may read")
+
+
+class ChildProcess:
+    """A child that talks over `channel` and writes only below `private`.
+
+    Args:
+        module: its `main(argument)` is called with the pipes on descriptors 0 and 1.
+        argument: passed to `main`.
+        environment: all it gets; nothing of this process's own environment.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        argument: Mapping[str, object],
+        environment: Mapping[str, str],
+        max_reply_bytes: int = MAX_BLOB_BYTES,
+    ) -> None:
+        self.private = Path(tempfile.mkdtemp(prefix="warpsmith-"))
+        self._stderr = (self.private / "stderr").open("w+b")
+        told = {
+            "path": [p for p in sys.path if p],
+            "module": module,
+            "argument": {**argument, "private": str(self.private)},
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _BOOTSTRAP, json.dumps(told)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            cwd=self.private,
+            env={**environment, "TMPDIR": str(self.private), "HOME": str(self.private)},
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        # The channel owns duplicates, so that Popen's own file objects may be closed at once.
+        read_fd, write_fd = os.dup(self._process.stdout.fileno()), os.dup(self._process.stdin.fileno())
+        self._process.stdout.close()
+        self._process.stdin.close()
+        self.channel = Channel(read_fd, write_fd, max_reply_bytes)
+        self._closed = False
+
+    @property
+    def alive(self) -> bool:
+        """True while the process runs."""
+        return self._process.poll() is None
+
+    def explain(self, died: ChildDied) -> ChildDied:
+        """`died` with how the process ended and the end of what it printed; the child is killed."""
+        cause, detail = died.cause, died.detail
+        if cause == "exit":
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(1)
+            code = self._process.returncode
+            if code is not None and code < 0:
+                cause, detail = "signal", f"ended by {signal.Signals(-code).name}"
+            elif code is not None:
+                detail = f"ended with exit code {code}"
+        tail = self.tail()
+        self.kill()
+        return ChildDied(cause, f"{detail}; it printed: {tail}" if tail else detail)
+
+    def kill(self) -> None:
+        """SIGKILL to the whole group; removes the private folder. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self.channel.close()
+        self._stderr.close()
+        shutil.rmtree(self.private, ignore_errors=True)
+
+    def tail(self) -> str:
+        """The end of what the child printed."""
+        self._stderr.flush()
+        size = os.fstat(self._stderr.fileno()).st_size
+        data = os.pread(self._stderr.fileno(), _STDERR_BYTES, max(0, size - _STDERR_BYTES))
+        return data.decode(errors="replace").strip()[-500:]
+
+
+def system_paths() -> tuple[Path, ...]:
+    """What any Python child must be able to read: libraries, this interpreter, its packages."""
+    fixed = ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/OpenCL", "/etc/alternatives"]
+    fixed += ["/sys", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/dev/null", "/dev/urandom"]
+    package = Path(__file__).resolve().parents[1]
+    # Other folders of the path are checkouts or working folders, with settings in them.
+    packages = [p for p in sys.path if p and any(Path(p).glob("*.dist-info"))]
+    return (
+        *(Path(p) for p in fixed),
+        Path(sys.prefix),
+        Path(sys.base_prefix),
+        package,
+        *(Path(p) for p in packages),
+    )

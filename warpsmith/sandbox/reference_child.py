@@ -1,0 +1,81 @@
+"""Runs the user's NumPy reference: confined, on float64 copies of the inputs, away from any device."""
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from warpsmith.domain.plan import BufferPlan, WorkloadPlan
+from warpsmith.sandbox.child import take_channel
+from warpsmith.sandbox.confine import Confinement, confine, memory_limit
+from warpsmith.sandbox.messages import plan_from_json
+from warpsmith.sandbox.process import system_paths
+from warpsmith.verify.dtypes import reference_dtype
+from warpsmith.verify.inputs import draw_inputs
+
+
+class _BadReference(Exception):
+    """What the user must mend."""
+
+
+def main(argument: dict[str, Any]) -> None:
+    """Answer requests, each with a namespace of its own, until the parent closes the pipe."""
+    channel = take_channel()
+    confine(
+        Confinement(
+            read=system_paths(),
+            write=(Path(argument["private"]),),
+            devices=(Path("/dev/null"),),
+            memory_bytes=memory_limit(int(argument["memory_bytes"])),
+            forks=False,
+        )
+    )
+    while True:
+        request, blobs = channel.receive()
+        plan = plan_from_json(request["plan"])
+        try:
+            outputs = _compute(bytes(blobs[0]).decode(), request["function"], plan, request["dims"])
+        except _BadReference as exc:
+            channel.send({"error": str(exc)[:1500]})
+            continue
+        names = [b.name for b in plan.mutated]
+        channel.send({"names": names}, [outputs[n].data.cast("B") for n in names])
+
+
+def _compute(
+    source: str, function: str, plan: WorkloadPlan, dims: dict[str, int]
+) -> dict[str, "np.ndarray[Any, Any]"]:
+    drawn = draw_inputs(plan)
+    inputs: dict[str, Any] = {}
+    for argument in plan.arguments:
+        if not isinstance(argument, BufferPlan):
+            inputs[argument.name] = argument.value
+        elif argument.name in drawn:
+            wide = drawn[argument.name].astype(reference_dtype(argument.dtype))
+            inputs[argument.name] = wide.reshape(argument.shape)
+    names: dict[str, Any] = {"np": np}
+    try:
+        exec(compile(source, "reference", "exec"), names)  # the sandbox is the process, not the language
+        found = names[function](inputs, dims)
+    except KeyError as exc:
+        raise _BadReference(f"{exc.args[0]!r} is not defined: {_last_line()}") from exc
+    except BaseException as exc:
+        raise _BadReference(f"the function failed: {_last_line()}") from exc
+    if not isinstance(found, dict):
+        raise _BadReference(f"the function returned {type(found).__name__}, not a dict of arrays")
+    outputs = {}
+    for buffer in plan.mutated:
+        if buffer.name not in found:
+            raise _BadReference(f"the function returned no {buffer.name!r}")
+        array = np.asarray(found[buffer.name])
+        if array.shape != buffer.shape:
+            raise _BadReference(f"{buffer.name!r} has shape {array.shape}, not {buffer.shape}")
+        outputs[buffer.name] = np.ascontiguousarray(array, dtype=reference_dtype(buffer.dtype)).reshape(-1)
+    return outputs
+
+
+def _last_line() -> str:
+    lines = [line.strip() for line in traceback.format_exc().splitlines() if line.strip()]
+    where = [line for line in lines if line.startswith('File "reference"')]
+    return f"{lines[-1]} ({where[-1]})" if where else lines[-1]

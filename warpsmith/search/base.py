@@ -1,0 +1,83 @@
+"""What every searcher over a feasible set shares: nothing is asked twice, known starts come first."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpsmith.domain.space import Configuration
+from warpsmith.search.feasible import FeasibleSet
+
+
+class SetSearcher:
+    """Base of the searchers; a subclass says which of the open configurations comes next.
+
+    Args:
+        feasible: the set to search.
+        seed: all randomness follows from it, so that a search can be repeated.
+    """
+
+    def __init__(self, feasible: FeasibleSet, seed: int = 0) -> None:
+        self.feasible = feasible
+        self.rng = np.random.default_rng(seed)
+        self.asked = np.zeros(len(feasible), bool)
+        self.values: dict[int, float | None] = {}
+        """Objective by row; None where the configuration was rejected."""
+        self._starts: list[int] = []
+
+    def start_with(self, configurations: Iterable[Configuration]) -> None:
+        """Propose these first, where they are in the set."""
+        for configuration in configurations:
+            index = self.feasible.index(configuration)
+            if index is not None:
+                self._starts.append(index)
+
+    def ask(self, count: int) -> Sequence[Configuration]:
+        """See `tuning.ports.Searcher.ask`."""
+        out: list[Configuration] = []
+        while len(out) < count and not self.asked.all():
+            index = self._next_start()
+            if index is None:
+                index = self.choose()
+            self.asked[index] = True
+            self.on_ask(index)
+            out.append(self.feasible.configuration(index))
+        return out
+
+    def tell(self, configuration: Configuration, value: float | None) -> None:
+        """See `tuning.ports.Searcher.tell`; what is not in the set is ignored."""
+        index = self.feasible.index(configuration)
+        if index is None:
+            return
+        if not self.asked[index]:
+            self.asked[index] = True
+            self.on_ask(index)
+        self.values[index] = value
+        self.on_tell(index, value)
+
+    def choose(self) -> int:
+        """The next row; only called while some row was not asked."""
+        raise NotImplementedError
+
+    def on_ask(self, index: int) -> None:
+        """A row was proposed."""
+
+    def on_tell(self, index: int, value: float | None) -> None:
+        """A row's value is known."""
+
+    @property
+    def open_rows(self) -> NDArray[np.intp]:
+        """Rows not yet asked."""
+        return np.flatnonzero(~self.asked)
+
+    def best(self) -> int | None:
+        """The row with the lowest value."""
+        measured = [(v, i) for i, v in self.values.items() if v is not None]
+        return min(measured)[1] if measured else None
+
+    def _next_start(self) -> int | None:
+        while self._starts:
+            index = self._starts.pop(0)
+            if not self.asked[index]:
+                return index
+        return None

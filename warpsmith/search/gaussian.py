@@ -1,0 +1,181 @@
+"""A Gaussian process over an enumerated set: rank-one updates between refits of its weights.
+
+Every step costs one pass over [points, set]. Beyond `WINDOW` points the process keeps the best ones, the
+latest ones and a random part of the others, so that a step does not grow with the search.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpsmith.search.feasible import FeasibleSet
+from warpsmith.search.kernel import Floats, Tables, matern, matern_slope
+
+JITTER = 1e-8
+FIT_STEPS = 30
+FIT_LIMIT = 200
+"""Most points that a fit of the weights looks at: the best and the latest."""
+GROWTH = 1.15
+WINDOW = 400
+"""Most points that the process keeps when it is rebuilt."""
+
+
+class GaussianProcess:
+    """Posterior mean and variance for every row of the set.
+
+    Rows enter when they are proposed; their values may follow later.
+    """
+
+    def __init__(self, feasible: FeasibleSet, seed: int = 0) -> None:
+        self._tables = Tables(feasible)
+        self._codes = self._tables.codes
+        self._rng = np.random.default_rng(seed)
+        self._weights = np.full(len(self._tables), 1.0)
+        self._noise = 1e-2
+        self.rows: list[int] = []
+        """The rows that the process keeps, in the order in which `posterior` wants their values."""
+        self._inverse: Floats = np.zeros((16, 16))
+        """Of the Cholesky factor of the points' covariance."""
+        self._projected = np.zeros((16, len(feasible)), np.float32)
+        self._explained = np.zeros(len(feasible))
+        self._next_fit = 6
+
+    def add(self, row: int) -> None:
+        """Let a row enter; its influence on variances is felt at once."""
+        n = len(self.rows)
+        if n == self._projected.shape[0]:
+            self._grow(2 * n)
+        column = matern(self._tables.distance(self._weights, self._codes[row], self._codes))
+        inverse = self._inverse[:n, :n]
+        solved = inverse @ column[self.rows]
+        pivot = math.sqrt(max(1.0 + self._noise + JITTER - float(solved @ solved), 1e-10))
+        self._inverse[n, :n] = (solved @ inverse) / -pivot
+        self._inverse[n, n] = 1.0 / pivot
+        fresh = (column - solved.astype(np.float32) @ self._projected[:n]) / pivot
+        self._projected[n] = fresh
+        self._explained += fresh**2
+        self.rows.append(row)
+
+    def posterior(self, targets: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of every row of the set.
+
+        Args:
+            targets: standardised values of `rows`, in that order.
+        """
+        n = len(self.rows)
+        solved = self._inverse[:n, :n] @ targets
+        mean = solved.astype(np.float32) @ self._projected[:n]
+        return mean.astype(np.float64), np.sqrt(np.maximum(1.0 - self._explained, 1e-10))
+
+    def due(self, count: int) -> bool:
+        """True when the data has grown enough for a refit.
+
+        Args:
+            count: rows proposed so far, those that the process no longer keeps among them.
+        """
+        return count >= self._next_fit
+
+    def refit(self, rows: Sequence[int], targets: Floats) -> None:
+        """Fit weights and noise by gradient steps on the log posterior, then rebuild.
+
+        Args:
+            rows: all rows proposed so far, in order.
+            targets: their standardised values.
+        """
+        self._next_fit = math.ceil(len(rows) * GROWTH)
+        every = np.asarray(rows, np.intp)
+        pick = _best_and_latest(targets, FIT_LIMIT)
+        codes = self._codes[every[pick]]
+        self._weights, self._noise = _fit(
+            self._tables.gather(codes, codes), targets[pick], self._weights, self._noise
+        )
+        keep = _best_and_latest(targets, WINDOW * 3 // 4)
+        others = np.setdiff1d(np.arange(every.size), keep)
+        if others.size > WINDOW // 4:
+            others = self._rng.choice(others, WINDOW // 4, replace=False)
+        self._rebuild(every[np.union1d(keep, others)])
+
+    def _grow(self, size: int) -> None:
+        n = len(self.rows)
+        inverse = np.zeros((size, size))
+        inverse[:n, :n] = self._inverse[:n, :n]
+        projected = np.zeros((size, self._projected.shape[1]), np.float32)
+        projected[:n] = self._projected[:n]
+        self._inverse, self._projected = inverse, projected
+
+    def _rebuild(self, rows: NDArray[np.intp]) -> None:
+        codes = self._codes[rows]
+        total = np.zeros((rows.size, self._codes.shape[0]), np.float32)
+        for weight, column, table in zip(
+            self._weights, self._tables.columns, self._tables.tables, strict=True
+        ):
+            small = (weight * table).astype(np.float32)
+            total += small[codes[:, column]][:, self._codes[:, column]]
+        root = np.sqrt(total)
+        root *= -math.sqrt(5.0)
+        total *= 5.0 / 3.0
+        total += 1.0
+        total -= root
+        np.exp(root, out=root)
+        total *= root
+        gram = total[:, rows].astype(np.float64)
+        gram[np.diag_indices_from(gram)] = 1.0 + self._noise + JITTER
+        n = rows.size
+        self.rows = []
+        self._grow(max(16, 2 * n) if n < WINDOW else n + 64)
+        inverse = np.linalg.inv(np.linalg.cholesky(gram))
+        self._inverse[:n, :n] = np.tril(inverse)
+        np.matmul(inverse.astype(np.float32), total, out=self._projected[:n])
+        self._explained = np.einsum("ij,ij->j", self._projected[:n], self._projected[:n], dtype=np.float64)
+        self.rows = [int(r) for r in rows]
+
+
+def _best_and_latest(targets: Floats, limit: int) -> NDArray[np.intp]:
+    """Positions, ascending: all of them where they are few."""
+    every = np.arange(targets.size)
+    if targets.size <= limit:
+        return every
+    return np.union1d(np.argsort(targets, kind="stable")[: limit // 2], every[-limit // 2 :])
+
+
+def _fit(distances: list[Floats], targets: Floats, weights: Floats, noise: float) -> tuple[Floats, float]:
+    """Maximum a posteriori of log weights and log noise, by Adam from where the last fit ended."""
+    theta: Floats = np.log(np.append(weights, noise)).astype(np.float64)
+    prior_mean = np.append(np.full(len(distances), math.log(1.0)), math.log(1e-2))
+    prior_scale = np.append(np.full(len(distances), 1.5), 1.0)
+    stacked: Floats = np.array(distances, np.float64).reshape(len(distances), -1)
+    first: Floats = np.zeros_like(theta)
+    second: Floats = np.zeros_like(theta)
+    best: Floats = theta
+    best_value = math.inf
+    for step in range(1, FIT_STEPS + 1):
+        value, gradient = _negative_log_posterior(theta, stacked, targets)
+        value += 0.5 * float((((theta - prior_mean) / prior_scale) ** 2).sum())
+        gradient = gradient + (theta - prior_mean) / prior_scale**2
+        if value < best_value:
+            best, best_value = np.asarray(theta, np.float64).copy(), value
+        first = 0.8 * first + 0.2 * gradient
+        second = 0.95 * second + 0.05 * gradient**2
+        rate = 0.25 * (1.0 - 0.5 * step / FIT_STEPS)
+        theta = theta - rate * (first / (1 - 0.8**step)) / (np.sqrt(second / (1 - 0.95**step)) + 1e-8)
+        theta = np.clip(theta, math.log(1e-5), math.log(1e3)).astype(np.float64)
+    return np.exp(best[:-1]), float(np.exp(best[-1]))
+
+
+def _negative_log_posterior(theta: Floats, stacked: Floats, targets: Floats) -> tuple[float, Floats]:
+    weights, noise = np.exp(theta[:-1]), math.exp(theta[-1])
+    total: Floats = (weights @ stacked).reshape(targets.size, targets.size)
+    gram = np.array(matern(total), np.float64)
+    gram[np.diag_indices_from(gram)] += noise + JITTER
+    inverse = np.array(np.linalg.inv(gram), np.float64)
+    sign, logdet = np.linalg.slogdet(gram)
+    if sign <= 0:
+        return math.inf, np.zeros_like(theta)
+    alpha = inverse @ targets
+    value = 0.5 * float(targets @ alpha) + 0.5 * float(logdet)
+    outer = 0.5 * (inverse - np.outer(alpha, alpha))
+    scaled = outer * matern_slope(total)
+    gradient = np.append(weights * (stacked @ scaled.ravel()), noise * float(np.trace(outer)))
+    return value, gradient

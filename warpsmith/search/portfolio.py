@@ -1,0 +1,153 @@
+"""The default searcher: a Gaussian process and a categorical density estimate take turns over one set.
+
+The process is strong where time varies smoothly with the parameters; the density estimate where good
+configurations lie isolated. Both see every result. Both score all open configurations, so that nothing
+infeasible is ever proposed.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpsmith.domain.space import Configuration
+from warpsmith.search.base import SetSearcher
+from warpsmith.search.density import CategoricalDensity
+from warpsmith.search.feasible import FeasibleSet
+from warpsmith.search.gaussian import GaussianProcess
+from warpsmith.search.kernel import Floats
+
+FIRST_POINTS = 6
+TRUSTED_POINTS = 10
+"""Measured rows below which the model is not asked how much there is to gain."""
+FRESH_POINTS = 4
+"""Space-filling points after known starts, so that these are never the only guide."""
+MAX_STARTS = 8
+"""Known starts taken at once; what is left of them comes later, one in `LATE_START` proposals."""
+LATE_START = 4
+WINSOR = 0.9
+"""Values above this quantile count as this quantile: how bad the bad ones are teaches nothing."""
+TINY = 1e-300
+POOL = 1500
+"""Rows among which the space-filling first points are chosen."""
+
+
+class PortfolioSearcher(SetSearcher):
+    """Turns: expected improvement, density ratio, expected improvement, density ratio, ..."""
+
+    def __init__(self, feasible: FeasibleSet, seed: int = 0) -> None:
+        super().__init__(feasible, seed)
+        self._process = GaussianProcess(feasible, seed)
+        self._density = CategoricalDensity(feasible)
+        self._imputed: dict[int, float] = {}
+        self._logs: dict[int, float] = {}
+        self._order: list[int] = []
+        self._turn = 0
+        self._known: set[int] = set()
+        self._started = 0
+        self._pool: NDArray[np.intp] | None = None
+
+    def choose(self) -> int:
+        """See `SetSearcher.choose`."""
+        if len(self._order) < self._first_points() or len(self._logs) < 3:
+            return self._space_filling()
+        if self._process.due(len(self._order)):
+            self._process.refit(self._order, self._targets(self._order))
+        self._turn += 1
+        targets = self._targets(self._process.rows)
+        mean, deviation = self._process.posterior(targets)
+        if self._turn % 2:
+            score = _expected_improvement(mean, deviation, self._best_target())
+        else:
+            score = self._density.ratio(sorted(self._logs, key=lambda r: (self._logs[r], r)))
+        score = score * self._density.chance_to_run()
+        score[self.asked] = -math.inf
+        best = int(np.argmax(score))
+        self._imputed[best] = float(mean[best])
+        return best
+
+    def start_with(self, configurations: Iterable[Configuration]) -> None:
+        """Propose these first, at most eight at once: old results may mislead."""
+        super().start_with(configurations)
+        self._known.update(self._starts)
+
+    def on_ask(self, index: int) -> None:
+        """See `SetSearcher.on_ask`."""
+        self._process.add(index)
+        self._density.ask(index)
+        self._order.append(index)
+        self._started += index in self._known
+
+    def on_tell(self, index: int, value: float | None) -> None:
+        """See `SetSearcher.on_tell`."""
+        if value is not None:
+            self._logs[index] = math.log(max(value, TINY))
+        self._density.tell(index, value is not None)
+
+    def expected_gain(self) -> float | None:
+        """Largest expected relative improvement over the best known; None while there is no model."""
+        if len(self._logs) < TRUSTED_POINTS or self.asked.all():
+            return None
+        mean, deviation = self._process.posterior(self._targets(self._process.rows))
+        gain = _expected_improvement(mean, deviation, self._best_target())
+        return float(gain[~self.asked].max()) * self._scaling()[2]
+
+    def _first_points(self) -> int:
+        return (
+            max(FIRST_POINTS, min(self._started, MAX_STARTS) + FRESH_POINTS)
+            if self._started
+            else FIRST_POINTS
+        )
+
+    def _next_start(self) -> int | None:
+        early = len(self._order) < MAX_STARTS + FRESH_POINTS
+        if self._started >= MAX_STARTS and (early or len(self._order) % LATE_START):
+            return None
+        return super()._next_start()
+
+    def _scaling(self) -> tuple[float, float, float]:
+        """Cap, centre and scale of the log values."""
+        known = np.array(list(self._logs.values()))
+        cap = float(np.quantile(known, WINSOR))
+        clipped = np.minimum(known, cap)
+        return cap, float(clipped.mean()), float(clipped.std()) or 1.0
+
+    def _targets(self, rows: Sequence[int]) -> Floats:
+        """Standardised log values; what is unknown counts as was predicted."""
+        cap, centre, scale = self._scaling()
+        return np.array(
+            [
+                (min(self._logs[r], cap) - centre) / scale if r in self._logs else self._imputed.get(r, 0.0)
+                for r in rows
+            ]
+        )
+
+    def _best_target(self) -> float:
+        _, centre, scale = self._scaling()
+        return (min(self._logs.values()) - centre) / scale
+
+    def _space_filling(self) -> int:
+        """Among random rows, the one farthest (in parameters that differ) from all asked before."""
+        rows = self.open_rows
+        if self._pool is None or not np.any(~self.asked[self._pool]):
+            size = min(POOL, rows.size)
+            self._pool = self.rng.choice(rows, size=size, replace=False)
+        pool = self._pool[~self.asked[self._pool]]
+        return int(pool[np.argmin(self._density.nearest[pool])])
+
+
+def _expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
+    z = (best - mean) / deviation
+    density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
+    result: Floats = deviation * (z * _normal_cdf(z) + density)
+    return np.maximum(result, 0.0)
+
+
+def _normal_cdf(z: Floats) -> Floats:
+    """Abramowitz and Stegun 26.2.17, absolute error below 7.5e-8."""
+    t = 1.0 / (1.0 + 0.2316419 * np.abs(z))
+    poly = t * (0.319381530 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))))
+    tail = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi) * poly
+    result: Floats = np.where(z >= 0, 1.0 - tail, tail)
+    return result

@@ -1,0 +1,118 @@
+"""Settings, from `WARPSMITH_*` environment variables and an optional `.env` file.
+
+The same code runs embedded (SQLite, file-system broker) and full (Postgres, Redis): only these
+values differ.
+"""
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from warpsmith.domain.job import ProviderName
+
+
+class Settings(BaseSettings):
+    """Everything an operator may set."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="WARPSMITH_", env_file=".env", extra="ignore", use_attribute_docstrings=True
+    )
+
+    data_dir: Path = Path(".warpsmith")
+    """Where the embedded mode keeps its database, its broker folders and its logs."""
+    database_url: str | None = None
+    """SQLAlchemy URL (`postgresql+psycopg://...`); SQLite under `data_dir` where not set."""
+    broker_url: str | None = None
+    """Celery broker (`redis://...`); the file-system transport under `data_dir` where not set."""
+    host: str = "127.0.0.1"
+    port: int = 8765
+    include_dirs: str = ""
+    """Include folders that jobs may name: `flashinfer=/opt/flashinfer/include:other=/path`."""
+    compile_workers: int = Field(default=0, ge=0)
+    """Compile children at once; 0: one per core."""
+    compile_timeout_s: float = Field(default=60, gt=0)
+    run_timeout_s: float = Field(default=20, gt=0)
+    """Deadline of one request to a device child."""
+    slice_s: float = Field(default=20, gt=0)
+    lease_s: float = Field(default=10, gt=0)
+    renew_s: float = Field(default=3, gt=0)
+    sweep_s: float = Field(default=2, gt=0)
+    max_attempts: int = Field(default=3, ge=1)
+    log_format: Literal["text", "json"] = "text"
+    """One line an event either way; `json` for a log collector."""
+    replay_dir: Path | None = None
+    """Folder of recorded timings; jobs for the back end `replay` are refused where not set."""
+    replay_trial_s: float = Field(default=0, ge=0)
+    """Seconds that a trial of the replay back end takes."""
+    agent_provider: ProviderName = "rules"
+    """Who answers agent steps of jobs that do not choose."""
+    agent_external_timeout_s: float = Field(default=600, gt=0)
+    """An open request that nobody answers for so long is answered by the rules."""
+    openai_base_url: str | None = None
+    """Of any server with OpenAI's chat completions; none: no model is called."""
+    openai_api_key: SecretStr | None = None
+    openai_model: str = ""
+    openai_models: str = ""
+    """Other models for single roles: `templater=large,planner=small`."""
+    openai_prices: str = ""
+    """USD per million tokens of prompt and of reply, by model: `large=2.5/10,local=0/0`."""
+    openai_timeout_s: float = Field(default=120, gt=0)
+    """Deadline of one call of a model."""
+    openai_retries: int = Field(default=3, ge=0, le=10)
+    """Calls after one that the server refused or lost."""
+    openai_repairs: int = Field(default=2, ge=0, le=10)
+    """Calls after one whose reply was of no use; the model is told why."""
+    openai_max_output_tokens: int = Field(default=8192, ge=256)
+    """Of one reply."""
+
+    @property
+    def embedded(self) -> bool:
+        """True where neither a database nor a broker is configured."""
+        return self.database_url is None and self.broker_url is None
+
+    @property
+    def sqlalchemy_url(self) -> str:
+        """The database that holds everything."""
+        return self.database_url or f"sqlite:///{self.data_dir.absolute() / 'warpsmith.db'}"
+
+    def model_of(self, role: str) -> str:
+        """The model that answers for a role."""
+        pairs = (item.split("=", 1) for item in self.openai_models.split(",") if "=" in item)
+        return {name.strip(): model.strip() for name, model in pairs}.get(role, self.openai_model)
+
+    def price_of(self, model: str) -> tuple[float, float] | None:
+        """USD per million tokens of prompt and of reply; None where the operator gave none."""
+        for item in self.openai_prices.split(","):
+            name, separator, price = item.rpartition("=")
+            if separator and name.strip() == model:
+                prompt, _, reply = price.partition("/")
+                return float(prompt), float(reply or prompt)
+        return None
+
+    @field_validator("openai_base_url", "openai_api_key", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: object) -> object:
+        return None if value == "" else value
+
+    @field_validator("openai_prices")
+    @classmethod
+    def _prices(cls, value: str) -> str:
+        for item in filter(None, value.split(",")):
+            if not re.fullmatch(r"\s*\S+=\d+(\.\d+)?(/\d+(\.\d+)?)?\s*", item):
+                raise ValueError(f"{item!r} is not of the form model=prompt/reply, such as large=2.5/10")
+        return value
+
+    def permitted_includes(self) -> dict[str, Path]:
+        """Include folders by the names under which jobs may ask for them."""
+        pairs = (item.split("=", 1) for item in self.include_dirs.split(":") if "=" in item)
+        return {name: Path(path) for name, path in pairs}
+
+
+@lru_cache
+def settings() -> Settings:
+    """The settings of this process, read once."""
+    return Settings()

@@ -1,0 +1,129 @@
+"""The user's kernel as it is: compiled, checked, timed, and timed against itself."""
+
+from warpsmith.domain.job import CacheState, KernelReference, Workload
+from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
+from warpsmith.domain.plan import Compiled, TimingPlan, launch_size
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
+from warpsmith.measure.protocol import search_plan
+from warpsmith.measure.statistics import speedup_interval, summarise
+from warpsmith.tuning.bench import Bench, launch_refusal
+from warpsmith.tuning.ceilings import ceilings_of
+from warpsmith.tuning.contract import check_case, family_cases, neighbour_cases, passing
+from warpsmith.tuning.gate import untestable
+from warpsmith.tuning.tasks import BaselineResult, CheckedCase
+from warpsmith.tuning.tools import Case
+
+AA_PAIRS = 10
+"""Block pairs of the kernel against itself, on the first workload."""
+MIN_BLOCK_SAMPLES = 3
+
+
+def measure_baseline(bench: Bench) -> BaselineResult:
+    """Check and time the user's kernel on every workload, cold and hot, and measure the noise.
+
+    A kernel that fails is a result, not an error: `refused` says why the job cannot be tuned.
+    """
+    device = bench.tools.opener.info
+    kernel = bench.user_template.configured(bench.job.space.defaults)
+    compiled = bench.compile(kernel)
+    if isinstance(compiled, Rejected):
+        return BaselineResult(
+            device=device, rejected=compiled, refused=f"the kernel does not compile: {compiled.reason}"
+        )
+    timings: list[WorkloadTiming] = []
+    cases: list[CheckedCase] = []
+    aa_width = 0.0
+    where = ""
+    try:
+        for index, workload in enumerate(bench.job.workloads):
+            where = workload.key
+            another = bench.another_draw(workload)
+            families = family_cases(bench, workload)
+            failed = bench.expect([Case(workload), another, *families])
+            for key in (where, another.key):
+                if key in failed:
+                    raise failed[key]
+            refusal = untestable(bench, workload, another)
+            if refusal:
+                return BaselineResult(device=device, refused=f"{where}: {refusal}")
+            handle = bench.device(workload).load(compiled)
+            timing = _measure(bench, kernel, handle, workload, cases)
+            if isinstance(timing, Rejected):
+                return BaselineResult(
+                    device=device, rejected=timing, refused=f"{where}: the kernel fails: {timing.reason}"
+                )
+            timings.append(timing)
+            if index == 0:
+                aa_width = _noise(bench, kernel, handle, workload)
+            bench.device(workload).unload(handle)
+            cases += passing(bench, kernel, compiled, [c for c in families if c.key not in failed])
+            bench.forget_expected(workload)
+    except InvalidInput as exc:
+        return BaselineResult(device=device, refused=str(exc))
+    except ExpressionError as exc:
+        return BaselineResult(device=device, refused=f"{where}: {exc.message}")
+    except KernelRefused as exc:
+        return BaselineResult(device=device, refused=f"{where}: the driver refused the launch: {exc}")
+    except ChildDied as exc:
+        bench.renew()
+        return BaselineResult(device=device, refused=f"{where}: the kernel ended its process: {exc}")
+    cases += neighbour_cases(bench, kernel, compiled)
+    bench.renew()
+    words = "the kernel keeps {} between launches, so that a launch may depend on earlier ones"
+    notes = (words.format(name) for name in compiled.globals)
+    return BaselineResult(
+        device=device,
+        timings=tuple(timings),
+        facts=compiled.facts,
+        aa_width=aa_width,
+        cases=tuple(cases),
+        globals=compiled.globals,
+        notes=tuple(notes),
+        ceilings=ceilings_of(bench.tools) if bench.defences.floor else None,
+    )
+
+
+def _measure(
+    bench: Bench, kernel: ConfiguredKernel, handle: int, workload: Workload, cases: list[CheckedCase]
+) -> WorkloadTiming | Rejected:
+    size = launch_size(kernel, workload, bench.tools.opener.info)
+    refusal = launch_refusal(size, bench.tools.opener.info)
+    if refusal:
+        raise KernelRefused(refusal)
+    checked = check_case(bench, handle, Case(workload), size)
+    if isinstance(checked, Rejected):
+        if isinstance(bench.job.reference, KernelReference):
+            reason = f"two runs on the same inputs differ: {checked.reason}"
+            return checked.model_copy(update={"reason": reason[:2000]})
+        return checked
+    cases.append(checked)
+    child = bench.device(workload)
+    times: dict[str, TimeSummary] = {}
+    for cache in CacheState:
+        samples = child.time(handle, workload.key, size, search_plan(cache))
+        times[cache.value] = summarise(samples.samples_us, samples.launches)
+    return WorkloadTiming(workload=workload.key, max_error=checked.max_error, **times)
+
+
+def _noise(bench: Bench, kernel: ConfiguredKernel, handle: int, workload: Workload) -> float:
+    size = launch_size(kernel, workload, bench.tools.opener.info)
+    base = search_plan(bench.job.objective.cache)
+    plan = TimingPlan(base.cache, max(MIN_BLOCK_SAMPLES, base.samples // 2), base.launches)
+    child = bench.device(workload)
+    blocks = [child.time(handle, workload.key, size, plan).samples_us for _ in range(2 * AA_PAIRS)]
+    interval = speedup_interval(blocks[0::2], blocks[1::2])
+    return max(interval.high - 1.0, 1.0 - interval.low, 0.0)
+
+
+def compiled_baseline(bench: Bench) -> tuple[ConfiguredKernel, Compiled]:
+    """The user's kernel, compiled again.
+
+    Raises:
+        InvalidInput: it does not compile any more.
+    """
+    kernel = bench.user_template.configured(bench.job.space.defaults)
+    compiled = bench.compile(kernel)
+    if isinstance(compiled, Rejected):
+        raise InvalidInput("kernel", f"the kernel does not compile: {compiled.reason}")
+    return kernel, compiled

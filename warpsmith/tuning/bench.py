@@ -1,0 +1,330 @@
+"""One job on one device: its inputs, its expected outputs, and a child that is replaced after any fault."""
+
+import random
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from warpsmith.domain.device import Backend, Ceilings, DeviceInfo
+from warpsmith.domain.job import CacheState, Job, NumpyReference, Workload
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import (
+    Compiled,
+    Family,
+    LaunchSize,
+    TimedCheck,
+    TimingPlan,
+    TimingSamples,
+    WorkloadPlan,
+    launch_size,
+    plan_workload,
+)
+from warpsmith.domain.space import allows
+from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
+from warpsmith.measure.roofline import Floor, below_floor, floor_of
+from warpsmith.tuning.judge import judge_run, undeclared_globals
+from warpsmith.tuning.ports import DevicePort
+from warpsmith.tuning.tasks import BaselineResult, CheckedCase
+from warpsmith.tuning.tools import NOTHING_RUNS, Case, Tools
+from warpsmith.verify.defences import Defences
+from warpsmith.verify.ranges import sample_ranges
+from warpsmith.verify.report import Array, Ranges
+
+__all__ = ["Bench", "Case", "Tools", "launch_refusal", "other_cache"]
+
+SAMPLED_ELEMENTS = 65_536
+"""Elements of each output that a search trial compares; first-time candidates and winners: all."""
+TIMED_ELEMENTS = 16_384
+"""Elements of each output of a timed launch that are compared."""
+FIRST_OTHER_VARIANT = 1_000
+"""Variants below this are those that timings rotate over."""
+
+
+@dataclass
+class Bench:
+    """Holds one device child with prepared workloads; call `close` in the end.
+
+    The seed of the inputs is secret and drawn when the bench is made. Expected outputs live here,
+    in the worker, and never in a process that runs a candidate.
+    """
+
+    job: Job
+    tools: Tools
+    seed: int = field(default_factory=lambda: secrets.randbits(48))
+    ceilings: Ceilings | None = None
+    _device: DevicePort | None = None
+    _prepared: set[str] = field(default_factory=set)
+    _expected: dict[str, Mapping[str, Array]] = field(default_factory=dict)
+    _cases: dict[tuple[str, Family], CheckedCase] = field(default_factory=dict)
+    _others: dict[str, Case] = field(default_factory=dict)
+    _own_globals: frozenset[str] = frozenset()
+
+    @property
+    def defences(self) -> Defences:
+        """What is checked here."""
+        return NOTHING_RUNS if self.tools.opener.info.backend is Backend.REPLAY else self.tools.defences
+
+    @property
+    def user_template(self) -> Template:
+        """The user's own kernel with the user's own tunables."""
+        return Template(kernel=self.job.kernel, space=self.job.space)
+
+    def learn(self, baseline: BaselineResult) -> None:
+        """Take over what the user's kernel was found to be right on, and how exactly."""
+        self._cases = {(Workload(dimensions=c.dimensions).key, c.family): c for c in baseline.cases}
+        self._own_globals = frozenset(baseline.globals)
+        self.ceilings = baseline.ceilings
+
+    def other(self, workload: Workload) -> Case:
+        """Inputs beside the workload's own: one random family and variant for the life of this bench."""
+        if workload.key not in self._others:
+            families = [Family.DECLARED]
+            if self.defences.families:
+                families += [f for key, f in self._cases if key == workload.key]
+            variant = FIRST_OTHER_VARIANT + secrets.randbelow(1 << 20)
+            self._others[workload.key] = Case(workload, secrets.choice(families), variant)
+        return self._others[workload.key]
+
+    def another_draw(self, workload: Workload) -> Case:
+        """Other values of the workload's own distribution."""
+        return Case(workload, Family.DECLARED, self.other(workload).variant)
+
+    def plan(self, of: Workload | Case) -> WorkloadPlan:
+        """Arguments of a workload in numbers, with this bench's secret seed."""
+        case = _case(of)
+        scope = self.tools.opener.info.scope() | self.job.space.defaults
+        plan = plan_workload(self.job.kernel, case.workload, scope, self.seed)
+        return replace(plan, key=case.key, family=case.family, variant=case.variant)
+
+    def device(self, of: Workload | Case) -> DevicePort:
+        """A living child that has `of` prepared."""
+        if self._device is None:
+            self._device = self.tools.opener.open()
+            self._prepared = set()
+        key = _case(of).key
+        if key not in self._prepared:
+            self._device.prepare(self.plan(of))
+            self._prepared.add(key)
+        return self._device
+
+    def release(self, of: Workload | Case) -> None:
+        """Free a workload's buffers, where it is prepared."""
+        key = _case(of).key
+        if self._device is not None and key in self._prepared:
+            self._device.release(key)
+            self._prepared.discard(key)
+
+    def renew(self) -> None:
+        """Drop the child; the next use opens a fresh one."""
+        device, self._device = self._device, None
+        self._prepared = set()
+        if device is not None:
+            device.close()
+
+    close = renew
+
+    def compile(self, kernel: ConfiguredKernel) -> Compiled | Rejected:
+        """Compile and wait."""
+        return self.tools.compiler.submit(kernel, self.tools.opener.info).result()
+
+    def refuse_binary(self, kernel: ConfiguredKernel, compiled: Compiled) -> Rejected | None:
+        """Why a binary may not run; None where it may."""
+        if not self.defences.globals:
+            return None
+        return undeclared_globals(kernel, compiled, self._own_globals)
+
+    def expected(self, of: Workload | Case) -> Mapping[str, Array]:
+        """What every mutated argument must hold, flat, by argument name.
+
+        Raises:
+            InvalidInput: the reference is of no use; says why.
+        """
+        failed = self.expect([_case(of)])
+        if failed:
+            raise next(iter(failed.values()))
+        return self._expected[_case(of).key]
+
+    def expect(self, cases: Iterable[Case]) -> dict[str, InvalidInput]:
+        """Compute what is not known yet, in one process; cases that failed, by key."""
+        missing = {c.key: c for c in cases if c.key not in self._expected}
+        if not missing:
+            return {}
+        reference = self.job.reference
+        failed: dict[str, InvalidInput] = {}
+        wanted = [(self.plan(c), c.workload.dimensions) for c in missing.values()]
+        found: Sequence[Mapping[str, Array] | InvalidInput]
+        if isinstance(reference, NumpyReference):
+            found = self.tools.reference.numpy_many(reference.source, reference.function, wanted)
+        else:
+            found = self._run_reference(list(missing.values()))
+        for key, outputs in zip(missing, found, strict=True):
+            if isinstance(outputs, InvalidInput):
+                failed[key] = outputs
+            else:
+                self._expected[key] = outputs
+        return failed
+
+    def adopt(self, other: "Bench") -> None:
+        """Share what another bench with the same seed computes and knows."""
+        assert other.seed == self.seed
+        self._expected, self._others = other._expected, other._others
+        self._cases, self._own_globals = other._cases, other._own_globals
+        self.ceilings = other.ceilings
+
+    def forget_cases(self) -> None:
+        """Free expected outputs of inputs that no search trial gets."""
+        kept = {c.key for c in self._others.values()}
+        for key in [k for k in self._expected if "#" in k and k not in kept]:
+            del self._expected[key]
+
+    def forget_expected(self, workload: Workload) -> None:
+        """Free the memory of expected outputs that will not be needed again."""
+        for key in [k for k in self._expected if k.split("#")[0] == workload.key]:
+            del self._expected[key]
+
+    def _run_reference(self, cases: Sequence[Case]) -> list[Mapping[str, Array] | InvalidInput]:
+        """The user's kernel as its own reference, in a process that no candidate ran in."""
+        kernel = self.user_template.configured(self.job.space.defaults)
+        compiled = self.compile(kernel)
+        if isinstance(compiled, Rejected):
+            raise InvalidInput("kernel", f"the kernel does not compile: {compiled.reason}")
+        found: list[Mapping[str, Array] | InvalidInput] = []
+        device: DevicePort | None = None
+        handle = 0
+        try:
+            for case in cases:
+                plan = self.plan(case)
+                try:
+                    if device is None:
+                        device = self.tools.opener.open()
+                        handle = device.load(compiled)
+                    device.prepare(plan)
+                    size = launch_size(kernel, case.workload, device.info)
+                    found.append(device.run(handle, plan.key, size).outputs)
+                    device.release(plan.key)
+                except (ChildDied, KernelRefused, ExpressionError) as exc:
+                    found.append(InvalidInput("kernel", f"the kernel fails as its own reference: {exc}"))
+                    if device is not None:
+                        device.close()
+                    device = None
+        finally:
+            if device is not None:
+                device.close()
+        return found
+
+    def allowed(
+        self, template: Template, kernel: ConfiguredKernel, workloads: Sequence[Workload] | None = None
+    ) -> list[Workload]:
+        """Workloads on which the constraints allow this configuration."""
+        device = self.tools.opener.info.scope()
+        return [
+            w
+            for w in (self.job.workloads if workloads is None else workloads)
+            if allows(template.space.constraints, kernel.scope(w.scope(), device)) is None
+        ]
+
+    def check(
+        self, handle: int, of: Workload | Case, size: LaunchSize, *, whole: bool, repeat: bool = False
+    ) -> float | Rejected:
+        """Launch once on poisoned outputs and compare; the largest error in units of the tolerance.
+
+        Args:
+            repeat: launch again over a half-spoiled result; it must be the same.
+
+        Raises:
+            ChildDied: the child is gone; call `renew`.
+            KernelRefused: the driver refused the launch.
+        """
+        plan, on = self.plan(of), self.defences
+        ranges = None if whole and on.whole else _ranges(plan, SAMPLED_ELEMENTS)
+        repeat = repeat and on.determinism
+        report = self.device(of).run(handle, plan.key, size, ranges, repeat=repeat, poison=on.poison)
+        return judge_run(
+            self.job, plan, report, self.expected(of), ranges, on, self.known(of), self._own_globals
+        )
+
+    def time(
+        self, handle: int, workload: Workload, size: LaunchSize, timing: TimingPlan, *, other: Case | None
+    ) -> tuple[TimingSamples, Rejected | None]:
+        """Time a launch, and judge a random one of those that were timed.
+
+        Args:
+            other: inputs that no other launch has, which that launch may get.
+        """
+        on = self.defences
+        if not on.timed_launches:
+            return self.device(workload).time(handle, workload.key, size, timing), None
+        if not on.redrawn_values:
+            other = None
+        ranges = _ranges(self.plan(workload), TIMED_ELEMENTS)
+        values = None if other is None else (other.family, other.variant)
+        device = self.device(workload)
+        samples = device.time(handle, workload.key, size, replace(timing, check=TimedCheck(ranges, values)))
+        seen = device.timed_report()
+        if seen is None:
+            return samples, None
+        case = other if seen.other and other is not None else Case(workload)
+        plan = replace(self.plan(case), key=workload.key)
+        found = judge_run(
+            self.job, plan, seen.run, self.expected(case), ranges, on, self.known(case), self._own_globals
+        )
+        if isinstance(found, Rejected):
+            reason = f"in a launch that was timed: {found.reason}"[:2000]
+            return samples, found.model_copy(update={"reason": reason})
+        return samples, None
+
+    def below_floor(self, workload: Workload, time_us: float) -> str:
+        """Why no kernel can be so fast, in words; empty where one can, or where nothing is known."""
+        if not self.defences.floor or self.ceilings is None:
+            return ""
+        return below_floor(self.floor(workload), time_us)
+
+    def floor(self, workload: Workload) -> Floor:
+        """The shortest time that the device allows for a workload."""
+        assert self.ceilings is not None
+        shares_host = self.tools.opener.info.shares_host
+        return floor_of(self.plan(workload), self.ceilings, self.job.objective.cache, shares_host)
+
+    def known(self, of: Workload | Case) -> CheckedCase | None:
+        """How the user's kernel did on such inputs."""
+        case = _case(of)
+        return self._cases.get((case.workload.key, case.family))
+
+    @property
+    def cases(self) -> Sequence[CheckedCase]:
+        """All on which the user's kernel is right."""
+        return tuple(self._cases.values())
+
+
+def _case(of: Workload | Case) -> Case:
+    return of if isinstance(of, Case) else Case(of)
+
+
+def launch_refusal(size: LaunchSize, device: DeviceInfo) -> str:
+    """Why the device cannot take this launch; empty where it can. Judged before any launch."""
+    limits = device.limits
+    threads = size.block[0] * size.block[1] * size.block[2]
+    block_limits = (limits.max_block_x, limits.max_block_y, limits.max_block_z)
+    grid_limits = (limits.max_grid_x, limits.max_grid_y, limits.max_grid_z)
+    for axis, (blocks, most) in enumerate(zip(size.grid, grid_limits, strict=True)):
+        if not 1 <= blocks <= most:
+            return f"grid {'xyz'[axis]} is {blocks}; the device takes 1 to {most}"
+    for axis, (extent, most) in enumerate(zip(size.block, block_limits, strict=True)):
+        if not 1 <= extent <= most:
+            return f"block {'xyz'[axis]} is {extent}; the device takes 1 to {most}"
+    if threads > limits.max_threads_per_block:
+        return f"a block has {threads} threads; the device takes {limits.max_threads_per_block}"
+    if not 0 <= size.shared_bytes <= limits.max_shared_per_block:
+        return f"{size.shared_bytes} B of shared memory; a block may have {limits.max_shared_per_block}"
+    return ""
+
+
+def other_cache(cache: CacheState) -> CacheState:
+    """The cache state that the objective does not use."""
+    return CacheState.HOT if cache is CacheState.COLD else CacheState.COLD
+
+
+def _ranges(plan: WorkloadPlan, budget: int) -> dict[str, Ranges]:
+    rng = random.SystemRandom()
+    return {b.name: sample_ranges(b.elements, b.shape[-1], rng, budget) for b in plan.mutated}

@@ -1,0 +1,128 @@
+"""On which inputs and shapes the user's kernel is right, besides its workloads: candidates must be, too."""
+
+import random
+from collections.abc import Iterable
+
+import numpy as np
+
+from warpsmith.domain.job import Workload
+from warpsmith.domain.kernel import Role
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import Compiled, Family, LaunchSize, launch_size
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
+from warpsmith.tuning.bench import Bench, launch_refusal
+from warpsmith.tuning.further import FAMILY_BYTES, NEIGHBOUR_BYTES, neighbours, size_bytes
+from warpsmith.tuning.judge import judge_run, spread
+from warpsmith.tuning.tasks import CheckedCase
+from warpsmith.tuning.tools import Case
+from warpsmith.verify.dtypes import largest
+from warpsmith.verify.inputs import draw_buffer
+
+FAMILIES_ELSEWHERE = 3
+"""Families, drawn by lot, that larger workloads than the smallest are checked with."""
+
+
+def family_cases(bench: Bench, workload: Workload) -> list[Case]:
+    """Families that make other inputs of this workload's, so that there is something to check."""
+    if not bench.defences.families:
+        return []
+    families = [f for f in Family if f is not Family.DECLARED]
+    smallest = min(size_bytes(bench, w) for w in bench.job.workloads)
+    size = size_bytes(bench, workload)
+    if size > min(smallest, FAMILY_BYTES):
+        families = random.SystemRandom().sample(families, FAMILIES_ELSEWHERE)
+    plan = bench.plan(workload)
+    drawn = [b for b in plan.buffers if b.role is not Role.OUTPUT]
+    return [
+        Case(workload, family)
+        for family in families
+        if any(
+            not np.array_equal(
+                draw_buffer(b, plan.seed, family=family), draw_buffer(b, plan.seed), equal_nan=False
+            )
+            for b in drawn
+        )
+    ]
+
+
+def passing(
+    bench: Bench, kernel: ConfiguredKernel, compiled: Compiled, cases: Iterable[Case], of: str = ""
+) -> list[CheckedCase]:
+    """Those of `cases` on which the user's kernel is right and its reference finite.
+
+    Args:
+        of: key of the workload that the cases are neighbours of.
+    """
+    found = []
+    info = bench.tools.opener.info
+    handle: int | None = None
+    for case in cases:
+        if not _finite(bench, case):
+            continue
+        try:
+            size = launch_size(kernel, case.workload, info)
+            if launch_refusal(size, info):
+                continue
+            device = bench.device(case)
+            handle = device.load(compiled) if handle is None else handle
+            checked = check_case(bench, handle, case, size)
+            bench.release(case)
+        except (ExpressionError, KernelRefused):
+            continue
+        except ChildDied:
+            bench.renew()
+            handle = None
+            continue
+        if isinstance(checked, CheckedCase):
+            found.append(checked.model_copy(update={"neighbour_of": of}))
+    if handle is not None:
+        device.unload(handle)
+    return found
+
+
+def neighbour_cases(bench: Bench, kernel: ConfiguredKernel, compiled: Compiled) -> list[CheckedCase]:
+    """Shapes near the smallest workload on which the user's kernel is right, checked in a fresh child."""
+    if not bench.defences.neighbours:
+        return []
+    bench.renew()
+    smallest = min(bench.job.workloads, key=lambda w: size_bytes(bench, w))
+    near = [w for w in neighbours(bench.job, smallest) if _makes_sense(bench, w)]
+    cases = [Case(w) for w in bench.allowed(bench.user_template, kernel, near)]
+    failed = bench.expect(cases)
+    return passing(bench, kernel, compiled, [c for c in cases if c.key not in failed], smallest.key)
+
+
+def check_case(bench: Bench, handle: int, case: Case, size: LaunchSize) -> CheckedCase | Rejected:
+    """The user's kernel on one case: how exact it is, and how steady."""
+    plan = bench.plan(case)
+    report = bench.device(case).run(handle, plan.key, size, repeat=bench.defences.determinism)
+    found = judge_run(bench.job, plan, report, bench.expected(case), None, bench.defences, own_globals=None)
+    if isinstance(found, Rejected):
+        return found
+    return CheckedCase(
+        dimensions=case.workload.dimensions,
+        family=case.family,
+        max_error=found,
+        spread=spread(bench.job, plan, report),
+        elements=sum(b.elements for b in plan.mutated),
+    )
+
+
+def _finite(bench: Bench, case: Case) -> bool:
+    expected = bench.expected(case)
+    return all(
+        bool(np.all(np.abs(expected[b.name].astype(np.float64)) <= largest(b.dtype)))
+        for b in bench.plan(case).mutated
+        if b.dtype.is_float
+    )
+
+
+def _makes_sense(bench: Bench, workload: Workload) -> bool:
+    """Whether every buffer has elements there, and not too many."""
+    try:
+        plan = bench.plan(workload)
+    except ExpressionError:
+        return False
+    enough = all(extent >= 1 for b in plan.buffers for extent in b.shape)
+    return enough and sum(b.size_bytes for b in plan.buffers) <= NEIGHBOUR_BYTES

@@ -1,0 +1,132 @@
+"""What a checked launch, or a binary, is worth. Decided in the worker, from what the child brought back."""
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from warpsmith.domain.job import Job, NumpyReference
+from warpsmith.domain.outcome import Rejected, Stage
+from warpsmith.domain.plan import BufferPlan, Compiled, Family, WorkloadPlan
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.tuning.tasks import CheckedCase
+from warpsmith.verify.compare import compare, over_budget
+from warpsmith.verify.defences import Defences
+from warpsmith.verify.report import Array, Ranges, RunReport
+
+BUDGET_ELEMENTS = 1024
+"""With fewer compared elements the baseline's largest error says too little about its errors."""
+BUDGET_FAMILIES = (Family.DECLARED, Family.SCALED_UP, Family.SCALED_DOWN)
+"""Families in which all elements are different draws, for the same reason."""
+_NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+_DECLARED = re.compile(r"\b(?:const|constexpr)\b[^;={}()]*?\b(\w+)\s*(?:\[[^;={}]*)?(?:=|\{)")
+_COMPILERS = re.compile(r"\$\w+(\$\w+)*|__unnamed_\d+")
+_DEVICE = re.compile(r"[^;{}]*\b__device__\b[^;={}()]*")
+SPREAD_FACTOR = 2.0
+"""How many times the baseline's own difference between two runs a candidate's may be."""
+
+
+def judge_run(
+    job: Job,
+    plan: WorkloadPlan,
+    report: RunReport,
+    expected: Mapping[str, Array],
+    ranges: Mapping[str, Ranges] | None,
+    on: Defences = Defences(),
+    known: CheckedCase | None = None,
+    own_globals: frozenset[str] | None = frozenset(),
+) -> float | Rejected:
+    """Guards, read-only inputs, device variables and outputs of one checked launch.
+
+    Args:
+        known: how the user's kernel did on such inputs; None: not known, so no budget for errors.
+        own_globals: device variables that the user's kernel has as well; None: it is that kernel.
+
+    Returns:
+        The largest error in units of the tolerance.
+    """
+    if report.guard_violations and on.guards:
+        names = ", ".join(report.guard_violations)
+        return Rejected(stage=Stage.GUARD, reason=f"wrote outside {names}"[:2000], workload=plan.key)
+    if report.changed_inputs and on.read_only:
+        names = ", ".join(report.changed_inputs)
+        return Rejected(stage=Stage.GUARD, reason=f"changed the read-only {names}"[:2000], workload=plan.key)
+    written = [] if own_globals is None else sorted(set(report.changed_globals) - own_globals)
+    if written and on.globals:
+        reason = f"wrote the device variable {written[0]}, by which later launches can know of this one"
+        return Rejected(stage=Stage.GUARD, reason=reason[:2000], workload=plan.key)
+    worst = 0.0
+    for buffer in plan.mutated:
+        want = expected[buffer.name]
+        if ranges is not None:
+            want = np.concatenate([want[start:stop] for start, stop in ranges[buffer.name]])
+        tolerance = job.tolerance(buffer.name, buffer.dtype)
+        got = report.outputs[buffer.name]
+        error = compare(got, want, tolerance)
+        if error.wrong:
+            return _wrong(plan, buffer, f"is wrong: {error.detail}")
+        worst = max(worst, error.max_error)
+        if on.error_budget and known is not None and _has_budget(job, plan, buffer, known):
+            excess = over_budget(got, want, tolerance, known.max_error, buffer.dtype)
+            if excess.wrong:
+                return _wrong(plan, buffer, f"is less exact than it was: {excess.detail}")
+        if report.repeated is not None and on.determinism:
+            again = compare(report.repeated[buffer.name], got, tolerance)
+            allowed = SPREAD_FACTOR * known.spread if known is not None else 1.0
+            if again.max_error > allowed:
+                reason = (
+                    f"differs between two launches on the same inputs, by {again.max_error:.3g} tolerances"
+                )
+                return _wrong(plan, buffer, reason)
+    return worst
+
+
+def spread(job: Job, plan: WorkloadPlan, report: RunReport) -> float:
+    """Largest difference between a launch and its repetition, in units of the tolerance."""
+    if report.repeated is None:
+        return 0.0
+    return max(
+        compare(report.repeated[b.name], report.outputs[b.name], job.tolerance(b.name, b.dtype)).max_error
+        for b in plan.mutated
+    )
+
+
+def undeclared_globals(kernel: ConfiguredKernel, compiled: Compiled, own: frozenset[str]) -> Rejected | None:
+    """A candidate's device variables, other than constants, that the user's kernel does not have."""
+    found = [g for g in compiled.globals if g not in own and not _is_constant(kernel.source, g)]
+    if not found:
+        return None
+    reason = f"has {found[0]}, by which launches can know of each other, and which your kernel has not"
+    return Rejected(stage=Stage.COMPILE, reason=reason[:2000], facts=compiled.facts)
+
+
+def _is_constant(source: str, symbol: str) -> bool:
+    """Whether the variable of this (perhaps mangled) symbol is declared const, and nowhere otherwise.
+
+    A write through a cast is found later, by the variable's contents. The compiler's own symbols are
+    texts of printf and assert.
+    """
+    if _COMPILERS.fullmatch(symbol) and symbol not in source:
+        return True
+    code = _NOT_CODE.sub(" ", source)
+    names = {n for n in _DECLARED.findall(code) if n == symbol or f"{len(n)}{n}" in symbol}
+    if not names:
+        return False
+    plain = (text for text in _DEVICE.findall(code) if not re.search(r"\bconst(expr)?\b", text))
+    return not any(re.search(rf"\b{name}\b", text) for text in plain for name in names)
+
+
+def _has_budget(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase) -> bool:
+    return (
+        isinstance(job.reference, NumpyReference)
+        and buffer.dtype.is_float
+        and buffer.elements >= BUDGET_ELEMENTS
+        and plan.family in BUDGET_FAMILIES
+        and known.elements > 0
+    )
+
+
+def _wrong(plan: WorkloadPlan, buffer: BufferPlan, reason: str) -> Rejected:
+    return Rejected(
+        stage=Stage.CORRECTNESS, reason=f"{buffer.name} {reason}"[:2000], workload=plan.key.split("#")[0]
+    )

@@ -1,0 +1,141 @@
+"""What tuning needs from the rest of the house. Small on purpose: a fake is ten lines."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import Protocol
+
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.outcome import Outcome, Rejected
+from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.errors import InvalidInput
+from warpsmith.verify.report import Array, Ranges, ReferenceCase, RunReport, TimedReport
+
+
+class CompilerPort(Protocol):
+    """Compiles in throw-away children; several at once."""
+
+    def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
+        """Start compiling. The future never raises for a bad kernel: it gives `Rejected`."""
+        ...
+
+
+class DevicePort(Protocol):
+    """One device, driven in one child process.
+
+    Every method raises `ChildDied` when the child crashes, hangs past its deadline or reports a
+    fault of the device; the child is then gone and another must be opened.
+    """
+
+    info: DeviceInfo
+
+    def prepare(self, plan: WorkloadPlan) -> None:
+        """Allocate and fill the buffer sets of a workload; replaces an earlier one of that key."""
+        ...
+
+    def release(self, workload: str) -> None:
+        """Free the buffers of a workload."""
+        ...
+
+    def load(self, compiled: Compiled) -> int:
+        """Load a binary; returns a handle for `run` and `time`."""
+        ...
+
+    def unload(self, handle: int) -> None:
+        """Drop a binary."""
+        ...
+
+    def run(
+        self,
+        handle: int,
+        workload: str,
+        size: LaunchSize,
+        ranges: Mapping[str, Ranges] | None = None,
+        *,
+        repeat: bool = False,
+        poison: bool = True,
+    ) -> RunReport:
+        """Restore inputs, poison outputs, launch once, and bring back outputs (whole, or `ranges`).
+
+        Args:
+            repeat: launch a second time, over a result of which a random half is spoiled.
+        """
+        ...
+
+    def time(self, handle: int, workload: str, size: LaunchSize, plan: TimingPlan) -> TimingSamples:
+        """Time by the best method of the back end; addresses rotate, in-place data is restored."""
+        ...
+
+    def timed_report(self) -> TimedReport | None:
+        """What was seen of the last timing's random launch; None where none was asked for or reached."""
+        ...
+
+    def close(self) -> None:
+        """End the child."""
+        ...
+
+
+class DeviceOpener(Protocol):
+    """Opens fresh children for one device."""
+
+    @property
+    def info(self) -> DeviceInfo:
+        """The device."""
+        ...
+
+    def open(self) -> DevicePort:
+        """A fresh process with its own context.
+
+        Raises:
+            ChildDied: the device does not come up.
+        """
+        ...
+
+
+class ReferencePort(Protocol):
+    """Computes expected outputs away from every candidate's process."""
+
+    def numpy(
+        self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
+    ) -> Mapping[str, Array]:
+        """Run a NumPy reference in a sandboxed child; flat arrays, float64 or exact integers.
+
+        Raises:
+            InvalidInput: the function failed or returned something else; names what.
+        """
+        ...
+
+    def numpy_many(
+        self, source: str, function: str, cases: Sequence[ReferenceCase]
+    ) -> Sequence[Mapping[str, Array] | InvalidInput]:
+        """The same for several in one child; what fails is an item of the answer, not raised."""
+        ...
+
+
+class Searcher(Protocol):
+    """Proposes configurations and hears results; never executes anything."""
+
+    def ask(self, count: int) -> Sequence[Configuration]:
+        """Up to `count` configurations not asked before; fewer or none when the space is exhausted."""
+        ...
+
+    def tell(self, configuration: Configuration, value: float | None) -> None:
+        """The objective of a configuration (lower is better), or None where it was rejected."""
+        ...
+
+
+class TrialSink(Protocol):
+    """Where a slice keeps its trials; commits about once a second."""
+
+    def proposed(self, configurations: Sequence[Configuration]) -> None:
+        """Remember what is about to run."""
+        ...
+
+    def finished(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
+        """A trial ended; it is never run again."""
+        ...
+
+    def alive(self) -> bool:
+        """Flush, renew the lease, and say whether to go on (False: lease lost, job cancelled)."""
+        ...

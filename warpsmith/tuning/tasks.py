@@ -1,0 +1,138 @@
+"""What tasks are given and what they bring back. Stored as JSON; read by `decide`."""
+
+from pydantic import Field
+
+from warpsmith.domain.base import Frozen
+from warpsmith.domain.device import Ceilings, DeviceInfo
+from warpsmith.domain.job import AgentRole
+from warpsmith.domain.outcome import Comparison, CompileFacts, Rejected, WorkloadTiming
+from warpsmith.domain.plan import Family
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.template import Template
+
+
+class CheckedCase(Frozen):
+    """Inputs and a shape on which the user's kernel is right, so that candidates must be."""
+
+    dimensions: dict[str, int]
+    family: Family = Family.DECLARED
+    neighbour_of: str = ""
+    """Key of the workload that this shape is near to; empty for a listed workload."""
+    max_error: float = 0.0
+    """Of the user's kernel, in units of the tolerance."""
+    spread: float = 0.0
+    """Difference of two of its runs, likewise."""
+    elements: int = 0
+    """Compared elements of all outputs."""
+
+
+class BaselineResult(Frozen):
+    """The user's kernel on every workload, or why it cannot be used."""
+
+    device: DeviceInfo
+    timings: tuple[WorkloadTiming, ...] = ()
+    facts: CompileFacts = CompileFacts()
+    aa_width: float = 0.0
+    """Half width of the 95 % interval of this kernel against itself: the noise that claims must clear."""
+    refused: str = ""
+    """Why the job cannot be tuned; empty where it can."""
+    rejected: Rejected | None = None
+    cases: tuple[CheckedCase, ...] = ()
+    """What candidates are checked with; empty in results of older versions."""
+    globals: tuple[str, ...] = ()
+    """Device variables of the user's kernel; candidates may have the same."""
+    notes: tuple[str, ...] = ()
+    """What weakens the checks of this job."""
+    ceilings: Ceilings | None = None
+    """What the device's memory and launches allow, measured by our own kernels."""
+
+
+class StepPayload(Frozen):
+    """A question to an agent."""
+
+    role: AgentRole
+    round: int = Field(ge=1)
+    attempt: int = Field(default=0, ge=0)
+    """How many templates of this round were rejected before."""
+    parent: str | None = None
+    """Candidate to start from; None: the user's kernel."""
+    failure: str = ""
+    """Why the previous attempt was rejected."""
+    plan: str = ""
+    """What the planner asked of the templater."""
+    rejected: str | None = None
+    """The candidate that the repairer is to mend."""
+    draft: Template | None = None
+    """What the tuner is to set bounds to."""
+    declined: tuple[str, ...] = ()
+    """What the templater of the draft declined."""
+
+
+class StepResult(Frozen):
+    """An agent's answer."""
+
+    provider: str
+    template: Template | None = None
+    declined: tuple[str, ...] = ()
+    plan: str = ""
+    stop: str = ""
+    """Why there is nothing more to try; empty where there is."""
+    ask_tuner: bool = False
+    """The template goes to the tuner before it is searched."""
+    prompt: str = ""
+    reply: str = ""
+    model: str = ""
+    fallback: str = ""
+    """Why the rules answered in another provider's place; empty where they did not."""
+    notes: tuple[str, ...] = ()
+    """What went wrong on the way: refused calls, replies of no use."""
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+    latency_s: float = 0.0
+
+
+class SlicePayload(Frozen):
+    """A lease on the search of one candidate."""
+
+    candidate: str
+    trials: int = Field(ge=1)
+    """How many trials this candidate may still have."""
+    seconds: float = Field(gt=0)
+
+
+class SliceResult(Frozen):
+    """What became of a slice."""
+
+    trials: int = 0
+    seconds: float = 0.0
+    exhausted: bool = False
+    """The searcher has nothing more to propose."""
+    rejected: str = ""
+    """The template fails with its default configuration, and why: the candidate is of no use."""
+    feasible: int | None = None
+
+
+class VerifyPayload(Frozen):
+    """Winners are to be measured again."""
+
+    pairs: int = Field(default=12, ge=4, le=200)
+
+
+class Choice(Frozen):
+    """What serves a workload. No candidate: the baseline stays."""
+
+    workload: str
+    candidate: str | None = None
+    configuration: Configuration | None = None
+
+
+class VerifyResult(Frozen):
+    """The published figures."""
+
+    comparisons: tuple[Comparison, ...]
+    choices: tuple[Choice, ...]
+    speedup: float
+    """Weighted geometric mean over workloads; a workload that keeps its baseline counts as 1."""
+    withdrawn: tuple[str, ...] = ()
+    """Winners of the search that failed their second check, and why."""

@@ -1,0 +1,244 @@
+"""Winners, measured again: fresh processes, fresh seeds, interleaved with the baseline.
+
+Only these figures are published. A winner that fails its second check is withdrawn, and the next
+best configuration of that workload takes its place.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.outcome import Comparison, Measured, Rejected, Stage, Verdict
+from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, launch_size
+from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
+from warpsmith.measure.protocol import search_plan, winner_blocks
+from warpsmith.measure.statistics import judge, speedup_interval, summarise
+from warpsmith.tuning.baseline import MIN_BLOCK_SAMPLES, compiled_baseline
+from warpsmith.tuning.bench import Bench, launch_refusal, other_cache
+from warpsmith.tuning.further import check_further
+from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
+from warpsmith.tuning.tools import Case, Tools
+from warpsmith.tuning.trial import time_us
+
+CONTENDERS = 3
+"""Configurations of a workload that may be tried before its baseline is kept."""
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """A finished trial of a candidate."""
+
+    candidate: str
+    template: Template
+    configuration: Configuration
+    outcome: Measured
+
+
+def verify_winners(
+    job: Job,
+    tools: Tools,
+    finalists: Sequence[Finalist],
+    aa_width: float,
+    pairs: int,
+    alive: Callable[[], bool],
+    baseline: BaselineResult | None = None,
+) -> VerifyResult:
+    """Measure the best configuration of every workload against the baseline.
+
+    Args:
+        finalists: measured trials, in any order.
+        aa_width: the device's own noise, from the baseline.
+        pairs: block pairs of each comparison.
+        alive: asked between workloads; False ends the work (the lease is lost).
+        baseline: what the user's kernel was found to be right on; winners must be, too.
+
+    Raises:
+        InvalidInput: the job's reference or kernel is of no use any more.
+    """
+    contest = _Contest(job, tools, aa_width, pairs, baseline)
+    comparisons: list[Comparison] = []
+    choices: list[Choice] = []
+    try:
+        for workload in job.workloads:
+            if not alive():
+                break
+            comparison, finalist = contest.decide(workload, ranked(job, workload, finalists))
+            if comparison is not None:
+                comparisons.append(comparison)
+            if finalist is None:
+                choices.append(Choice(workload=workload.key))
+            else:
+                choices.append(
+                    Choice(
+                        workload=workload.key,
+                        candidate=finalist.candidate,
+                        configuration=finalist.configuration,
+                    )
+                )
+    finally:
+        contest.close()
+    return VerifyResult(
+        comparisons=tuple(comparisons),
+        choices=tuple(choices),
+        speedup=overall_speedup(job, comparisons, choices),
+        withdrawn=tuple(contest.withdrawn),
+    )
+
+
+def ranked(job: Job, workload: Workload, finalists: Iterable[Finalist]) -> list[Finalist]:
+    """Finalists that were timed on `workload`, fastest first."""
+
+    def key(finalist: Finalist) -> float:
+        for timing in finalist.outcome.timings:
+            if timing.workload == workload.key:
+                return (time_us(job, timing) or math.inf) / finalist.outcome.drift
+        return math.inf
+
+    return sorted((f for f in finalists if key(f) < math.inf), key=key)
+
+
+def overall_speedup(job: Job, comparisons: Sequence[Comparison], choices: Sequence[Choice]) -> float:
+    """Weighted geometric mean of the verified speed-ups; a kept baseline counts as 1."""
+    taken = {c.workload for c in choices if c.candidate is not None}
+    speedups = {c.workload: c.speedup.estimate for c in comparisons if c.workload in taken}
+    total = sum(w.weight for w in job.workloads)
+    logs = sum(w.weight * math.log(speedups.get(w.key, 1.0)) for w in job.workloads)
+    return math.exp(logs / total)
+
+
+class _Contest:
+    def __init__(
+        self, job: Job, tools: Tools, aa_width: float, pairs: int, baseline: BaselineResult | None
+    ) -> None:
+        self.withdrawn: list[str] = []
+        self._job = job
+        self._aa_width = aa_width
+        self._pairs = pairs
+        self._base = Bench(job, tools)
+        if baseline is not None:
+            self._base.learn(baseline)
+        self._tools = tools
+        self._kernel, self._compiled = compiled_baseline(self._base)
+        self._base_handle: int | None = None
+        self._binaries: dict[tuple[str, str], tuple[ConfiguredKernel, Compiled | Rejected]] = {}
+
+    def close(self) -> None:
+        self._base.close()
+
+    def decide(
+        self, workload: Workload, contenders: Sequence[Finalist]
+    ) -> tuple[Comparison | None, Finalist | None]:
+        """The comparison to publish, and who serves the workload (None: the baseline)."""
+        published: Comparison | None = None
+        for finalist in contenders[:CONTENDERS]:
+            try:
+                result = self._compare(workload, finalist)
+            except ChildDied as exc:
+                self._base.renew()
+                self._base_handle = None
+                result = f"ended its process: {exc}"
+            except (KernelRefused, ExpressionError) as exc:
+                result = str(exc)
+            if isinstance(result, str):
+                name = configuration_key(finalist.configuration)
+                self.withdrawn.append(f"{workload.key}: {name} {result}"[:500])
+                continue
+            published = result
+            break
+        self._base.release(workload)
+        self._base.forget_expected(workload)
+        if published is not None and published.verdict is Verdict.FASTER:
+            return published, finalist
+        return published, None
+
+    def _compare(self, workload: Workload, finalist: Finalist) -> Comparison | str:
+        key = configuration_key(finalist.configuration)
+        kernel, compiled = self._binary(finalist, key)
+        if isinstance(compiled, Rejected):
+            return f"does not compile any more: {compiled.reason}"
+        size = launch_size(kernel, workload, self._tools.opener.info)
+        refused = self._base.refuse_binary(kernel, compiled)
+        if refused is not None:
+            return f"{refused.stage.value}: {refused.reason}"
+        refusal = launch_refusal(size, self._tools.opener.info)
+        if refusal:
+            return refusal
+        fresh = Bench(self._job, self._tools, seed=self._base.seed)
+        fresh.adopt(self._base)
+        fresh.expect((Case(workload), fresh.another_draw(workload)))
+        try:
+            handle = fresh.device(workload).load(compiled)
+            checked: float | Rejected | None
+            checked = fresh.check(handle, workload, size, whole=True, repeat=True)
+            if not isinstance(checked, Rejected):
+                template = finalist.template
+                checked = check_further(fresh, template, kernel, compiled, [workload], every=True)
+            if isinstance(checked, Rejected):
+                return f"{checked.stage.value}: {checked.reason}"
+            return self._time(workload, key, fresh, handle, size)
+        finally:
+            fresh.close()
+
+    def _binary(self, finalist: Finalist, key: str) -> tuple[ConfiguredKernel, Compiled | Rejected]:
+        name = (finalist.candidate, key)
+        if name not in self._binaries:
+            kernel = finalist.template.configured(finalist.configuration)
+            self._binaries[name] = (kernel, self._base.compile(kernel))
+        return self._binaries[name]
+
+    def _time(
+        self, workload: Workload, key: str, fresh: Bench, handle: int, size: LaunchSize
+    ) -> Comparison | str:
+        if self._base_handle is None:
+            self._base_handle = self._base.device(workload).load(self._compiled)
+        base_size = launch_size(self._kernel, workload, self._tools.opener.info)
+        plan = _block_plan(self._job)
+        blocks: Mapping[str, list[tuple[float, ...]]] = {"A": [], "B": []}
+        for side in winner_blocks(self._pairs, self._base.seed):
+            if side == "A":
+                base = self._base.device(workload)
+                blocks[side].append(base.time(self._base_handle, workload.key, base_size, plan).samples_us)
+                continue
+            other = fresh.another_draw(workload)
+            samples, refused = fresh.time(handle, workload, size, plan, other=other)
+            if refused is not None:
+                return f"{refused.stage.value}: {refused.reason}"
+            blocks[side].append(samples.samples_us)
+        interval = speedup_interval(blocks["A"], blocks["B"])
+        best_us = summarise([s for b in blocks["B"] for s in b], 1).median_us
+        too_fast = fresh.below_floor(workload, best_us)
+        if too_fast:
+            return f"{Stage.FLOOR.value}: {too_fast}"
+        floor = fresh.floor(workload) if fresh.ceilings is not None else None
+        other_plan = search_plan(other_cache(self._job.objective.cache))
+        others = {
+            name: summarise(device.time(h, workload.key, launch, other_plan).samples_us, 1).median_us
+            for name, device, h, launch in (
+                ("A", self._base.device(workload), self._base_handle, base_size),
+                ("B", fresh.device(workload), handle, size),
+            )
+        }
+        return Comparison(
+            workload=workload.key,
+            configuration_key=key,
+            baseline_us=summarise([s for b in blocks["A"] for s in b], 1).median_us,
+            best_us=best_us,
+            speedup=interval,
+            verdict=judge(interval, self._aa_width),
+            cache=self._job.objective.cache.value,
+            other_baseline_us=others["A"],
+            other_best_us=others["B"],
+            pairs=self._pairs,
+            aa_width=self._aa_width,
+            floor_us=None if floor is None else floor.us,
+            floor_share=None if floor is None else floor.us / best_us,
+            floor_bound=None if floor is None else floor.bound,
+        )
+
+
+def _block_plan(job: Job) -> TimingPlan:
+    plan = search_plan(job.objective.cache)
+    return TimingPlan(plan.cache, max(MIN_BLOCK_SAMPLES, plan.samples // 2), plan.launches)

@@ -1,0 +1,1 @@
+"""Inputs, comparison and guards: whether a kernel computed the right thing."""

@@ -1,0 +1,44 @@
+"""Element types as NumPy types."""
+
+import ml_dtypes
+import numpy as np
+
+from warpsmith.domain.kernel import Dtype
+
+
+def numpy_dtype(dtype: Dtype) -> np.dtype[np.generic]:
+    """The NumPy type of the same bits (bfloat16 comes from ml_dtypes)."""
+    if dtype is Dtype.BFLOAT16:
+        bfloat16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
+    return np.dtype(dtype.value)
+
+
+def reference_dtype(dtype: Dtype) -> np.dtype[np.generic]:
+    """The type in which a reference computes: float64, or the widest integer of that sign."""
+    if dtype.is_float:
+        return np.dtype(np.float64)
+    return np.dtype(np.uint64 if dtype.value.startswith("u") else np.int64)
+
+
+_EPSILON = {
+    Dtype.FLOAT16: 2.0**-10,
+    Dtype.BFLOAT16: 2.0**-7,
+    Dtype.FLOAT32: 2.0**-23,
+    Dtype.FLOAT64: 2.0**-52,
+}
+_LARGEST = {
+    Dtype.FLOAT16: 65504.0,
+    Dtype.BFLOAT16: (2 - 2.0**-7) * 2.0**127,
+    Dtype.FLOAT32: (2 - 2.0**-23) * 2.0**127,
+}
+
+
+def epsilon(dtype: Dtype) -> float:
+    """Distance from 1 to the next number; 0 for integers."""
+    return _EPSILON.get(dtype, 0.0)
+
+
+def largest(dtype: Dtype) -> float:
+    """The largest finite number of a float type; infinity where NumPy's own is no smaller."""
+    return _LARGEST.get(dtype, float("inf"))

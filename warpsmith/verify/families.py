@@ -1,0 +1,57 @@
+"""Families of inputs: what is made of a drawn array without leaving what the argument promises.
+
+A float input without a draw, or with a normal one, may be scaled and may be zero anywhere. Uniform
+and integer draws promise a range, and often that an integer is an index: those are rearranged and
+repeated, and made zero only where zero lies in the range. Constants stay.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpsmith.domain.kernel import Distribution, Draw
+from warpsmith.domain.plan import BufferPlan, Family
+
+Array = NDArray[np.generic]
+
+FACTOR_UP = 16.0
+FACTOR_DOWN = 1.0 / 256.0
+"""A power of two, so that scaled inputs keep their digits; small enough that half floats stay normal."""
+SPARSE_SHARE = 1.0 / 16.0
+"""Elements of a sparse input that are not zero."""
+SPIKE_EVERY = 1024
+"""One element of so many, at least one, is a spike; the others are zero."""
+SPIKE = 8.0
+"""What a spike is, in units of the drawn value."""
+DISTINCT = 3
+"""Different values in a repeated input."""
+
+
+def applied(family: Family, values: Array, buffer: BufferPlan, rng: np.random.Generator) -> Array:
+    """`values` as the family has them; unchanged where it would break what the argument promises."""
+    draw = buffer.draw
+    if family is Family.DECLARED or (draw is not None and draw.distribution is Distribution.CONSTANT):
+        return values
+    if family is Family.SORTED:
+        return np.sort(values)
+    if family is Family.REPEATED:
+        return values[:DISTINCT][rng.integers(0, min(DISTINCT, values.size), values.size)]
+    free = buffer.dtype.is_float and (draw is None or draw.distribution is Distribution.NORMAL)
+    if family in (Family.SCALED_UP, Family.SCALED_DOWN):
+        factor = FACTOR_UP if family is Family.SCALED_UP else FACTOR_DOWN
+        return (values.astype(np.float64) * factor).astype(values.dtype) if free else values
+    if not free and not _may_be_zero(draw, buffer):
+        return values
+    if family is Family.ZEROS:
+        return np.zeros_like(values)
+    share = SPARSE_SHARE if family is Family.SPARSE else 1.0 / SPIKE_EVERY
+    kept = rng.random(values.size) < share
+    kept[rng.integers(0, values.size)] = True
+    if family is Family.SPIKE and free:
+        values = (values.astype(np.float64) * SPIKE).astype(values.dtype)
+    return np.where(kept, values, np.zeros_like(values))
+
+
+def _may_be_zero(draw: Draw | None, buffer: BufferPlan) -> bool:
+    if draw is None:
+        return not buffer.dtype.is_float  # integers are drawn from 0 on where the job does not say
+    return draw.low <= 0 < draw.high

@@ -1,0 +1,181 @@
+"""What travels over HTTP. The API answers with these; the client and the CLI read them."""
+
+from datetime import datetime
+
+from warpsmith.domain.base import Frozen
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Comparison, Outcome
+from warpsmith.domain.space import Configuration, Space
+from warpsmith.domain.state import CandidateState, JobState, TrialState
+from warpsmith.domain.template import AppliedRule
+
+
+class WorkloadProgress(Frozen):
+    """Best so far on one workload; search figures, not yet verified."""
+
+    workload: str
+    baseline_us: float | None = None
+    best_us: float | None = None
+    speedup: float | None = None
+
+
+class JobStatus(Frozen):
+    """Where a job stands."""
+
+    id: str
+    name: str
+    state: JobState
+    detail: str = ""
+    """What it is doing, what it waits for, or why it ended."""
+    backend: str
+    device_class: str | None = None
+    round: int = 0
+    rounds: int
+    trials_done: int = 0
+    trials_rejected: int = 0
+    trials_budget: int
+    feasible: int | None = None
+    """Exact number of feasible configurations of the current candidate."""
+    best_speedup: float | None = None
+    """Weighted geometric mean over workloads, best so far; verified once the job is done."""
+    workloads: tuple[WorkloadProgress, ...] = ()
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    seconds_left: float | None = None
+    tokens_used: int = 0
+    usd_used: float = 0.0
+
+
+class JobPage(Frozen):
+    """Jobs, newest first."""
+
+    items: tuple[JobStatus, ...]
+    next: str | None = None
+    """Pass it as `after` to get the next page."""
+
+
+class TrialView(Frozen):
+    """One trial."""
+
+    number: int
+    candidate: str
+    round: int
+    configuration: Configuration
+    state: TrialState
+    outcome: Outcome | None = None
+    seconds: float | None = None
+
+
+class TrialPage(Frozen):
+    """Trials in the order in which they were proposed."""
+
+    items: tuple[TrialView, ...]
+    next: int | None = None
+
+
+class CandidateView(Frozen):
+    """One candidate with its provenance."""
+
+    id: str
+    round: int
+    parent: str | None = None
+    state: CandidateState
+    agent_step: str | None = None
+    applied: tuple[AppliedRule, ...] = ()
+    declined: tuple[str, ...] = ()
+    """Rules that could not prove their precondition, with the reason."""
+    space: Space
+    feasible: int | None = None
+    source: str
+    entry: str
+
+
+class CandidateList(Frozen):
+    """All candidates of a job."""
+
+    items: tuple[CandidateView, ...]
+
+
+class DispatchEntry(Frozen):
+    """What to launch for one workload. `configuration` None: keep the baseline."""
+
+    workload: str
+    configuration: Configuration | None
+    candidate: str | None
+    source: str | None
+    """Complete tuned source, macros set; None where the baseline stays."""
+    entry: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+
+
+class RejectionCount(Frozen):
+    """Rejected configurations by stage and reason."""
+
+    stage: str
+    reason: str
+    count: int
+    example: Configuration
+
+
+class JobResult(Frozen):
+    """The evidence. Speed-ups are those of the re-measurement only."""
+
+    id: str
+    job: Job
+    state: JobState
+    detail: str = ""
+    device: str
+    driver: str
+    device_class: str
+    speedup: float | None
+    """Weighted geometric mean over workloads of the verified speed-ups; baseline kept counts as 1."""
+    comparisons: tuple[Comparison, ...]
+    dispatch: tuple[DispatchEntry, ...]
+    trials_measured: int
+    trials_rejected: int
+    trials_per_second: float
+    rejections: tuple[RejectionCount, ...]
+    seconds: float
+    candidates: tuple[CandidateView, ...]
+    warpsmith_version: str
+
+
+class WorkerView(Frozen):
+    """One worker and what it offers."""
+
+    id: str
+    hostname: str
+    version: str
+    queues: tuple[str, ...]
+    devices: tuple[str, ...]
+    """Device classes."""
+    unavailable: dict[str, str] = {}
+    """Back ends that this worker cannot use, and why."""
+    last_seen: datetime
+    alive: bool
+
+
+class WorkerList(Frozen):
+    """All workers seen lately."""
+
+    items: tuple[WorkerView, ...]
+
+
+class FieldProblem(Frozen):
+    """One bad field."""
+
+    field: str
+    message: str
+
+
+class Problem(Frozen):
+    """RFC 9457 problem details, `application/problem+json`."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str = ""
+    errors: tuple[FieldProblem, ...] = ()

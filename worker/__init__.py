@@ -1,0 +1,1 @@
+"""Workers: the Celery application, its tasks, the steward (relay, sweeper, heartbeat)."""

@@ -1,0 +1,106 @@
+"""Takes decisions: snapshot, decide, apply, all in one transaction under the job's lock."""
+
+import logging
+
+from sqlalchemy.orm import Session
+
+from db.engine import Database
+from db.names import AGENT_QUEUE, device_queue
+from db.repositories.candidates import CandidateRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.tasks import TaskRepository
+from db.snapshot import load_snapshot
+from warpsmith.domain.state import JobState, TaskKind
+from warpsmith.errors import NotFound
+from warpsmith.logs import about
+from warpsmith.tuning.decide import (
+    Action,
+    AddCandidate,
+    JobSnapshot,
+    PinDevice,
+    SetCandidate,
+    SetJobState,
+    StartTask,
+    decide,
+)
+
+MAX_DECISIONS = 20
+"""Decisions in a row before others get their turn; far above what one event leads to."""
+
+log = logging.getLogger(__name__)
+
+
+def advance(database: Database, job_id: str) -> int:
+    """Decide until nothing changes; returns how many decisions were applied.
+
+    Doing so twice, or from two processes at once, does nothing more than once.
+    """
+    with about(job=job_id):
+        return _advance(database, job_id)
+
+
+def _advance(database: Database, job_id: str) -> int:
+    for count in range(MAX_DECISIONS):
+        with database.write() as session:
+            jobs = JobRepository(session)
+            jobs.lock(job_id)
+            try:
+                snapshot = load_snapshot(session, job_id)
+            except NotFound:
+                log.warning("a message names a job that is not there")
+                return count
+            if not apply_actions(session, job_id, snapshot, decide(snapshot)):
+                return count
+    log.error("the job took %d decisions in a row", MAX_DECISIONS)
+    return MAX_DECISIONS
+
+
+def apply_actions(session: Session, job_id: str, snapshot: JobSnapshot, actions: tuple[Action, ...]) -> bool:
+    """Write what was decided; True where anything changed but the words."""
+    changed = False
+    state = snapshot.state
+    for action in actions:
+        match action:
+            case PinDevice():
+                changed |= JobRepository(session).pin(job_id, action.device_class)
+            case StartTask():
+                queue = _queue(snapshot, action.kind)
+                TaskRepository(session).enqueue(job_id, action.kind, queue, action.payload)
+                changed = True
+            case AddCandidate():
+                _add_candidate(session, job_id, action)
+                changed = True
+            case SetCandidate():
+                changed |= CandidateRepository(session).set_state(action.id, action.state)
+            case SetJobState():
+                changed |= _set_state(session, job_id, state, action)
+                state = action.state
+    return changed
+
+
+def _queue(snapshot: JobSnapshot, kind: TaskKind) -> str:
+    if kind is TaskKind.AGENT_STEP:
+        return AGENT_QUEUE
+    assert snapshot.device_class is not None, "decide pins the device first"
+    return device_queue(snapshot.device_class)
+
+
+def _add_candidate(session: Session, job_id: str, action: AddCandidate) -> None:
+    CandidateRepository(session).add(
+        job_id,
+        action.number,
+        action.round,
+        action.parent,
+        action.template,
+        action.declined,
+        action.made_by,
+    )
+    JobRepository(session).set_round(job_id, action.round)
+
+
+def _set_state(session: Session, job_id: str, state: JobState, action: SetJobState) -> bool:
+    jobs = JobRepository(session)
+    if action.state is state:
+        jobs.set_detail(job_id, action.detail)
+        return False
+    return jobs.move(job_id, state, action.state, action.detail)

@@ -1,0 +1,22 @@
+"""The Celery application of the worker's pools."""
+
+from typing import Any
+
+from celery import signals
+
+from db.broker import celery_app
+from warpsmith.settings import settings
+from worker.processes import die_with_parent
+
+app = celery_app(settings())
+app.set_default()
+
+
+@signals.setup_logging.connect  # type: ignore[untyped-decorator]
+def _keep_our_logging(**_: Any) -> None:
+    """Celery sets up no logging where somebody answers this; `worker.pool` has done so."""
+
+
+@signals.worker_process_init.connect  # type: ignore[untyped-decorator]
+def _tie_to_parent(**_: Any) -> None:
+    die_with_parent()

@@ -1,0 +1,135 @@
+"""Puts the real ports together: compile pool, device children, reference child, searchers."""
+
+import fcntl
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Measured, Outcome
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.template import Template
+from warpsmith.errors import Unavailable
+from warpsmith.search import enumerate_space, make_searcher
+from warpsmith.settings import Settings
+from warpsmith.tuning.bench import Bench, Tools
+from warpsmith.tuning.ports import Searcher
+
+FinishedTrials = Sequence[tuple[Configuration, Outcome]]
+
+
+@dataclass(frozen=True)
+class Search:
+    """A searcher that has heard of everything finished before."""
+
+    searcher: Searcher
+    feasible: int
+    """Exact number of feasible configurations."""
+
+
+class Workshop(Protocol):
+    """A device with all that is needed to work on it."""
+
+    tools: Tools
+    compile_ahead: int
+
+    def search(
+        self, job: Job, template: Template, history: FinishedTrials, first: Sequence[Configuration]
+    ) -> Search:
+        """The search of a template.
+
+        Args:
+            history: finished trials, told to the searcher; it proposes none of them again.
+            first: what is to be proposed before anything else.
+        """
+        ...
+
+
+@contextmanager
+def bench(workshop: Workshop, job: Job) -> Iterator[Bench]:
+    """A bench with a secret seed of its own, while nobody else on this machine uses the device."""
+    with device_lock(workshop.tools.opener.info):
+        made = Bench(job, workshop.tools)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+@contextmanager
+def device_lock(device: DeviceInfo) -> Iterator[None]:
+    """Wait until no other worker of this machine uses the device; ends with the process."""
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{device.backend.value}-{device.uid}")[:100]
+    path = Path(tempfile.gettempdir()) / f"warpsmith-device-{os.getuid()}-{name}.lock"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+class RealWorkshop:
+    """A device behind its tools, searched by the searcher that the job names."""
+
+    def __init__(self, tools: Tools, compile_ahead: int) -> None:
+        self.tools = tools
+        self.compile_ahead = compile_ahead
+
+    def search(
+        self, job: Job, template: Template, history: FinishedTrials, first: Sequence[Configuration]
+    ) -> Search:
+        """See `Workshop.search`."""
+        device = self.tools.opener.info.scope()
+        feasible = enumerate_space(template.space, [device | w.scope() for w in job.workloads])
+        told = [(c, o.objective if isinstance(o, Measured) else None) for c, o in history]
+        searcher = make_searcher(
+            job.searcher, feasible, job.seed, history=told, warm_starts=(*first, *template.warm_starts)
+        )
+        return Search(searcher, feasible.count)
+
+
+class DeviceWorkshop(RealWorkshop):
+    """One device of this machine: children that compile, run and compute references."""
+
+    def __init__(self, settings: Settings, device: DeviceInfo) -> None:
+        from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+
+        workers = settings.compile_workers or os.cpu_count() or 1
+        includes = settings.permitted_includes()
+        tools = Tools(
+            opener=ChildOpener(device, settings.run_timeout_s),
+            compiler=CompilePool(workers, settings.compile_timeout_s, includes),
+            reference=ReferenceRunner(),
+        )
+        super().__init__(tools, 2 * workers)
+
+
+class ReplayWorkshop(RealWorkshop):
+    """Recorded timings; see `warpsmith.backends.replay`.
+
+    Raises:
+        Unavailable: the operator has not enabled them.
+    """
+
+    def __init__(self, settings: Settings, device: DeviceInfo) -> None:
+        from warpsmith.backends.replay import ReplayCompiler, ReplayOpener, ReplayReference
+
+        if settings.replay_dir is None:
+            raise Unavailable("there is no folder of recorded timings; set WARPSMITH_REPLAY_DIR")
+        opener = ReplayOpener(device, settings.replay_trial_s)
+        tools = Tools(opener, ReplayCompiler(settings.replay_dir), ReplayReference())
+        super().__init__(tools, compile_ahead=1)
+
+
+def open_workshop(settings: Settings, device: DeviceInfo) -> Workshop:
+    """The real thing."""
+    if device.backend is Backend.REPLAY:
+        return ReplayWorkshop(settings, device)
+    return DeviceWorkshop(settings, device)

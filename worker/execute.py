@@ -1,0 +1,171 @@
+"""Runs one task: claim, work under a lease, store the result with its bell in one transaction."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.orm import Session
+
+from db.broker import relay
+from db.lease import Lease
+from db.repositories.events import EventRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.outbox import OutboxRepository
+from db.repositories.tasks import DATABASE_AWAY, TaskRepository
+from db.repositories.workers import WorkerRepository
+from db.tables import TaskRow
+from warpsmith.domain.state import TaskKind
+from warpsmith.errors import ChildDied, InvalidInput, LeaseLost, Unavailable
+from warpsmith.logs import about
+from worker import work
+from worker.context import Context
+
+STORE_AGAIN_S = 0.5
+
+log = logging.getLogger(__name__)
+
+Worker = Callable[[Context, TaskRow, Lease], "work.Done | work.Parked"]
+
+WORK: dict[TaskKind, Worker] = {
+    TaskKind.BASELINE: work.baseline,
+    TaskKind.AGENT_STEP: work.agent_step,
+    TaskKind.SLICE: work.search_slice,
+    TaskKind.VERIFY: work.verify,
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an attempt brought no result."""
+
+    cause: str
+    detail: str
+    final: bool = False
+    """Another attempt cannot help."""
+
+
+def run_task(context: Context, task_id: str) -> bool:
+    """Do a task; False where somebody else has it or had it, which is no error."""
+    return _run(context, _claim(context, lambda tasks, w, lease_s: tasks.claim(task_id, w, lease_s)))
+
+
+def run_next(context: Context, queue: str) -> bool:
+    """Do what is most urgent in a queue; False where nothing waits there."""
+    return _run(context, _claim(context, lambda tasks, w, lease_s: tasks.claim_next(queue, w, lease_s)))
+
+
+def answer(context: Context, task_id: str) -> bool:
+    """A bell rang for a task: do what is most urgent in its queue, be it this task or another.
+
+    Every waiting task has a bell of its own, so none is left behind; and a lost bell is made good by
+    the next one.
+    """
+    with context.database.read() as session:
+        queue = TaskRepository(session).queue_of(task_id)
+    return queue is not None and (run_next(context, queue) or run_task(context, task_id))
+
+
+def _run(context: Context, row: TaskRow | None) -> bool:
+    settings = context.settings
+    if row is None:
+        return False
+    assert row.lease_token is not None
+    lease = Lease(
+        context.database, row.id, row.lease_token, context.worker_id, settings.lease_s, settings.renew_s
+    )
+    with about(job=row.job_id, task=row.id):
+        log.info("%s begins, attempt %d", row.kind.value, row.attempt)
+        try:
+            with lease:
+                outcome = _attempt(context, row, lease)
+            _store_patiently(context, row, row.lease_token, outcome)
+        except LeaseLost:
+            log.info("the task is somebody else's now, or its job has ended")
+        ring(context)
+    return True
+
+
+def ring(context: Context) -> None:
+    """Publish what the last transaction announced, so that nobody waits for the steward."""
+    relay(context.database, context.bell)
+
+
+def _claim(context: Context, claim: Callable[[TaskRepository, str, float], TaskRow | None]) -> TaskRow | None:
+    with context.database.write() as session:
+        if WorkerRepository(session).is_stopping(context.worker_id):
+            return None
+        row = claim(TaskRepository(session), context.worker_id, context.settings.lease_s)
+        if row is not None and row.kind is TaskKind.BASELINE:
+            JobRepository(session).start_clock(row.job_id)
+        return row
+
+
+def _attempt(context: Context, row: TaskRow, lease: Lease) -> "work.Done | work.Parked | Failure":
+    try:
+        return WORK[row.kind](context, row, lease)
+    except LeaseLost:
+        raise
+    except InvalidInput as exc:
+        return Failure("invalid input", str(exc), final=True)
+    except ChildDied as exc:
+        return Failure(exc.cause, exc.detail)
+    except Unavailable as exc:
+        return Failure("unavailable", str(exc))
+    except (InterfaceError, OperationalError) as exc:
+        return Failure(DATABASE_AWAY, type(exc).__name__)
+    except Exception as exc:
+        log.exception("task %s failed", row.id)
+        return Failure("error", f"{type(exc).__name__}: {exc}")
+
+
+def _store_patiently(
+    context: Context, row: TaskRow, token: str, outcome: "work.Done | work.Parked | Failure"
+) -> None:
+    """A result is worth waiting for a database that is away; the lease says for how long."""
+    deadline = time.monotonic() + context.settings.lease_s
+    while True:
+        try:
+            _store(context, row, token, outcome)
+            return
+        except (InterfaceError, OperationalError) as exc:
+            if time.monotonic() > deadline:
+                raise
+            log.warning("the result waits for the database: %s", type(exc).__name__)
+            time.sleep(STORE_AGAIN_S)
+
+
+def _store(context: Context, row: TaskRow, token: str, outcome: "work.Done | work.Parked | Failure") -> None:
+    with context.database.write() as session:
+        tasks = TaskRepository(session)
+        if isinstance(outcome, Failure):
+            state = tasks.fail(
+                row.id,
+                token,
+                outcome.cause,
+                outcome.detail,
+                context.settings.max_attempts,
+                final=outcome.final,
+            )
+            _tell(session, row, state.value, f"{outcome.cause}: {outcome.detail}")
+        elif isinstance(outcome, work.Parked):
+            until = outcome.post(session)
+            if until is None:
+                tasks.give_back(context.worker_id, row.id)
+            else:
+                tasks.park(row.id, token, until)
+                _tell(session, row, "queued", "waiting for an answer from outside")
+        elif outcome.result is None:
+            tasks.give_back(context.worker_id, row.id)
+            _tell(session, row, "queued", "the worker is stopping")
+        else:
+            tasks.finish(row.id, token, outcome.result)
+            outcome.effects(session)
+            _tell(session, row, "done", "")
+            OutboxRepository(session).add_advance(row.job_id)
+
+
+def _tell(session: Session, row: TaskRow, state: str, detail: str) -> None:
+    data = {"task": row.id, "kind": row.kind.value, "state": state, "detail": detail[:500]}
+    EventRepository(session).add(row.job_id, "task", data)

@@ -1,0 +1,223 @@
+"""The worker: `python -m worker.main [--queues ...] [--embedded]`.
+
+Finds the devices of this machine, registers, and keeps one Celery pool for `control` and `agents` and
+one for each device. This process is the steward; it never loads a device library.
+"""
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from sqlalchemy.exc import DBAPIError
+
+from db import migrate
+from db.broker import Bell
+from db.engine import Database, open_database
+from db.identifiers import new_id
+from db.names import AGENT_QUEUE, CONTROL_QUEUE, DEVICE_PREFIX, device_queue
+from db.repositories.tasks import TaskRepository
+from db.repositories.workers import WorkerRepository
+from warpsmith import __version__, logs
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.errors import Unavailable, WarpsmithError
+from warpsmith.settings import Settings, settings
+from worker.processes import die_with_parent
+from worker.steward import Steward
+from worker.supervisor import TICK_S, PoolPlan, Supervisor
+from worker.watchdog import Watchdog
+
+STOP_S = 15.0
+"""How long pools may take to end their slices before they are killed."""
+SCHEMA_WAIT_S = 30.0
+ALL_DEVICES = "gpu"
+"""In `--queues`: the queues of all devices found here."""
+
+log = logging.getLogger(__name__)
+
+
+def plan_pools(queues: Sequence[str], devices: Sequence[DeviceInfo], concurrency: int) -> list[PoolPlan]:
+    """The pools that serve `queues`: one for what needs no device, one for each device.
+
+    Raises:
+        Unavailable: nothing on this machine could serve any of them.
+    """
+    light = tuple(q for q in queues if q in (CONTROL_QUEUE, AGENT_QUEUE))
+    plans = [PoolPlan("light", light, max(2, concurrency))] if light else []
+    for number, device in enumerate(devices):
+        name = device_queue(device.device_class)
+        if ALL_DEVICES in queues or name in queues:
+            plans.append(PoolPlan(f"device{number}", (name,), 1, device))
+    known = {ALL_DEVICES, *(q for plan in plans for q in plan.queues)}
+    for queue in queues:
+        if queue not in known:
+            raise Unavailable(
+                f"no device of this machine serves queue {queue!r}; "
+                f"queues are {CONTROL_QUEUE}, {AGENT_QUEUE}, {ALL_DEVICES} or {DEVICE_PREFIX}<device class>"
+            )
+    if not plans:
+        raise Unavailable("there is no device on this machine, and no other queue was asked for")
+    return plans
+
+
+def run(
+    queues: Sequence[str] = (),
+    *,
+    embedded: bool = False,
+    concurrency: int = 0,
+    pool_module: str = "worker.pool",
+    devices: Sequence[DeviceInfo] | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT, or, embedded, until the parent ends.
+
+    Args:
+        queues: what to serve; everything that this machine can where empty.
+        concurrency: processes for queues that need no device; 0: two.
+        pool_module: module that runs one pool.
+        devices: found by asking every back end where not given.
+
+    Raises:
+        Unavailable: the database is not there or has another schema, or nothing can be served.
+    """
+    stop = threading.Event()
+    _stop_on_signals(stop)
+    parent = os.getppid()
+    if embedded:
+        die_with_parent(signal.SIGTERM)
+    current = settings()
+    _wait_for_schema(current.sqlalchemy_url, stop)
+    unavailable: dict[str, str] = {}
+    if devices is None:
+        devices, unavailable = _probe(current.replay_dir)
+    wanted = tuple(queues) or _everything(devices)
+    plans = plan_pools(wanted, devices, concurrency)
+    worker_id = new_id()
+    _serve(current, plans, worker_id, unavailable, pool_module, stop, parent if embedded else None)
+
+
+def _serve(
+    current: Settings,
+    plans: Sequence[PoolPlan],
+    worker_id: str,
+    unavailable: dict[str, str],
+    pool_module: str,
+    stop: threading.Event,
+    parent: int | None,
+) -> None:
+    database = open_database(current)
+    bell = Bell(current)
+    steward = Steward(current, database, bell, worker_id)
+    pools = Supervisor(plans, worker_id, pool_module)
+    watchdog = Watchdog(pools, bell, database, worker_id)
+    devices = [plan.device for plan in plans if plan.device is not None]
+    queues = [queue for plan in plans for queue in plan.queues]
+    try:
+        pools.keep_running()
+        with database.write() as session:
+            WorkerRepository(session).register(
+                worker_id, os.uname().nodename, os.getpid(), __version__, queues, devices, unavailable
+            )
+        steward.begin(sorted({d.backend.value for d in devices}))
+        log.info("worker %s serves %s", worker_id, ", ".join(queues))
+        while not stop.wait(TICK_S):
+            if parent is not None and os.getppid() != parent:
+                log.info("the parent has ended")
+                break
+            pools.keep_running()
+            watchdog.tick()
+            steward.tick()
+    finally:
+        try:
+            with database.write() as session:
+                WorkerRepository(session).stop(worker_id)
+        except DBAPIError as exc:
+            log.warning("the database is away: %s", type(exc).__name__)
+        pools.stop(STOP_S, lambda: _holds_nothing(database, worker_id))
+        try:
+            steward.end()
+        except DBAPIError as exc:
+            log.warning("tasks return when their leases run out: %s", type(exc).__name__)
+        bell.close()
+        database.dispose()
+
+
+def _holds_nothing(database: Database, worker_id: str) -> bool:
+    try:
+        with database.read() as session:
+            return not TaskRepository(session).held_by(worker_id)
+    except DBAPIError:
+        return False
+
+
+def _wait_for_schema(url: str, stop: threading.Event) -> None:
+    """Whoever migrates may have been started in the same moment.
+
+    Raises:
+        Unavailable: the database is away, or its schema does not fit, after `SCHEMA_WAIT_S`.
+    """
+    deadline = time.monotonic() + SCHEMA_WAIT_S
+    while True:
+        try:
+            migrate.require_current(url)
+            return
+        except DBAPIError as exc:
+            problem = Unavailable(f"the database does not answer: {type(exc).__name__}")
+        except Unavailable as exc:
+            problem = exc
+        if time.monotonic() > deadline or stop.wait(0.5):
+            raise problem
+
+
+def _stop_on_signals(stop: threading.Event) -> None:
+    def handle(signum: int, _frame: FrameType | None) -> None:
+        log.info("stopping on %s", signal.Signals(signum).name)
+        stop.set()
+
+    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGINT, handle)
+
+
+def _probe(replay_dir: Path | None) -> tuple[Sequence[DeviceInfo], dict[str, str]]:
+    """Devices of this machine; where recorded timings are served, those alone."""
+    if replay_dir is not None:
+        from warpsmith.backends import replay
+
+        return replay.probe(replay_dir), {}
+    from warpsmith.sandbox import probe_devices
+
+    probe = probe_devices()
+    return probe.devices, dict(probe.unavailable)
+
+
+def _everything(devices: Sequence[DeviceInfo]) -> tuple[str, ...]:
+    return (CONTROL_QUEUE, AGENT_QUEUE, ALL_DEVICES) if devices else (CONTROL_QUEUE, AGENT_QUEUE)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; settings are those of `WARPSMITH_*`."""
+    parser = argparse.ArgumentParser(prog="python -m worker.main", description=__doc__)
+    parser.add_argument("--queues", default="", help="comma-separated: control, agents, gpu, gpu.<class>")
+    parser.add_argument("--concurrency", type=int, default=0, help="processes that need no device")
+    parser.add_argument("--embedded", action="store_true", help="stop when the parent process ends")
+    options = parser.parse_args(arguments)
+    logs.configure()
+    try:
+        run(
+            tuple(q for q in options.queues.split(",") if q),
+            embedded=options.embedded,
+            concurrency=options.concurrency,
+        )
+    except WarpsmithError as exc:
+        log.error("%s", exc)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""One Celery pool: `python -m worker.pool --queues control,agents --concurrency 2`.
+
+Started by `worker.main`, which gives it the id of its worker row and, where it serves device queues,
+its device. Children of the pool run tasks; they never load a device library.
+"""
+
+import argparse
+import os
+import sys
+
+from warpsmith import logs
+from worker import (
+    direct,
+    tasks,  # noqa: F401  registers the tasks
+)
+from worker.app import app
+from worker.processes import die_with_parent, end_if_orphan
+
+PARENT = "WARPSMITH_PARENT_PID"
+
+
+def command(queues: str, concurrency: int, name: str) -> list[str]:
+    """Arguments of `celery worker`."""
+    return [
+        "--quiet",
+        "worker",
+        "--pool=prefork",
+        f"--concurrency={concurrency}",
+        f"--queues={queues}",
+        f"--hostname={name}@%h",
+        "--without-gossip",
+        "--without-mingle",
+        "--without-heartbeat",
+        "--loglevel=WARNING",
+    ]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run until told to stop or until the parent ends."""
+    parser = argparse.ArgumentParser(prog="python -m worker.pool", description=__doc__)
+    parser.add_argument("--queues", required=True)
+    parser.add_argument("--concurrency", type=int, default=1)
+    parser.add_argument("--name", default="pool")
+    parser.add_argument("--direct", action="store_true", help="without the broker; see worker.direct")
+    options = parser.parse_args(arguments)
+    die_with_parent()
+    if PARENT in os.environ:
+        end_if_orphan(int(os.environ[PARENT]))
+    logs.configure()
+    if options.direct:
+        direct.serve(options.queues.split(","))
+        return
+    app.worker_main(command(options.queues, options.concurrency, options.name))
+
+
+if __name__ == "__main__":
+    main()
+    sys.exit(0)

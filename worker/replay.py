@@ -1,0 +1,223 @@
+"""Decides a job again from its records, with recorded replies and no model: `python -m worker.replay ID`."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sqlalchemy.orm import Session
+
+from agents.context import StepContext
+from agents.record import NoAnswer
+from agents.rules import RulesProvider
+from agents.scripted import ScriptedProvider
+from db.engine import open_database
+from db.repositories.agent_steps import AgentStepRepository
+from db.repositories.candidates import CandidateRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.tasks import TaskRepository
+from db.repositories.trials import TrialRepository
+from db.snapshot import task_payload, task_result
+from db.step_facts import step_facts
+from db.tables import AgentStepRow, CandidateRow, JobRow, TaskRow, TrialRow
+from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
+from warpsmith.settings import Settings
+from warpsmith.tuning.decide import (
+    Action,
+    AddCandidate,
+    CandidateSummary,
+    JobSnapshot,
+    PinDevice,
+    SetCandidate,
+    SetJobState,
+    StartTask,
+    TaskView,
+    decide,
+)
+from warpsmith.tuning.tasks import SlicePayload, StepPayload, StepResult
+
+MAX_DECISIONS = 10_000
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What became of a replay."""
+
+    candidates: int
+    """Reached again with the same template."""
+    steps: int
+    """Agent steps answered from records."""
+    differences: tuple[str, ...]
+
+
+def replay(session: Session, job_id: str, include_dirs: Mapping[str, Path]) -> Replay:
+    """Decide a job again, from its first row to its end.
+
+    Args:
+        include_dirs: permitted include folders by name, as they were.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    return _Run(session, job_id, include_dirs).run()
+
+
+class _Run:
+    def __init__(self, session: Session, job_id: str, include_dirs: Mapping[str, Path]) -> None:
+        self._session = session
+        self._include_dirs = include_dirs
+        self._job: JobRow = JobRepository(session).get(job_id, with_spec=True)
+        self._tasks: Sequence[TaskRow] = TaskRepository(session).of_job(job_id)
+        self._candidates: Sequence[CandidateRow] = CandidateRepository(session).of_job(
+            job_id, with_templates=True
+        )
+        self._steps: dict[str, AgentStepRow] = {
+            s.task_id: s for s in AgentStepRepository(session).of_job(job_id)
+        }
+        self._trials: dict[str, list[TrialRow]] = {}
+        for candidate in self._candidates:
+            for trial in TrialRepository(session).finished(candidate.id):
+                self._trials.setdefault(trial.task_id or "", []).append(trial)
+        self._differences: list[str] = []
+        self._same = 0
+        classes = () if self._job.device_class is None else (self._job.device_class,)
+        self._now = JobSnapshot(self._job.spec, JobState.QUEUED, None, classes, 0.0, 0, (), ())
+
+    def run(self) -> Replay:
+        """Decide until the job ends, or leaves its records."""
+        for _ in range(MAX_DECISIONS):
+            self._now = replace(self._now, elapsed_s=self._elapsed_s())
+            actions = decide(self._now)
+            if not actions or self._differences:
+                break
+            for action in actions:
+                self._apply(action)
+        if self._job.state is not JobState.CANCELLED and not self._differences:
+            self._compare("the end", self._job.state, self._now.state)
+            self._compare("number of tasks", len(self._tasks), len(self._now.tasks))
+            self._compare("number of candidates", len(self._candidates), len(self._now.candidates))
+        steps = sum(t.kind is TaskKind.AGENT_STEP for t in self._now.tasks)
+        return Replay(self._same, steps, tuple(self._differences))
+
+    def _elapsed_s(self) -> float:
+        """When the next recorded decision was taken."""
+        place = len(self._now.tasks)
+        at = self._tasks[place].created_at if place < len(self._tasks) else self._job.finished_at
+        if at is None or self._job.started_at is None:
+            return 0.0
+        return max(0.0, (at - self._job.started_at).total_seconds())
+
+    def _compare(self, what: str, recorded: object, replayed: object) -> bool:
+        if recorded != replayed:
+            self._differences.append(f"{what}: recorded {recorded!r}, replayed {replayed!r}"[:2000])
+        return recorded == replayed
+
+    def _apply(self, action: Action) -> None:
+        now = self._now
+        match action:
+            case PinDevice():
+                self._now = replace(now, device_class=action.device_class)
+            case SetJobState():
+                self._now = replace(now, state=action.state)
+            case SetCandidate():
+                moved = [replace(c, state=action.state) if c.id == action.id else c for c in now.candidates]
+                self._now = replace(now, candidates=moved)
+            case AddCandidate():
+                self._add(action)
+            case StartTask():
+                self._start(action)
+
+    def _add(self, action: AddCandidate) -> None:
+        if action.number >= len(self._candidates):
+            self._differences.append(f"candidate {action.number} is not in the records")
+            return
+        row = self._candidates[action.number]
+        same = self._compare(f"candidate {row.number}, template", row.template, action.template)
+        same &= self._compare(
+            f"candidate {row.number}",
+            (row.round, row.parent, row.made_by, row.declined),
+            (action.round, action.parent, action.made_by, action.declined),
+        )
+        self._same += same
+        new = CandidateSummary(
+            row.id, row.number, row.round, CandidateState.SEARCHING, row.made_by, 0, 0, None
+        )
+        self._now = replace(self._now, candidates=[*self._now.candidates, new])
+
+    def _start(self, action: StartTask) -> None:
+        place = len(self._now.tasks)
+        if place >= len(self._tasks):
+            self._differences.append(f"task {place} ({action.kind.value}) is not in the records")
+            return
+        row = self._tasks[place]
+        recorded, result = task_payload(row), task_result(row)
+        self._compare(f"task {place}", row.kind, action.kind)
+        if isinstance(recorded, SlicePayload) and isinstance(action.payload, SlicePayload):
+            # Its seconds are those of the clock, which went on a little before the row was written.
+            action = replace(action, payload=action.payload.model_copy(update={"seconds": recorded.seconds}))
+        self._compare(f"task {place}, question", recorded, action.payload)
+        if isinstance(recorded, StepPayload) and isinstance(result, StepResult):
+            result = self._step(row, recorded, result)
+        view = TaskView(row.id, row.kind, row.state, recorded, result, row.error)
+        if row.state is not TaskState.CANCELLED:
+            self._now = replace(self._now, tasks=[*self._now.tasks, view])
+        if isinstance(recorded, SlicePayload):
+            self._count(recorded.candidate, self._trials.get(row.id, []))
+
+    def _step(self, row: TaskRow, payload: StepPayload, recorded: StepResult) -> StepResult:
+        """The result of a step from its recorded reply; the rules, which need none, think again."""
+        facts = step_facts(self._session, row.job_id, payload)
+        context = StepContext(**vars(facts), include_dirs=self._include_dirs)
+        step = self._steps.get(row.id)
+        if step is None:
+            self._differences.append(f"task {row.number}: no record of this agent step")
+            return recorded
+        try:
+            if step.provider == "rules":
+                result = RulesProvider().answer(payload, context)
+            else:
+                result = ScriptedProvider([step.reply], step.provider).answer(payload, context)
+        except NoAnswer as exc:
+            self._differences.append(f"task {row.number}: {exc.reason}")
+            return recorded
+        said = (recorded.plan, recorded.stop, recorded.provider)
+        self._compare(f"task {row.number}, answer", said, (result.plan, result.stop, result.provider))
+        return result.model_copy(update={"ask_tuner": recorded.ask_tuner})
+
+    def _count(self, candidate: str, trials: Sequence[TrialRow]) -> None:
+        objectives = [t.objective for t in trials if t.objective is not None]
+        counted = []
+        for c in self._now.candidates:
+            if c.id != candidate:
+                counted.append(c)
+                continue
+            known = [*objectives, *([] if c.best_objective is None else [c.best_objective])]
+            best = min(known, default=None)
+            done, measured = c.trials + len(trials), c.measured + len(objectives)
+            counted.append(replace(c, trials=done, measured=measured, best_objective=best))
+        done = self._now.trials_done + len(trials)
+        self._now = replace(self._now, candidates=counted, trials_done=done)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; the database is that of the settings."""
+    parser = argparse.ArgumentParser(prog="python -m worker.replay", description=__doc__)
+    parser.add_argument("job")
+    options = parser.parse_args(arguments)
+    settings = Settings()
+    database = open_database(settings)
+    try:
+        with database.read() as session:
+            found = replay(session, options.job, settings.permitted_includes())
+    finally:
+        database.dispose()
+    for difference in found.differences:
+        sys.stdout.write(f"{difference}\n")
+    steps = f"{found.steps} agent steps answered from records, no model called"
+    sys.stdout.write(f"{found.candidates} candidates reached again; {steps}\n")
+    return 1 if found.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

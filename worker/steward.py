@@ -1,0 +1,109 @@
+"""What keeps the fleet going beside the pools: relay, sweeper, heartbeat.
+
+Any number of stewards may run at once; each does what it finds undone.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError
+
+from db.broker import Bell, relay
+from db.engine import Database
+from db.repositories.jobs import JobRepository
+from db.repositories.outbox import OutboxRepository
+from db.repositories.tasks import TaskRepository
+from db.repositories.workers import WorkerRepository
+from warpsmith.settings import Settings
+
+RELAY_S = 0.2
+QUIET_S = 10.0
+"""A task that nobody claimed, or an open job that nothing happens to, is rung again after this."""
+PRUNE_S = 600.0
+
+log = logging.getLogger(__name__)
+
+
+class Steward:
+    """Call `tick` often; each duty runs when its time has come."""
+
+    def __init__(self, settings: Settings, database: Database, bell: Bell, worker_id: str) -> None:
+        self._settings = settings
+        self._database = database
+        self._bell = bell
+        self._worker_id = worker_id
+        self._due: dict[Callable[[], object], tuple[float, float]] = {
+            self.relay: (0.0, RELAY_S),
+            self.sweep: (0.0, settings.sweep_s),
+            self.heartbeat: (0.0, settings.renew_s),
+            self.prune: (time.monotonic() + PRUNE_S, PRUNE_S),
+        }
+
+    def tick(self) -> None:
+        """Do what is due; a database that is away is waited for."""
+        for duty, (due, every_s) in self._due.items():
+            if time.monotonic() < due:
+                continue
+            try:
+                duty()
+            except DBAPIError as exc:
+                log.warning("%s waits for the database: %s", duty.__name__, type(exc).__name__)
+            self._due[duty] = (time.monotonic() + every_s, every_s)
+
+    def relay(self) -> int:
+        """Ring what waits in the outbox."""
+        return relay(self._database, self._bell)
+
+    def sweep(self) -> None:
+        """Take back expired leases, and ring for what nobody has heard of."""
+        with self._database.write() as session:
+            expired = TaskRepository(session).expire(self._settings.max_attempts)
+            quiet = TaskRepository(session).ring_quiet(QUIET_S)
+            idle = JobRepository(session).ring_idle(QUIET_S)
+        if expired or quiet or idle:
+            log.info("swept: %d leases, %d quiet tasks, %d idle jobs", len(expired), len(quiet), len(idle))
+
+    def heartbeat(self) -> None:
+        """Say that this worker is there."""
+        with self._database.write() as session:
+            WorkerRepository(session).heartbeat(self._worker_id)
+
+    def prune(self) -> None:
+        """Forget old bells."""
+        with self._database.write() as session:
+            OutboxRepository(session).prune()
+
+    def begin(self, backends: list[str]) -> None:
+        """At the start: take over from dead workers of this machine, and ring for all that waits."""
+        with self._database.write() as session:
+            workers = WorkerRepository(session)
+            for row in workers.of_host(os.uname().nodename):
+                if row.id != self._worker_id and not _runs(row.pid):
+                    TaskRepository(session).expire_of(row.id, self._settings.max_attempts)
+                    workers.stop(row.id)
+            TaskRepository(session).ring_quiet(0.0)
+            JobRepository(session).ring_idle(0.0)
+            JobRepository(session).ring_unpinned(backends)
+
+    def end(self) -> None:
+        """At the end, when the pools are gone: return what they still held."""
+        with self._database.write() as session:
+            TaskRepository(session).give_back(self._worker_id)
+        self.relay()
+
+
+def _runs(pid: int) -> bool:
+    """True where a process of that id is there and is not this one, which has just begun."""
+    if pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+        # A process that was killed but not yet waited for is still listed, as Z.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True

@@ -1,0 +1,83 @@
+"""Notices a broker that is silent, and pools that do not hear it."""
+
+import logging
+import time
+
+from sqlalchemy.exc import DBAPIError
+
+from db.broker import Bell
+from db.engine import Database
+from db.repositories.tasks import TaskRepository
+from worker.supervisor import Supervisor
+
+PING_S = 1.0
+SILENT_S = 3.0
+"""A broker that does not answer for so long is done without."""
+STEADY_S = 5.0
+"""A broker has to answer for so long before the stand-ins go."""
+DEAF_CHECK_S = 10.0
+DEAF_S = 60.0
+"""A pool that takes nothing for so long, while something waits in its queues, is started again."""
+
+log = logging.getLogger(__name__)
+
+
+class Watchdog:
+    """Call `tick` often.
+
+    Celery has had releases in which a worker stops consuming after its broker was restarted, or waits
+    half a minute before it connects again; neither may stop the fleet.
+    """
+
+    def __init__(self, pools: Supervisor, bell: Bell, database: Database, worker_id: str) -> None:
+        self._pools = pools
+        self._bell = bell
+        self._database = database
+        self._worker_id = worker_id
+        now = time.monotonic()
+        self._changed_at = now
+        self._answers = True
+        self._silent = False
+        self._ping_due = now
+        self._deaf_due = now + DEAF_S
+
+    def tick(self) -> None:
+        """Look at the broker and at the pools when it is time."""
+        now = time.monotonic()
+        if now >= self._ping_due:
+            self._listen()
+            self._ping_due = time.monotonic() + PING_S
+        if now >= self._deaf_due:
+            self._look_for_deaf()
+            self._deaf_due = time.monotonic() + DEAF_CHECK_S
+
+    def _listen(self) -> None:
+        answers = self._bell.answers()
+        now = time.monotonic()
+        if answers != self._answers:
+            self._answers, self._changed_at = answers, now
+        if not answers and not self._silent and now - self._changed_at >= SILENT_S:
+            self._silent = True
+            log.warning("the broker is silent")
+        if answers and self._silent and now - self._changed_at >= STEADY_S:
+            self._silent = False
+            log.info("the broker answers again")
+        self._pools.stand_in(self._silent)
+
+    def _look_for_deaf(self) -> None:
+        if self._silent:
+            return
+        for plan in self._pools.plans:
+            try:
+                with self._database.read() as session:
+                    deaf = TaskRepository(session).deaf(self._worker_id, plan.queues, DEAF_S)
+            except DBAPIError:
+                return
+            if deaf:
+                log.error(
+                    "pool %s took nothing for %g s while something waits; starting it again",
+                    plan.name,
+                    DEAF_S,
+                )
+                self._pools.restart(plan)
+                self._deaf_due = time.monotonic() + DEAF_S

@@ -1,0 +1,225 @@
+"""What each kind of task does. Results and their effects are written by `worker.execute`."""
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pydantic import BaseModel
+from sqlalchemy.orm import Session
+
+from agents.context import StepContext
+from agents.external import NotYet, Question
+from agents.purse import Cost
+from agents.steps import Panel, run_step
+from db.engine import utc_now
+from db.lease import Lease
+from db.repositories.agent_requests import OPEN, AgentRequestRepository
+from db.repositories.agent_steps import AgentStepRepository
+from db.repositories.candidates import CandidateRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.trials import TrialRepository, workload_times_us
+from db.sink import DatabaseSink
+from db.snapshot import elapsed_s, last_result, task_payload
+from db.step_facts import step_facts
+from db.tables import CandidateRow, TaskRow, TrialRow
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Measured, Outcome
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.state import TaskKind
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.decide import VERIFY_RESERVE
+from warpsmith.tuning.slice import SliceLimits, run_slice
+from warpsmith.tuning.tasks import (
+    BaselineResult,
+    SlicePayload,
+    SliceResult,
+    StepPayload,
+    StepResult,
+    VerifyPayload,
+    VerifyResult,
+)
+from warpsmith.tuning.trial import time_us
+from warpsmith.tuning.winners import Finalist, verify_winners
+from worker.bench import bench
+from worker.context import Context
+from worker.panel import JobPurse, StepMailbox
+from worker.study import export_study
+
+FINALISTS = 8
+"""Best trials of each workload that may be measured again; more than are ever needed."""
+
+
+STEP_SHARE = 0.5
+"""Of the seconds a job has left, what one agent step may take."""
+
+
+def _nothing(session: Session) -> None:
+    """No effects."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """The result of a task, and what else belongs to the transaction that stores it."""
+
+    result: BaseModel | None
+    """None: the worker stops before the end; the task goes back to its queue."""
+    effects: Callable[[Session], None] = _nothing
+
+
+@dataclass(frozen=True)
+class Parked:
+    """The task waits for something outside."""
+
+    until: datetime
+    post: Callable[[Session], datetime | None]
+    """Part of the transaction that parks the task: until when it waits, None to go on at once."""
+
+
+def baseline(context: Context, row: TaskRow, _lease: Lease) -> Done:
+    """Measure the user's kernel as it is."""
+    job = _job(context, row)
+    with bench(context.device_workshop(), job) as made:
+        result = measure_baseline(made)
+    times_us = {t.workload: time for t in result.timings if (time := time_us(job, t)) is not None}
+    return Done(result, lambda session: JobRepository(session).set_baseline(row.job_id, times_us))
+
+
+def agent_step(context: Context, row: TaskRow, lease: Lease) -> "Done | Parked":
+    """Ask an agent; a step that waits for somebody outside is parked."""
+    payload = task_payload(row)
+    assert isinstance(payload, StepPayload)
+    with context.database.read() as session:
+        facts = step_facts(session, row.job_id, payload)
+        elapsed = elapsed_s(session, JobRepository(session).get(row.job_id))
+    asked = StepContext(**vars(facts), include_dirs=context.settings.permitted_includes())
+    seconds = max(1.0, (facts.job.budget.seconds * (1 - VERIFY_RESERVE) - elapsed) * STEP_SHARE)
+    purse = JobPurse(context.database, row.job_id)
+    mailbox = StepMailbox(context.database, row.id)
+    try:
+        panel = Panel(context.settings, purse, mailbox, seconds, lease.alive)
+        result = run_step(payload, asked, panel)
+    except NotYet as exc:
+        question = exc.asked
+        until = utc_now() + timedelta(seconds=min(seconds, context.settings.agent_external_timeout_s))
+        return Parked(until, lambda session: _post(session, row, payload, question, until))
+    if result.fallback and lease.stopping:
+        return Done(None)
+    spent = Cost(result.tokens, result.usd) - purse.booked
+    return Done(result, lambda session: _record_step(session, row, payload, result, spent))
+
+
+def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
+    """Run trials of one candidate until the lease, the slice or the budget ends."""
+    payload = task_payload(row)
+    assert isinstance(payload, SlicePayload)
+    job = _job(context, row)
+    with context.database.read() as session:
+        candidate = CandidateRepository(session).get(payload.candidate)
+        finished = TrialRepository(session).finished(candidate.id)
+        leftover = [t.configuration for t in TrialRepository(session).leftover(candidate.id)]
+        measured = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
+    assert measured is not None, "decide starts with the baseline"
+    # An earlier attempt at this very task may have finished some of what it was given.
+    trials = payload.trials - sum(t.task_id == row.id for t in finished)
+    seconds = payload.seconds - (utc_now() - row.created_at).total_seconds()
+    if trials <= 0 or seconds <= 0:
+        export_study(context, row.job_id, candidate)
+        return Done(SliceResult(feasible=candidate.feasible))
+    workshop = context.device_workshop()
+    # What an earlier attempt proposed and never finished comes first, through the searcher, so that it
+    # is not proposed a second time.
+    search = workshop.search(job, candidate.template, _outcomes(finished), leftover)
+    limits = SliceLimits(
+        seconds=min(seconds, context.settings.slice_s), trials=trials, compile_ahead=workshop.compile_ahead
+    )
+    with bench(workshop, job) as made:
+        sink = DatabaseSink(context.database, lease, row.job_id, candidate.id)
+        try:
+            gate = not finished
+            result = run_slice(made, candidate.template, measured, search.searcher, sink, limits, gate=gate)
+        finally:
+            sink.close()
+    export_study(context, row.job_id, candidate)
+    result = result.model_copy(update={"feasible": search.feasible})
+    return Done(result, lambda s: CandidateRepository(s).set_feasible(candidate.id, search.feasible))
+
+
+def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
+    """Measure the winners again."""
+    payload = task_payload(row)
+    assert isinstance(payload, VerifyPayload)
+    job = _job(context, row)
+    with context.database.read() as session:
+        measured = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
+        candidates = CandidateRepository(session).of_job(row.job_id, with_templates=True)
+        finalists = _finalists(job, candidates, TrialRepository(session).measured(row.job_id))
+    assert measured is not None, "decide starts with the baseline"
+    for candidate in candidates:
+        export_study(context, row.job_id, candidate)
+    workshop = context.device_workshop()
+    with bench(workshop, job):
+        result = verify_winners(
+            job, workshop.tools, finalists, measured.aa_width, payload.pairs, lease.alive, measured
+        )
+    if len(result.choices) < len(job.workloads):
+        return Done(None)
+    chosen = {c.workload for c in result.choices if c.candidate is not None}
+    best_us = {c.workload: c.best_us for c in result.comparisons if c.workload in chosen}
+    return Done(result, lambda session: _publish(session, row.job_id, result, best_us))
+
+
+def _job(context: Context, row: TaskRow) -> Job:
+    with context.database.read() as session:
+        return JobRepository(session).get(row.job_id, with_spec=True).spec
+
+
+def _outcomes(rows: Iterable[TrialRow]) -> list[tuple[Configuration, Outcome]]:
+    return [(t.configuration, t.outcome) for t in rows if t.outcome is not None]
+
+
+def _record_step(
+    session: Session, row: TaskRow, payload: StepPayload, result: StepResult, unbooked: Cost
+) -> None:
+    AgentStepRepository(session).add(row.job_id, row.id, payload, result)
+    JobRepository(session).spend(row.job_id, unbooked.tokens, unbooked.usd)
+
+
+def _post(
+    session: Session, row: TaskRow, payload: StepPayload, asked: Question, until: datetime
+) -> datetime | None:
+    """Make the request where there is none; until when to wait, None where the answer has just come."""
+    requests = AgentRequestRepository(session)
+    request = requests.of_task(row.id, lock=True)
+    if request is None:
+        words = (payload.role, payload.round, asked.instructions, asked.question, asked.wanted, until)
+        request = requests.add(row, *words)
+        JobRepository(session).set_detail(row.job_id, f"waiting for an answer to agent request {request.id}")
+    return request.deadline if request.state == OPEN else None
+
+
+def _publish(session: Session, job_id: str, result: VerifyResult, best_us: dict[str, float]) -> None:
+    JobRepository(session).set_verified(job_id, result.speedup, best_us)
+
+
+def _finalists(job: Job, candidates: Iterable[CandidateRow], trials: Iterable[TrialRow]) -> list[Finalist]:
+    """The best few trials of every workload; no more than that is kept in memory."""
+    best: dict[str, list[tuple[float, int, TrialRow]]] = {w.key: [] for w in job.workloads}
+    for order, trial in enumerate(trials):
+        assert isinstance(trial.outcome, Measured)
+        for key, microseconds in workload_times_us(trial.outcome, job.objective.cache.value).items():
+            entry = (-microseconds, -order, trial)
+            if len(best[key]) < FINALISTS:
+                heapq.heappush(best[key], entry)
+            else:
+                heapq.heappushpop(best[key], entry)
+    kept = {entry[2].id: entry[2] for entry in itertools.chain.from_iterable(best.values())}
+    templates = {c.id: c.template for c in candidates}
+    finalists = []
+    for trial in kept.values():
+        assert isinstance(trial.outcome, Measured)
+        finalists.append(
+            Finalist(trial.candidate_id, templates[trial.candidate_id], trial.configuration, trial.outcome)
+        )
+    return finalists
