@@ -5,11 +5,14 @@ OUT ?= .
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 UV ?= uv
-LOCK := $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+SPACES ?=
+SEEDS ?= 20
+COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate --quiet
+LOCK := $(COMPILE) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lock wheelhouse clean
+.PHONY: help setup demo test check lock wheelhouse bench-search clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -43,10 +46,17 @@ lock: ## Pin every dependency anew (needs uv)
 	$(LOCK) --extra opencl -o requirements/worker-cpu.txt
 	$(LOCK) --extra cuda --extra pycuda -o requirements/worker-gpu.txt
 	$(LOCK) --extra cuda -o requirements/node.txt
+	$(COMPILE) benchmarks/search/requirements.in -o requirements/bench.txt
 
 wheelhouse: $(STAMP) ## Collect the wheels of an offline GPU node: PYTHON=3.12 [EXTRA=folder of built wheels]
 	$(BIN)/python scripts/wheelhouse.py --python $(if $(filter 3.%,$(PYTHON)),$(PYTHON),3.12) $(if $(EXTRA),--extra $(EXTRA))
 
+bench-search: $(STAMP) ## Our search against its peers: SPACES=folder of recordings [SEEDS=20] [KEEP=folder of runs]
+	@ls $(SPACES)/*.json.gz > /dev/null 2>&1 || { \
+	  echo "SPACES must name a folder of NAME-DEVICE.json.gz recordings; docs/search.md says which and where from"; exit 2; }
+	PYTHON=$(PYTHON) sh benchmarks/search/environment.sh
+	$(BIN)/python -m benchmarks.search --spaces $(SPACES) --seeds $(SEEDS) $(if $(KEEP),--keep $(KEEP))
+
 clean: ## Remove the environment, caches and the embedded mode's data
-	rm -rf $(VENV) .wheelhouse .warpsmith .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-bench .wheelhouse .warpsmith .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
