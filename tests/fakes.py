@@ -21,7 +21,8 @@ TimeModel = Callable[[Configuration, str], float]
 """Microseconds of a configuration on a workload."""
 Fault = Callable[[Configuration], str]
 """What is wrong with a configuration: '', 'compile', 'wrong', 'guard', 'timed' (wrong when timed),
-'unsteady' (wrong when repeated) or a cause of `ChildDied`."""
+'unsteady' (wrong when repeated), 'spoils' (writes outside its buffers, so that what runs after it in the
+same child is wrong) or a cause of `ChildDied`."""
 
 
 @dataclass
@@ -51,6 +52,7 @@ class FakeDevice:
     plans: dict[str, WorkloadPlan] = field(default_factory=dict)
     loaded: list[Configuration] = field(default_factory=list)
     dead: bool = False
+    spoilt: bool = False
     timed: TimedReport | None = None
 
     def prepare(self, plan: WorkloadPlan) -> None:
@@ -82,11 +84,12 @@ class FakeDevice:
             self.dead = True
             raise ChildDied(fault, "as the test asked")
         y: Array = 2.0 * draw_inputs(self.plans[workload])["x"]
-        if fault == "wrong":
+        if fault == "wrong" or self.spoilt:
             y = y + np.float32(1)
+        self.spoilt = self.spoilt or fault == "spoils"
         if ranges is not None:
             y = np.concatenate([y[a:b] for a, b in ranges["y"]])
-        guards = ("y",) if fault == "guard" else ()
+        guards = ("y",) if fault in ("guard", "spoils") else ()
         again = y + np.float32(fault == "unsteady") if repeat else None
         return RunReport({"y": y}, guards, (), None if again is None else {"y": again})
 

@@ -103,10 +103,11 @@ class DeviceWorkshop(RealWorkshop):
 
         workers = settings.compile_workers or os.cpu_count() or 1
         includes = settings.permitted_includes()
+        pool = CompilePool(workers, settings.compile_timeout_s, includes)
+        if not device.shares_host:
+            pool.warm(device.backend)
         tools = Tools(
-            opener=ChildOpener(device, settings.run_timeout_s),
-            compiler=CompilePool(workers, settings.compile_timeout_s, includes),
-            reference=ReferenceRunner(),
+            opener=ChildOpener(device, settings.run_timeout_s), compiler=pool, reference=ReferenceRunner()
         )
         super().__init__(tools, 2 * workers)
 

@@ -1,5 +1,6 @@
 """What the records of this folder have in common."""
 
+import os
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,7 +50,7 @@ def first_device(backend: Backend) -> DeviceInfo:
 
 
 def where(device: DeviceInfo, command: str) -> dict[str, Any]:
-    """Device, commit, time and command of a record."""
+    """Device, commit, time and command of a record; WARPSMITH_COMMIT names it where git does not."""
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -57,7 +58,7 @@ def where(device: DeviceInfo, command: str) -> dict[str, Any]:
         "device": device.name,
         "driver": device.driver,
         "backend": device.backend.value,
-        "commit": described.stdout.strip() or "unknown",
+        "commit": described.stdout.strip() or os.environ.get("WARPSMITH_COMMIT", "unknown"),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
     }

@@ -160,7 +160,7 @@ def test_the_baseline_remembers_what_it_is_right_on(baselines: dict[str, Baselin
     cases = baselines["tight"].cases
     families = {c.family.value for c in cases if not c.neighbour_of}
     assert families == {
-        "declared", "scaled_up", "scaled_down", "zeros", "sparse", "sorted", "spike", "repeated"
+        "declared", "scaled_up", "scaled_down", "zeros", "sparse", "sorted", "spike", "repeated", "wide"
     }  # fmt: skip
     near = {c.dimensions["n"] for c in cases if c.neighbour_of}
     assert near == {N + 1, N - 1, 97, 7, 1}

@@ -20,11 +20,11 @@ from warpsmith.settings import Settings
 from warpsmith.tuning import drift as drift_module
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.bench import Bench
-from warpsmith.tuning.drift import DriftWatch
+from warpsmith.tuning.drift import DriftWatch, corrected
 from warpsmith.tuning.further import MAX_NEIGHBOURS, neighbours
 from warpsmith.tuning.judge import undeclared_globals
 from warpsmith.tuning.trial import run_gate, run_trial, time_us
-from warpsmith.verify.compare import over_budget
+from warpsmith.verify.compare import Budget, compare
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.inputs import draw_buffer
 
@@ -161,7 +161,9 @@ def test_trials_timed_while_the_device_drifts_are_marked_and_corrected(
     times = {w.key: 100.0 for w in JOB.workloads}
 
     def one(watch: DriftWatch) -> Measured:
-        outcome = watch.corrected(run_trial(bench, bench.user_template, kernel, bench.compile(kernel), times))
+        outcome = corrected(
+            run_trial(bench, bench.user_template, kernel, bench.compile(kernel), times), watch.ratio()
+        )
         assert isinstance(outcome, Measured)
         return outcome
 
@@ -223,19 +225,31 @@ def test_neighbours_are_few_and_near() -> None:
     wide = Workload(dimensions={"a": 64, "b": 64, "c": 64})
     found = neighbours(job, wide)
     assert len(found) == MAX_NEIGHBOURS
-    assert all(sum(w.dimensions[k] != 64 for k in "abc") == 1 for w in found)
+    assert [sum(w.dimensions[k] != 64 for k in "abc") for w in found] == [3, *[1] * (MAX_NEIGHBOURS - 1)]
 
 
-def test_the_error_budget_is_twice_the_baselines_and_one_unit() -> None:
+def test_the_error_budget_is_twice_the_baselines_and_two_units() -> None:
+    def over(got: np.ndarray, baseline_error: float, dtype: Dtype = Dtype.FLOAT32) -> int:
+        return compare(got, want, LOOSE, Budget(baseline_error, dtype)).over_budget
+
     want = np.linspace(1.0, 2.0, 4096)
     exact = want.astype(np.float32)
-    assert over_budget(exact, want, LOOSE, 0.0, Dtype.FLOAT32).wrong == 0
+    assert over(exact, 0.0) == 0
     coarse = want.astype(np.float16).astype(np.float32)
-    assert over_budget(coarse, want, LOOSE, 1e-6, Dtype.FLOAT32).wrong > 3000
-    assert over_budget(coarse, want, LOOSE, 0.02, Dtype.FLOAT32).wrong == 0
-    assert over_budget(coarse.astype(np.float16), want, LOOSE, 0.0, Dtype.FLOAT16).wrong == 0
+    assert over(coarse, 1e-6) > 3000
+    assert over(coarse, 0.02) == 0
+    assert over(coarse.astype(np.float16), 0.0, Dtype.FLOAT16) == 0
     nan = np.array([np.nan, 1.0], np.float32)
-    assert over_budget(nan, np.array([np.nan, 1.0]), LOOSE, 0.0, Dtype.FLOAT32).wrong == 0
+    budget = Budget(0.0, Dtype.FLOAT32)
+    assert compare(nan, np.array([np.nan, 1.0]), LOOSE, budget).over_budget == 0
+
+
+def test_elements_that_cancel_are_judged_by_the_typical_size() -> None:
+    """A sum in another order differs by its terms' last places, however small the sum is."""
+    want = np.where(np.arange(4096) % 2, 1.0, 1e-9)
+    got = (want + 1e-7).astype(np.float32)
+    assert compare(got, want, LOOSE, Budget(0.0, Dtype.FLOAT32)).over_budget == 0
+    assert compare(got[::2], want[::2], LOOSE, Budget(0.0, Dtype.FLOAT32)).over_budget == 2048
 
 
 @pytest.mark.parametrize(

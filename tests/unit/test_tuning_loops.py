@@ -108,7 +108,19 @@ def test_a_fault_costs_one_trial_and_a_fresh_child() -> None:
     stages = {int(c["BLOCK"]): o.stage for c, o in sink.trials if isinstance(o, Rejected)}
     assert stages == {32: Stage.RUN, 128: Stage.CORRECTNESS, 256: Stage.GUARD}
     assert all(searcher.told[configuration_key(c)] is None for c, o in sink.trials if isinstance(o, Rejected))
-    assert len(opener.opened) == 1 + 4 + 1
+    gate, first, died = 1, 1, 4
+    # After one that wrote outside its buffers, there is a fresh child for what comes next.
+    assert len(opener.opened) == gate + first + died + 3
+
+
+def test_a_kernel_that_writes_outside_its_buffers_costs_no_other_one_its_verdict() -> None:
+    def fault(configuration: Configuration) -> str:
+        return "spoils" if configuration["BLOCK"] == 64 and configuration["PER"] > 1 else ""
+
+    result, sink, _, _ = search(fault)
+    assert result.trials == len(sink.trials) == 16
+    rejected = [c for c, o in sink.trials if isinstance(o, Rejected)]
+    assert sorted((int(c["BLOCK"]), int(c["PER"])) for c in rejected) == [(64, 2), (64, 4), (64, 8)]
 
 
 def test_a_template_that_fails_with_its_defaults_is_rejected_at_the_gate() -> None:

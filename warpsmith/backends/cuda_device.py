@@ -15,6 +15,8 @@ from warpsmith.domain.plan import Compiled, LaunchSize
 DEFAULT_SHARED_BYTES = 48 * 1024
 WARM_UP_S = 0.15
 """Launches before the first timing of a process: an idle multiprocessor clock is 345 MHz on an H200."""
+LONG_REPLAY_US = 500.0
+"""A graph that takes longer has warmed up after one replay."""
 _REFUSED = ("invalid", "too large", "out of resources", "no kernel image", "not supported", "not found")
 
 
@@ -183,9 +185,9 @@ class CudaDevice:
         return int(min(64, max(len(argument_sets), min(64, 200.0 / once_us), 1)))
 
     def _warm_up(self, graph: Any) -> None:
-        """Two replays; the first time in this process as many as bring the clocks up."""
-        self._timer.replay_us(graph)
-        self._timer.replay_us(graph)
+        """A replay, two of a short graph; the first time in this process as many as bring the clocks up."""
+        if self._timer.replay_us(graph) < LONG_REPLAY_US:
+            self._timer.replay_us(graph)
         if self._warm:
             return
         until = time.monotonic() + WARM_UP_S

@@ -22,6 +22,7 @@ class Family(StrEnum):
     SORTED = "sorted"
     SPIKE = "spike"
     REPEATED = "repeated"
+    WIDE = "wide"
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,9 @@ class TimedCheck:
     ranges: Mapping[str, Sequence[tuple[int, int]]]
     """Half-open element ranges of every mutated argument."""
     other: tuple[Family, int] | None = None
-    """Family and variant of the inputs that this launch gets; None: the workload's own."""
+    """Family and variant of the inputs that this launch may get; None: the workload's own."""
+    redrawn: bool = False
+    """It gets them for certain, where they can be written between two samples; else by chance."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ SCRATCH_CHUNKS = 128
 """Pieces into which a range is cut before a random half of them is spoiled, at most."""
 SCRATCH_ELEMENTS = 64
 """Elements of such a piece, at least."""
+SCRATCH_SINGLES = 16
+"""Elements that are spoiled one by one."""
 REDRAW_BYTES = 64 << 20
 """Inputs up to this size may be written anew between two timed samples."""
 
@@ -126,7 +128,7 @@ class WorkloadBuffers:
                 slot.memory.copy_from(self._saved[slot.plan.name], slot.plan.size_bytes, GUARD_BYTES)
 
     def scratch(self, index: int, ranges: Mapping[str, Sequence[tuple[int, int]]] | None) -> None:
-        """Spoil a random half of the outputs of set `index`, or of `ranges` of them.
+        """Spoil some of the outputs of set `index`, or of `ranges` of them: see `_spoiled`.
 
         What stays is the last launch's answer: a kernel that looks there whether its work is done
         already, and a kernel that does nothing, both leave what was spoiled.
@@ -136,7 +138,7 @@ class WorkloadBuffers:
                 continue
             size = slot.plan.dtype.size_bytes
             spans = [(0, slot.plan.elements)] if ranges is None else ranges[slot.plan.name]
-            pieces = list(_half(spans))
+            pieces = list(_spoiled(spans))
             noise = secrets.token_bytes(4096)
             if slot.plan.size_bytes <= JOINED_BYTES:
                 data = np.frombuffer(slot.memory.read(GUARD_BYTES, slot.plan.size_bytes), np.uint8).copy()
@@ -254,8 +256,18 @@ class WorkloadBuffers:
         return drawn
 
 
-def _half(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """A random half of the pieces of `spans`; at least one."""
+def _spoiled(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """A random half of the pieces of `spans`, or, by chance, single elements; at least one.
+
+    A half shows what was not written. Single elements show a kernel that looks at some of its output to
+    see whether the work is done: it cannot look at all without doing the work.
+    """
+    if secrets.randbits(1):
+        for _ in range(SCRATCH_SINGLES):
+            start, stop = secrets.choice(spans)
+            at = start + secrets.randbelow(stop - start)
+            yield at, at + 1
+        return
     pieces = []
     for start, stop in spans:
         step = max(SCRATCH_ELEMENTS, -(-(stop - start) // SCRATCH_CHUNKS))

@@ -43,6 +43,7 @@ class CompilePool:
         memory_bytes: int = 12 << 30,
     ) -> None:
         count = workers or os.cpu_count() or 1
+        self._count = count
         self._timeout_s = timeout_s
         self._memory_bytes = memory_bytes
         self._include_dirs = dict(include_dirs or {})
@@ -52,6 +53,14 @@ class CompilePool:
     def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
         """Start compiling; the future never raises for a bad kernel."""
         return self._executor.submit(self._compile, kernel, device)
+
+    def warm(self, backend: Backend) -> None:
+        """Start all children now, so that the first compilations need not wait for them."""
+        for _ in range(self._count):
+            self._executor.submit(self._start, backend)
+
+    def _start(self, backend: Backend) -> None:
+        self._idle.put((backend, self._open(backend)))
 
     def close(self) -> None:
         """Wait for what is running and end the children."""
@@ -104,16 +113,19 @@ class CompilePool:
             try:
                 found, child = self._idle.get_nowait()
             except queue.Empty:
-                argument = {
-                    "backend": backend.value,
-                    "cpu_s": self._timeout_s,
-                    "memory_bytes": self._memory_bytes,
-                }
-                environment = child_environment(backend)
-                return ChildProcess("warpsmith.sandbox.compile_child", argument, environment, MAX_REPLY_BYTES)
+                return self._open(backend)
             if found is backend and child.alive:
                 return child
             child.kill()
+
+    def _open(self, backend: Backend) -> ChildProcess:
+        argument = {
+            "backend": backend.value,
+            "cpu_s": self._timeout_s,
+            "memory_bytes": self._memory_bytes,
+        }
+        environment = child_environment(backend)
+        return ChildProcess("warpsmith.sandbox.compile_child", argument, environment, MAX_REPLY_BYTES)
 
 
 def _parse(reply: dict[str, Any], blobs: list[bytearray], private: Path) -> Compiled | Rejected:

@@ -84,7 +84,8 @@ def timing_from_json(data: Json) -> TimingPlan:
 
 def _check_to_json(check: TimedCheck) -> Json:
     other = None if check.other is None else {"family": check.other[0].value, "variant": check.other[1]}
-    return {"ranges": {n: [list(r) for r in spans] for n, spans in check.ranges.items()}, "other": other}
+    ranges = {n: [list(r) for r in spans] for n, spans in check.ranges.items()}
+    return {"ranges": ranges, "other": other, "redrawn": check.redrawn}
 
 
 def _check_from_json(data: Json) -> TimedCheck:
@@ -92,4 +93,5 @@ def _check_from_json(data: Json) -> TimedCheck:
     return TimedCheck(
         {name: [(a, b) for a, b in spans] for name, spans in data["ranges"].items()},
         None if other is None else (Family(other["family"]), int(other["variant"])),
+        bool(data["redrawn"]),
     )

@@ -36,7 +36,8 @@ class TimedWatch:
         if self._check is None or sample is None or sample != self._turn:
             return
         used = min(self._sets, max(1, launches))
-        self._redrawn = self._buffers.redrawn_cheaply and bool(secrets.randbits(1))
+        chosen = self._check.redrawn or bool(secrets.randbits(1))
+        self._redrawn = self._buffers.redrawn_cheaply and chosen
         if self._redrawn:
             self._index = secrets.randbelow(used)
             self.other = self._check.other is not None

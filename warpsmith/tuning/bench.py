@@ -29,9 +29,9 @@ from warpsmith.tuning.tasks import BaselineResult, CheckedCase
 from warpsmith.tuning.tools import NOTHING_RUNS, Case, Tools
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.ranges import sample_ranges
-from warpsmith.verify.report import Array, Ranges
+from warpsmith.verify.report import Array, Ranges, RunReport
 
-__all__ = ["Bench", "Case", "Tools", "launch_refusal", "other_cache"]
+__all__ = ["Bench", "Case", "Look", "Tools", "launch_refusal", "other_cache"]
 
 SAMPLED_ELEMENTS = 65_536
 """Elements of each output that a search trial compares; first-time candidates and winners: all."""
@@ -39,6 +39,19 @@ TIMED_ELEMENTS = 16_384
 """Elements of each output of a timed launch that are compared."""
 FIRST_OTHER_VARIANT = 1_000
 """Variants below this are those that timings rotate over."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one checked launch brought back, not judged yet."""
+
+    case: Case
+    """Whose expected outputs it must have."""
+    plan: WorkloadPlan
+    report: RunReport
+    ranges: Mapping[str, Ranges] | None
+    words: str = ""
+    """What goes before the reason of a rejection."""
 
 
 @dataclass
@@ -224,10 +237,10 @@ class Bench:
             if allows(template.space.constraints, kernel.scope(w.scope(), device)) is None
         ]
 
-    def check(
+    def look(
         self, handle: int, of: Workload | Case, size: LaunchSize, *, whole: bool, repeat: bool = False
-    ) -> float | Rejected:
-        """Launch once on poisoned outputs and compare; the largest error in units of the tolerance.
+    ) -> Look:
+        """Launch once on poisoned outputs and bring back what is there.
 
         Args:
             repeat: launch again over a half-spoiled result; it must be the same.
@@ -236,21 +249,49 @@ class Bench:
             ChildDied: the child is gone; call `renew`.
             KernelRefused: the driver refused the launch.
         """
-        plan, on = self.plan(of), self.defences
+        case, plan, on = _case(of), self.plan(of), self.defences
         ranges = None if whole and on.whole else _ranges(plan, SAMPLED_ELEMENTS)
         repeat = repeat and on.determinism
         report = self.device(of).run(handle, plan.key, size, ranges, repeat=repeat, poison=on.poison)
-        return judge_run(
-            self.job, plan, report, self.expected(of), ranges, on, self.known(of), self._own_globals
-        )
+        return Look(case, plan, report, ranges)
 
-    def time(
-        self, handle: int, workload: Workload, size: LaunchSize, timing: TimingPlan, *, other: Case | None
-    ) -> tuple[TimingSamples, Rejected | None]:
-        """Time a launch, and judge a random one of those that were timed.
+    def judge(self, look: Look) -> float | Rejected:
+        """The largest error in units of the tolerance. Needs no device: any thread may ask."""
+        found = judge_run(
+            self.job,
+            look.plan,
+            look.report,
+            self.expected(look.case),
+            look.ranges,
+            self.defences,
+            self.known(look.case),
+            self._own_globals,
+        )
+        if isinstance(found, Rejected) and look.words:
+            return found.model_copy(update={"reason": f"{look.words}: {found.reason}"[:2000]})
+        return found
+
+    def check(
+        self, handle: int, of: Workload | Case, size: LaunchSize, *, whole: bool, repeat: bool = False
+    ) -> float | Rejected:
+        """`look`, judged at once."""
+        return self.judge(self.look(handle, of, size, whole=whole, repeat=repeat))
+
+    def sample(
+        self,
+        handle: int,
+        workload: Workload,
+        size: LaunchSize,
+        timing: TimingPlan,
+        *,
+        other: Case | None,
+        redrawn: bool = False,
+    ) -> tuple[TimingSamples, Look | None]:
+        """Time a launch, and bring back what a random one of those that were timed left.
 
         Args:
             other: inputs that no other launch has, which that launch may get.
+            redrawn: it does get them, wherever they can be written between two samples.
         """
         on = self.defences
         if not on.timed_launches:
@@ -259,20 +300,30 @@ class Bench:
             other = None
         ranges = _ranges(self.plan(workload), TIMED_ELEMENTS)
         values = None if other is None else (other.family, other.variant)
+        check = TimedCheck(ranges, values, redrawn)
         device = self.device(workload)
-        samples = device.time(handle, workload.key, size, replace(timing, check=TimedCheck(ranges, values)))
+        samples = device.time(handle, workload.key, size, replace(timing, check=check))
         seen = device.timed_report()
         if seen is None:
             return samples, None
         case = other if seen.other and other is not None else Case(workload)
         plan = replace(self.plan(case), key=workload.key)
-        found = judge_run(
-            self.job, plan, seen.run, self.expected(case), ranges, on, self.known(case), self._own_globals
-        )
-        if isinstance(found, Rejected):
-            reason = f"in a launch that was timed: {found.reason}"[:2000]
-            return samples, found.model_copy(update={"reason": reason})
-        return samples, None
+        return samples, Look(case, plan, seen.run, ranges, "in a launch that was timed")
+
+    def time(
+        self,
+        handle: int,
+        workload: Workload,
+        size: LaunchSize,
+        timing: TimingPlan,
+        *,
+        other: Case | None,
+        redrawn: bool = False,
+    ) -> tuple[TimingSamples, Rejected | None]:
+        """`sample`, its look judged at once."""
+        samples, look = self.sample(handle, workload, size, timing, other=other, redrawn=redrawn)
+        found = None if look is None else self.judge(look)
+        return samples, found if isinstance(found, Rejected) else None
 
     def below_floor(self, workload: Workload, time_us: float) -> str:
         """Why no kernel can be so fast, in words; empty where one can, or where nothing is known."""
@@ -326,5 +377,6 @@ def other_cache(cache: CacheState) -> CacheState:
 
 
 def _ranges(plan: WorkloadPlan, budget: int) -> dict[str, Ranges]:
-    rng = random.SystemRandom()
+    # Seeded from the system's randomness once: a call to it for every place costs a millisecond.
+    rng = random.Random(secrets.randbits(128))
     return {b.name: sample_ranges(b.elements, b.shape[-1], rng, budget) for b in plan.mutated}

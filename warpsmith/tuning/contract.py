@@ -12,10 +12,11 @@ from warpsmith.domain.plan import Compiled, Family, LaunchSize, launch_size
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.tuning.bench import Bench, launch_refusal
-from warpsmith.tuning.further import FAMILY_BYTES, NEIGHBOUR_BYTES, neighbours, size_bytes
+from warpsmith.tuning.further import FAMILY_BYTES, NEIGHBOUR_BYTES, beyond_all, neighbours, size_bytes
 from warpsmith.tuning.judge import judge_run, spread
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.tuning.tools import Case
+from warpsmith.verify.compare import root_mean_square
 from warpsmith.verify.dtypes import largest
 from warpsmith.verify.inputs import draw_buffer
 
@@ -82,12 +83,18 @@ def passing(
 
 
 def neighbour_cases(bench: Bench, kernel: ConfiguredKernel, compiled: Compiled) -> list[CheckedCase]:
-    """Shapes near the smallest workload on which the user's kernel is right, checked in a fresh child."""
+    """Shapes near the smallest workload, and one beyond the largest, on which the user's kernel is right.
+
+    Checked in a fresh child.
+    """
     if not bench.defences.neighbours:
         return []
     bench.renew()
-    smallest = min(bench.job.workloads, key=lambda w: size_bytes(bench, w))
-    near = [w for w in neighbours(bench.job, smallest) if _makes_sense(bench, w)]
+    by_size = sorted(bench.job.workloads, key=lambda w: size_bytes(bench, w))
+    smallest, largest_ = by_size[0], by_size[-1]
+    # Nothing may rely on the largest listed shape being the largest: a dispatch table serves others.
+    shapes = {w.key: w for w in (beyond_all(largest_), *neighbours(bench.job, smallest))}
+    near = [w for w in shapes.values() if _makes_sense(bench, w)]
     cases = [Case(w) for w in bench.allowed(bench.user_template, kernel, near)]
     failed = bench.expect(cases)
     return passing(bench, kernel, compiled, [c for c in cases if c.key not in failed], smallest.key)
@@ -97,16 +104,30 @@ def check_case(bench: Bench, handle: int, case: Case, size: LaunchSize) -> Check
     """The user's kernel on one case: how exact it is, and how steady."""
     plan = bench.plan(case)
     report = bench.device(case).run(handle, plan.key, size, repeat=bench.defences.determinism)
-    found = judge_run(bench.job, plan, report, bench.expected(case), None, bench.defences, own_globals=None)
+    growth = _growth(bench, case)
+    grown = CheckedCase(dimensions=case.workload.dimensions, family=case.family, growth=growth)
+    expected = bench.expected(case)
+    found = judge_run(bench.job, plan, report, expected, None, bench.defences, grown, own_globals=None)
     if isinstance(found, Rejected):
         return found
     return CheckedCase(
         dimensions=case.workload.dimensions,
         family=case.family,
         max_error=found,
-        spread=spread(bench.job, plan, report),
+        spread=spread(bench.job, plan, report, growth),
         elements=sum(b.elements for b in plan.mutated),
+        growth=growth,
     )
+
+
+def _growth(bench: Bench, case: Case) -> dict[str, float]:
+    """By output, how much larger the case makes it than the workload's own inputs do; only where it does."""
+    if case.family is Family.DECLARED:
+        return {}
+    own, other = bench.expected(Case(case.workload)), bench.expected(case)
+    floats = [b.name for b in bench.plan(case).mutated if b.dtype.is_float]
+    sizes = {n: (root_mean_square(own[n]), root_mean_square(other[n])) for n in floats}
+    return {n: there / here for n, (here, there) in sizes.items() if there > here > 0.0}
 
 
 def _finite(bench: Bench, case: Case) -> bool:

@@ -16,6 +16,13 @@ TOLERATED = 0.1
 """Drift up to this is not corrected: a look has noise of its own."""
 
 
+def corrected(outcome: Outcome, ratio: float) -> Outcome:
+    """The outcome of a trial that was timed while the device ran so much slower."""
+    if not isinstance(outcome, Measured) or abs(ratio - 1.0) <= TOLERATED:
+        return outcome
+    return outcome.model_copy(update={"drift": ratio, "objective": outcome.objective / ratio})
+
+
 class DriftWatch:
     """Times the user's kernel on one workload from time to time.
 
@@ -36,17 +43,12 @@ class DriftWatch:
         self._looked_at = 0.0
         self._ratio = 1.0
 
-    def corrected(self, outcome: Outcome) -> Outcome:
-        """The outcome of a trial that has just been timed, with what drift there is."""
-        if not isinstance(outcome, Measured) or self._pending is None:
-            return outcome
-        if time.monotonic() - self._looked_at >= EVERY_S:
+    def ratio(self) -> float:
+        """How much slower the device is than at the baseline, looked at now where that is due."""
+        if self._pending is not None and time.monotonic() - self._looked_at >= EVERY_S:
             self._look(self._pending.result())
             self._looked_at = time.monotonic()
-        if abs(self._ratio - 1.0) <= TOLERATED:
-            return outcome
-        changes = {"drift": self._ratio, "objective": outcome.objective / self._ratio}
-        return outcome.model_copy(update=changes)
+        return self._ratio
 
     def _look(self, compiled: Compiled | Rejected) -> None:
         if isinstance(compiled, Rejected):

@@ -9,7 +9,7 @@ from warpsmith.domain.plan import Compiled, Family, launch_size
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.tuning.bench import Bench, Case, launch_refusal
 
-MAX_NEIGHBOURS = 8
+MAX_NEIGHBOURS = 9
 """Shapes near the smallest workload that are tried."""
 NEIGHBOUR_BYTES = 64 << 20
 """Buffers of a neighbour together, at most."""
@@ -20,8 +20,10 @@ SMALL_PRIME, LARGE_PRIME = 7, 97
 
 
 def neighbours(job: Job, workload: Workload) -> list[Workload]:
-    """Shapes near `workload`: one dimension one more, one less, prime, 1, or below one block."""
-    found: dict[str, Workload] = {}
+    """Shapes near `workload`: all dimensions one more, then one at a time: more, prime, 1, less, small."""
+    found = {}
+    beyond = beyond_all(workload)
+    found[beyond.key] = beyond
     for turn in range(5):
         for name, extent in workload.dimensions.items():
             prime = LARGE_PRIME if extent > LARGE_PRIME else SMALL_PRIME
@@ -31,6 +33,11 @@ def neighbours(job: Job, workload: Workload) -> list[Workload]:
                 found.setdefault(near.key, near)
     listed = {w.key for w in job.workloads}
     return [w for key, w in found.items() if key not in listed][:MAX_NEIGHBOURS]
+
+
+def beyond_all(workload: Workload) -> Workload:
+    """The same with every dimension one more: not even one extent is a listed one."""
+    return Workload(dimensions={name: extent + 1 for name, extent in workload.dimensions.items()})
 
 
 def size_bytes(bench: Bench, workload: Workload) -> int:

@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
-from warpsmith.domain.job import Job, NumpyReference
+from warpsmith.domain.job import Job, NumpyReference, Tolerance
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import BufferPlan, Compiled, Family, WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.tasks import CheckedCase
-from warpsmith.verify.compare import compare, over_budget
+from warpsmith.verify.compare import Budget, compare
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.report import Array, Ranges, RunReport
 
@@ -60,16 +61,17 @@ def judge_run(
         want = expected[buffer.name]
         if ranges is not None:
             want = np.concatenate([want[start:stop] for start, stop in ranges[buffer.name]])
-        tolerance = job.tolerance(buffer.name, buffer.dtype)
+        tolerance = tolerance_of(job, buffer, known)
         got = report.outputs[buffer.name]
-        error = compare(got, want, tolerance)
+        budget = None
+        if on.error_budget and known is not None and _has_budget(job, plan, buffer, known):
+            budget = Budget(known.max_error, buffer.dtype)
+        error = compare(got, want, tolerance, budget)
         if error.wrong:
             return _wrong(plan, buffer, f"is wrong: {error.detail}")
+        if error.over_budget:
+            return _wrong(plan, buffer, f"is less exact than it was: {error.detail}")
         worst = max(worst, error.max_error)
-        if on.error_budget and known is not None and _has_budget(job, plan, buffer, known):
-            excess = over_budget(got, want, tolerance, known.max_error, buffer.dtype)
-            if excess.wrong:
-                return _wrong(plan, buffer, f"is less exact than it was: {excess.detail}")
         if report.repeated is not None and on.determinism:
             again = compare(report.repeated[buffer.name], got, tolerance)
             allowed = SPREAD_FACTOR * known.spread if known is not None else 1.0
@@ -81,25 +83,35 @@ def judge_run(
     return worst
 
 
-def spread(job: Job, plan: WorkloadPlan, report: RunReport) -> float:
+def tolerance_of(job: Job, buffer: BufferPlan, known: CheckedCase | None) -> Tolerance:
+    """The job's tolerance; its absolute part grows with outputs that other inputs make larger."""
+    tolerance = job.tolerance(buffer.name, buffer.dtype)
+    growth = 1.0 if known is None else known.growth.get(buffer.name, 1.0)
+    return tolerance if growth <= 1.0 else tolerance.model_copy(update={"atol": tolerance.atol * growth})
+
+
+def spread(job: Job, plan: WorkloadPlan, report: RunReport, growth: Mapping[str, float]) -> float:
     """Largest difference between a launch and its repetition, in units of the tolerance."""
     if report.repeated is None:
         return 0.0
+    known = CheckedCase(dimensions={}, max_error=0.0, elements=0, growth=dict(growth))
     return max(
-        compare(report.repeated[b.name], report.outputs[b.name], job.tolerance(b.name, b.dtype)).max_error
+        compare(report.repeated[b.name], report.outputs[b.name], tolerance_of(job, b, known)).max_error
         for b in plan.mutated
     )
 
 
 def undeclared_globals(kernel: ConfiguredKernel, compiled: Compiled, own: frozenset[str]) -> Rejected | None:
     """A candidate's device variables, other than constants, that the user's kernel does not have."""
-    found = [g for g in compiled.globals if g not in own and not _is_constant(kernel.source, g)]
+    # A configuration's macros are single words and numbers; what is declared is in the template's text.
+    found = [g for g in compiled.globals if g not in own and not _is_constant(kernel.kernel.text, g)]
     if not found:
         return None
     reason = f"has {found[0]}, by which launches can know of each other, and which your kernel has not"
     return Rejected(stage=Stage.COMPILE, reason=reason[:2000], facts=compiled.facts)
 
 
+@lru_cache(maxsize=1024)
 def _is_constant(source: str, symbol: str) -> bool:
     """Whether the variable of this (perhaps mangled) symbol is declared const, and nowhere otherwise.
 

@@ -1,37 +1,22 @@
 """A slice: one worker runs trials of one candidate until its lease, its budget or the space ends."""
 
 import time
-from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 
-from warpsmith.domain.outcome import Measured, Outcome, Rejected
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
 from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import ConfiguredKernel, Template
-from warpsmith.tuning.bench import Bench
-from warpsmith.tuning.drift import DriftWatch
+from warpsmith.domain.template import Template
+from warpsmith.tuning.ahead import Pending, Proposals, SliceLimits
+from warpsmith.tuning.bench import Bench, Look
+from warpsmith.tuning.drift import DriftWatch, corrected
 from warpsmith.tuning.ports import Searcher, TrialSink
 from warpsmith.tuning.tasks import BaselineResult, SliceResult
-from warpsmith.tuning.trial import run_gate, run_trial, time_us
+from warpsmith.tuning.trial import Judge, TrialRun, at_once, run_gate, start_trial, time_us
 
-
-@dataclass(frozen=True)
-class SliceLimits:
-    """When a slice ends by itself."""
-
-    seconds: float
-    trials: int
-    compile_ahead: int
-    """Configurations that may be compiling or waiting while one is on the device."""
-
-
-@dataclass(frozen=True)
-class _Pending:
-    configuration: Configuration
-    kernel: ConfiguredKernel
-    compiled: "Future[Compiled | Rejected]"
+__all__ = ["SliceLimits", "run_slice"]
 
 
 def run_slice(
@@ -46,8 +31,8 @@ def run_slice(
 ) -> SliceResult:
     """Run trials and report each to the searcher and the sink.
 
-    Compiling overlaps with the device, except where kernels run on the host's own cores: there a
-    batch is compiled first and timed afterwards.
+    While the device runs one trial, the one before it is judged and told, and those after it are proposed
+    and compiled. Where kernels run on the host's own cores nothing overlaps: all of that would be timed.
 
     Args:
         leftover: configurations proposed by an earlier slice that never finished; they run first.
@@ -57,93 +42,154 @@ def run_slice(
     Raises:
         InvalidInput: the job's reference is of no use.
     """
-    started = time.monotonic()
     bench.learn(baseline)
     baseline_us = {t.workload: time_us(bench.job, t) or 0.0 for t in baseline.timings}
-    done = 0
-
-    def finish(configuration: Configuration, outcome: Outcome, began: float) -> None:
-        nonlocal done
-        searcher.tell(configuration, outcome.objective if isinstance(outcome, Measured) else None)
-        sink.finished(configuration, outcome, time.monotonic() - began)
-        done += 1
-
-    def result(exhausted: bool = False, rejected: str = "") -> SliceResult:
-        seconds = time.monotonic() - started
-        return SliceResult(trials=done, seconds=seconds, exhausted=exhausted, rejected=rejected)
-
+    slice_ = _Slice(bench, template, searcher, sink, limits, baseline_us)
     if gate:
-        configuration = template.space.defaults
-        began = time.monotonic()
-        sink.proposed([configuration])
-        kernel = template.configured(configuration)
-        outcome = run_gate(bench, template, kernel, bench.compile(kernel), baseline_us)
-        finish(configuration, outcome, began)
-        if isinstance(outcome, Rejected):
-            return result(rejected=f"{outcome.stage.value}: {outcome.reason}")
+        rejected = slice_.gate()
+        if rejected is not None:
+            return slice_.result(rejected=f"{rejected.stage.value}: {rejected.reason}")
         bench.renew()
+    with ExitStack() as threads:
+        lane: Executor = _Here()
+        judge = at_once(bench)
+        if not bench.tools.opener.info.shares_host:
+            lane = threads.enter_context(ThreadPoolExecutor(1, thread_name_prefix="device"))
+            judge = _elsewhere(
+                bench, threads.enter_context(ThreadPoolExecutor(1, thread_name_prefix="judge"))
+            )
+            # A child ends with the thread that opened it: leave none that looks alive.
+            threads.callback(lambda: lane.submit(bench.renew).result())
+        return slice_.search(lane, judge, leftover)
 
-    drift = DriftWatch(bench, baseline_us)
-    proposals = _Proposals(bench, template, searcher, sink, limits, list(leftover))
-    while done < limits.trials and time.monotonic() - started < limits.seconds:
-        if not sink.alive():
-            return result()
+
+_Landed = tuple[TrialRun, float, float]
+"""The run, its seconds on the device, and the drift while it ran."""
+_Fly = Callable[[Pending], "Future[_Landed]"]
+
+
+@dataclass
+class _Flight:
+    """A trial that is on the device, or was."""
+
+    pending: Pending
+    landed: "Future[_Landed]"
+
+
+@dataclass
+class _Slice:
+    bench: Bench
+    template: Template
+    searcher: Searcher
+    sink: TrialSink
+    limits: SliceLimits
+    baseline_us: Mapping[str, float]
+    done: int = 0
+    best_us: dict[str, float] = field(default_factory=dict)
+    """By workload."""
+    spoilt: bool = False
+    """The child is to be replaced before the next trial."""
+    started: float = field(default_factory=time.monotonic)
+
+    def gate(self) -> Rejected | None:
+        """The first trial of a template; why it is of no use, or None."""
+        configuration = self.template.space.defaults
         began = time.monotonic()
-        pending = proposals.next(limits.trials - done)
-        if pending is None:
-            return result(exhausted=True)
+        self.sink.proposed([configuration])
+        kernel = self.template.configured(configuration)
+        outcome = run_gate(self.bench, self.template, kernel, self.bench.compile(kernel), self.baseline_us)
+        self.finish(configuration, outcome, time.monotonic() - began)
+        return outcome if isinstance(outcome, Rejected) else None
+
+    def search(self, lane: Executor, judge: Judge, leftover: Sequence[Configuration]) -> SliceResult:
+        """One trial on the device, one with the judge, the others with the compilers."""
+        drift = DriftWatch(self.bench, self.baseline_us)
+        proposals = Proposals(
+            self.bench, self.template, self.searcher, self.sink, self.limits, list(leftover)
+        )
+        overlaps = not isinstance(lane, _Here)
+
+        def fly(pending: Pending) -> "Future[_Landed]":
+            return lane.submit(self._fly, pending, judge, drift)
+
+        flying: _Flight | None = None
+        exhausted = False
+        while True:
+            if not self.sink.alive():
+                return self.result()
+            pending = None
+            room = self.limits.trials - self.done - (flying is not None)
+            if room > 0 and time.monotonic() - self.started < self.limits.seconds:
+                pending = proposals.next(room)
+                exhausted = pending is None
+            before, flying = flying, None
+            if pending is not None:
+                flying = _Flight(pending, fly(pending))
+            if not overlaps:
+                before, flying = flying, None
+            if before is None and flying is None:
+                return self.result(exhausted=exhausted)
+            if before is not None:
+                proposals.device_s(self._land(before, flying, fly))
+
+    def finish(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
+        """Tell everybody."""
+        self.searcher.tell(configuration, outcome.objective if isinstance(outcome, Measured) else None)
+        self.sink.finished(configuration, outcome, seconds)
+        self.done += 1
+        if isinstance(outcome, Measured):
+            for timing in outcome.timings:
+                value = time_us(self.bench.job, timing) or 0.0
+                self.best_us[timing.workload] = min(self.best_us.get(timing.workload, value), value)
+
+    def result(self, exhausted: bool = False, rejected: str = "") -> SliceResult:
+        """What the slice brought."""
+        seconds = time.monotonic() - self.started
+        return SliceResult(trials=self.done, seconds=seconds, exhausted=exhausted, rejected=rejected)
+
+    def _fly(self, pending: Pending, judge: Judge, drift: DriftWatch) -> _Landed:
         compiled = pending.compiled.result()
-        outcome = drift.corrected(run_trial(bench, template, pending.kernel, compiled, baseline_us))
-        finish(pending.configuration, outcome, began)
-    return result()
+        if self.spoilt:
+            self.spoilt = False
+            self.bench.renew()
+        began = time.monotonic()
+        run = start_trial(
+            self.bench,
+            self.template,
+            pending.kernel,
+            compiled,
+            self.baseline_us,
+            judge,
+            best_us=dict(self.best_us),
+        )
+        seconds = time.monotonic() - began
+        return run, seconds, drift.ratio()
+
+    def _land(self, flight: _Flight, after: _Flight | None, fly: "_Fly") -> float:
+        run, seconds, ratio = flight.landed.result()
+        outcome = corrected(run.settle(), ratio)
+        if isinstance(outcome, Rejected) and outcome.stage is Stage.GUARD:
+            # It wrote outside its buffers: what runs after it in this child may fail for that.
+            failed = after is not None and isinstance(after.landed.result()[0].settle(), Rejected)
+            self.spoilt = True
+            if after is not None and failed:
+                after.landed = fly(after.pending)
+        self.finish(flight.pending.configuration, outcome, seconds)
+        return seconds
 
 
-class _Proposals:
-    """Keeps the compilers busy with what the searcher wants next."""
+class _Here(Executor):
+    """Does at once what it is given."""
 
-    def __init__(
-        self,
-        bench: Bench,
-        template: Template,
-        searcher: Searcher,
-        sink: TrialSink,
-        limits: SliceLimits,
-        leftover: list[Configuration],
-    ) -> None:
-        self._bench = bench
-        self._template = template
-        self._searcher = searcher
-        self._sink = sink
-        self._ahead = max(1, limits.compile_ahead)
-        self._leftover = leftover
-        self._queue: deque[_Pending] = deque()
+    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+        """See `Executor.submit`; raises what `fn` raises."""
+        done: Future[object] = Future()
+        done.set_result(fn(*args, **kwargs))
+        return done
 
-    def next(self, wanted: int) -> _Pending | None:
-        """The next configuration to run; None when there is nothing left."""
-        shares_host = self._bench.tools.opener.info.shares_host
-        if not self._queue or not shares_host:
-            self._fill(wanted)
-        if shares_host:
-            for pending in self._queue:
-                pending.compiled.exception()
-        return self._queue.popleft() if self._queue else None
 
-    def _fill(self, wanted: int) -> None:
-        count = min(self._ahead, wanted) - len(self._queue)
-        if count <= 0:
-            return
-        fresh = list(self._take_leftover(count))
-        if len(fresh) < count:
-            asked = list(self._searcher.ask(count - len(fresh)))
-            self._sink.proposed(asked)
-            fresh += asked
-        info = self._bench.tools.opener.info
-        for configuration in fresh:
-            kernel = self._template.configured(configuration)
-            compiled = self._bench.tools.compiler.submit(kernel, info)
-            self._queue.append(_Pending(configuration, kernel, compiled))
+def _elsewhere(bench: Bench, judges: Executor) -> Judge:
+    def judge(look: Look) -> "Future[float | Rejected]":
+        return judges.submit(bench.judge, look)
 
-    def _take_leftover(self, count: int) -> Iterator[Configuration]:
-        while self._leftover and count > 0:
-            count -= 1
-            yield self._leftover.pop(0)
+    return judge

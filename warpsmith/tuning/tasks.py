@@ -1,5 +1,7 @@
 """What tasks are given and what they bring back. Stored as JSON; read by `decide`."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from warpsmith.domain.base import Frozen
@@ -24,6 +26,9 @@ class CheckedCase(Frozen):
     """Difference of two of its runs, likewise."""
     elements: int = 0
     """Compared elements of all outputs."""
+    growth: dict[str, float] = Field(default_factory=dict)
+    """How much larger outputs typically are than on the workload's own inputs; absolute tolerances
+    grow with them."""
 
 
 class BaselineResult(Frozen):
@@ -47,6 +52,31 @@ class BaselineResult(Frozen):
     """What the device's memory and launches allow, measured by our own kernels."""
 
 
+class ProposedCase(Frozen):
+    """A shape, or inputs of another family at a listed workload, that a tester asks for."""
+
+    dimensions: dict[str, int]
+    family: Family = Family.DECLARED
+    reason: str = Field(default="", max_length=500)
+
+
+class ChecksPayload(Frozen):
+    """Cases to try on the user's kernel; where it is right, candidates must be."""
+
+    cases: tuple[ProposedCase, ...] = Field(max_length=16)
+
+
+Bottleneck = Literal["memory", "latency", "launch", "occupancy", "spills", "arithmetic", "unknown"]
+
+
+class Profile(Frozen):
+    """What a profiler concludes from the facts."""
+
+    bottleneck: Bottleneck
+    hypotheses: tuple[str, ...] = ()
+    """What to change and why, most promising first."""
+
+
 class StepPayload(Frozen):
     """A question to an agent."""
 
@@ -60,6 +90,8 @@ class StepPayload(Frozen):
     """Why the previous attempt was rejected."""
     plan: str = ""
     """What the planner asked of the templater."""
+    profile: Profile | None = None
+    """What the profiler said of the kernel to start from."""
     rejected: str | None = None
     """The candidate that the repairer is to mend."""
     draft: Template | None = None
@@ -77,6 +109,12 @@ class StepResult(Frozen):
     plan: str = ""
     stop: str = ""
     """Why there is nothing more to try; empty where there is."""
+    expected_gain: float | None = None
+    """The planner's: speed-up over the best so far; None where it does not say."""
+    profile: Profile | None = None
+    """The profiler's."""
+    cases: tuple[ProposedCase, ...] = ()
+    """The tester's."""
     ask_tuner: bool = False
     """The template goes to the tuner before it is searched."""
     prompt: str = ""

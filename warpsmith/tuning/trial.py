@@ -2,22 +2,103 @@
 
 import math
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage, TimeSummary, WorkloadTiming
-from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, launch_size
+from warpsmith.domain.outcome import (
+    CompileFacts,
+    Measured,
+    Outcome,
+    Rejected,
+    Stage,
+    TimeSummary,
+    WorkloadTiming,
+)
+from warpsmith.domain.plan import Compiled, LaunchSize, TimingSamples, launch_size
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise
-from warpsmith.tuning.bench import Bench, Case, launch_refusal
+from warpsmith.tuning.bench import Bench, Case, Look, launch_refusal
 from warpsmith.tuning.further import check_further
 
 GIVE_UP_RATIO = 3.0
 """A configuration this many times slower than the baseline is timed with few samples only."""
+HOPELESS_RATIO = 1.5
+"""The same against the best configuration so far: its figure ranks it well enough."""
 
 _CHILD_STAGES = {"timeout": "ran past its deadline", "signal": "crashed", "device": "faulted"}
+
+Judge = Callable[[Look], "Future[float | Rejected]"]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A workload of a trial."""
+
+    workload: Workload
+    checked: "Future[float | Rejected]"
+    samples: TimingSamples | None = None
+    timed: "Future[float | Rejected] | None" = None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it is known by now that the trial is rejected."""
+        judged = [f for f in (self.checked, self.timed) if f is not None and f.done()]
+        return any(isinstance(f.result(), Rejected) for f in judged)
+
+
+@dataclass
+class TrialRun:
+    """A trial that is done with the device; `settle` waits for the judge."""
+
+    bench: Bench
+    baseline_us: Mapping[str, float]
+    facts: CompileFacts | None = None
+    parts: list[_Part] = field(default_factory=list)
+    ended: Rejected | None = None
+    """Why it ended before every workload had its turn, other than by a judgement."""
+
+    def settle(self) -> Outcome:
+        """What came of it.
+
+        Raises:
+            InvalidInput: the job's reference is of no use.
+        """
+        job, timings = self.bench.job, []
+        for part in self.parts:
+            checked = part.checked.result()
+            if isinstance(checked, Rejected):
+                return checked.model_copy(update={"facts": self.facts})
+            timed = None if part.timed is None else part.timed.result()
+            if isinstance(timed, Rejected):
+                return timed.model_copy(update={"facts": self.facts})
+            if part.samples is None:
+                continue
+            summary = summarise(part.samples.samples_us, part.samples.launches)
+            too_fast = self.bench.below_floor(part.workload, summary.median_us)
+            if too_fast:
+                return Rejected(
+                    stage=Stage.FLOOR, reason=too_fast, workload=part.workload.key, facts=self.facts
+                )
+            timings.append(workload_timing(job, part.workload, summary, checked))
+        if self.ended is not None:
+            return self.ended
+        objective = objective_of(job, timings, self.baseline_us)
+        return Measured(timings=tuple(timings), facts=self.facts or CompileFacts(), objective=objective)
+
+
+def at_once(bench: Bench) -> Judge:
+    """Judges in the caller's thread, so that a wrong kernel is not timed."""
+
+    def judge(look: Look) -> "Future[float | Rejected]":
+        done: Future[float | Rejected] = Future()
+        done.set_result(bench.judge(look))
+        return done
+
+    return judge
 
 
 def run_trial(
@@ -29,56 +110,78 @@ def run_trial(
     *,
     whole: bool = False,
 ) -> Outcome:
-    """Check and time one configuration.
-
-    Args:
-        baseline_us: the baseline's time by workload key, in the objective's cache state.
-        whole: compare every element of every output, not a sample.
+    """`start_trial`, everything judged before the next step.
 
     Raises:
         InvalidInput: the job's reference is of no use.
     """
+    return start_trial(bench, template, kernel, compiled, baseline_us, at_once(bench), whole=whole).settle()
+
+
+def start_trial(
+    bench: Bench,
+    template: Template,
+    kernel: ConfiguredKernel,
+    compiled: Compiled | Rejected,
+    baseline_us: Mapping[str, float],
+    judge: Judge,
+    *,
+    whole: bool = False,
+    best_us: Mapping[str, float] | None = None,
+) -> TrialRun:
+    """Launch and time one configuration: all of a trial that needs the device.
+
+    Args:
+        baseline_us: the baseline's time by workload key, in the objective's cache state.
+        judge: takes what was brought back; may answer later, while the device goes on.
+        whole: compare every element of every output, not a sample.
+        best_us: the best so far by workload key.
+
+    Raises:
+        InvalidInput: the job's reference is of no use.
+    """
+    run = TrialRun(bench, baseline_us)
     if isinstance(compiled, Rejected):
-        return compiled
-    refused = bench.refuse_binary(kernel, compiled)
-    if refused is not None:
-        return refused
+        run.ended = compiled
+        return run
+    run.facts = compiled.facts
+    run.ended = bench.refuse_binary(kernel, compiled)
+    if run.ended is not None:
+        return run
     try:
         allowed = bench.allowed(template, kernel)
     except ExpressionError as exc:
-        return Rejected(stage=Stage.SPACE, reason=exc.message, facts=compiled.facts)
+        run.ended = Rejected(stage=Stage.SPACE, reason=exc.message, facts=compiled.facts)
+        return run
     if not allowed:
-        return Rejected(stage=Stage.SPACE, reason="no workload allows it", facts=compiled.facts)
+        run.ended = Rejected(stage=Stage.SPACE, reason="no workload allows it", facts=compiled.facts)
+        return run
     bench.expect(case for w in allowed for case in (Case(w), bench.other(w)))
-    timings: list[WorkloadTiming] = []
     handle: int | None = None
     for workload in allowed:
         try:
             size = launch_size(kernel, workload, bench.tools.opener.info)
             refusal = launch_refusal(size, bench.tools.opener.info)
             if refusal:
-                return _rejected(Stage.LAUNCH, refusal, workload, compiled)
+                run.ended = _rejected(Stage.LAUNCH, refusal, workload, compiled)
+                break
             device = bench.device(workload)
             if handle is None:
                 handle = device.load(compiled)
-            timed = _check_and_time(bench, handle, workload, size, baseline_us[workload.key], whole)
-            if isinstance(timed, Rejected):
-                device.unload(handle)
-                return timed.model_copy(update={"facts": compiled.facts})
-        except ExpressionError as exc:
-            return _rejected(Stage.LAUNCH, exc.message, workload, compiled)
-        except KernelRefused as exc:
-            if handle is not None:
-                device.unload(handle)
-            return _rejected(Stage.LAUNCH, str(exc), workload, compiled)
+            give_up = _give_up_above(baseline_us[workload.key], (best_us or {}).get(workload.key))
+            _run_part(run, handle, workload, size, judge, whole, give_up)
+        except (ExpressionError, KernelRefused) as exc:
+            run.ended = _rejected(Stage.LAUNCH, str(exc), workload, compiled)
+            break
         except ChildDied as exc:
             bench.renew()
-            return _rejected(Stage.RUN, child_words(exc), workload, compiled)
-        timings.append(timed)
-    assert handle is not None
-    device.unload(handle)
-    objective = objective_of(bench.job, timings, baseline_us)
-    return Measured(timings=tuple(timings), facts=compiled.facts, objective=objective)
+            run.ended = _rejected(Stage.RUN, child_words(exc), workload, compiled)
+            return run
+        if run.parts[-1].is_refused:
+            break
+    if handle is not None:
+        device.unload(handle)
+    return run
 
 
 def run_gate(
@@ -116,26 +219,34 @@ def child_words(exc: ChildDied) -> str:
     return f"{words}: {exc.detail}"
 
 
-def _check_and_time(
-    bench: Bench, handle: int, workload: Workload, size: LaunchSize, baseline_us: float, whole: bool
-) -> WorkloadTiming | Rejected:
+def _run_part(
+    run: TrialRun,
+    handle: int,
+    workload: Workload,
+    size: LaunchSize,
+    judge: Judge,
+    whole: bool,
+    give_up_above_us: float,
+) -> None:
     """A search trial is checked on the workload's own inputs or on others, by chance, and once timed."""
+    bench = run.bench
     other = bench.other(workload)
     own = whole or not bench.defences.families or bool(secrets.randbits(1))
-    checked = bench.check(handle, workload if own else other, size, whole=whole, repeat=whole)
-    if isinstance(checked, Rejected):
-        if not own:
-            reason = f"with {other.family.value} inputs: {checked.reason}"[:2000]
-            checked = checked.model_copy(update={"reason": reason, "workload": workload.key})
-        return checked
-    samples, refused = bench.time(handle, workload, size, _timing_plan(bench.job, baseline_us), other=other)
-    if refused is not None:
-        return refused
-    summary = summarise(samples.samples_us, samples.launches)
-    too_fast = bench.below_floor(workload, summary.median_us)
-    if too_fast:
-        return Rejected(stage=Stage.FLOOR, reason=too_fast, workload=workload.key)
-    return workload_timing(bench.job, workload, summary, checked)
+    look = bench.look(handle, workload if own else other, size, whole=whole, repeat=whole)
+    if not own:
+        look = replace(look, words=f"with {other.family.value} inputs")
+    part = _Part(workload, judge(look))
+    run.parts.append(part)
+    if part.is_refused:
+        return
+    plan = replace(search_plan(bench.job.objective.cache), give_up_above_us=give_up_above_us)
+    samples, timed = bench.sample(handle, workload, size, plan, other=other)
+    run.parts[-1] = replace(part, samples=samples, timed=None if timed is None else judge(timed))
+
+
+def _give_up_above(baseline_us: float, best_us: float | None) -> float:
+    limit = baseline_us * GIVE_UP_RATIO
+    return limit if best_us is None else min(limit, best_us * HOPELESS_RATIO)
 
 
 def workload_timing(
@@ -158,16 +269,6 @@ def objective_of(job: Job, timings: Sequence[WorkloadTiming], baseline_us: Mappi
     total = sum(w.weight for w in job.workloads)
     logs = sum(w.weight * math.log(ratios.get(w.key) or 1.0) for w in job.workloads)
     return math.exp(logs / total)
-
-
-def _timing_plan(job: Job, baseline_us: float) -> TimingPlan:
-    plan = search_plan(job.objective.cache)
-    return TimingPlan(
-        cache=plan.cache,
-        samples=plan.samples,
-        launches=plan.launches,
-        give_up_above_us=baseline_us * GIVE_UP_RATIO,
-    )
 
 
 def _rejected(stage: Stage, reason: str, workload: Workload, compiled: Compiled) -> Rejected:

@@ -5,6 +5,7 @@ best configuration of that workload takes its place.
 """
 
 import math
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -197,13 +198,16 @@ class _Contest:
         base_size = launch_size(self._kernel, workload, self._tools.opener.info)
         plan = _block_plan(self._job)
         blocks: Mapping[str, list[tuple[float, ...]]] = {"A": [], "B": []}
+        lot = secrets.randbelow(2)
         for side in winner_blocks(self._pairs, self._base.seed):
             if side == "A":
                 base = self._base.device(workload)
                 blocks[side].append(base.time(self._base_handle, workload.key, base_size, plan).samples_us)
                 continue
             other = fresh.another_draw(workload)
-            samples, refused = fresh.time(handle, workload, size, plan, other=other)
+            # In half of the blocks for certain, so that it is never left to chance alone.
+            redrawn = len(blocks[side]) % 2 == lot
+            samples, refused = fresh.time(handle, workload, size, plan, other=other, redrawn=redrawn)
             if refused is not None:
                 return f"{refused.stage.value}: {refused.reason}"
             blocks[side].append(samples.samples_us)

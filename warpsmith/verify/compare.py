@@ -13,7 +13,19 @@ Array = NDArray[np.generic]
 
 CHUNK_ELEMENTS = 1 << 22
 BUDGET_FACTOR = 2.0
-"""How many times the error of the user's kernel a candidate may have, besides one unit in the last place."""
+"""How many times the error of the user's kernel a candidate may have."""
+BUDGET_ULPS = 2.0
+"""Units in the last place that it may have besides: the same sum in another order costs as much."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How exact a candidate must be, within the tolerance."""
+
+    baseline_error: float
+    """Largest error of the user's own kernel, in units of the tolerance."""
+    dtype: Dtype
+    """Whose last place counts: at the element's size, or at the typical one where that is larger."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +38,11 @@ class ErrorReport:
     """Elements beyond the tolerance."""
     first_wrong: int | None
     detail: str
+    over_budget: int = 0
+    """Elements within the tolerance, but with more error than the budget allows."""
 
 
-def compare(got: Array, want: Array, tolerance: Tolerance) -> ErrorReport:
+def compare(got: Array, want: Array, tolerance: Tolerance, budget: Budget | None = None) -> ErrorReport:
     """Compare flat arrays element by element, in pieces so that memory stays small.
 
     An element passes when |got - want| <= atol + rtol |want|. NaN passes only where NaN is wanted,
@@ -39,7 +53,8 @@ def compare(got: Array, want: Array, tolerance: Tolerance) -> ErrorReport:
     """
     if got.shape != want.shape:
         raise ValueError(f"{got.shape} elements against {want.shape}")
-    worst, wrong, first, detail = 0.0, 0, None, ""
+    worst, wrong, first, detail, over = 0.0, 0, None, "", 0
+    typical = 0.0 if budget is None else root_mean_square(want)
     for begin in range(0, got.size, CHUNK_ELEMENTS):
         piece = slice(begin, begin + CHUNK_ELEMENTS)
         error = _errors(got[piece], want[piece], tolerance)
@@ -51,35 +66,32 @@ def compare(got: Array, want: Array, tolerance: Tolerance) -> ErrorReport:
             first = begin + index
             detail = f"element {first} is {got[piece][index]!s}, wanted {want[piece][index]!s}"
         wrong += count
+        if budget is not None and not wrong:
+            over += int(np.count_nonzero(error > _allowed(want[piece], tolerance, budget, typical)))
     if wrong:
         detail += f"; {wrong} of {got.size} compared are wrong, largest error {worst:.3g} tolerances"
-    return ErrorReport(worst, wrong, first, detail)
+    elif over and budget is not None:
+        detail = f"error {worst:.3g} tolerances where the user's kernel has {budget.baseline_error:.3g}"
+    return ErrorReport(worst, wrong, first, detail, over)
 
 
-def over_budget(
-    got: Array, want: Array, tolerance: Tolerance, baseline_error: float, dtype: Dtype
-) -> ErrorReport:
-    """Elements with more error than the user's own kernel may be thought to have.
+def root_mean_square(values: Array) -> float:
+    """Typical size of the finite elements; 0 where there are none."""
+    with np.errstate(over="ignore"):
+        finite = np.abs(values[np.isfinite(values)].astype(np.float64))
+    largest = float(finite.max(initial=0.0))
+    return largest * float(np.sqrt(np.mean((finite / largest) ** 2))) if largest else 0.0
 
-    Allowed is `BUDGET_FACTOR` times the baseline's largest error, in units of the tolerance, and one
-    unit in the last place of `dtype`. `max_error` is in units of the tolerance.
-    """
-    wrong, first, worst = 0, None, 0.0
-    ulp = epsilon(dtype)
-    for begin in range(0, got.size, CHUNK_ELEMENTS):
-        piece = slice(begin, begin + CHUNK_ELEMENTS)
-        error = _errors(got[piece], want[piece], tolerance)
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            size = np.abs(want[piece].astype(np.float64))
-            allowed = BUDGET_FACTOR * baseline_error + ulp * size / (tolerance.atol + tolerance.rtol * size)
-        bad = error > np.nan_to_num(allowed, nan=np.inf, posinf=np.inf)
-        worst = max(worst, float(error.max(initial=0.0)))
-        count = int(np.count_nonzero(bad))
-        if count and first is None:
-            first = begin + int(np.argmax(bad))
-        wrong += count
-    detail = f"error {worst:.3g} tolerances where the user's kernel has {baseline_error:.3g}"
-    return ErrorReport(worst, wrong, first, detail if wrong else "")
+
+def _allowed(want: Array, tolerance: Tolerance, budget: Budget, typical: float) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        size = np.abs(want.astype(np.float64))
+        last_place = BUDGET_ULPS * epsilon(budget.dtype) * np.maximum(size, typical)
+        allowed = BUDGET_FACTOR * budget.baseline_error + last_place / (
+            tolerance.atol + tolerance.rtol * size
+        )
+    result: NDArray[np.float64] = np.nan_to_num(allowed, nan=np.inf, posinf=np.inf)
+    return result
 
 
 def _errors(got: Array, want: Array, tolerance: Tolerance) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ repeated, and made zero only where zero lies in the range. Constants stay.
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.kernel import Distribution, Draw
+from warpsmith.domain.kernel import Distribution, Draw, Dtype
 from warpsmith.domain.plan import BufferPlan, Family
 
 Array = NDArray[np.generic]
@@ -24,6 +24,10 @@ SPIKE = 8.0
 """What a spike is, in units of the drawn value."""
 DISTINCT = 3
 """Different values in a repeated input."""
+WIDE_EXPONENTS = (-20.0, 20.0)
+"""Powers of two between which the sizes of a wide input are spread."""
+WIDE_HALF_EXPONENTS = (-8.0, 7.0)
+"""The same for half floats: products of two stay finite."""
 
 
 def applied(family: Family, values: Array, buffer: BufferPlan, rng: np.random.Generator) -> Array:
@@ -39,6 +43,8 @@ def applied(family: Family, values: Array, buffer: BufferPlan, rng: np.random.Ge
     if family in (Family.SCALED_UP, Family.SCALED_DOWN):
         factor = FACTOR_UP if family is Family.SCALED_UP else FACTOR_DOWN
         return (values.astype(np.float64) * factor).astype(values.dtype) if free else values
+    if family is Family.WIDE:
+        return _wide(values, buffer.dtype, rng) if free else values
     if not free and not _may_be_zero(draw, buffer):
         return values
     if family is Family.ZEROS:
@@ -49,6 +55,13 @@ def applied(family: Family, values: Array, buffer: BufferPlan, rng: np.random.Ge
     if family is Family.SPIKE and free:
         values = (values.astype(np.float64) * SPIKE).astype(values.dtype)
     return np.where(kept, values, np.zeros_like(values))
+
+
+def _wide(values: Array, dtype: Dtype, rng: np.random.Generator) -> Array:
+    """Sizes spread evenly over many powers of two, with the signs of `values`."""
+    low, high = WIDE_HALF_EXPONENTS if dtype is Dtype.FLOAT16 else WIDE_EXPONENTS
+    sizes = np.exp2(rng.uniform(low, high, values.size))
+    return np.copysign(sizes, values.astype(np.float64)).astype(values.dtype)
 
 
 def _may_be_zero(draw: Draw | None, buffer: BufferPlan) -> bool:
