@@ -7,11 +7,21 @@ import re
 from typing import Any
 
 from agents.context import StepContext
-from agents.contracts import REPLIES, PlannerReply, Reply, TemplateReply, TunerReply
+from agents.contracts import (
+    REPLIES,
+    PlannerReply,
+    ProfilerReply,
+    Reply,
+    TemplateReply,
+    TesterReply,
+    TunerReply,
+)
+from agents.fixing import fixed, typical
 from agents.parsing import BadReply, parse_reply
 from agents.questions import permitted_rules
 from warpsmith.domain.evaluable import DEVICE_NAMES
-from warpsmith.domain.job import Job, RewritePolicy
+from warpsmith.domain.job import Job, RewritePolicy, Strategy, Workload
+from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, allows
 from warpsmith.domain.template import AppliedRule, Template
 from warpsmith.errors import ExpressionError, InvalidInput
@@ -19,7 +29,7 @@ from warpsmith.jobfile import parse_job
 from warpsmith.rewrite.masking import tokenise
 from warpsmith.rewrite.rules.tree import entry_name
 from warpsmith.rewrite.templater import make_template
-from warpsmith.tuning.tasks import StepPayload, StepResult
+from warpsmith.tuning.tasks import Profile, ProposedCase, StepPayload, StepResult
 
 
 def accept(text: str, provider: str, payload: StepPayload, context: StepContext) -> StepResult:
@@ -32,7 +42,15 @@ def accept(text: str, provider: str, payload: StepPayload, context: StepContext)
     if isinstance(answer, PlannerReply):
         if bool(answer.stop.strip()) == bool(answer.plan.strip()):
             raise BadReply("fill exactly one of plan and stop")
-        return StepResult(provider=provider, plan=answer.plan, stop=answer.stop, reply=text)
+        gain = answer.expected_gain if answer.plan.strip() else None
+        return StepResult(
+            provider=provider, plan=answer.plan, stop=answer.stop, expected_gain=gain, reply=text
+        )
+    if isinstance(answer, TesterReply):
+        return StepResult(provider=provider, cases=accept_tests(answer, context.job), reply=text)
+    if isinstance(answer, ProfilerReply):
+        profile = Profile(bottleneck=answer.bottleneck, hypotheses=tuple(h[:1000] for h in answer.hypotheses))
+        return StepResult(provider=provider, profile=profile, reply=text)
     if isinstance(answer, TunerReply):
         template = accept_region(answer, payload, context)
         return StepResult(provider=provider, template=template, declined=payload.declined, reply=text)
@@ -48,7 +66,39 @@ def accept_template(answer: TemplateReply, context: StepContext) -> tuple[Templa
     """
     if bool(answer.rules) == bool(answer.source.strip()):
         raise BadReply("fill exactly one of rules and source")
-    return _by_rules(answer, context) if answer.rules else (_by_source(answer, context.job), ())
+    plain = context.job.strategy is Strategy.DIRECT
+    if plain and answer.parameters:
+        raise BadReply("parameters: no search follows in this job; write every value into the source")
+    if not answer.rules:
+        template = _by_source(answer, context.job)
+        return (fixed(template, template.space.defaults) if plain else template), ()
+    template, declined = _by_rules(answer, context)
+    return (fixed(template, typical(template, context)) if plain else template), declined
+
+
+def accept_tests(answer: TesterReply, job: Job) -> tuple[ProposedCase, ...]:
+    """The cases of a test plan.
+
+    Raises:
+        BadReply: see `accept`.
+    """
+    listed = {w.key: w for w in job.workloads}
+    names = sorted(job.workloads[0].dimensions)
+    cases = []
+    for index, shape in enumerate(answer.shapes):
+        extents = {d.name: d.extent for d in shape.dimensions}
+        if sorted(extents) != names or len(extents) != len(shape.dimensions):
+            raise BadReply(f"shapes.{index}: must set exactly {', '.join(names)}")
+        if Workload(dimensions=extents).key in listed:
+            raise BadReply(f"shapes.{index}: is a listed workload, which is checked anyway")
+        cases.append(ProposedCase(dimensions=extents, reason=shape.reason))
+    for index, wanted in enumerate(answer.families):
+        if wanted.workload not in listed:
+            raise BadReply(f"families.{index}: {wanted.workload!r} is none of {', '.join(listed)}")
+        dimensions = listed[wanted.workload].dimensions
+        family = Family(wanted.family)
+        cases.append(ProposedCase(dimensions=dimensions, family=family, reason=wanted.reason))
+    return tuple(cases)
 
 
 def _by_rules(answer: TemplateReply, context: StepContext) -> tuple[Template, tuple[str, ...]]:

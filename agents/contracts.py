@@ -1,6 +1,6 @@
 """What each role is given and what it has to answer. The JSON schema of an answer is made from here."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
@@ -8,6 +8,8 @@ from warpsmith.domain.base import Frozen
 from warpsmith.domain.job import AgentRole
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.space import Configuration
+from warpsmith.tuning.facts import Facts
+from warpsmith.tuning.tasks import Bottleneck, Profile
 
 Text = Field(default="", max_length=8000)
 PlainValue = StrictBool | StrictInt | StrictFloat | StrictStr
@@ -65,12 +67,38 @@ class TrialInput(Frozen):
     objective: float
 
 
+class TesterInput(Frozen):
+    """What the tester knows: the kernel, and what candidates are checked with already."""
+
+    kernel: KernelInput
+    device: dict[str, int | str]
+    workloads: tuple[str, ...]
+    """Keys of the listed workloads, as the answer names them."""
+    shapes: tuple[str, ...]
+    """Other shapes that are checked."""
+    families: dict[str, tuple[str, ...]]
+    """Families of inputs that are checked, by workload."""
+
+
+class ProfilerInput(Frozen):
+    """What the profiler knows: the kernel to start from, and what was measured of it."""
+
+    round: int
+    kernel: KernelInput
+    device: dict[str, int | str]
+    parent: TemplateInput | None
+    facts: Facts | None
+
+
 class PlannerInput(Frozen):
     """What the planner knows."""
 
     round: int
     kernel: KernelInput
     device: dict[str, int | str]
+    facts: Facts | None
+    profile: Profile | None
+    """What the profiler made of the facts."""
     baseline_us: dict[str, float]
     parent: TemplateInput | None
     best: tuple[TrialInput, ...]
@@ -85,6 +113,8 @@ class TemplaterInput(PlannerInput):
     plan: str
     rules: tuple[str, ...]
     """Rewrite rules that may be named instead of writing source."""
+    parameters_wanted: bool
+    """False: no search follows, so every value stands in the source and `parameters` stays empty."""
 
 
 class RepairerInput(TemplaterInput):
@@ -106,7 +136,58 @@ class TunerInput(Frozen):
     static_shared_bytes: int | None
 
 
-StepInput = PlannerInput | TemplaterInput | RepairerInput | TunerInput
+StepInput = TesterInput | ProfilerInput | PlannerInput | TemplaterInput | RepairerInput | TunerInput
+
+
+class ValueOf(Frozen):
+    """One parameter set to a value."""
+
+    name: str
+    value: PlainValue
+
+
+class ExtentOf(Frozen):
+    """One dimension."""
+
+    name: str
+    extent: StrictInt = Field(ge=1, le=2**31)
+
+
+class ShapeText(Frozen):
+    """A shape to check, near to the listed ones in size."""
+
+    dimensions: tuple[ExtentOf, ...] = Field(max_length=16)
+    """Sets every dimension."""
+    reason: str = Field(default="", max_length=500)
+
+
+OtherFamily = Literal["scaled_up", "scaled_down", "zeros", "sparse", "sorted", "spike", "repeated", "wide"]
+
+
+class FamilyText(Frozen):
+    """Inputs of a family at a listed workload."""
+
+    workload: str
+    """Its key."""
+    family: OtherFamily
+    reason: str = Field(default="", max_length=500)
+
+
+class TesterReply(Frozen):
+    """What else candidates should be checked with. It counts where the user's own kernel is right."""
+
+    shapes: tuple[ShapeText, ...] = Field(default=(), max_length=8)
+    families: tuple[FamilyText, ...] = Field(default=(), max_length=8)
+    reasoning: str = Text
+
+
+class ProfilerReply(Frozen):
+    """What bounds the kernel, and what to change."""
+
+    bottleneck: Bottleneck
+    hypotheses: tuple[str, ...] = Field(default=(), max_length=8)
+    """What to change and why, most promising first."""
+    reasoning: str = Text
 
 
 class PlannerReply(Frozen):
@@ -116,8 +197,8 @@ class PlannerReply(Frozen):
     """Why the search should end; empty to go on."""
     plan: str = Text
     """What the templater is to do; empty only with `stop`."""
-    expected_gain: float = Field(default=1.0, ge=0, le=1000)
-    """Expected speed-up over the best so far."""
+    expected_gain: float | None = Field(default=None, ge=0, le=1000)
+    """Expected speed-up over the best so far, 1.2 for a fifth faster; null where you cannot say."""
 
 
 class TemplateReply(Frozen):
@@ -138,13 +219,6 @@ class TemplateReply(Frozen):
     reasoning: str = Text
 
 
-class ValueOf(Frozen):
-    """One parameter set to a value."""
-
-    name: str
-    value: PlainValue
-
-
 class TunerReply(Frozen):
     """The region worth searching and where to begin."""
 
@@ -155,9 +229,11 @@ class TunerReply(Frozen):
     reasoning: str = Text
 
 
-Reply = PlannerReply | TemplateReply | TunerReply
+Reply = TesterReply | ProfilerReply | PlannerReply | TemplateReply | TunerReply
 
 REPLIES: dict[AgentRole, type[Reply]] = {
+    "tester": TesterReply,
+    "profiler": ProfilerReply,
     "planner": PlannerReply,
     "templater": TemplateReply,
     "repairer": TemplateReply,

@@ -90,8 +90,8 @@ class ExternalProvider:
 def ask(payload: StepPayload, asked: StepInput) -> Question:
     """The question of a step as a request shows it."""
     return Question(
-        instructions=instructions(payload.role, DATA),
+        instructions=instructions(payload.role, asked, DATA),
         question=asked.model_dump(mode="json"),
         wanted=reply_schema(payload.role),
-        version=version(payload.role),
+        version=version(payload.role, asked),
     )

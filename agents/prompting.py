@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from agents.contracts import StepInput, reply_schema
+from agents.contracts import StepInput, TemplaterInput, reply_schema
 from warpsmith.domain.job import AgentRole
 
 FOLDER = Path(__file__).parent / "prompts"
@@ -47,7 +47,13 @@ def _file(name: str) -> tuple[str, str]:
     return head.removeprefix("version:").strip(), text.strip()
 
 
-def instructions(role: AgentRole, where: str, canary: str = "") -> str:
+def _name(role: AgentRole, question: StepInput) -> str:
+    """The prompt file of a role. Without parameters a templater is one who rewrites."""
+    plain = isinstance(question, TemplaterInput) and not question.parameters_wanted
+    return "rewriter" if plain and role == "templater" else role
+
+
+def instructions(role: AgentRole, question: StepInput, where: str, canary: str = "") -> str:
     """What a role is told about itself.
 
     Args:
@@ -58,12 +64,13 @@ def instructions(role: AgentRole, where: str, canary: str = "") -> str:
     common = _file("common")[1]
     for name, value in (("role", role), ("where", where), ("canary", line)):
         common = common.replace("{" + name + "}", value)
-    return f"{common.strip()}\n\n{_file(role)[1]}"
+    return f"{common.strip()}\n\n{_file(_name(role, question))[1]}"
 
 
-def version(role: AgentRole) -> str:
+def version(role: AgentRole, question: StepInput) -> str:
     """Names the prompt files that a question was made from."""
-    return f"common-{_file('common')[0]}.{role}-{_file(role)[0]}"
+    name = _name(role, question)
+    return f"common-{_file('common')[0]}.{name}-{_file(name)[0]}"
 
 
 def prompt(role: AgentRole, question: StepInput, canary: str) -> Prompt:
@@ -78,8 +85,8 @@ def prompt(role: AgentRole, question: StepInput, canary: str) -> Prompt:
     schema = json.dumps(reply_schema(role), separators=(",", ":"))
     body = f"BEGIN DATA {mark}\n{data}\nEND DATA {mark}\n\nThe schema of the answer:\n{schema}"
     where = f"between the lines `BEGIN DATA {mark}` and `END DATA {mark}`"
-    messages = (Message("system", instructions(role, where, canary)), Message("user", body))
-    return Prompt(messages, version(role))
+    messages = (Message("system", instructions(role, question, where, canary)), Message("user", body))
+    return Prompt(messages, version(role, question))
 
 
 def correction(complaint: str) -> str:

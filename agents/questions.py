@@ -9,20 +9,23 @@ from agents.contracts import (
     KernelInput,
     ParameterText,
     PlannerInput,
+    ProfilerInput,
     RepairerInput,
     StepInput,
     TemplateInput,
     TemplaterInput,
+    TesterInput,
     TrialInput,
     TunerInput,
 )
-from warpsmith.domain.job import Job
+from warpsmith.domain.job import Job, Strategy, Workload
 from warpsmith.domain.kernel import Argument
 from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.rewrite.masking import without_comments
 from warpsmith.rewrite.rules import RULES
+from warpsmith.tuning.facts import Facts, facts_of
 from warpsmith.tuning.tasks import StepPayload
 from warpsmith.tuning.trial import time_us
 
@@ -36,19 +39,34 @@ def question(payload: StepPayload, context: StepContext) -> StepInput:
     job = context.job
     if payload.role == "tuner":
         assert payload.draft is not None, "decide hands the draft to the tuner"
-        facts = context.baseline.facts if context.baseline is not None else None
+        compiled = context.baseline.facts if context.baseline is not None else None
         return TunerInput(
             device=_device(context),
             workloads=_workloads(job),
             template=_template(payload.draft),
-            registers=facts.registers if facts else None,
-            spill_bytes=facts.spill_bytes if facts else None,
-            static_shared_bytes=facts.static_shared_bytes if facts else None,
+            registers=compiled.registers if compiled else None,
+            spill_bytes=compiled.spill_bytes if compiled else None,
+            static_shared_bytes=compiled.static_shared_bytes if compiled else None,
+        )
+    if payload.role == "tester":
+        return _tester(context)
+    if payload.role == "profiler":
+        return ProfilerInput(
+            round=payload.round,
+            kernel=_kernel(job),
+            device=_device(context),
+            parent=None if context.parent is None else _template(context.parent),
+            facts=facts(context),
         )
     planner = _planner(payload, context)
     if payload.role == "planner":
         return planner
-    templater = TemplaterInput(**dict(planner), plan=payload.plan, rules=permitted_rules(job))
+    templater = TemplaterInput(
+        **dict(planner),
+        plan=payload.plan,
+        rules=permitted_rules(job),
+        parameters_wanted=job.strategy is not Strategy.DIRECT,
+    )
     if payload.role == "templater":
         return templater
     return RepairerInput(
@@ -69,9 +87,35 @@ def permitted_rules(job: Job) -> tuple[str, ...]:
     )
 
 
+def facts(context: StepContext) -> Facts | None:
+    """What is known in numbers; None before the baseline."""
+    if context.baseline is None:
+        return None
+    return facts_of(context.job, context.baseline, context.parent, context.trials)
+
+
+def _tester(context: StepContext) -> TesterInput:
+    cases = context.baseline.cases if context.baseline is not None else ()
+    listed = [w.key for w in context.job.workloads]
+    by_key: dict[str, list[str]] = {key: [] for key in listed}
+    shapes = []
+    for case in cases:
+        key = Workload(dimensions=case.dimensions).key
+        if key in by_key:
+            by_key[key].append(case.family.value)
+        else:
+            shapes.append(key)
+    return TesterInput(
+        kernel=_kernel(context.job),
+        device=_device(context),
+        workloads=tuple(listed),
+        shapes=tuple(shapes),
+        families={key: tuple(found) for key, found in by_key.items()},
+    )
+
+
 def _planner(payload: StepPayload, context: StepContext) -> PlannerInput:
     job = context.job
-    kernel = job.kernel
     measured = sorted(
         ((o.objective, c) for c, o in context.trials if isinstance(o, Measured)), key=lambda pair: pair[0]
     )
@@ -79,22 +123,29 @@ def _planner(payload: StepPayload, context: StepContext) -> PlannerInput:
     worst = [TrialInput(configuration=c, objective=o) for o, c in measured[SHOWN_TRIALS:][-SHOWN_TRIALS:]]
     return PlannerInput(
         round=payload.round,
-        kernel=KernelInput(
-            backend=kernel.backend.value,
-            entry=kernel.entry,
-            source=without_comments(kernel.text),
-            arguments=tuple(_argument(a) for a in kernel.arguments),
-            grid=tuple(e.text for e in kernel.launch.grid),
-            block=tuple(e.text for e in kernel.launch.block),
-            shared_bytes=kernel.launch.shared_bytes.text,
-            workloads=_workloads(job),
-        ),
+        kernel=_kernel(job),
         device=_device(context),
+        facts=facts(context),
+        profile=payload.profile,
         baseline_us=_baseline_us(context),
         parent=None if context.parent is None else _template(context.parent),
         best=tuple(best),
         worst=tuple(worst),
         rejections=_rejections(context.trials),
+    )
+
+
+def _kernel(job: Job) -> KernelInput:
+    kernel = job.kernel
+    return KernelInput(
+        backend=kernel.backend.value,
+        entry=kernel.entry,
+        source=without_comments(kernel.text),
+        arguments=tuple(_argument(a) for a in kernel.arguments),
+        grid=tuple(e.text for e in kernel.launch.grid),
+        block=tuple(e.text for e in kernel.launch.block),
+        shared_bytes=kernel.launch.shared_bytes.text,
+        workloads=_workloads(job),
     )
 
 

@@ -1,22 +1,29 @@
 """The offline provider: deterministic, no model, no network.
 
+The tester asks for shapes around the kernel's own block. The profiler names the bottleneck from the facts.
 The templater applies the rewrite rules. The planner looks at where the best configurations of the
 parent lie: when one sits at the edge of a numeric parameter, the range is carried on beyond that
-edge; otherwise there is nothing more to expect and the search ends.
+edge, and what never worked is left out; otherwise there is nothing more to expect and the search ends.
 """
 
 import json
 from collections.abc import Sequence
 
+from agents import rules_direct, rules_facts
 from agents.context import StepContext
-from warpsmith.domain.job import RewritePolicy, RuleName
+from agents.fixing import typical
+from agents.questions import facts
+from warpsmith.domain.job import RewritePolicy, RuleName, Strategy
 from warpsmith.domain.outcome import Measured, Outcome
 from warpsmith.domain.space import Configuration, Parameter, Space
+from warpsmith.domain.template import Template
 from warpsmith.rewrite.templater import make_template
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 CAUTIOUS: tuple[RuleName, ...] = ("lift_constants", "block_size", "launch_bounds", "restrict")
 """What a second attempt uses: rules that leave the loops of the kernel as they are."""
+LIFTING: tuple[RuleName, ...] = ("lift_constants",)
+"""What a search without agents uses: numbers that the user wrote."""
 MAX_VALUE = 1 << 16
 
 
@@ -27,10 +34,17 @@ class RulesProvider:
 
     def answer(self, payload: StepPayload, context: StepContext) -> StepResult:
         """See `agents.steps.Provider`."""
+        direct = context.job.strategy is Strategy.DIRECT
+        if payload.role == "tester":
+            return StepResult(provider=self.name, cases=rules_facts.test_plan(context))
+        if payload.role == "profiler":
+            return StepResult(provider=self.name, profile=rules_facts.profile(context))
         if payload.role == "planner":
-            return self._plan(context)
+            return rules_direct.plan(payload, context) if direct else self._plan(context)
         if payload.role == "tuner":
             return StepResult(provider=self.name, template=payload.draft, declined=payload.declined)
+        if direct:
+            return rules_direct.rewrite(payload, context)
         if payload.role == "templater" and payload.round > 1 and context.parent is not None:
             return self._carry_on(payload.plan, context)
         return self._template(payload, context)
@@ -41,8 +55,13 @@ class RulesProvider:
             job = job.model_copy(update={"rewrite": _cautious(job.rewrite)})
         elif payload.attempt > 1:
             job = job.model_copy(update={"rewrite": RewritePolicy(enabled=False)})
+        elif job.strategy is Strategy.SEARCH:
+            job = job.model_copy(update={"rewrite": _only(job.rewrite, LIFTING)})
         report = make_template(job, context.include_dirs)
-        return StepResult(provider=self.name, template=report.template, declined=report.declined)
+        template = report.template
+        if job.strategy is Strategy.TEMPLATE:
+            template = _started(template, typical(template, context))
+        return StepResult(provider=self.name, template=template, declined=report.declined)
 
     def _plan(self, context: StepContext) -> StepResult:
         if context.parent is None:
@@ -52,7 +71,8 @@ class RulesProvider:
             return StepResult(
                 provider=self.name, stop="the best configuration lies inside every range; no gain expected"
             )
-        return StepResult(provider=self.name, plan=json.dumps({"extend": beyond}))
+        gain = _expected_gain(beyond, context)
+        return StepResult(provider=self.name, plan=json.dumps({"extend": beyond}), expected_gain=gain)
 
     def _carry_on(self, plan: str, context: StepContext) -> StepResult:
         assert context.parent is not None
@@ -64,9 +84,10 @@ class RulesProvider:
             p.model_copy(update={"values": _merged(p, extend.get(p.name, ()))}) for p in space.parameters
         )
         best = _best(context.trials)
+        wider = Space(parameters=parameters, constraints=space.constraints)
         template = context.parent.model_copy(
             update={
-                "space": Space(parameters=parameters, constraints=space.constraints),
+                "space": rules_facts.narrowed(wider, facts(context)),
                 "warm_starts": () if best is None else (best,),
             }
         )
@@ -86,8 +107,12 @@ def _extension(plan: str) -> dict[str, list[int]]:
 
 
 def _cautious(policy: RewritePolicy) -> RewritePolicy:
-    """Never more than the job allows."""
-    allowed = tuple(n for n in CAUTIOUS if not policy.allow or n in policy.allow)
+    return _only(policy, CAUTIOUS)
+
+
+def _only(policy: RewritePolicy, names: Sequence[RuleName]) -> RewritePolicy:
+    """These rules, and never more than the job allows."""
+    allowed = tuple(n for n in names if not policy.allow or n in policy.allow)
     enabled = policy.enabled and bool(allowed)
     return RewritePolicy(enabled=enabled, allow=allowed, deny=policy.deny)
 
@@ -112,6 +137,24 @@ def _beyond_the_edges(space: Space, trials: Sequence[tuple[Configuration, Outcom
         if doubles and best.get(parameter.name) == top and top * 4 <= MAX_VALUE:
             beyond[parameter.name] = [top * 2, top * 4]
     return beyond
+
+
+def _expected_gain(beyond: dict[str, list[int]], context: StepContext) -> float | None:
+    """What the last doubling of these parameters brought; None where the search did not see both."""
+    known = facts(context)
+    gains = []
+    for effect in known.effects if known is not None else ():
+        top = beyond.get(effect.parameter, [0])[0] // 2
+        last, before = effect.best.get(str(top)), effect.best.get(str(top // 2))
+        if top and last and before:
+            gains.append(before / last)
+    return max(gains, default=None)
+
+
+def _started(template: Template, first: Configuration) -> Template:
+    """The template with a configuration to try first, where that is another than its defaults."""
+    same = first == template.space.defaults or first in template.warm_starts
+    return template if same else template.model_copy(update={"warm_starts": (*template.warm_starts, first)})
 
 
 def _merged(parameter: Parameter, more: Sequence[int]) -> tuple[int | float | bool | str, ...]:

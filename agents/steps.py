@@ -12,7 +12,7 @@ from agents.purse import Purse
 from agents.record import NoAnswer
 from agents.rules import RulesProvider
 from agents.transport import OpenAITransport
-from warpsmith.domain.job import AgentRole, Job, ProviderName
+from warpsmith.domain.job import AgentRole, Job, ProviderName, Strategy
 from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
@@ -62,7 +62,12 @@ class Panel:
 
 
 def provider_name(job: Job, settings: Settings, role: AgentRole) -> ProviderName:
-    """Who answers for a role of a job: the job's choice for the role, its choice, the operator's."""
+    """Who answers for a role of a job: the job's choice for the role, its choice, the operator's.
+
+    Where no agent is to be asked, the rules lift the kernel's constants.
+    """
+    if job.strategy is Strategy.SEARCH:
+        return "rules"
     return job.agents.roles.get(role) or job.agents.provider or settings.agent_provider
 
 

@@ -16,6 +16,7 @@ from warpsmith.domain.state import TaskKind
 from warpsmith.tuning.decide import CandidateSummary, JobSnapshot, Payload, Result, TaskView
 from warpsmith.tuning.tasks import (
     BaselineResult,
+    ChecksPayload,
     SlicePayload,
     SliceResult,
     StepPayload,
@@ -24,8 +25,8 @@ from warpsmith.tuning.tasks import (
     VerifyResult,
 )
 
-PAYLOADS: dict[TaskKind, type[StepPayload | SlicePayload | VerifyPayload] | None] = {
-    TaskKind.BASELINE: None,
+PAYLOADS: dict[TaskKind, type[ChecksPayload | StepPayload | SlicePayload | VerifyPayload]] = {
+    TaskKind.BASELINE: ChecksPayload,
     TaskKind.AGENT_STEP: StepPayload,
     TaskKind.SLICE: SlicePayload,
     TaskKind.VERIFY: VerifyPayload,
@@ -40,8 +41,7 @@ RESULTS: dict[TaskKind, type[BaselineResult | StepResult | SliceResult | VerifyR
 
 def task_payload(row: TaskRow) -> Payload:
     """What the task was given."""
-    model = PAYLOADS[row.kind]
-    return None if model is None or row.payload is None else model.model_validate(row.payload)
+    return None if row.payload is None else PAYLOADS[row.kind].model_validate(row.payload)
 
 
 def task_result(row: TaskRow) -> Result:
@@ -52,9 +52,13 @@ def task_result(row: TaskRow) -> Result:
 R = TypeVar("R", bound=BaseModel)
 
 
-def last_result(session: Session, job_id: str, kind: TaskKind, model: type[R]) -> R | None:
-    """The newest result of a kind of task of a job."""
+def last_result(
+    session: Session, job_id: str, kind: TaskKind, model: type[R], before: int | None = None
+) -> R | None:
+    """The newest result of a kind of task of a job, of those with a number below `before` where given."""
     query = select(TaskRow.result).where(TaskRow.job_id == job_id, TaskRow.kind == kind)
+    if before is not None:
+        query = query.where(TaskRow.number < before)
     query = query.where(TaskRow.result.is_not(None)).order_by(TaskRow.number.desc()).limit(1)
     found = session.execute(query).scalar_one_or_none()
     return None if found is None else model.model_validate(found)

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
+from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.snapshot import last_result
 from warpsmith.domain.job import Job
@@ -29,8 +30,11 @@ class StepFacts:
     log: str
 
 
-def step_facts(session: Session, job_id: str, payload: StepPayload) -> StepFacts:
+def step_facts(session: Session, job_id: str, payload: StepPayload, before: int | None = None) -> StepFacts:
     """The facts of a step.
+
+    Args:
+        before: number of the step's task, for a step of the past: what later tasks brought is left out.
 
     Raises:
         NotFound: there is no such job, or no such candidate.
@@ -38,6 +42,9 @@ def step_facts(session: Session, job_id: str, payload: StepPayload) -> StepFacts
     candidates, trials = CandidateRepository(session), TrialRepository(session)
     parent = None if payload.parent is None else candidates.get(payload.parent)
     rejected = None if payload.rejected is None else candidates.get(payload.rejected)
+    later: set[str | None] = set()
+    if before is not None:
+        later = {t.id for t in TaskRepository(session).of_job(job_id) if t.number >= before}
     failed = [] if rejected is None else trials.finished(rejected.id)
     logs = [t.outcome.log for t in failed if isinstance(t.outcome, Rejected)]
     return StepFacts(
@@ -45,8 +52,12 @@ def step_facts(session: Session, job_id: str, payload: StepPayload) -> StepFacts
         parent=None if parent is None else parent.template,
         trials=[]
         if parent is None
-        else [(t.configuration, t.outcome) for t in trials.finished(parent.id) if t.outcome is not None],
-        baseline=last_result(session, job_id, TaskKind.BASELINE, BaselineResult),
+        else [
+            (t.configuration, t.outcome)
+            for t in trials.finished(parent.id)
+            if t.outcome is not None and t.task_id not in later
+        ],
+        baseline=last_result(session, job_id, TaskKind.BASELINE, BaselineResult, before),
         rejected=None if rejected is None else rejected.template,
         log=logs[0] if logs else "",
     )

@@ -167,7 +167,7 @@ class _Run:
 
     def _step(self, row: TaskRow, payload: StepPayload, recorded: StepResult) -> StepResult:
         """The result of a step from its recorded reply; the rules, which need none, think again."""
-        facts = step_facts(self._session, row.job_id, payload)
+        facts = step_facts(self._session, row.job_id, payload, before=row.number)
         context = StepContext(**vars(facts), include_dirs=self._include_dirs)
         step = self._steps.get(row.id)
         if step is None:
@@ -181,8 +181,9 @@ class _Run:
         except NoAnswer as exc:
             self._differences.append(f"task {row.number}: {exc.reason}")
             return recorded
-        said = (recorded.plan, recorded.stop, recorded.provider)
-        self._compare(f"task {row.number}, answer", said, (result.plan, result.stop, result.provider))
+        for field in ("provider", "plan", "stop", "expected_gain", "profile", "cases"):
+            said = getattr(recorded, field), getattr(result, field)
+            self._compare(f"task {row.number}, {field}", *said)
         return result.model_copy(update={"ask_tuner": recorded.ask_tuner})
 
     def _count(self, candidate: str, trials: Sequence[TrialRow]) -> None:

@@ -30,9 +30,11 @@ from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import TaskKind
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.decide import VERIFY_RESERVE
+from warpsmith.tuning.proposed import check_proposals
 from warpsmith.tuning.slice import SliceLimits, run_slice
 from warpsmith.tuning.tasks import (
     BaselineResult,
+    ChecksPayload,
     SlicePayload,
     SliceResult,
     StepPayload,
@@ -78,8 +80,15 @@ class Parked:
 
 
 def baseline(context: Context, row: TaskRow, _lease: Lease) -> Done:
-    """Measure the user's kernel as it is."""
+    """Measure the user's kernel as it is, or try further cases on it."""
     job = _job(context, row)
+    payload = task_payload(row)
+    if isinstance(payload, ChecksPayload):
+        with context.database.read() as session:
+            known = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
+        assert known is not None, "decide starts with the baseline"
+        with bench(context.device_workshop(), job) as made:
+            return Done(check_proposals(made, known, payload.cases))
     with bench(context.device_workshop(), job) as made:
         result = measure_baseline(made)
     times_us = {t.workload: time for t in result.timings if (time := time_us(job, t)) is not None}

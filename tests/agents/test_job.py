@@ -46,6 +46,13 @@ def agent_job(**changes: Any) -> dict[str, Any]:
     return job | changes
 
 
+TESTS = {
+    "shapes": [{"dimensions": [{"name": "n", "extent": 129}], "reason": "one more than two blocks"}],
+    "families": [{"workload": "n=65536", "family": "spike", "reason": "one large value"}],
+}
+PROFILE = {"bottleneck": "latency", "hypotheses": ["more elements for a thread"]}
+
+
 def region(configuration: dict[str, int]) -> dict[str, Any]:
     """A tuner's answer."""
     values = [{"name": name, "value": value} for name, value in configuration.items()]
@@ -57,6 +64,8 @@ class FaultyModel:
 
     def __init__(self) -> None:
         self._turns: dict[str, list[Turn]] = {
+            "tester": [Turn(as_text(TESTS))],
+            "profiler": [Turn(as_text(PROFILE))],
             "templater": [
                 Turn(status=429, headers={"Retry-After": "0"}),
                 Turn(status=500),
@@ -82,7 +91,8 @@ class FaultyModel:
         if role == "tuner":
             skips = "SKIP" in body["messages"][1]["content"]
             return Turn('{"constraints": []}' if skips else as_text(region(WARM)))
-        return self._turns[role].pop(0)
+        turns = self._turns[role]
+        return turns[0] if role == "profiler" else turns.pop(0)
 
 
 @pytest.fixture
@@ -125,7 +135,10 @@ def test_a_job_survives_a_faulty_model_within_its_budget(tmp_path: Path) -> None
                 WorkerRepository(session).register("w", "host", 1, "0", ["control"], [device], {})
             workshop = open_workshop(settings, device)
             name = submit(database, Job.model_validate(job))
-            ring_all(Context(settings, database, SilentBell(), "w", workshop))
+            try:
+                ring_all(Context(settings, database, SilentBell(), "w", workshop))
+            finally:
+                workshop.tools.compiler.close()  # type: ignore[attr-defined]
             billed = server.billed_tokens
         with database.read() as session:
             check_faulty_job(session, name, billed)
@@ -139,8 +152,8 @@ def check_faulty_job(session: Session, job: str, billed: int) -> None:
     assert status.state is JobState.DONE, status.detail
     steps = AgentStepRepository(session).of_job(job)
     assert [s.role for s in steps] == [
-        *("templater", "tuner", "repairer", "tuner", "repairer", "tuner"),
-        *("planner", "templater", "tuner", "planner"),
+        *("tester", "profiler", "templater", "tuner", "repairer", "tuner", "repairer", "tuner"),
+        *("profiler", "planner", "templater", "tuner", "profiler", "planner"),
     ]
     assert [s.fallback for s in steps if s.fallback] == []
     assert [s.calls for s in steps if s.role == "templater"] == [5, 1]
@@ -162,7 +175,7 @@ def check_faulty_job(session: Session, job: str, billed: int) -> None:
     assert result is not None
     assert not [e for e in result.dispatch if e.configuration and e.configuration.get("SKIP")]
     replayed = replay(session, job, {})
-    assert (replayed.candidates, replayed.steps, replayed.differences) == (4, 10, ())
+    assert (replayed.candidates, replayed.steps, replayed.differences) == (4, 14, ())
 
 
 class Answerer(threading.Thread):
@@ -204,15 +217,16 @@ def test_a_job_whose_every_step_is_answered_from_outside(service: Service) -> No
         assert time.monotonic() < deadline, service.logs()
         time.sleep(0.1)
     (request,) = service.get("/v1/agent-requests")["items"]
-    assert (request["job"], request["role"]) == (name, "templater")
-    assert request["wanted"]["properties"]["source"]["type"] == "string"
+    assert (request["job"], request["role"]) == (name, "tester")
+    assert request["wanted"]["properties"]["shapes"]["type"] == "array"
     service.stop()
     service.start()
     (again,) = service.get("/v1/agent-requests")["items"]
     assert again == request, "the request did not survive the restart"
 
     plan = {"plan": "let the rules do it", "expected_gain": 1.2}
-    answers = [template(), region(WARM), plan, {"rules": ["unroll", "restrict"]}, {}, {"stop": "enough"}]
+    first = [TESTS, PROFILE, template(), region(WARM)]
+    answers = [*first, PROFILE, plan, {"rules": ["unroll", "restrict"]}, {}, PROFILE, {"stop": "enough"}]
     client = Answerer(service.url, answers)
     client.start()
     try:
@@ -222,11 +236,14 @@ def test_a_job_whose_every_step_is_answered_from_outside(service: Service) -> No
         client.join()
     assert status["state"] == "done", status["detail"] + service.logs()
     assert [r["role"] for r in client.seen] == [
-        *("templater", "tuner", "planner", "templater", "tuner", "planner")
+        *("tester", "profiler", "templater", "tuner"),
+        *("profiler", "planner", "templater", "tuner", "profiler", "planner"),
     ]
-    assert client.seen[3]["question"]["plan"] == plan["plan"]
+    later = client.seen[6]["question"]
+    assert (later["plan"], later["profile"]["bottleneck"]) == (plan["plan"], "latency")
+    assert later["facts"]["best"]["workloads"][0]["bytes_per_s"] > 0
     assert "nonsense: no such field" in client.refusals[0]
     steps = service.get(f"/v1/jobs/{name}/agent-steps")["items"]
     assert {(s["provider"], s["model"], s["fallback"]) for s in steps} == {("external", "the test", "")}
     assert status["tokens_used"] == 0
-    assert "2 candidates reached again; 6 agent steps" in replay_by_command(service, name)
+    assert "2 candidates reached again; 10 agent steps" in replay_by_command(service, name)

@@ -5,7 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tests.jobs import DEVICE, scale_job
-from warpsmith.domain.job import Budget
+from warpsmith.domain.device import Ceilings
+from warpsmith.domain.job import AgentPolicy, Budget, Strategy
+from warpsmith.domain.outcome import TimeSummary, WorkloadTiming
+from warpsmith.domain.plan import Family
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
 from warpsmith.tuning.decide import (
@@ -22,7 +25,10 @@ from warpsmith.tuning.decide import (
 )
 from warpsmith.tuning.tasks import (
     BaselineResult,
+    ChecksPayload,
     Choice,
+    Profile,
+    ProposedCase,
     SlicePayload,
     SliceResult,
     StepPayload,
@@ -34,8 +40,8 @@ from warpsmith.tuning.tasks import (
 class Rows:
     """The rows of one job, and workers that answer at once with what the test says."""
 
-    def __init__(self, budget: Budget, **answers):
-        job = scale_job(budget=budget)
+    def __init__(self, budget: Budget, strategy=Strategy.TEMPLATE, parents=1, **answers):
+        job = scale_job(budget=budget, strategy=strategy, agents=AgentPolicy(parents=parents))
         self.snapshot = JobSnapshot(job, JobState.QUEUED, None, ("opencl-test",), 0.0, 0, (), ())
         self.answers = answers
         self.kinds: list[str] = []
@@ -73,7 +79,8 @@ class Rows:
     def execute(self, action: StartTask) -> None:
         self.kinds.append(action.kind.value)
         answer = self.answers.get(action.kind.value)
-        result = answer(self, action.payload) if answer else default_answer(self, action)
+        result = answer(self, action.payload) if answer else None
+        result = default_answer(self, action) if result is None else result
         s = self.snapshot
         view = TaskView(f"t{len(s.tasks)}", action.kind, TaskState.DONE, action.payload, result)
         self.snapshot = replace(s, tasks=(*s.tasks, view))
@@ -82,9 +89,13 @@ class Rows:
 
     def count(self, candidate: str, result: SliceResult) -> None:
         s = self.snapshot
+        best = self.answers.get("objective", lambda c: 0.5)
         changed = [
             replace(
-                c, trials=c.trials + result.trials, measured=c.measured + result.trials, best_objective=0.5
+                c,
+                trials=c.trials + result.trials,
+                measured=c.measured + result.trials,
+                best_objective=best(c),
             )
             if c.id == candidate and not result.rejected
             else c
@@ -97,6 +108,8 @@ def default_answer(rows: Rows, action: StartTask):
     match action.kind:
         case TaskKind.BASELINE:
             return BaselineResult(device=DEVICE)
+        case TaskKind.AGENT_STEP if action.payload.role in ("tester", "profiler"):
+            return StepResult(provider="test")
         case TaskKind.AGENT_STEP if action.payload.role == "planner":
             return StepResult(provider="test", plan="go on")
         case TaskKind.AGENT_STEP:
@@ -107,33 +120,191 @@ def default_answer(rows: Rows, action: StartTask):
             return VerifyResult(comparisons=(), choices=(Choice(workload="n=64"),), speedup=1.0)
 
 
+def roles(end: JobSnapshot) -> list[str]:
+    return [p.role for p in steps(end)]
+
+
+def steps(end: JobSnapshot) -> list[StepPayload]:
+    return [t.payload for t in end.tasks if isinstance(t.payload, StepPayload)]
+
+
 def test_a_job_runs_from_baseline_to_verification() -> None:
     rows = Rows(Budget(rounds=1, trials=20))
     end = rows.run()
     assert end.state is JobState.DONE
     assert end.trials_done == 20
-    assert rows.kinds == ["baseline", "agent_step", "slice", "slice", "slice", "verify"]
+    assert rows.kinds == ["baseline", *["agent_step"] * 3, "slice", "slice", "slice", "verify"]
+    assert roles(end) == ["tester", "profiler", "templater"]
 
 
 def test_rounds_share_the_trials_and_each_begins_with_a_plan() -> None:
     rows = Rows(Budget(rounds=3, trials=60))
     end = rows.run()
     assert [c.trials for c in end.candidates] == [20, 20, 20]
-    roles = [t.payload.role for t in end.tasks if isinstance(t.payload, StepPayload)]
-    assert roles == ["templater", "planner", "templater", "planner", "templater"]
+    later = ["profiler", "planner", "templater"]
+    assert roles(end) == ["tester", "profiler", "templater", *later, *later]
     assert end.tasks[-1].kind is TaskKind.VERIFY
 
 
 def test_a_planner_that_stops_ends_the_search() -> None:
-    def step(rows, payload):
-        if payload.role == "planner":
-            return StepResult(provider="test", stop="nothing to gain")
-        return StepResult(provider="test", template=Template(kernel=rows.snapshot.job.kernel))
-
-    rows = Rows(Budget(rounds=5, trials=50), agent_step=step)
+    rows = Rows(Budget(rounds=5, trials=50), agent_step=planner(stop="nothing to gain"))
     end = rows.run()
     assert end.state is JobState.DONE
     assert len(end.candidates) == 1
+
+
+def planner(**said):
+    """Answers of a planner; others answer as they do by default."""
+    return lambda rows, payload: StepResult(provider="test", **said) if payload.role == "planner" else None
+
+
+def test_the_trials_that_agents_leave_go_to_the_best_candidate() -> None:
+    stops = planner(stop="nothing to gain")
+    end = Rows(Budget(rounds=5, trials=50), agent_step=stops).run()
+    assert [c.trials for c in end.candidates] == [50]
+    first = next(t.payload for t in end.tasks if isinstance(t.payload, SlicePayload))
+    assert first.trials == 10, "a fifth for the first of five rounds"
+    exhausted = Rows(
+        Budget(rounds=5, trials=50),
+        agent_step=stops,
+        slice=lambda r, p: SliceResult(trials=3, exhausted=True),
+    )
+    assert exhausted.run().trials_done == 3
+
+
+@pytest.mark.parametrize(("gain", "candidates"), [(None, 3), (1.2, 3), (1.005, 1), (0.9, 1)])
+def test_a_round_that_promises_no_gain_is_not_begun(gain: float | None, candidates: int) -> None:
+    rows = Rows(Budget(rounds=3, trials=60), agent_step=planner(plan="x", expected_gain=gain))
+    end = rows.run()
+    assert end.state is JobState.DONE
+    assert len(end.candidates) == candidates
+
+
+def test_a_gain_within_the_noise_of_the_device_is_none() -> None:
+    noisy = BaselineResult(device=DEVICE, aa_width=0.1)
+    step = planner(plan="x", expected_gain=1.05)
+    rows = Rows(Budget(rounds=3, trials=60), agent_step=step, baseline=lambda r, p: noisy)
+    assert len(rows.run().candidates) == 1
+
+
+def test_each_round_starts_from_the_best_candidates() -> None:
+    objectives = {0: 0.9, 1: 0.7, 2: 0.8, 3: 0.6}
+    rows = Rows(Budget(rounds=3, trials=60), parents=2, objective=lambda c: objectives.get(c.number, 1.0))
+    end = rows.run()
+    assert end.state is JobState.DONE
+    opened = [(p.round, p.parent) for p in steps(end) if p.role == "profiler"]
+    assert opened == [(1, None), (2, "c0"), (3, "c1"), (3, "c0")]
+    assert [c.trials for c in end.candidates] == [12, 16, 16, 16]
+
+
+def test_a_branch_that_ends_leaves_the_others_to_go_on() -> None:
+    def step(rows, payload):
+        stops = payload.role == "planner" and payload.parent == "c1"
+        return StepResult(provider="test", stop="no") if stops else None
+
+    objectives = {0: 0.9, 1: 0.7}
+    rows = Rows(
+        Budget(rounds=3, trials=90),
+        parents=2,
+        agent_step=step,
+        objective=lambda c: objectives.get(c.number, 1),
+    )
+    end = rows.run()
+    assert [(p.round, p.parent) for p in steps(end) if p.role == "planner"] == [
+        (2, "c0"),
+        (3, "c1"),
+        (3, "c0"),
+    ]
+    assert len(end.candidates) == 3
+
+
+def test_a_repair_stays_in_its_branch() -> None:
+    def slice_(rows, payload: SlicePayload):
+        return SliceResult(trials=1, rejected="wrong") if payload.candidate == "c3" else None
+
+    objectives = {0: 0.5, 1: 0.7}
+    rows = Rows(
+        Budget(rounds=3, trials=90),
+        parents=2,
+        slice=slice_,
+        objective=lambda c: objectives.get(c.number, 0.9),
+    )
+    end = rows.run()
+    (repair,) = [p for p in steps(end) if p.role == "repairer"]
+    assert (repair.round, repair.parent, repair.rejected) == (3, "c1", "c3")
+    assert [p.parent for p in steps(end) if p.round == 3 and p.role == "profiler"] == ["c0", "c1"]
+
+
+def test_what_the_tester_asks_for_is_tried_on_the_kernel_first() -> None:
+    wanted = (ProposedCase(dimensions={"n": 65}, family=Family.DECLARED),)
+
+    def step(rows, payload):
+        return StepResult(provider="test", cases=wanted) if payload.role == "tester" else None
+
+    rows = Rows(Budget(trials=5), agent_step=step)
+    end = rows.run()
+    assert rows.kinds[:4] == ["baseline", "agent_step", "baseline", "agent_step"]
+    assert end.tasks[2].payload == ChecksPayload(cases=wanted)
+    assert end.state is JobState.DONE
+
+
+def test_a_profile_is_handed_to_planner_and_templater() -> None:
+    found = Profile(bottleneck="latency", hypotheses=("x",))
+
+    def step(rows, payload):
+        return StepResult(provider="test", profile=found) if payload.role == "profiler" else None
+
+    end = Rows(Budget(rounds=2, trials=20), agent_step=step).run()
+    assert {p.role for p in steps(end) if p.profile == found} == {"planner", "templater"}
+
+
+def timed_baseline(us: float, **device) -> BaselineResult:
+    """`scale_job` in so many microseconds, on a device that copies 1 kB a microsecond."""
+    summary = TimeSummary(median_us=us, low_us=us, high_us=us, samples=5, launches_per_sample=1)
+    return BaselineResult(
+        device=DEVICE.model_copy(update=device),
+        timings=tuple(WorkloadTiming(workload=k, cold=summary) for k in ("n=4096", "n=1001")),
+        ceilings=Ceilings(cold_bytes_per_s=1e9, hot_bytes_per_s=1e9, flops_per_s=1e12, launch_us=1.0),
+    )
+
+
+FLOOR = (8 * 4096 * 8 * 1001) ** 0.5 / 1000 / 100
+"""Floor over a baseline of 100 µs, as a geometric mean over the two workloads."""
+
+
+@pytest.mark.parametrize(
+    ("best", "host", "rounds"),
+    [
+        (FLOOR, False, 1),
+        (FLOOR * 1.04, False, 1),
+        (FLOOR * 1.06, False, 3),
+        (FLOOR / 2, False, 3),
+        (FLOOR, True, 3),
+    ],
+    ids=["at the floor", "within the margin", "above it", "the floor does not hold", "on the host"],
+)
+def test_the_roofline_ends_the_search(best: float, host: bool, rounds: int) -> None:
+    baseline = timed_baseline(100.0, shares_host=host)
+    rows = Rows(Budget(rounds=3, trials=60), baseline=lambda r, p: baseline, objective=lambda c: best)
+    end = rows.run()
+    assert end.state is JobState.DONE
+    assert len(end.candidates) == rounds
+    assert end.trials_done == (60 if rounds == 3 else 7), "one slice is enough to see the floor"
+
+
+def test_a_search_without_agents_asks_one_step_and_searches_all() -> None:
+    end = Rows(Budget(rounds=4, trials=20), strategy=Strategy.SEARCH).run()
+    assert roles(end) == ["templater"]
+    assert [c.trials for c in end.candidates] == [20]
+
+
+def test_agents_that_only_rewrite_get_a_trial_a_round() -> None:
+    def one(rows, payload):
+        return SliceResult(trials=1, exhausted=True)
+
+    end = Rows(Budget(rounds=4, trials=20), strategy=Strategy.DIRECT, slice=one).run()
+    assert [c.trials for c in end.candidates] == [1, 1, 1, 1]
+    assert "tuner" not in roles(end)
 
 
 def test_an_exhausted_space_ends_the_candidate_early() -> None:
@@ -146,13 +317,9 @@ def test_rejected_templates_are_mended_a_bounded_number_of_times() -> None:
     end = rows.run()
     assert end.state is JobState.FAILED
     assert len(end.candidates) == MAX_REPAIRS + 1
-    attempts = [t.payload.attempt for t in end.tasks if isinstance(t.payload, StepPayload)]
-    assert attempts == [0, 1, 2]
-    assert [t.payload.failure for t in end.tasks if isinstance(t.payload, StepPayload)] == [
-        "",
-        "wrong",
-        "wrong",
-    ]
+    mended = [s for s in steps(end) if s.role in ("templater", "repairer")]
+    assert [s.attempt for s in mended] == [0, 1, 2]
+    assert [s.failure for s in mended] == ["", "wrong", "wrong"]
 
 
 def test_a_mended_template_is_searched() -> None:

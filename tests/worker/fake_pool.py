@@ -23,6 +23,8 @@ def _open(settings: Settings, device: DeviceInfo) -> FakeWorkshop:
 def as_it_is(payload: StepPayload, context: object, provider: object = None) -> StepResult:
     """Stands for the agents: the kernel with the user's own tunables."""
     job = context.job  # type: ignore[attr-defined]
+    if payload.role != "templater":
+        return StepResult(provider="test")
     return StepResult(provider="test", template=Template(kernel=job.kernel, space=job.space), tokens=7)
 
 

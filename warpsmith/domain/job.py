@@ -138,9 +138,20 @@ class RewritePolicy(Frozen):
     deny: tuple[RuleName, ...] = ()
 
 
+class Strategy(StrEnum):
+    """How faster kernels are looked for."""
+
+    TEMPLATE = "template"
+    """Agents write templates and a search sets their parameters."""
+    DIRECT = "direct"
+    """Agents rewrite the kernel, once a round, without parameters and without a search. For comparison."""
+    SEARCH = "search"
+    """The user's own parameters and the lifted constants are searched; no agent is asked. For comparison."""
+
+
 ProviderName = Literal["rules", "openai", "external"]
 """Who may answer an agent step."""
-AgentRole = Literal["planner", "templater", "tuner", "repairer"]
+AgentRole = Literal["tester", "profiler", "planner", "templater", "tuner", "repairer"]
 """What an agent may be asked."""
 
 
@@ -152,6 +163,8 @@ class AgentPolicy(Frozen):
     not given, what the operator chose."""
     roles: dict[AgentRole, ProviderName] = {}
     """Another provider for single roles."""
+    parents: int = Field(default=1, ge=1, le=8)
+    """How many of the best candidates each round after the first starts from."""
 
 
 class Job(Frozen):
@@ -168,6 +181,7 @@ class Job(Frozen):
     constraints: tuple[Constraint, ...] = Field(default=(), max_length=64)
     rewrite: RewritePolicy = RewritePolicy()
     agents: AgentPolicy = AgentPolicy()
+    strategy: Strategy = Strategy.TEMPLATE
     searcher: SearcherName = SearcherName.DEFAULT
     objective: Objective = Objective()
     budget: Budget = Budget()

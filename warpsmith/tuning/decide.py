@@ -1,13 +1,24 @@
 """What to do next, as a pure function of what the database holds."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from warpsmith.domain.job import Job
+from warpsmith.domain.job import AgentRole, Strategy
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
-from warpsmith.domain.template import Template
+from warpsmith.tuning.actions import (
+    Action,
+    AddCandidate,
+    CandidateSummary,
+    JobSnapshot,
+    Payload,
+    PinDevice,
+    Result,
+    SetCandidate,
+    SetJobState,
+    StartTask,
+    TaskView,
+)
+from warpsmith.tuning.stopping import at_the_floor, no_gain
 from warpsmith.tuning.tasks import (
     BaselineResult,
+    ChecksPayload,
     SlicePayload,
     SliceResult,
     StepPayload,
@@ -16,111 +27,32 @@ from warpsmith.tuning.tasks import (
     VerifyResult,
 )
 
+__all__ = [
+    "Action",
+    "AddCandidate",
+    "CandidateSummary",
+    "JobSnapshot",
+    "Payload",
+    "PinDevice",
+    "Result",
+    "SetCandidate",
+    "SetJobState",
+    "StartTask",
+    "TaskView",
+    "decide",
+]
+
 MAX_REPAIRS = 2
 """Templates of one round that may be rejected before the round is given up."""
 VERIFY_RESERVE = 0.15
 """Share of the seconds that is kept for the re-measurement of winners."""
 
-Payload = StepPayload | SlicePayload | VerifyPayload | None
-Result = BaselineResult | StepResult | SliceResult | VerifyResult | None
-
-
-@dataclass(frozen=True)
-class TaskView:
-    """A task as decisions see it."""
-
-    id: str
-    kind: TaskKind
-    state: TaskState
-    payload: Payload
-    result: Result
-    error: str = ""
-
-    @property
-    def is_open(self) -> bool:
-        """True while somebody may still bring a result."""
-        return self.state in (TaskState.QUEUED, TaskState.RUNNING)
-
-
-@dataclass(frozen=True)
-class CandidateSummary:
-    """A candidate as decisions see it."""
-
-    id: str
-    number: int
-    round: int
-    state: CandidateState
-    made_by: str
-    """Task that made it."""
-    trials: int
-    measured: int
-    best_objective: float | None
-
-
-@dataclass(frozen=True)
-class JobSnapshot:
-    """Everything a decision depends on."""
-
-    job: Job
-    state: JobState
-    device_class: str | None
-    available_classes: Sequence[str]
-    """Device classes of living workers with the job's back end."""
-    elapsed_s: float
-    """Since the baseline was started."""
-    trials_done: int
-    tasks: Sequence[TaskView]
-    candidates: Sequence[CandidateSummary]
-
-
-@dataclass(frozen=True)
-class PinDevice:
-    """Bind the job to a device class, so that all its timings are comparable."""
-
-    device_class: str
-
-
-@dataclass(frozen=True)
-class StartTask:
-    """Queue a task. Agent steps go to `agents`, everything else to the job's device class."""
-
-    kind: TaskKind
-    payload: Payload
-
-
-@dataclass(frozen=True)
-class AddCandidate:
-    """Store the template an agent step brought."""
-
-    number: int
-    round: int
-    parent: str | None
-    template: Template
-    declined: tuple[str, ...]
-    made_by: str
-
-
-@dataclass(frozen=True)
-class SetCandidate:
-    """Move a candidate."""
-
-    id: str
-    state: CandidateState
-
-
-@dataclass(frozen=True)
-class SetJobState:
-    """Move the job, or renew its detail."""
-
-    state: JobState
-    detail: str
-
-
-Action = PinDevice | StartTask | AddCandidate | SetCandidate | SetJobState
-
 
 def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
     """The next actions; none while a task is open or the job has ended.
+
+    The way of a job: baseline, test plan; then in every round, from each of its parents, profile, plan
+    (from the second round on), template, gate and search; in the end the winners are verified.
 
     Applying the actions and asking again with the new state leads on until the job ends. Asking
     twice about the same state gives the same answer.
@@ -155,60 +87,94 @@ def _after_baseline(snapshot: JobSnapshot) -> tuple[Action, ...]:
     verify = _last(snapshot, TaskKind.VERIFY)
     if verify is not None:
         return (SetJobState(JobState.DONE, _summary(verify.result)),)
-    if not snapshot.candidates:
-        return _template_or_stop(snapshot, round_=1)
-    newest = max(snapshot.candidates, key=lambda c: c.number)
-    if newest.state is CandidateState.SEARCHING:
-        return _search(snapshot, newest)
-    return _template_or_stop(snapshot, round_=newest.round + 1)
-
-
-def _template_or_stop(snapshot: JobSnapshot, round_: int) -> tuple[Action, ...]:
-    """Open the next agent step, turn the last one into a candidate, or go on to the verification."""
-    made = {c.made_by for c in snapshot.candidates}
-    step = _last(snapshot, TaskKind.AGENT_STEP)
-    if step is not None and step.id not in made:
-        return _use_step(snapshot, step)
+    searching = next((c for c in snapshot.candidates if c.state is CandidateState.SEARCHING), None)
+    if searching is not None:
+        return _search(snapshot, searching)
     newest = max(snapshot.candidates, key=lambda c: c.number, default=None)
-    if newest is not None and newest.state is CandidateState.REJECTED:
+    step = _last(snapshot, TaskKind.AGENT_STEP)
+    if step is None:
+        if snapshot.job.strategy is Strategy.SEARCH:
+            return _ask(StepPayload(role="templater", round=1))
+        return _ask(StepPayload(role="tester", round=1))
+    if newest is None or step.id != newest.made_by:
+        return _use_step(snapshot, step)
+    if newest.state is CandidateState.REJECTED:
         repair = _repair(snapshot, newest)
         if repair is not None:
             return (SetJobState(JobState.PLANNING, "mending a rejected template"), repair)
-    spent = _budget_spent(snapshot)
+    return _go_on(snapshot, "")
+
+
+def _go_on(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
+    """The next branch of this round, the first of the next one, or the verification.
+
+    Args:
+        why: nothing more is to be expected of the branch that was followed last; empty where it is over.
+    """
+    spent = _budget_spent(snapshot) or at_the_floor(snapshot.job, _baseline(snapshot), _best(snapshot))
     if spent:
         return _finish_search(snapshot, spent)
-    if round_ > snapshot.job.budget.rounds:
-        return _finish_search(snapshot, f"all {snapshot.job.budget.rounds} rounds are done")
-    payload = StepPayload(
-        role="templater" if round_ == 1 else "planner", round=round_, parent=_best_parent(snapshot)
-    )
-    detail = f"round {round_}: {payload.role} at work"
+    round_ = max((p.round for p in _steps(snapshot)), default=1)
+    waiting = _unopened(snapshot, round_)
+    if waiting:
+        return _open(round_, waiting[0])
+    rounds = _rounds(snapshot)
+    if why and not any(c.round == round_ for c in snapshot.candidates):
+        return _search_on(snapshot) or _finish_search(snapshot, why)
+    if round_ >= rounds:
+        return _finish_search(
+            snapshot, f"all {rounds} rounds are done" if rounds > 1 else "one round was asked for"
+        )
+    return _open(round_ + 1, _parents(snapshot, round_ + 1)[0])
+
+
+def _open(round_: int, parent: str | None) -> tuple[Action, ...]:
+    return _ask(StepPayload(role="profiler", round=round_, parent=parent))
+
+
+def _ask(payload: StepPayload) -> tuple[Action, ...]:
+    detail = f"round {payload.round}: {payload.role} at work"
     return (SetJobState(JobState.PLANNING, detail), StartTask(TaskKind.AGENT_STEP, payload))
 
 
 def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
-    assert isinstance(step.payload, StepPayload)
-    assert isinstance(step.result, StepResult)
-    if step.result.stop:
-        return _finish_search(snapshot, step.result.stop)
-    template = step.result.template
-    if template is None and step.payload.role != "planner":
-        return _finish_search(snapshot, f"the {step.payload.role} brought no template")
+    payload, result = step.payload, step.result
+    assert isinstance(payload, StepPayload)
+    assert isinstance(result, StepResult)
+    role = payload.role
+    if role == "tester":
+        checked = any(isinstance(t.payload, ChecksPayload) for t in snapshot.tasks)
+        if result.cases and not checked:
+            check = StartTask(TaskKind.BASELINE, ChecksPayload(cases=result.cases))
+            return (
+                SetJobState(JobState.BASELINE, "trying what the tester asks for on the kernel as it is"),
+                check,
+            )
+        return _open(1, None)
+    if role == "profiler":
+        following: AgentRole = "templater" if payload.round == 1 else "planner"
+        return _ask(payload.model_copy(update={"role": following, "profile": result.profile}))
+    stop = result.stop or no_gain(result.expected_gain, _baseline(snapshot))
+    if stop:
+        return _go_on(snapshot, stop)
+    if role == "planner":
+        return _ask(payload.model_copy(update={"role": "templater", "plan": result.plan}))
+    template = result.template
     if template is None:
-        follow = step.payload.model_copy(update={"role": "templater", "plan": step.result.plan})
-        return (StartTask(TaskKind.AGENT_STEP, follow),)
-    if step.result.ask_tuner:
-        changes = {"role": "tuner", "draft": template, "declined": step.result.declined}
-        return (StartTask(TaskKind.AGENT_STEP, step.payload.model_copy(update=changes)),)
+        return _go_on(snapshot, f"the {role} brought no template")
+    if result.ask_tuner:
+        return _ask(
+            payload.model_copy(update={"role": "tuner", "draft": template, "declined": result.declined})
+        )
     candidate = AddCandidate(
         number=len(snapshot.candidates),
-        round=step.payload.round,
-        parent=step.payload.parent,
+        round=payload.round,
+        parent=payload.parent,
         template=template,
-        declined=step.result.declined,
+        declined=result.declined,
         made_by=step.id,
     )
-    detail = f"round {step.payload.round}: searching candidate {candidate.number}"
+    detail = f"round {payload.round}: searching candidate {candidate.number}"
     return (candidate, SetJobState(JobState.SEARCHING, detail))
 
 
@@ -216,13 +182,24 @@ def _search(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[Action,
     last = _last_slice(snapshot, candidate.id)
     if last is not None and last.rejected:
         return (SetCandidate(candidate.id, CandidateState.REJECTED),)
-    share = _trial_share(snapshot, candidate)
-    left = share - candidate.trials
-    if (last is not None and last.exhausted) or left <= 0 or _budget_spent(snapshot):
+    left = _trial_share(snapshot, candidate) - candidate.trials
+    exhausted = last is not None and last.exhausted
+    floor = at_the_floor(snapshot.job, _baseline(snapshot), candidate.best_objective)
+    if exhausted or left <= 0 or floor or _budget_spent(snapshot):
         return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
     payload = SlicePayload(candidate=candidate.id, trials=left, seconds=_seconds_left(snapshot))
     detail = f"round {candidate.round}: searching candidate {candidate.number}"
     return (SetJobState(JobState.SEARCHING, detail), StartTask(TaskKind.SLICE, payload))
+
+
+def _search_on(snapshot: JobSnapshot) -> tuple[Action, ...]:
+    """What agents leave of the trials goes to the best candidate, where its space has more to try."""
+    best = next((p for p in _parents(snapshot, snapshot.job.budget.rounds + 1) if p is not None), None)
+    last = None if best is None else _last_slice(snapshot, best)
+    if best is None or last is None or last.exhausted:
+        return ()
+    detail = "the best candidate gets the trials that are left"
+    return (SetCandidate(best, CandidateState.SEARCHING), SetJobState(JobState.SEARCHING, detail))
 
 
 def _finish_search(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
@@ -234,26 +211,51 @@ def _finish_search(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
 
 
 def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None:
-    attempts = sum(1 for c in snapshot.candidates if c.round == newest.round)
-    if attempts > MAX_REPAIRS or _budget_spent(snapshot):
+    made = next(t.payload for t in snapshot.tasks if t.id == newest.made_by)
+    assert isinstance(made, StepPayload)
+    if made.attempt >= MAX_REPAIRS or _budget_spent(snapshot):
         return None
     last = _last_slice(snapshot, newest.id)
     payload = StepPayload(
         role="repairer",
         round=newest.round,
-        attempt=attempts,
-        parent=_best_parent(snapshot),
+        attempt=made.attempt + 1,
+        parent=made.parent,
+        plan=made.plan,
+        profile=made.profile,
         failure=last.rejected if last is not None else "",
         rejected=newest.id,
     )
     return StartTask(TaskKind.AGENT_STEP, payload)
 
 
+def _rounds(snapshot: JobSnapshot) -> int:
+    """A search without agents has one candidate, and so one round."""
+    return 1 if snapshot.job.strategy is Strategy.SEARCH else snapshot.job.budget.rounds
+
+
+def _parents(snapshot: JobSnapshot, round_: int) -> list[str | None]:
+    """Whom a round starts from: the best candidates of the rounds before it. The first: the user's kernel."""
+    before = [(c.best_objective, c.number, c.id) for c in snapshot.candidates if c.round < round_]
+    ranked = sorted((b, n, i) for b, n, i in before if b is not None)
+    return [i for _, _, i in ranked[: snapshot.job.agents.parents]] or [None]
+
+
+def _unopened(snapshot: JobSnapshot, round_: int) -> list[str | None]:
+    """Parents of a round that nobody was asked about."""
+    opened = {p.parent for p in _steps(snapshot) if p.round == round_ and p.role != "tester"}
+    return [p for p in _parents(snapshot, round_) if p not in opened]
+
+
 def _trial_share(snapshot: JobSnapshot, candidate: CandidateSummary) -> int:
-    """Trials this candidate may have in all: what others left, over the rounds that are to come."""
+    """Trials this candidate may have in all: what others left, over the branches that are to come."""
     others = sum(c.trials for c in snapshot.candidates if c.id != candidate.id)
-    rounds_left = max(1, snapshot.job.budget.rounds - candidate.round + 1)
-    return -(-(snapshot.job.budget.trials - others) // rounds_left)
+    step = _last(snapshot, TaskKind.AGENT_STEP)
+    if step is not None and step.id not in {c.made_by for c in snapshot.candidates}:
+        return snapshot.job.budget.trials - others  # agents have nothing more to add
+    later = max(0, _rounds(snapshot) - candidate.round) * snapshot.job.agents.parents
+    branches = 1 + len(_unopened(snapshot, candidate.round)) + later
+    return -(-(snapshot.job.budget.trials - others) // branches)
 
 
 def _budget_spent(snapshot: JobSnapshot) -> str:
@@ -269,9 +271,18 @@ def _seconds_left(snapshot: JobSnapshot) -> float:
     return max(0.001, snapshot.job.budget.seconds * (1 - VERIFY_RESERVE) - snapshot.elapsed_s)
 
 
-def _best_parent(snapshot: JobSnapshot) -> str | None:
-    measured = [c for c in snapshot.candidates if c.best_objective is not None]
-    return min(measured, key=lambda c: c.best_objective or 0.0).id if measured else None
+def _best(snapshot: JobSnapshot) -> float | None:
+    return min((c.best_objective for c in snapshot.candidates if c.best_objective is not None), default=None)
+
+
+def _baseline(snapshot: JobSnapshot) -> BaselineResult:
+    view = _last(snapshot, TaskKind.BASELINE)
+    assert view is not None and isinstance(view.result, BaselineResult), "decide starts with the baseline"
+    return view.result
+
+
+def _steps(snapshot: JobSnapshot) -> list[StepPayload]:
+    return [t.payload for t in snapshot.tasks if isinstance(t.payload, StepPayload)]
 
 
 def _last(snapshot: JobSnapshot, kind: TaskKind) -> TaskView | None:

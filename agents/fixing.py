@@ -1,0 +1,70 @@
+"""Templates without a choice: every parameter set to what is usual. Pure."""
+
+from agents.context import StepContext
+from warpsmith.domain.space import Configuration, Parameter, ParameterValue, Space, allows
+from warpsmith.domain.template import Template
+from warpsmith.errors import ExpressionError
+
+USUAL: dict[str, int] = {
+    "WS_BLOCK": 256,
+    "WS_BLOCK_X": 32,
+    "WS_BLOCK_Y": 8,
+    "WS_VEC": 4,
+    "WS_ITEMS": 4,
+    "WS_UNROLL": 4,
+    "WS_ROWS": 2,
+    "WS_ROW_SPLIT": 2,
+    "WS_FAST_MATH": 1,
+}
+"""What one would write without measuring, by the parameter's name."""
+
+
+def typical(template: Template, context: StepContext) -> Configuration:
+    """The usual value of every parameter that a rule made; the user's own keep their defaults.
+
+    A value that the constraints forbid on every workload gives way to the default.
+    """
+    own = {p.name for p in context.job.parameters}
+    chosen = dict(template.space.defaults)
+    for parameter in template.space.parameters:
+        if parameter.name in own:
+            continue
+        kept = chosen[parameter.name]
+        chosen[parameter.name] = _usual(parameter)
+        if not _possible(template.space, chosen, context):
+            chosen[parameter.name] = kept
+    return chosen
+
+
+def fixed(template: Template, configuration: Configuration) -> Template:
+    """The template with this one configuration."""
+    parameters = tuple(
+        p.model_copy(update={"values": (configuration[p.name],), "default": configuration[p.name]})
+        for p in template.space.parameters
+    )
+    space = Space(parameters=parameters, constraints=template.space.constraints)
+    return template.model_copy(update={"space": space, "warm_starts": ()})
+
+
+def _usual(parameter: Parameter) -> ParameterValue:
+    wanted = USUAL.get(parameter.name)
+    numbers = [v for v in parameter.values if isinstance(v, int) and not isinstance(v, bool)]
+    if len(numbers) < len(parameter.values):
+        return parameter.baseline_value
+    if wanted is None:  # a constant that was lifted: the next larger value
+        default = parameter.baseline_value
+        assert isinstance(default, int)
+        return min((v for v in numbers if v > default), default=default)
+    below = [v for v in numbers if v <= wanted]
+    return max(below) if below else min(numbers)
+
+
+def _possible(space: Space, configuration: Configuration, context: StepContext) -> bool:
+    device = context.baseline.device.scope() if context.baseline is not None else {}
+    for workload in context.job.workloads:
+        try:
+            if allows(space.constraints, {**device, **workload.scope(), **configuration}) is None:
+                return True
+        except ExpressionError:
+            continue
+    return False

@@ -1,0 +1,65 @@
+"""Reasons to end a search before its budget does. Pure."""
+
+import math
+
+from warpsmith.domain.job import Job
+from warpsmith.domain.plan import plan_workload
+from warpsmith.errors import ExpressionError
+from warpsmith.measure.roofline import Floor, floor_of
+from warpsmith.tuning.tasks import BaselineResult
+from warpsmith.tuning.trial import time_us
+
+FLOOR_NEAR = 1.05
+"""A time within this factor of the floor is not searched further."""
+LEAST_GAIN = 0.01
+"""An expected gain below this is none; the device's own noise may ask for more."""
+
+
+def floors(job: Job, baseline: BaselineResult) -> dict[str, Floor]:
+    """The shortest time of every workload, by key; none where the device's ceilings are not known."""
+    if baseline.ceilings is None:
+        return {}
+    found = {}
+    scope = baseline.device.scope() | job.space.defaults
+    for workload in job.workloads:
+        try:
+            plan = plan_workload(job.kernel, workload, scope, seed=0)
+        except ExpressionError:
+            continue
+        shares_host = baseline.device.shares_host
+        found[workload.key] = floor_of(plan, baseline.ceilings, job.objective.cache, shares_host)
+    return found
+
+
+def at_the_floor(job: Job, baseline: BaselineResult, objective: float | None) -> str:
+    """Why nothing is left to gain, in words; empty where something is, or where nobody knows.
+
+    The floor moves every byte once. A kernel that is faster than that by more than the margin reads less
+    than all its inputs, or reads them from a cache, and so the floor says nothing of it. The same
+    holds where kernels share the host's cores: its caches and its other work blur the floor.
+    """
+    times = {t.workload: time_us(job, t) for t in baseline.timings}
+    limits = floors(job, baseline)
+    if objective is None or baseline.device.shares_host or len(limits) < len(job.workloads):
+        return ""
+    total, logs = 0.0, 0.0
+    for workload in job.workloads:
+        time = times.get(workload.key)
+        if not time:
+            return ""
+        logs += workload.weight * math.log(limits[workload.key].us / time)
+        total += workload.weight
+    ratio = objective / math.exp(logs / total)
+    if not 1 / FLOOR_NEAR <= ratio <= FLOOR_NEAR:
+        return ""
+    return f"the best is within {FLOOR_NEAR - 1:.0%} of what memory and launches of this device allow"
+
+
+def no_gain(expected: float | None, baseline: BaselineResult) -> str:
+    """Why a planner's expectation is not worth its cost, in words; empty where it is."""
+    if expected is None:
+        return ""
+    least = 1 + max(LEAST_GAIN, baseline.aa_width)
+    if expected >= least:
+        return ""
+    return f"the planner expects {expected:.3g}x, and below {least:.3g}x is noise"
