@@ -14,13 +14,18 @@ import numpy as np
 
 from benchmarks.search.metrics import BUDGETS, best_so_far, summary
 from benchmarks.search.peers import STRATEGIES, OptunaTpe, kernel_tuner
+from benchmarks.search.prior import RECORD
+from benchmarks.search.prior import read as read_prior
 from benchmarks.search.replay import Trace, replay, run
 from benchmarks.search.spaces import RecordedSpace, load_all
 from warpsmith.domain.job import SearcherName
+from warpsmith.search.portfolio import PortfolioSearcher
 
 OURS, RANDOM, TPE = "warpsmith", "random", "Optuna TPE"
+LEFT_OUT = "warpsmith, prior without this kernel"
+"""Ours, with a prior from the recordings of the other kernels only."""
 KERNEL_TUNER = {s: f"Kernel Tuner {s}" for s in STRATEGIES}
-METHODS = (OURS, RANDOM, TPE, *KERNEL_TUNER.values())
+METHODS = (OURS, LEFT_OUT, RANDOM, TPE, *KERNEL_TUNER.values())
 BUDGET = max(BUDGETS)
 BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -64,6 +69,9 @@ def work(task: Task) -> list[Run]:
     for seed in task.seeds:
         if task.method == TPE:
             trace, seconds = run(OptunaTpe(space.feasible, seed), space, BUDGET)
+        elif task.method == LEFT_OUT:
+            prior = read_prior(RECORD, space.kernel)
+            trace, seconds = run(PortfolioSearcher(space.feasible, seed, prior), space, BUDGET)
         else:
             name = SearcherName.DEFAULT if task.method == OURS else SearcherName.RANDOM
             trace, seconds = replay(space, seed, BUDGET, name)
@@ -88,7 +96,7 @@ def compare(
         tasks += [Task(str(folder), s.name, "Kernel Tuner", tuple(range(seeds))) for s in spaces]
     tasks += [
         Task(str(folder), s.name, method, tuple(range(first, min(first + 5, seeds))))
-        for method in (OURS, TPE, RANDOM)
+        for method in (OURS, LEFT_OUT, TPE, RANDOM)
         if method in methods
         for s in spaces
         for first in range(0, seeds, 5)

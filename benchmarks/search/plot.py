@@ -9,7 +9,7 @@ FIRST = 10
 """Evaluations left out at the start, where every method is still drawing first points."""
 HIGHEST = 1.6
 TICKS = (1.0, 1.02, 1.05, 1.1, 1.2, 1.4, 1.6)
-COLOURS = ("#c1272d", "#777777", "#0072b2", "#009e73", "#d55e00", "#cc79a7")
+COLOURS = ("#c1272d", "#e8a0a0", "#777777", "#0072b2", "#009e73", "#d55e00", "#cc79a7")
 
 
 def svg(curves: Mapping[str, Sequence[float]], title: str) -> str:

@@ -20,7 +20,7 @@ def replay(
     starts: Sequence[Configuration] = (),
     batch: int = 1,
 ) -> tuple[Trace, float]:
-    """Values in order of evaluation, and seconds of searcher time per evaluation."""
+    """Values in order of evaluation, and seconds of processor time of the searcher per evaluation."""
     searcher = make_searcher(name, space.feasible, seed, warm_starts=starts)
     return run(searcher, space, budget, batch)
 
@@ -32,9 +32,9 @@ def run(
     trace: Trace = []
     spent = 0.0
     while len(trace) < budget:
-        started = time.perf_counter()
+        started = time.process_time()
         asked = searcher.ask(min(batch, budget - len(trace)))  # type: ignore[attr-defined]
-        spent += time.perf_counter() - started
+        spent += time.process_time() - started
         if not asked:
             break
         for configuration in asked:
@@ -42,7 +42,7 @@ def run(
             value = space.time(configuration) if known else None
             if known:
                 trace.append(value)
-            started = time.perf_counter()
+            started = time.process_time()
             searcher.tell(configuration, value)  # type: ignore[attr-defined]
-            spent += time.perf_counter() - started
+            spent += time.process_time() - started
     return trace, spent / max(1, len(trace))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.search.compare import OURS
+from benchmarks.search.compare import LEFT_OUT, OURS
 from benchmarks.search.metrics import BUDGETS
 
 AT = " / ".join(str(b) for b in BUDGETS)
@@ -43,7 +43,7 @@ def per_space(figures: Mapping[str, Mapping[str, Any]]) -> list[str]:
         "|---|---|---|---|---|",
     ]
     at = BUDGETS.index(100)
-    peers = [m for m in figures if m != OURS]
+    peers = [m for m in figures if m not in (OURS, LEFT_OUT)]
     for name, ours in figures[OURS]["by_space"].items():
         best = max(peers, key=lambda m: figures[m]["by_space"][name]["within"][at])
         share = figures[best]["by_space"][name]["within"]

@@ -6,8 +6,8 @@ import pytest
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space
 from warpsmith.search import enumerate_space
 from warpsmith.search.density import CategoricalDensity
-from warpsmith.search.gaussian import JITTER, WINDOW, GaussianProcess
-from warpsmith.search.kernel import matern
+from warpsmith.search.gaussian import JITTER, MEAN_PRECISION, VARIANCE_SHAPE, WINDOW, GaussianProcess
+from warpsmith.search.kernel import Kind, Tables, matern
 from warpsmith.search.portfolio import FRESH_POINTS, MAX_STARTS, PortfolioSearcher
 
 SPACE = Space(
@@ -54,8 +54,26 @@ def test_posterior_is_that_of_a_direct_solve(refit: bool) -> None:
     cross = matern(every)
     gram = cross[:, rows] + (process._noise + JITTER) * np.eye(40)
     solved = np.linalg.solve(gram, cross)
-    assert np.allclose(mean, targets @ solved, atol=2e-3)
-    assert np.allclose(deviation**2, np.maximum(1.0 - (cross * solved).sum(axis=0), 1e-10), atol=2e-3)
+    inverse = np.linalg.inv(gram)
+    centre = (inverse @ targets).sum() / (inverse.sum() + MEAN_PRECISION)
+    assert np.allclose(mean, centre + (targets - centre) @ solved, atol=2e-3)
+    explained = (targets - centre) @ inverse @ (targets - centre)
+    variance = (VARIANCE_SHAPE + explained / 2) / (VARIANCE_SHAPE + 40 / 2)
+    wanted = variance * np.maximum(1.0 - (cross * solved).sum(axis=0), 1e-10)
+    assert np.allclose(deviation**2, wanted, atol=5e-3)
+
+
+def test_whole_numbers_are_compared_by_their_odd_part_as_well() -> None:
+    space = Space(
+        parameters=(Parameter(name="A", values=(32, 48, 64, 96)), Parameter(name="B", values=(1, 2, 4)))
+    )
+    tables = Tables(enumerate_space(space, [{}]))
+    found = {(k, c): t for k, c, t in zip(tables.kinds, tables.columns, tables.tables, strict=True)}
+    numbers = [t for k, t in zip(tables.kinds, tables.tables, strict=True) if k is Kind.NUMBER]
+    assert [k for k, _ in found] == [Kind.ORDER, Kind.NUMBER, Kind.DIFFERS, Kind.ORDER, Kind.DIFFERS]
+    assert numbers[0].tolist() == [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
+    assert numbers[1][0, 2] > 0
+    assert numbers[1][1, 3] > 0
 
 
 def test_the_process_keeps_a_window_with_the_best_in_it() -> None:

@@ -11,9 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.search.feasible import FeasibleSet
-from warpsmith.search.kernel import Floats, Tables, matern, matern_slope
+from warpsmith.search.kernel import PRIOR, Floats, Prior, Tables, matern, matern_slope
 
 JITTER = 1e-8
+NOISE = 2.5e-3
+"""Of the standardised values, before anything is known."""
+MEAN_PRECISION = 1.0
+"""Of the prior of the constant mean, in units of the process' own variance."""
+VARIANCE_SHAPE = 2.0
+"""Of the inverse gamma prior of the process' variance; its scale is the same."""
 FIT_STEPS = 30
 FIT_LIMIT = 200
 """Most points that a fit of the weights looks at: the best and the latest."""
@@ -28,12 +34,14 @@ class GaussianProcess:
     Rows enter when they are proposed; their values may follow later.
     """
 
-    def __init__(self, feasible: FeasibleSet, seed: int = 0) -> None:
+    def __init__(self, feasible: FeasibleSet, seed: int = 0, prior: Prior = PRIOR) -> None:
         self._tables = Tables(feasible)
         self._codes = self._tables.codes
         self._rng = np.random.default_rng(seed)
-        self._weights = np.full(len(self._tables), 1.0)
-        self._noise = 1e-2
+        self._prior = np.array([*(prior[k] for k in self._tables.kinds), (math.log(NOISE), 1.0)])
+        """[weights and noise, 2]: mean and deviation of their logarithms."""
+        self._weights: Floats = np.exp(self._prior[:-1, 0])
+        self._noise = NOISE
         self.rows: list[int] = []
         """The rows that the process keeps, in the order in which `posterior` wants their values."""
         self._inverse: Floats = np.zeros((16, 16))
@@ -65,9 +73,15 @@ class GaussianProcess:
             targets: standardised values of `rows`, in that order.
         """
         n = len(self.rows)
-        solved = self._inverse[:n, :n] @ targets
+        inverse = self._inverse[:n, :n]
+        ones = inverse.sum(axis=1)
+        solved = inverse @ targets
+        centre = float(ones @ solved) / (float(ones @ ones) + MEAN_PRECISION)
+        solved = solved - centre * ones
         mean = solved.astype(np.float32) @ self._projected[:n]
-        return mean.astype(np.float64), np.sqrt(np.maximum(1.0 - self._explained, 1e-10))
+        scale = math.sqrt(_variance(float(solved @ solved), n))
+        deviation = scale * np.sqrt(np.maximum(1.0 - self._explained, 1e-10))
+        return mean.astype(np.float64) + centre, deviation
 
     def due(self, count: int) -> bool:
         """True when the data has grown enough for a refit.
@@ -88,8 +102,8 @@ class GaussianProcess:
         every = np.asarray(rows, np.intp)
         pick = _best_and_latest(targets, FIT_LIMIT)
         codes = self._codes[every[pick]]
-        self._weights, self._noise = _fit(
-            self._tables.gather(codes, codes), targets[pick], self._weights, self._noise
+        self._weights, self._noise = fit(
+            self._tables.gather(codes, codes), targets[pick], self._weights, self._noise, self._prior
         )
         keep = _best_and_latest(targets, WINDOW * 3 // 4)
         others = np.setdiff1d(np.arange(every.size), keep)
@@ -140,17 +154,37 @@ def _best_and_latest(targets: Floats, limit: int) -> NDArray[np.intp]:
     return np.union1d(np.argsort(targets, kind="stable")[: limit // 2], every[-limit // 2 :])
 
 
-def _fit(distances: list[Floats], targets: Floats, weights: Floats, noise: float) -> tuple[Floats, float]:
-    """Maximum a posteriori of log weights and log noise, by Adam from where the last fit ended."""
+def _variance(explained: float, count: int) -> float:
+    """Of the process: what the points say of it, and the prior.
+
+    Args:
+        explained: squared length of the values in units of their covariance.
+    """
+    return (VARIANCE_SHAPE + 0.5 * explained) / (VARIANCE_SHAPE + 0.5 * count)
+
+
+def fit(
+    distances: list[Floats],
+    targets: Floats,
+    weights: Floats,
+    noise: float,
+    prior: Floats,
+    steps: int = FIT_STEPS,
+) -> tuple[Floats, float]:
+    """Maximum a posteriori of weights and noise, by Adam on their logarithms from where the last fit ended.
+
+    Args:
+        distances: per contribution, of every point to every other.
+        prior: mean and deviation of the logarithm of every weight, and of the noise.
+    """
     theta: Floats = np.log(np.append(weights, noise)).astype(np.float64)
-    prior_mean = np.append(np.full(len(distances), math.log(1.0)), math.log(1e-2))
-    prior_scale = np.append(np.full(len(distances), 1.5), 1.0)
+    prior_mean, prior_scale = prior.T
     stacked: Floats = np.array(distances, np.float64).reshape(len(distances), -1)
     first: Floats = np.zeros_like(theta)
     second: Floats = np.zeros_like(theta)
     best: Floats = theta
     best_value = math.inf
-    for step in range(1, FIT_STEPS + 1):
+    for step in range(1, steps + 1):
         value, gradient = _negative_log_posterior(theta, stacked, targets)
         value += 0.5 * float((((theta - prior_mean) / prior_scale) ** 2).sum())
         gradient = gradient + (theta - prior_mean) / prior_scale**2
@@ -158,7 +192,7 @@ def _fit(distances: list[Floats], targets: Floats, weights: Floats, noise: float
             best, best_value = np.asarray(theta, np.float64).copy(), value
         first = 0.8 * first + 0.2 * gradient
         second = 0.95 * second + 0.05 * gradient**2
-        rate = 0.25 * (1.0 - 0.5 * step / FIT_STEPS)
+        rate = 0.25 * (1.0 - 0.5 * step / steps)
         theta = theta - rate * (first / (1 - 0.8**step)) / (np.sqrt(second / (1 - 0.95**step)) + 1e-8)
         theta = np.clip(theta, math.log(1e-5), math.log(1e3)).astype(np.float64)
     return np.exp(best[:-1]), float(np.exp(best[-1]))
@@ -173,9 +207,14 @@ def _negative_log_posterior(theta: Floats, stacked: Floats, targets: Floats) -> 
     sign, logdet = np.linalg.slogdet(gram)
     if sign <= 0:
         return math.inf, np.zeros_like(theta)
+    ones = inverse.sum(axis=1)
     alpha = inverse @ targets
-    value = 0.5 * float(targets @ alpha) + 0.5 * float(logdet)
-    outer = 0.5 * (inverse - np.outer(alpha, alpha))
+    centre = float(alpha.sum()) / (float(ones.sum()) + MEAN_PRECISION)
+    alpha = alpha - centre * ones
+    variance = _variance(float((targets - centre) @ alpha), targets.size)
+    shape = VARIANCE_SHAPE + 0.5 * targets.size
+    value = shape * math.log(variance) + 0.5 * float(logdet)
+    outer = 0.5 * (inverse - np.outer(alpha, alpha) / variance)
     scaled = outer * matern_slope(total)
     gradient = np.append(weights * (stacked @ scaled.ravel()), noise * float(np.trace(outer)))
     return value, gradient

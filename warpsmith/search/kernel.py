@@ -2,11 +2,14 @@
 
 An ordered parameter contributes how far apart its values lie, by rank and by logarithm, and whether
 they differ at all; a parameter of words contributes the latter only; a quantity that the constraints
-speak of contributes how far apart it is. Each contribution has a weight of
-its own (an inverse squared length scale); Matérn-5/2 over the weighted sum.
+speak of contributes how far apart it is. Whole numbers contribute their odd part and their power of two
+as well: 96 and 112 threads may be as unlike 128 as they are alike. Each contribution has a weight of its
+own (an inverse squared length scale); Matérn-5/2 over the weighted sum.
 """
 
 import math
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,27 +24,52 @@ Codes = NDArray[np.int16]
 SQRT5 = math.sqrt(5.0)
 
 
+class Kind(StrEnum):
+    """What a contribution compares."""
+
+    ORDER = "order"
+    NUMBER = "number"
+    DIFFERS = "differs"
+    """Of a parameter that is ordered as well."""
+    CHOICE = "choice"
+    """Two values, or words."""
+    DERIVED = "derived"
+
+
+Prior = Mapping[Kind, tuple[float, float]]
+"""Mean and deviation of the logarithm of a weight."""
+PRIOR: Prior = {
+    Kind.ORDER: (-1.0, 2.0),
+    Kind.NUMBER: (-2.5, 1.6),
+    Kind.DIFFERS: (-3.6, 1.2),
+    Kind.CHOICE: (-3.8, 2.9),
+    Kind.DERIVED: (-1.6, 1.4),
+}
+"""What fits to recorded kernels say (`benchmarks.search.prior`)."""
+
+
 class Tables:
     """Squared distances of every pair of values, one table per contribution."""
 
     def __init__(self, feasible: FeasibleSet) -> None:
         self.columns: list[int] = []
         self.tables: list[Floats] = []
+        self.kinds: list[Kind] = []
         for column, parameter in enumerate(feasible.space.parameters):
-            count = len(parameter.values)
-            if count < 2:
+            if len(parameter.values) < 2:
                 continue
-            if count > 2 and _ordered(parameter):
-                self.columns.append(column)
-                self.tables.append(_ordinal(parameter))
-            self.columns.append(column)
-            self.tables.append(1.0 - np.eye(count))
+            for kind, table in _contributions(parameter):
+                self._add(column, kind, table)
         features = constraint_features(feasible)
         self.codes: Codes = np.column_stack([feasible.codes, *(codes for codes, _ in features)])
         """[rows, columns]: the set's codes, and one column more for each derived quantity."""
         for column, (_, levels) in enumerate(features, start=feasible.codes.shape[1]):
-            self.columns.append(column)
-            self.tables.append((levels[:, None] - levels[None, :]) ** 2)
+            self._add(column, Kind.DERIVED, _apart(levels))
+
+    def _add(self, column: int, kind: Kind, table: Floats) -> None:
+        self.columns.append(column)
+        self.kinds.append(kind)
+        self.tables.append(table)
 
     def __len__(self) -> int:
         return len(self.tables)
@@ -75,15 +103,33 @@ def matern_slope(squared: Floats) -> Floats:
     return result
 
 
-def _ordered(parameter: Parameter) -> bool:
-    return all(not isinstance(v, str | bool) for v in parameter.values)
+def _contributions(parameter: Parameter) -> Iterator[tuple[Kind, Floats]]:
+    count = len(parameter.values)
+    ordered = count > 2 and all(not isinstance(v, str | bool) for v in parameter.values)
+    if ordered:
+        values = np.array([float(v) for v in parameter.values])
+        rank = np.argsort(np.argsort(values)) / (count - 1)
+        logs = np.log2(np.abs(values) + 1.0) * np.sign(values)
+        logs = (logs - logs.min()) / np.ptp(logs) if np.ptp(logs) else rank
+        yield Kind.ORDER, 0.5 * _apart(rank) + 0.5 * _apart(logs)
+        for part in _number_parts(values):
+            yield Kind.NUMBER, _apart(part)
+    yield (Kind.DIFFERS if ordered else Kind.CHOICE), 1.0 - np.eye(count)
 
 
-def _ordinal(parameter: Parameter) -> Floats:
-    values = np.array([float(v) for v in parameter.values])
-    rank = np.argsort(np.argsort(values)) / (values.size - 1)
-    logs = np.log2(np.abs(values) + 1.0) * np.sign(values)
-    spread = np.ptp(logs)
-    logs = (logs - logs.min()) / spread if spread else rank
-    result: Floats = 0.5 * (rank[:, None] - rank[None, :]) ** 2 + 0.5 * (logs[:, None] - logs[None, :]) ** 2
+def _number_parts(values: Floats) -> Iterator[Floats]:
+    """Odd part and power of two, from 0 to 1; nothing where all values are powers of two, or not whole."""
+    if np.any(values < 1) or np.any(values % 1) or np.any(values >= 2**31):
+        return
+    whole = values.astype(np.int64)
+    twos = np.log2(whole & -whole)
+    odd = np.log2(whole) - twos
+    if np.ptp(odd):
+        yield odd / np.ptp(odd)
+        if np.ptp(twos):
+            yield twos / np.ptp(twos)
+
+
+def _apart(values: Floats) -> Floats:
+    result: Floats = (values[:, None] - values[None, :]) ** 2
     return result

@@ -16,7 +16,7 @@ from warpsmith.search.base import SetSearcher
 from warpsmith.search.density import CategoricalDensity
 from warpsmith.search.feasible import FeasibleSet
 from warpsmith.search.gaussian import GaussianProcess
-from warpsmith.search.kernel import Floats
+from warpsmith.search.kernel import PRIOR, Floats, Prior
 
 FIRST_POINTS = 6
 TRUSTED_POINTS = 10
@@ -36,9 +36,9 @@ POOL = 1500
 class PortfolioSearcher(SetSearcher):
     """Turns: expected improvement, density ratio, expected improvement, density ratio, ..."""
 
-    def __init__(self, feasible: FeasibleSet, seed: int = 0) -> None:
+    def __init__(self, feasible: FeasibleSet, seed: int = 0, prior: Prior = PRIOR) -> None:
         super().__init__(feasible, seed)
-        self._process = GaussianProcess(feasible, seed)
+        self._process = GaussianProcess(feasible, seed, prior)
         self._density = CategoricalDensity(feasible)
         self._imputed: dict[int, float] = {}
         self._logs: dict[int, float] = {}
