@@ -5,13 +5,15 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import agent_requests, health, jobs, metrics, problems
+from api import agent_requests, fleet, health, jobs, problems
+from api.auth import Gate, allow
 from api.embedded import EmbeddedWorker
 from api.limits import BodyLimit
 from api.openapi import DescribedApi
 from db import migrate
 from db.broker import Bell
 from db.engine import open_database
+from db.keys import Scope
 from warpsmith import __version__
 from warpsmith.settings import Settings
 from warpsmith.settings import settings as current_settings
@@ -20,12 +22,15 @@ DESCRIPTION = """Tune GPU kernels: post a kernel with its shapes and a budget, p
 get back a faster kernel with evidence."""
 
 
-def create_app(settings: Settings | None = None, *, with_worker: bool | None = None) -> FastAPI:
+def create_app(
+    settings: Settings | None = None, *, with_worker: bool | None = None, open_access: bool = False
+) -> FastAPI:
     """The service.
 
     Args:
         settings: of this process where not given.
         with_worker: start an embedded worker; by default in the embedded mode.
+        open_access: ask for no API key; only for a service that listens on loopback.
     """
     chosen = settings or current_settings()
     embedded = chosen.embedded if with_worker is None else with_worker
@@ -55,9 +60,13 @@ def create_app(settings: Settings | None = None, *, with_worker: bool | None = N
         openapi_tags=[{"name": "jobs"}, {"name": "agents"}, {"name": "service"}],
     )
     app.add_middleware(BodyLimit)
+    app.add_middleware(Gate, settings=chosen, open_access=open_access)
     problems.install(app)
-    app.include_router(jobs.router)
-    app.include_router(agent_requests.router)
-    app.include_router(health.router)
-    app.include_router(metrics.router)
+    guarded = problems.responses(401, 403, 429, 503)
+    app.include_router(jobs.router, responses=guarded)
+    app.include_router(
+        agent_requests.router, dependencies=allow(Scope.AGENTS), responses=guarded | problems.responses(400)
+    )
+    app.include_router(health.router, responses=problems.responses(429))
+    app.include_router(fleet.router, responses=guarded)
     return app

@@ -6,6 +6,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 
+from api.auth import CurrentCaller
 from db.broker import Bell
 from db.engine import Database
 from warpsmith.settings import Settings
@@ -16,9 +17,14 @@ def get_settings(request: Request) -> Settings:
     return cast(Settings, request.app.state.settings)
 
 
-def get_database(request: Request) -> Database:
-    """The database of this service."""
+def get_fleet_database(request: Request) -> Database:
+    """The database of this service, with what belongs to every tenant."""
     return cast(Database, request.app.state.database)
+
+
+def get_database(request: Request, caller: CurrentCaller) -> Database:
+    """The database as the caller's tenant sees it."""
+    return get_fleet_database(request).of(caller.tenant)
 
 
 def get_bell(request: Request) -> Bell:
@@ -32,8 +38,17 @@ def read_session(database: Annotated[Database, Depends(get_database)]) -> Iterat
         yield session
 
 
+def read_fleet(database: Annotated[Database, Depends(get_fleet_database)]) -> Iterator[Session]:
+    """A transaction that writes nothing and sees every tenant."""
+    with database.read() as session:
+        yield session
+
+
 CurrentSettings = Annotated[Settings, Depends(get_settings)]
 CurrentDatabase = Annotated[Database, Depends(get_database)]
+"""Use this one, which shows the caller nothing of other tenants."""
+FleetDatabase = Annotated[Database, Depends(get_fleet_database)]
 CurrentBell = Annotated[Bell, Depends(get_bell)]
 # The scope matters: code after `yield` must have run before the reply is sent.
 ReadSession = Annotated[Session, Depends(read_session, scope="function")]
+FleetSession = Annotated[Session, Depends(read_fleet, scope="function")]

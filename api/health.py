@@ -3,13 +3,12 @@
 from fastapi import APIRouter
 from sqlalchemy import text
 
-from api.deps import CurrentDatabase, CurrentSettings, ReadSession
+from api.deps import CurrentSettings, FleetDatabase
 from api.problems import responses
 from db import migrate, views
 from warpsmith import __version__
 from warpsmith.domain.base import Frozen
 from warpsmith.errors import Unavailable
-from warpsmith.wire import WorkerList
 
 router = APIRouter(tags=["service"])
 
@@ -28,7 +27,7 @@ def healthz() -> Health:
 
 
 @router.get("/readyz", responses=responses(503))
-def readyz(database: CurrentDatabase, settings: CurrentSettings) -> Health:
+def readyz(database: FleetDatabase, settings: CurrentSettings) -> Health:
     """Jobs can be taken and will be worked on: database, schema, at least one living worker."""
     migrate.require_current(settings.sqlalchemy_url)
     with database.read() as session:
@@ -36,9 +35,3 @@ def readyz(database: CurrentDatabase, settings: CurrentSettings) -> Health:
         if not any(w.alive for w in views.worker_list(session).items):
             raise Unavailable("no worker is alive; start one with `warpsmith worker`")
     return Health(status="ready", version=__version__)
-
-
-@router.get("/v1/workers")
-def workers(session: ReadSession) -> WorkerList:
-    """Workers seen lately, their devices, and the back ends they cannot use."""
-    return views.worker_list(session)

@@ -4,14 +4,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Header, Path, Query, Response
 
+from api.admission import admit
+from api.auth import CurrentCaller, allow
 from api.checks import check_job
-from api.deps import CurrentBell, CurrentDatabase, CurrentSettings, ReadSession
+from api.deps import CurrentBell, CurrentDatabase, CurrentSettings, FleetDatabase, ReadSession
 from api.examples import EXAMPLES
 from api.problems import Conflict, responses
 from db import views
 from db.broker import relay
+from db.keys import Scope
 from db.repositories.jobs import JobRepository
 from warpsmith.domain.job import Job
+from warpsmith.domain.state import JobState
 from warpsmith.wire import CandidateList, JobPage, JobResult, JobStatus, TrialPage
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -32,44 +36,57 @@ Key = Annotated[
 ]
 
 
-@router.post("", status_code=202, responses=responses(413, 415, 422))
+@router.post("", status_code=202, dependencies=allow(Scope.SUBMIT), responses=responses(400, 413, 415, 422))
 def submit(
     job: Annotated[Job, Body(openapi_examples=EXAMPLES)],
     settings: CurrentSettings,
-    database: CurrentDatabase,
+    caller: CurrentCaller,
+    database: FleetDatabase,
     bell: CurrentBell,
     response: Response,
+    priority: Annotated[
+        int, Query(ge=-10, le=10, description="Among the jobs of your tenant; higher goes first.")
+    ] = 0,
     idempotency_key: Key = None,
 ) -> JobStatus:
     """Submit a tuning job. It is stored before this answers; poll its status at `Location`."""
     check_job(job, settings)
     with database.write() as session:
-        row, _ = JobRepository(session).create(job, idempotency_key)
+        jobs = JobRepository(session)
+        if not jobs.stored(caller.tenant, idempotency_key):
+            admit(session, caller, job, settings)
+        row, _ = jobs.create(
+            job, idempotency_key, tenant=caller.tenant, api_key=caller.key, priority=priority
+        )
         status = views.job_status(session, row.id)
     relay(database, bell)
     response.headers["Location"] = f"/v1/jobs/{row.id}"
     return status
 
 
-@router.get("", responses=responses(422))
+@router.get("", dependencies=allow(Scope.READ), responses=responses(422))
 def list_jobs(
     session: ReadSession,
+    state: Annotated[
+        tuple[JobState, ...],
+        Query(max_length=len(JobState), description="Jobs in this state; several may be asked for."),
+    ] = (),
     after: Annotated[
         str | None, Query(max_length=64, pattern=NO_NUL, description="`next` of the last page.")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> JobPage:
-    """Jobs, newest first."""
-    return views.job_page(session, after, limit)
+    """Your tenant's jobs, newest first."""
+    return views.job_page(session, after, limit, state)
 
 
-@router.get("/{job_id}", responses=responses(404, 422))
+@router.get("/{job_id}", dependencies=allow(Scope.READ), responses=responses(404, 422))
 def status(job_id: JobId, session: ReadSession) -> JobStatus:
     """Where a job stands: state, round, trials done, best so far, time left."""
     return views.job_status(session, job_id)
 
 
-@router.get("/{job_id}/trials", responses=responses(404, 422))
+@router.get("/{job_id}/trials", dependencies=allow(Scope.READ), responses=responses(404, 422))
 def trials(
     job_id: JobId,
     session: ReadSession,
@@ -80,13 +97,13 @@ def trials(
     return views.trial_page(session, job_id, after, limit)
 
 
-@router.get("/{job_id}/candidates", responses=responses(404, 422))
+@router.get("/{job_id}/candidates", dependencies=allow(Scope.READ), responses=responses(404, 422))
 def candidates(job_id: JobId, session: ReadSession) -> CandidateList:
     """The templates that were searched, with the rules that made them."""
     return views.candidate_list(session, job_id)
 
 
-@router.get("/{job_id}/result", responses=responses(404, 409, 422))
+@router.get("/{job_id}/result", dependencies=allow(Scope.READ), responses=responses(404, 409, 422))
 def result(job_id: JobId, session: ReadSession) -> JobResult:
     """The evidence: verified speed-ups, the dispatch table with tuned sources, all rejections."""
     found = views.job_result(session, job_id)
@@ -95,7 +112,7 @@ def result(job_id: JobId, session: ReadSession) -> JobResult:
     return found
 
 
-@router.post("/{job_id}/cancel", responses=responses(404, 422))
+@router.post("/{job_id}/cancel", dependencies=allow(Scope.SUBMIT), responses=responses(404, 422))
 def cancel(job_id: JobId, database: CurrentDatabase) -> JobStatus:
     """End a job. One that has ended stays as it is."""
     with database.write() as session:

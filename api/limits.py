@@ -1,10 +1,15 @@
-"""The size limit on request bodies, enforced while they arrive."""
+"""Limits of requests: their size, enforced while they arrive, and their rate."""
+
+import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.problems import TooLarge, problem
 
 MAX_BODY_BYTES = 1 << 20
+BURST_S = 2.0
+"""Whoever was silent may send as many requests at once as belong to so many seconds."""
+MAX_BUCKETS = 10_000
 
 
 class BodyLimit:
@@ -34,3 +39,22 @@ class BodyLimit:
             await self._app(scope, counted, send)
         except TooLarge:
             await problem(413, "Body too large", text)(scope, receive, send)
+
+
+class Buckets:
+    """Token buckets by name, in this process: each fills at its rate and holds `BURST_S` of it."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[str, tuple[float, float]] = {}
+
+    def take(self, name: str, per_s: float) -> float:
+        """0 where one was taken, else the seconds until there is one."""
+        now = time.monotonic()
+        most = max(1.0, per_s * BURST_S)
+        if len(self._tokens) >= MAX_BUCKETS:
+            self._tokens.clear()
+        tokens, at = self._tokens.get(name, (most, now))
+        tokens = min(most, tokens + (now - at) * per_s)
+        taken = tokens >= 1
+        self._tokens[name] = (tokens - taken, now)
+        return 0.0 if taken else (1 - tokens) / per_s

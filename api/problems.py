@@ -1,6 +1,7 @@
 """Errors as RFC 9457 problem details; the only place that maps errors to status codes."""
 
 import logging
+import math
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -9,6 +10,7 @@ from fastapi.responses import Response
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from db.repositories.jobs import KeyReused
 from warpsmith.domain.job import Job
@@ -17,6 +19,8 @@ from warpsmith.jobfile import field_problems
 from warpsmith.wire import FieldProblem, Problem
 
 MEDIA_TYPE = "application/problem+json"
+
+AWAY_S = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -32,10 +36,41 @@ class TooLarge(HTTPException):
         super().__init__(413, detail)
 
 
-def problem(status: int, title: str, detail: str = "", errors: tuple[FieldProblem, ...] = ()) -> Response:
-    """A problem as a response."""
+class Forbidden(Exception):
+    """The caller's key does not open this; the message says what it lacks."""
+
+
+class TooMany(Exception):
+    """The caller has used up what it may; the message says of what."""
+
+    def __init__(self, detail: str, retry_after_s: float) -> None:
+        super().__init__(detail)
+        self.retry_after_s = retry_after_s
+
+
+class QueueFull(TooMany):
+    """The service takes no more from anybody for now."""
+
+
+def problem(
+    status: int,
+    title: str,
+    detail: str = "",
+    errors: tuple[FieldProblem, ...] = (),
+    *,
+    retry_after_s: float = AWAY_S,
+) -> Response:
+    """A problem as a response.
+
+    Args:
+        retry_after_s: told with 429 and 503.
+    """
     body = Problem(title=title, status=status, detail=detail, errors=errors)
-    headers = {"Retry-After": "5"} if status == 503 else None
+    headers = {}
+    if status in (429, 503):
+        headers["Retry-After"] = str(max(1, math.ceil(retry_after_s)))
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
     return Response(body.model_dump_json(), status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
@@ -47,6 +82,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(NotFound, _not_found)
     app.add_exception_handler(Conflict, _conflict)
     app.add_exception_handler(TooLarge, _too_large)
+    app.add_exception_handler(Forbidden, _forbidden)
+    app.add_exception_handler(TooMany, _too_many)
     app.add_exception_handler(Unavailable, _unavailable)
     app.add_exception_handler(DBAPIError, _database_away)
     app.add_exception_handler(PoolTimeout, _database_away)
@@ -57,11 +94,16 @@ def install(app: FastAPI) -> None:
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Documented errors of a route."""
     words = {
+        400: "Not a request",
+        401: "No valid API key",
+        403: "The key does not open this",
         404: "No such thing",
         409: "Not in this state",
         413: "Body too large",
         415: "Not JSON",
         422: "Bad field",
+        429: "The key has used up what it may",
+        503: "The database is away, or the queue is full",
     }
     return {
         s: {"model": Problem, "description": words.get(s, "Error"), "content": {MEDIA_TYPE: {}}}
@@ -117,17 +159,43 @@ def _unavailable(_: Request, exc: Exception) -> Response:
     return problem(503, "Unavailable", str(exc))
 
 
+def _forbidden(_: Request, exc: Exception) -> Response:
+    return problem(403, "Not with this key", str(exc))
+
+
+def _too_many(_: Request, exc: Exception) -> Response:
+    assert isinstance(exc, TooMany)
+    status, title = (503, "Queue full") if isinstance(exc, QueueFull) else (429, "Too many")
+    return problem(status, title, str(exc), retry_after_s=exc.retry_after_s)
+
+
 def _database_away(_: Request, exc: Exception) -> Response:
+    return database_away(exc)
+
+
+def database_away(exc: Exception) -> Response:
+    """What is answered while the database cannot be asked."""
     log.error("the database is away: %s", exc)
     return problem(503, "Unavailable", "the database does not answer; nothing was stored, try again")
 
 
-def _http(_: Request, exc: Exception) -> Response:
+def _http(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, HTTPException)
     response = problem(exc.status_code, str(exc.detail))
     for name, value in (exc.headers or {}).items():
         response.headers[name] = value
+    if exc.status_code == 405:
+        response.headers["Allow"] = ", ".join(sorted(_methods(request)))
     return response
+
+
+def _methods(request: Request) -> set[str]:
+    """What this path answers to; each route knows of its own method alone."""
+    described: dict[str, Any] = request.app.openapi()["paths"]
+    for path, item in described.items():
+        if compile_path(path)[0].match(request.scope["path"]):
+            return {method.upper() for method in item}
+    return set()
 
 
 def _unexpected(_: Request, exc: Exception) -> Response:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.orm import Session, sessionmaker
 
+from db.tenants import TENANT, watch
 from db.types import UtcDateTime
 from warpsmith.settings import Settings
 
@@ -39,17 +41,26 @@ class Database:
         self._write = sessionmaker(self.engine, expire_on_commit=False)
         readers = self.engine.execution_options(read_only=True)
         self._read = sessionmaker(readers, expire_on_commit=False)
+        self._info: dict[str, str] = {}
+        for sessions in (self._write, self._read):
+            watch(sessions)
+
+    def of(self, tenant: str) -> "Database":
+        """The same database as one tenant sees it; both share their connections."""
+        bound = copy(self)
+        bound._info = {TENANT: tenant}
+        return bound
 
     @contextmanager
     def write(self) -> Iterator[Session]:
         """One transaction, committed when the block ends well, else rolled back."""
-        with self._write.begin() as session:
+        with self._write(info=self._info) as session, session.begin():
             yield session
 
     @contextmanager
     def read(self) -> Iterator[Session]:
         """One transaction that writes nothing; on SQLite it never waits for a writer."""
-        with self._read.begin() as session:
+        with self._read(info=self._info) as session, session.begin():
             yield session
 
     def dispose(self) -> None:

@@ -3,7 +3,7 @@
 import secrets
 import time
 
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _TIME_CHARACTERS = 10
 _RANDOM_BITS = 80
 
@@ -14,5 +14,5 @@ def new_id() -> str:
     characters = []
     for _ in range(_TIME_CHARACTERS + _RANDOM_BITS // 5):
         value, digit = divmod(value, 32)
-        characters.append(_ALPHABET[digit])
+        characters.append(ALPHABET[digit])
     return "".join(reversed(characters))

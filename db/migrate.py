@@ -15,7 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, event, text
 
 from db.engine import make_engine
 from db.tables import Base
@@ -87,6 +87,9 @@ def differences(url: str) -> list[Any]:
 @contextmanager
 def _connection(url: str) -> Iterator[Connection]:
     engine = make_engine(url)
+    if engine.dialect.name == "sqlite":
+        # A table that is made anew is dropped on the way, which would take along what refers to it.
+        event.listen(engine, "connect", _without_foreign_keys)
     try:
         with engine.begin() as connection:
             if connection.dialect.name == "postgresql":
@@ -94,6 +97,10 @@ def _connection(url: str) -> Iterator[Connection]:
             yield connection
     finally:
         engine.dispose()
+
+
+def _without_foreign_keys(connection: Any, _record: Any) -> None:
+    connection.execute("PRAGMA foreign_keys = OFF")
 
 
 def _config(connection: Connection | None) -> Config:

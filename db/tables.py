@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import JSON, Float, ForeignKey, Index, MetaData, String, Text, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from db.keys import KeyLimits
 from db.types import ModelJson, UtcDateTime, words
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
@@ -15,6 +16,9 @@ from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
 
 Id = String(32)
+Tenant = String(64)
+DEFAULT_TENANT = "default"
+"""Of jobs that came without a key."""
 
 
 class Base(DeclarativeBase):
@@ -34,12 +38,22 @@ class JobRow(Base):
     """One tuning request and where it stands. Counters are kept by whoever finishes trials."""
 
     __tablename__ = "job"
+    __table_args__ = (
+        UniqueConstraint("tenant", "idempotency_key"),
+        Index("ix_job_tenant_id", "tenant", "id"),
+        Index("ix_job_api_key_created_at", "api_key", "created_at"),
+    )
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
+    tenant: Mapped[str] = mapped_column(Tenant, default=DEFAULT_TENANT, server_default=DEFAULT_TENANT)
+    api_key: Mapped[str | None] = mapped_column(Id)
+    """Id of the key that submitted it; None where none was asked for."""
+    priority: Mapped[int] = mapped_column(default=0, server_default="0")
+    """Among the jobs of its tenant; higher goes first."""
     name: Mapped[str] = mapped_column(String(120))
     spec: Mapped[Job] = mapped_column(ModelJson("job", Job), deferred=True)
     spec_hash: Mapped[str] = mapped_column(String(64))
-    idempotency_key: Mapped[str | None] = mapped_column(String(200), unique=True)
+    idempotency_key: Mapped[str | None] = mapped_column(String(200))
     state: Mapped[JobState] = mapped_column(words(JobState), index=True)
     detail: Mapped[str] = mapped_column(Text, default="")
     backend: Mapped[str] = mapped_column(String(16))
@@ -48,6 +62,7 @@ class JobRow(Base):
     budget_rounds: Mapped[int]
     budget_trials: Mapped[int]
     budget_s: Mapped[float] = mapped_column(Float(53))
+    budget_usd: Mapped[float] = mapped_column(Float(53), default=0.0, server_default="0")
     trials_proposed: Mapped[int] = mapped_column(default=0)
     """Numbers given out; a number may stay unused."""
     trials_done: Mapped[int] = mapped_column(default=0)
@@ -137,10 +152,14 @@ class TaskRow(Base):
         UniqueConstraint("job_id", "number"),
         Index("ix_task_state_lease_until", "state", "lease_until"),
         Index("ix_task_state_queue", "state", "queue"),
+        Index("ix_task_queue_tenant_started_at", "queue", "tenant", "started_at"),
     )
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
     job_id: Mapped[str] = mapped_column(Id, ForeignKey("job.id", ondelete="CASCADE"))
+    tenant: Mapped[str] = mapped_column(Tenant, default=DEFAULT_TENANT, server_default=DEFAULT_TENANT)
+    priority: Mapped[int] = mapped_column(default=0, server_default="0")
+    """Tenant and priority are those of the job, so that claims need not look there."""
     number: Mapped[int]
     """Order within the job."""
     kind: Mapped[TaskKind] = mapped_column(words(TaskKind))
@@ -227,6 +246,24 @@ class AgentRequestRow(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     deadline: Mapped[datetime] = mapped_column(UtcDateTime)
     answered_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class ApiKeyRow(Base):
+    """A key to the API: what it opens, never the key itself."""
+
+    __tablename__ = "api_key"
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    """The part of the key that is no secret."""
+    digest: Mapped[str] = mapped_column(String(64))
+    """SHA-256 of the whole key, which is random enough for a fast hash."""
+    name: Mapped[str] = mapped_column(String(120))
+    tenant: Mapped[str] = mapped_column(Tenant)
+    scopes: Mapped[tuple[str, ...]] = mapped_column(ModelJson("texts", tuple[str, ...]))
+    limits: Mapped[KeyLimits] = mapped_column(ModelJson("limits", KeyLimits))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    expires_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
 class WorkerRow(Base):

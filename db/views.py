@@ -18,7 +18,7 @@ from warpsmith import __version__
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import launch_size
-from warpsmith.domain.state import TaskKind
+from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.domain.template import Template
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.wire import (
@@ -47,9 +47,11 @@ def job_status(session: Session, job_id: str) -> JobStatus:
     return _statuses(session, [row])[0]
 
 
-def job_page(session: Session, after: str | None = None, limit: int = 50) -> JobPage:
-    """Jobs, newest first."""
-    rows = JobRepository(session).page(after, limit + 1)
+def job_page(
+    session: Session, after: str | None = None, limit: int = 50, states: Sequence[JobState] = ()
+) -> JobPage:
+    """Jobs, newest first; in any state where none is given."""
+    rows = JobRepository(session).page(after, limit + 1, states)
     shown = rows[:limit]
     more = shown[-1].id if len(rows) > limit else None
     return JobPage(items=tuple(_statuses(session, shown)), next=more)

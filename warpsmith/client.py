@@ -1,7 +1,7 @@
 """A client of the HTTP API."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import quote
@@ -10,6 +10,7 @@ import httpx2
 from pydantic import BaseModel, ValidationError
 
 from warpsmith.domain.job import Job
+from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, Unavailable
 from warpsmith.wire import (
     CandidateList,
@@ -33,10 +34,12 @@ class Client:
 
     Args:
         url: where the service is (`http://127.0.0.1:8765`).
+        key: API key; the embedded service needs none.
     """
 
-    def __init__(self, url: str) -> None:
-        self._http = httpx2.Client(base_url=url, timeout=TIMEOUT_S)
+    def __init__(self, url: str, key: str | None = None) -> None:
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._http = httpx2.Client(base_url=url, timeout=TIMEOUT_S, headers=headers)
         self.url = url
 
     def __enter__(self) -> Self:
@@ -51,26 +54,28 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    def submit(self, job: Job, key: str | None = None) -> JobStatus:
+    def submit(self, job: Job, key: str | None = None, priority: int = 0) -> JobStatus:
         """Post a job; with the same key again, the same job comes back."""
         headers = {"Idempotency-Key": key} if key else {}
-        body = job.model_dump_json()
         headers["Content-Type"] = "application/json"
-        return self._call(JobStatus, "POST", "/v1/jobs", content=body, headers=headers)
+        params = [("priority", str(priority))] if priority else []
+        body = job.model_dump_json()
+        return self._call(JobStatus, "POST", "/v1/jobs", content=body, headers=headers, params=params)
 
     def status(self, job_id: str) -> JobStatus:
         """Where a job stands."""
         return self._call(JobStatus, "GET", _job(job_id))
 
-    def jobs(self, after: str | None = None) -> JobPage:
-        """One page of jobs, newest first."""
-        return self._call(JobPage, "GET", "/v1/jobs", params={"after": after} if after else {})
+    def jobs(self, after: str | None = None, states: Sequence[JobState] = ()) -> JobPage:
+        """One page of jobs, newest first; in any state where none is given."""
+        params = [("state", state.value) for state in states] + ([("after", after)] if after else [])
+        return self._call(JobPage, "GET", "/v1/jobs", params=params)
 
     def trials(self, job_id: str) -> Iterator[TrialView]:
         """All trials of a job, in order."""
         after: int | None = None
         while True:
-            params = {} if after is None else {"after": str(after)}
+            params = [] if after is None else [("after", str(after))]
             page = self._call(TrialPage, "GET", f"{_job(job_id)}/trials", params=params)
             yield from page.items
             if page.next is None:
@@ -121,10 +126,10 @@ class Client:
         *,
         content: str | None = None,
         headers: dict[str, str] | None = None,
-        params: dict[str, str] | None = None,
+        params: Sequence[tuple[str, str]] = (),
     ) -> Answer:
         try:
-            reply = self._http.request(method, path, content=content, headers=headers, params=params)
+            reply = self._http.request(method, path, content=content, headers=headers, params=list(params))
         except httpx2.HTTPError as exc:
             raise Unavailable(f"{self.url} does not answer: {exc}") from exc
         if reply.status_code >= 400:
@@ -132,6 +137,10 @@ class Client:
             words = "; ".join(f"{e.field}: {e.message}" for e in problem.errors) or problem.detail
             if reply.status_code == 404:
                 raise NotFound(words or problem.title)
+            if reply.status_code == 429:
+                raise Unavailable(f"{words or problem.title}; try again later")
+            if reply.status_code in (401, 403):
+                raise InvalidInput("API key", words or problem.title)
             if reply.status_code < 500:
                 raise InvalidInput("", words or problem.title)
             raise Unavailable(f"{problem.title}: {words}")

@@ -10,7 +10,19 @@ import structlog
 
 from warpsmith.settings import settings
 
-_PASSWORD = re.compile(r"(://[^:/@\s]*):[^@/\s]+@")
+_SECRETS = (
+    (re.compile(r"(://[^:/@\s]*):[^@/\s]+@"), r"\1:***@"),
+    (re.compile(r"\b(ws_[0-9a-z]{12})_[A-Za-z0-9_-]{43}"), r"\1_***"),
+    (re.compile(r"\b((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE), r"\1***"),
+    (re.compile(r"\b(sk-)[A-Za-z0-9_-]{8,}"), r"\1***"),
+    (
+        re.compile(
+            r"((?:password|passwd|secret|api_?key|token)[\"']?\s*[=:]\s*[\"']?)[^\s\"',&}]+", re.IGNORECASE
+        ),
+        r"\1***",
+    ),
+)
+"""Passwords in addresses, our own keys, credentials of headers, models' keys, named secrets."""
 _QUIET = ("alembic", "celery", "kombu", "httpx", "httpx2", "httpcore")
 """Libraries of which only warnings are of interest."""
 
@@ -26,7 +38,7 @@ def configure() -> None:
     ]
     last: list[Any] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
     if settings().log_format == "json":
-        last += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+        last += [structlog.processors.format_exc_info, redact, structlog.processors.JSONRenderer()]
     else:
         last += [_Text()]
     handler = logging.StreamHandler()
@@ -46,11 +58,18 @@ def about(**ids: str) -> Iterator[None]:
 
 
 def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Passwords of addresses out of what is logged."""
+    """Secrets out of what is logged."""
     for key, value in event.items():
         if isinstance(value, str):
-            event[key] = _PASSWORD.sub(r"\1:***@", value)
+            event[key] = without_secrets(value)
     return event
+
+
+def without_secrets(text: str) -> str:
+    """The text with what looks like a secret masked."""
+    for pattern, shown in _SECRETS:
+        text = pattern.sub(shown, text)
+    return text
 
 
 class _Text:
@@ -62,4 +81,4 @@ class _Text:
         text, trace = rest.pop("event", ""), rest.pop("exception", None)
         ids = "".join(f" {key}={value}" for key, value in rest.items())
         line = f"{' '.join(head)}: {text}{ids}"
-        return line if trace is None else f"{line}\n{trace}"
+        return line if trace is None else f"{line}\n{without_secrets(str(trace))}"

@@ -30,6 +30,18 @@ class Settings(BaseSettings):
     """Celery broker (`redis://...`); the file-system transport under `data_dir` where not set."""
     host: str = "127.0.0.1"
     port: int = 8765
+    api_key: SecretStr | None = None
+    """What the command line shows to a service; made with `warpsmith keys create`."""
+    key_requests_per_s: float = Field(default=50, gt=0)
+    """Of one API key, at each API; this and the next four hold where a key has no limit of its own."""
+    key_submits_per_minute: int = Field(default=60, ge=1)
+    key_open_jobs: int = Field(default=200, ge=1)
+    key_device_s_per_day: float = Field(default=0, ge=0)
+    """Seconds of budget that a key's jobs may ask for in 24 hours; 0: no limit."""
+    key_usd_per_day: float = Field(default=0, ge=0)
+    """Of models, likewise."""
+    max_open_jobs: int = Field(default=5000, ge=1)
+    """Of everybody; more are refused with 503."""
     include_dirs: str = ""
     """Include folders that jobs may name: `flashinfer=/opt/flashinfer/include:other=/path`."""
     compile_workers: int = Field(default=0, ge=0)
@@ -93,7 +105,7 @@ class Settings(BaseSettings):
                 return float(prompt), float(reply or prompt)
         return None
 
-    @field_validator("openai_base_url", "openai_api_key", mode="before")
+    @field_validator("openai_base_url", "openai_api_key", "api_key", mode="before")
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
         return None if value == "" else value

@@ -14,6 +14,8 @@ import httpx2
 
 from db import migrate
 from db.engine import Database
+from db.keys import KeyLimits, Scope
+from db.repositories.keys import KeyRepository
 from tests.servers import RedisProcess, free_port
 
 from .servers import PostgresProcess
@@ -94,6 +96,7 @@ class Fleet:
     workers: list[Program] = field(init=False)
     url: str = field(init=False)
     database: Database = field(init=False)
+    headers: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         port = free_port()
@@ -121,6 +124,10 @@ class Fleet:
     def __enter__(self) -> "Fleet":
         migrate.upgrade(self.postgres.url)
         self.database = Database(self.postgres.url)
+        limits = KeyLimits(requests_per_s=1e6, submits_per_minute=10**6, open_jobs=10**6)
+        with self.database.write() as session:
+            key = KeyRepository(session).create("bench", "bench", tuple(Scope), limits)[1]
+        self.headers = {"Authorization": f"Bearer {key}"}
         self.api.start()
         for worker in self.workers:
             worker.start()
@@ -144,9 +151,8 @@ class Fleet:
         deadline = time.monotonic() + patience_s
         while True:
             try:
-                reply = httpx2.post(
-                    f"{self.url}/v1/jobs", json=dict(job), headers={"Idempotency-Key": key}, timeout=15
-                )
+                headers = self.headers | {"Idempotency-Key": key}
+                reply = httpx2.post(f"{self.url}/v1/jobs", json=dict(job), headers=headers, timeout=15)
                 if reply.status_code == 202:
                     return str(reply.json()["id"])
                 if reply.status_code < 500:
@@ -156,6 +162,10 @@ class Fleet:
             if time.monotonic() > deadline:
                 raise TimeoutError("the API took no job")
             time.sleep(0.2)
+
+    def get(self, path: str, timeout_s: float = 30.0) -> httpx2.Response:
+        """Ask the API."""
+        return httpx2.get(f"{self.url}{path}", headers=self.headers, timeout=timeout_s)
 
     def logs(self, characters: int = 3000) -> str:
         """The end of every log."""
@@ -170,7 +180,7 @@ class Fleet:
         wanted = len(self.workers)
         while time.monotonic() < deadline:
             try:
-                if len(httpx2.get(f"{self.url}/v1/workers", timeout=5).json()["items"]) >= wanted:
+                if len(self.get("/v1/workers", timeout_s=5).json()["items"]) >= wanted:
                     return
             except (httpx2.HTTPError, ValueError, KeyError):
                 pass

@@ -71,7 +71,9 @@ async def poll(fleet: Fleet, job: str) -> dict[str, float]:
             latencies.append(time.monotonic() - began)
 
     limits = httpx2.Limits(max_connections=POLL_CLIENTS)
-    async with httpx2.AsyncClient(base_url=fleet.url, limits=limits, timeout=30) as http:
+    async with httpx2.AsyncClient(
+        base_url=fleet.url, headers=fleet.headers, limits=limits, timeout=30
+    ) as http:
         await asyncio.gather(*(client(http) for _ in range(POLL_CLIENTS)))
     latencies.sort()
     return {
@@ -117,7 +119,7 @@ def _row(workers: int, jobs: int, searcher: str, trials: int, seconds: float) ->
 
 
 def _status(fleet: Fleet, job: str) -> dict[str, Any]:
-    found: dict[str, Any] = httpx2.get(f"{fleet.url}/v1/jobs/{job}", timeout=30).json()
+    found: dict[str, Any] = fleet.get(f"/v1/jobs/{job}").json()
     return found
 
 

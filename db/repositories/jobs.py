@@ -14,7 +14,7 @@ from db.identifiers import new_id
 from db.repositories.events import EventRepository
 from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
-from db.tables import JobRow, TaskRow, WorkloadRow
+from db.tables import DEFAULT_TENANT, JobRow, TaskRow, WorkloadRow
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JOB_MOVES, JobState, TaskState
 from warpsmith.errors import InvalidInput, NotFound
@@ -32,8 +32,21 @@ class JobRepository:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def create(self, job: Job, idempotency_key: str | None = None) -> tuple[JobRow, bool]:
+    def create(
+        self,
+        job: Job,
+        idempotency_key: str | None = None,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        api_key: str | None = None,
+        priority: int = 0,
+    ) -> tuple[JobRow, bool]:
         """Store a job and the bell that starts it; the flag is False where it was stored before.
+
+        Args:
+            idempotency_key: the job's name for whoever submits it, within a tenant.
+            api_key: id of the key that submits it.
+            priority: among the jobs of the tenant; higher goes first.
 
         Raises:
             KeyReused: the key came before with another job.
@@ -42,6 +55,9 @@ class JobRepository:
         job_id = new_id()
         values = {
             "id": job_id,
+            "tenant": tenant,
+            "api_key": api_key,
+            "priority": priority,
             "name": job.name,
             "spec": job,
             "spec_hash": digest,
@@ -53,6 +69,7 @@ class JobRepository:
             "budget_rounds": job.budget.rounds,
             "budget_trials": job.budget.trials,
             "budget_s": job.budget.seconds,
+            "budget_usd": job.budget.usd,
             "trials_proposed": 0,
             "trials_done": 0,
             "trials_rejected": 0,
@@ -63,7 +80,7 @@ class JobRepository:
         dialect = sqlite if self._session.get_bind().dialect.name == "sqlite" else postgresql
         insert = dialect.insert(JobRow).values(values).on_conflict_do_nothing().returning(JobRow.id)
         if self._session.execute(insert).scalar_one_or_none() is None:
-            return self._same(idempotency_key, digest), False
+            return self._same(tenant, idempotency_key, digest), False
         for position, workload in enumerate(job.workloads):
             row = WorkloadRow(job_id=job_id, position=position, key=workload.key, weight=workload.weight)
             self._session.add(row)
@@ -84,9 +101,13 @@ class JobRepository:
             raise NotFound(f"no job {job_id}")
         return row
 
-    def page(self, after: str | None = None, limit: int = 50) -> Sequence[JobRow]:
-        """Jobs older than `after`, newest first."""
+    def page(
+        self, after: str | None = None, limit: int = 50, states: Sequence[JobState] = ()
+    ) -> Sequence[JobRow]:
+        """Jobs older than `after`, newest first; in any state where none is given."""
         query = select(JobRow).order_by(JobRow.id.desc()).limit(limit)
+        if states:
+            query = query.where(JobRow.state.in_(states))
         if after is not None:
             query = query.where(JobRow.id < after)
         return self._session.scalars(query).all()
@@ -243,8 +264,15 @@ class JobRepository:
             for job_id in ids:
                 OutboxRepository(self._session).add_advance(job_id)
 
-    def _same(self, idempotency_key: str | None, digest: str) -> JobRow:
-        query = select(JobRow).where(JobRow.idempotency_key == idempotency_key)
+    def stored(self, tenant: str, idempotency_key: str | None) -> bool:
+        """True where a job came with this key before."""
+        if idempotency_key is None:
+            return False
+        query = exists().where(JobRow.tenant == tenant, JobRow.idempotency_key == idempotency_key)
+        return bool(self._session.scalar(select(query)))
+
+    def _same(self, tenant: str, idempotency_key: str | None, digest: str) -> JobRow:
+        query = select(JobRow).where(JobRow.tenant == tenant, JobRow.idempotency_key == idempotency_key)
         row = self._session.scalars(query).one()
         if row.spec_hash != digest:
             raise KeyReused("Idempotency-Key", "was used before with another job; use a new key")

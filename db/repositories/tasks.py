@@ -12,7 +12,7 @@ from db.engine import clock, utc_now
 from db.identifiers import new_id
 from db.names import RUN_TASK
 from db.repositories.outbox import OutboxRepository
-from db.tables import TaskRow
+from db.tables import JobRow, TaskRow
 from warpsmith.domain.state import TaskKind, TaskState
 from warpsmith.errors import LeaseLost, NotFound
 
@@ -38,10 +38,14 @@ class TaskRepository:
         """A new task and its bell."""
         query = select(func.coalesce(func.max(TaskRow.number), -1) + 1).where(TaskRow.job_id == job_id)
         number = self._session.execute(query).scalar_one()
+        of_job = select(JobRow.tenant, JobRow.priority).where(JobRow.id == job_id)
+        tenant, priority = self._session.execute(of_job).one()
         now = utc_now()
         row = TaskRow(
             id=new_id(),
             job_id=job_id,
+            tenant=tenant,
+            priority=priority,
             number=number,
             kind=kind,
             queue=queue,

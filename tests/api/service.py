@@ -2,17 +2,22 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import uvicorn
+from sqlalchemy.exc import DBAPIError
 
 from api.app import create_app
 from db import migrate
 from db.engine import Database
+from db.keys import KeyLimits, Scope, new_key
+from db.repositories.keys import KeyRepository
+from db.tables import DEFAULT_TENANT
 from warpsmith.settings import Settings
 
 START_S = 20.0
@@ -25,10 +30,29 @@ class Service:
     http: httpx2.Client
     database: Database
     settings: Settings
+    key: str
+    """What the client shows; it opens everything of the tenant `default`."""
+
+    def client(self, key: str | None) -> httpx2.Client:
+        """A client with another key, or without any."""
+        headers = {} if key is None else bearer(key)
+        return httpx2.Client(base_url=self.http.base_url, timeout=20, headers=headers)
+
+    def new_key(
+        self, tenant: str = DEFAULT_TENANT, scopes: Sequence[Scope] = tuple(Scope), **limits: Any
+    ) -> str:
+        """A fresh key."""
+        with self.database.write() as session:
+            return KeyRepository(session).create("test", tenant, scopes, KeyLimits(**limits))[1]
+
+
+def bearer(key: str) -> dict[str, str]:
+    """The header that shows a key."""
+    return {"Authorization": f"Bearer {key}"}
 
 
 @contextmanager
-def serving(settings: Settings, *, migrated: bool = False) -> Iterator[Service]:
+def serving(settings: Settings, *, migrated: bool = False, open_access: bool = False) -> Iterator[Service]:
     """The API in a thread of this process, behind a real socket.
 
     Args:
@@ -36,7 +60,7 @@ def serving(settings: Settings, *, migrated: bool = False) -> Iterator[Service]:
     """
     if migrated:
         migrate.upgrade(settings.sqlalchemy_url)
-    app = create_app(settings, with_worker=False)
+    app = create_app(settings, with_worker=False, open_access=open_access)
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical"))
     thread = threading.Thread(target=server.run, name="api")
     thread.start()
@@ -47,21 +71,36 @@ def serving(settings: Settings, *, migrated: bool = False) -> Iterator[Service]:
             assert time.monotonic() < deadline, "the server did not start"
             time.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as http:
-            yield Service(http, app.state.database, settings)
+        key = _key(app.state.database)
+        headers = {} if open_access else bearer(key)
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=20, headers=headers) as http:
+            yield Service(http, app.state.database, settings, key)
     finally:
         server.should_exit = True
         thread.join()
 
 
 def service_settings(
-    folder: Path, database_url: str | None = None, broker_url: str | None = None
+    folder: Path, database_url: str | None = None, broker_url: str | None = None, **changes: Any
 ) -> Settings:
-    """Settings that depend on nothing in the environment of the test run."""
-    return Settings(
-        _env_file=None,
-        data_dir=folder,
-        database_url=database_url,
-        broker_url=broker_url,
-        include_dirs="cutlass=/opt/cutlass/include",
-    )
+    """Settings that depend on nothing in the environment of the test run; keys may do what they like."""
+    values: dict[str, Any] = {
+        "data_dir": folder,
+        "database_url": database_url,
+        "broker_url": broker_url,
+        "include_dirs": "cutlass=/opt/cutlass/include",
+        "key_requests_per_s": 1e6,
+        "key_submits_per_minute": 10**6,
+        "key_open_jobs": 10**6,
+        "max_open_jobs": 10**6,
+    }
+    return Settings(_env_file=None, **(values | changes))
+
+
+def _key(database: Database) -> str:
+    try:
+        with database.write() as session:
+            return KeyRepository(session).create("tests", DEFAULT_TENANT, tuple(Scope), KeyLimits())[1]
+    except DBAPIError:
+        # The database is away, or not migrated: no key can be good there.
+        return new_key()[1]

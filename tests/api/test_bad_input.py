@@ -22,7 +22,7 @@ BAD_FIELDS: list[tuple[str, Any, str, str]] = [
     ("nmae", "x", "nmae", "did you mean 'name'?"),
     ("kernel.sauce", "x", "kernel.sauce", "did you mean 'source'?"),
     ("kernel.backend", "hip", "kernel.backend", "hip is not supported yet; use cuda or opencl"),
-    ("kernel.backend", "metal", "kernel.backend", "'cuda', 'opencl' or 'hip'"),
+    ("kernel.backend", "metal", "kernel.backend", "'cuda', 'opencl', 'hip' or 'replay'"),
     ("kernel.source", "x" * (MAX_SOURCE_BYTES + 1), "kernel.source", "at most 262144 characters"),
     ("kernel.source", "void f() {}\0", "kernel.source", "NUL"),
     ("kernel.source", "\ud800", "kernel.source", "valid string"),

@@ -37,17 +37,15 @@ class Service:
         self.settings = dict(environment or {})
         self.full = "WARPSMITH_BROKER_URL" in self.settings
         self.processes: list[subprocess.Popen[bytes]] = []
+        self.headers: dict[str, str] = {}
 
     def start(self) -> "Service":
         """Migrate (full mode), start every process and wait until the service says that it is ready."""
         if self.full:
-            subprocess.run(
-                [sys.executable, "-m", "db.migrate"],
-                cwd=ROOT,
-                env=self._environment(),
-                check=True,
-                timeout=60,
-            )
+            self._run("db.migrate")
+            if not self.headers:
+                words = ("keys", "create", "e2e", "--scopes", "submit,read,agents,admin")
+                self.headers = {"Authorization": f"Bearer {self._run('warpsmith', *words)}"}
         self._spawn("serve", "--port", str(self.port))
         if self.full:
             self._spawn("worker")
@@ -91,7 +89,7 @@ class Service:
 
     def submit(self, job: Mapping[str, Any], key: str | None = None) -> str:
         """Post a job; its id."""
-        headers = {"Idempotency-Key": key} if key else {}
+        headers = self.headers | ({"Idempotency-Key": key} if key else {})
         reply = httpx2.post(f"{self.url}/v1/jobs", json=job, headers=headers, timeout=30)
         assert reply.status_code == 202, reply.text
         assert reply.headers["location"].endswith(reply.json()["id"])
@@ -99,7 +97,7 @@ class Service:
 
     def get(self, path: str) -> Any:
         """The JSON of a page that must exist."""
-        reply = httpx2.get(f"{self.url}{path}", timeout=30)
+        reply = httpx2.get(f"{self.url}{path}", headers=self.headers, timeout=30)
         assert reply.status_code == 200, reply.text
         return reply.json()
 
@@ -113,6 +111,14 @@ class Service:
                 return status
             time.sleep(0.2)
         raise AssertionError(f"waited {seconds} s; last status {status}\n{self.logs()}")
+
+    def _run(self, *command: str) -> str:
+        """A command that ends by itself; what it printed."""
+        words = [sys.executable, "-m", *command]
+        ran = subprocess.run(
+            words, cwd=ROOT, env=self._environment(), check=True, timeout=60, capture_output=True, text=True
+        )
+        return ran.stdout.strip()
 
     def _spawn(self, *command: str) -> None:
         self.data_dir.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.app import create_app
+from db.keys import new_key
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
@@ -28,8 +29,8 @@ def figures(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
 
 
 def test_metrics_count_what_there_is(tmp_path: Path) -> None:
-    app = create_app(service_settings(tmp_path), with_worker=False)
-    with TestClient(app) as client:
+    app = create_app(service_settings(tmp_path), with_worker=False, open_access=True)
+    with TestClient(app, base_url="http://127.0.0.1") as client:
         with app.state.database.write() as session:
             job = add_job(session)
             waiting, running = add_task(session, job.id), add_task(session, job.id)
@@ -68,6 +69,48 @@ def test_metrics_count_what_there_is(tmp_path: Path) -> None:
     }
     assert {key: found.get(key) for key in expected} == expected
     assert found["warpsmith_outbox_waiting", ()] >= 1
+
+
+SECRETS = {
+    "redis://user:hunter2secret@host/0": "hunter2secret",
+    "postgresql+psycopg://warpsmith:pass-word@db:5432/x": "pass-word",
+    f"key {new_key()[1]} was refused": "_" * 44,
+    "Authorization: Bearer abcdefghij.klmno": "abcdefghij",
+    "called with sk-proj-0123456789abcdef": "0123456789abcdef",
+    "WARPSMITH_OPENAI_API_KEY=abc123def456": "abc123def456",
+    "{'password': 'opensesame', 'user': 'me'}": "opensesame",
+    "lease_token=01abc was refused": "01abc",
+}
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_secret_is_logged_nor_one_in_a_traceback(
+    form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    monkeypatch.setenv("WARPSMITH_LOG_FORMAT", form)
+    settings.cache_clear()
+    try:
+        logs.configure()
+        for text in SECRETS:
+            logging.getLogger("worker.test").warning("plain %s", text)
+            try:
+                raise ValueError(text)
+            except ValueError:
+                logging.getLogger("worker.test").exception("failed")
+    finally:
+        root.handlers[:], root.level = before[0], before[1]
+        settings.cache_clear()
+    said = capsys.readouterr().err
+    assert said.count("***") >= 2 * len(SECRETS)
+    assert said.count("ValueError") >= len(SECRETS)
+    for text, secret in SECRETS.items():
+        assert text not in said
+        assert secret not in said
+    assert logs.without_secrets("12 tokens: 70, device pthread-AMD, job=01m7") == (
+        "12 tokens: 70, device pthread-AMD, job=01m7"
+    )
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

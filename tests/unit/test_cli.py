@@ -34,6 +34,8 @@ COMMANDS = [
     "tune",
     "init",
     "validate",
+    "jobs",
+    "keys",
 ]
 FIELDS = scale_job().model_dump(mode="json", exclude_unset=True)
 
@@ -70,7 +72,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Runner:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service without a worker."""
-    with serving(service_settings(tmp_path_factory.mktemp("service"))) as running:
+    with serving(service_settings(tmp_path_factory.mktemp("service")), open_access=True) as running:
         yield running
 
 

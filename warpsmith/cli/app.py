@@ -1,4 +1,4 @@
-"""`warpsmith`: serve, worker, submit, status, watch, result, cancel, workers, tune, init, validate.
+"""`warpsmith`: the commands. `warpsmith --help` lists them.
 
 Exit codes: 0 well; 1 the job failed or was cancelled; 2 wrong input; 3 the service cannot be reached or
 something is missing on this machine.
@@ -11,6 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError
 
+from warpsmith.cli.keys import keys
+from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, WarpsmithError
 
 app = typer.Typer(
@@ -19,6 +21,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Tune GPU kernels: templates, constrained search, measured evidence.",
 )
+
+app.add_typer(keys, name="keys")
 
 Url = Annotated[str, typer.Option(envvar="WARPSMITH_URL", help="Where the service is.")]
 JobFile = Annotated[Path, typer.Argument(help="Job file, YAML or JSON.", exists=True, dir_okay=False)]
@@ -59,22 +63,47 @@ def submit(
     job: JobFile,
     url: Url = DEFAULT_URL,
     key: Annotated[str | None, typer.Option(help="Idempotency key.")] = None,
+    priority: Annotated[int, typer.Option(min=-10, max=10, help="Among your jobs; higher goes first.")] = 0,
 ) -> None:
     """Post a job; prints its id."""
-    from warpsmith.client import Client
+    from warpsmith.cli.service import connect
     from warpsmith.jobfile import load_job
 
-    with Client(url) as client:
-        typer.echo(client.submit(load_job(job), key).id)
+    with connect(url) as client:
+        typer.echo(client.submit(load_job(job), key, priority).id)
+
+
+@app.command()
+def jobs(
+    url: Url = DEFAULT_URL,
+    state: Annotated[
+        list[JobState] | None, typer.Option(help="In this state only; may be given again.")
+    ] = None,
+    after: Annotated[str | None, typer.Option(help="Older than this job.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Your jobs, newest first."""
+    from warpsmith.cli.service import connect
+    from warpsmith.cli.show import status_lines
+
+    with connect(url) as client:
+        found = client.jobs(after, state or ())
+    if as_json:
+        typer.echo(found.model_dump_json(indent=1))
+        return
+    for item in found.items:
+        typer.echo(status_lines(item)[0])
+    if found.next is not None:
+        typer.echo(f"more with --after {found.next}", err=True)
 
 
 @app.command()
 def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Where a job stands."""
+    from warpsmith.cli.service import connect
     from warpsmith.cli.show import status_lines
-    from warpsmith.client import Client
 
-    with Client(url) as client:
+    with connect(url) as client:
         found = client.status(job_id)
     typer.echo(found.model_dump_json(indent=1) if as_json else "\n".join(status_lines(found)))
 
@@ -82,10 +111,10 @@ def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> No
 @app.command()
 def watch(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     """Follow a job until it ends."""
+    from warpsmith.cli.service import connect
     from warpsmith.cli.show import follow
-    from warpsmith.client import Client
 
-    with Client(url) as client:
+    with connect(url) as client:
         raise typer.Exit(0 if follow(client, job_id).state.value == "done" else 1)
 
 
@@ -97,11 +126,11 @@ def result(
     as_json: AsJson = False,
 ) -> None:
     """The evidence of a job that has ended."""
+    from warpsmith.cli.service import connect
     from warpsmith.cli.show import print_report
-    from warpsmith.client import Client
     from warpsmith.report.bundle import write_bundle
 
-    with Client(url) as client:
+    with connect(url) as client:
         found = client.result(job_id)
         if as_json:
             typer.echo(found.model_dump_json(indent=1))
@@ -115,18 +144,18 @@ def result(
 @app.command()
 def cancel(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     """End a job."""
-    from warpsmith.client import Client
+    from warpsmith.cli.service import connect
 
-    with Client(url) as client:
+    with connect(url) as client:
         typer.echo(client.cancel(job_id).state.value)
 
 
 @app.command()
 def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Workers, their devices, and what they cannot use."""
-    from warpsmith.client import Client
+    from warpsmith.cli.service import connect
 
-    with Client(url) as client:
+    with connect(url) as client:
         found = client.workers()
     if as_json:
         typer.echo(found.model_dump_json(indent=1))

@@ -1,7 +1,6 @@
-"""`serve` and `worker`: the applications, which are not part of the wheel, found by name."""
+"""`serve` and `worker`: the applications, which are not part of the wheel, found by name; and clients."""
 
 import ipaddress
-import os
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -9,14 +8,19 @@ from typing import Any
 import typer
 
 from warpsmith import logs
+from warpsmith.client import Client
 from warpsmith.errors import Unavailable
 from warpsmith.settings import settings
 
 
 def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
-    """Run the API until SIGTERM or SIGINT."""
+    """Run the API until SIGTERM or SIGINT.
+
+    Raises:
+        Unavailable: it would listen beyond loopback without a key that could open it.
+    """
     current = settings()
-    create_app = _application("api.app").create_app
+    create_app = application("api.app").create_app
     import uvicorn
 
     logs.configure()
@@ -24,18 +28,45 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
     address, number = host or current.host, port or current.port
     mode = "embedded: SQLite and one worker of its own" if with_worker else "API only"
     typer.echo(f"warpsmith: {mode}, data in {current.data_dir.absolute()}", err=True)
-    if _is_public(address):
-        typer.echo("warpsmith: listening beyond loopback, and there is no authentication yet", err=True)
-    uvicorn.run(create_app(current, with_worker=with_worker), host=address, port=number, log_level="warning")
+    open_access = current.embedded and is_loopback(address)
+    if open_access:
+        words = "it listens on loopback, so every user of this machine may use it, without an API key"
+        typer.echo(f"warpsmith: {words}", err=True)
+    else:
+        _look_for_keys(address)
+    app = create_app(current, with_worker=with_worker, open_access=open_access)
+    uvicorn.run(app, host=address, port=number, log_level="warning", server_header=False)
+
+
+def _look_for_keys(address: str) -> None:
+    how = "make one with `warpsmith keys create NAME`"
+    found = application("db.key_admin").any_active()
+    if found is None:
+        typer.echo("warpsmith: the database does not answer yet; every request needs an API key", err=True)
+    elif not found and is_loopback(address):
+        typer.echo(f"warpsmith: every request needs an API key, and there is none; {how}", err=True)
+    elif not found:
+        raise Unavailable(f"refusing to listen on {address} while there is no API key; {how}")
 
 
 def worker(queues: Sequence[str], concurrency: int) -> None:
     """Run a worker until SIGTERM or SIGINT."""
     logs.configure()
-    _application("worker.main").run(tuple(queues), concurrency=concurrency)
+    application("worker.main").run(tuple(queues), concurrency=concurrency)
 
 
-def _application(name: str) -> Any:
+def connect(url: str) -> Client:
+    """A client that shows the key of `WARPSMITH_API_KEY`."""
+    key = settings().api_key
+    return Client(url, None if key is None else key.get_secret_value())
+
+
+def application(name: str) -> Any:
+    """A module of the applications.
+
+    Raises:
+        Unavailable: this installation has the core only.
+    """
     try:
         return import_module(name)
     except ModuleNotFoundError as exc:
@@ -45,8 +76,9 @@ def _application(name: str) -> Any:
         raise
 
 
-def _is_public(address: str) -> bool:
+def is_loopback(address: str) -> bool:
+    """True for addresses that only this machine can reach."""
     try:
-        return not ipaddress.ip_address(address).is_loopback
+        return ipaddress.ip_address(address).is_loopback
     except ValueError:
-        return address != "localhost" and "WARPSMITH_QUIET" not in os.environ
+        return address == "localhost"

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import typer
 
+from warpsmith.cli.service import connect
 from warpsmith.cli.show import follow, print_report
 from warpsmith.client import Client
 from warpsmith.domain.job import Job
@@ -71,7 +72,7 @@ def _service() -> Iterator[Client]:
             stderr=log,
             start_new_session=True,
         )
-    client = Client(f"http://127.0.0.1:{port}")
+    client = connect(f"http://127.0.0.1:{port}")
     try:
         _wait_ready(client, process, log_path)
         yield client

@@ -1,17 +1,32 @@
-"""`GET /metrics`: figures for Prometheus, counted in the database: any API tells of the whole fleet."""
+"""Routes of the whole fleet: its workers, and figures for Prometheus, counted in the database."""
 
 from fastapi import APIRouter, Response
 
-from api.deps import ReadSession
+from api.auth import allow
+from api.deps import FleetSession
+from db import views
+from db.keys import Scope
 from db.metrics import Sample, samples
+from warpsmith.wire import WorkerList
 
 router = APIRouter(tags=["service"])
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-def metrics(session: ReadSession) -> Response:
+@router.get("/v1/workers", dependencies=allow(Scope.READ))
+def workers(session: FleetSession) -> WorkerList:
+    """Workers seen lately, their devices, and the back ends they cannot use."""
+    return views.worker_list(session)
+
+
+@router.get(
+    "/metrics",
+    dependencies=allow(Scope.ADMIN),
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}}},
+)
+def metrics(session: FleetSession) -> Response:
     """Jobs by state, queues, leases, trials, workers, model use, in Prometheus' text format."""
     return Response(render(samples(session)), media_type=CONTENT_TYPE)
 

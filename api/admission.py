@@ -1,0 +1,47 @@
+"""Whether one more job may be taken: the budgets of a key, and the length of the queue."""
+
+import math
+
+from sqlalchemy.orm import Session
+
+from api.auth import Caller
+from api.problems import QueueFull, TooMany
+from db.repositories.admission import MINUTE_S, Admission
+from warpsmith.domain.job import Job
+from warpsmith.settings import Settings
+
+OPEN_AGAIN_S = 30.0
+BUDGET_AGAIN_S = 3600.0
+
+
+def admit(session: Session, caller: Caller, job: Job, settings: Settings) -> None:
+    """Make sure that the job fits; it stays so until this transaction ends.
+
+    Raises:
+        TooMany: the key has used up what it may.
+        QueueFull: the service has as many open jobs as it takes.
+    """
+    admission = Admission(session)
+    admission.lock()
+    if admission.open_jobs() >= settings.max_open_jobs:
+        words = f"{settings.max_open_jobs} jobs are open, which is all that this service takes"
+        raise QueueFull(words, OPEN_AGAIN_S)
+    if caller.key is None:
+        return
+    limits, used = caller.limits, admission.used_by(caller.key)
+    most = limits.submits_per_minute or settings.key_submits_per_minute
+    if used.submitted >= most:
+        raise TooMany(f"this key may submit {most} jobs a minute", math.ceil(MINUTE_S / most))
+    most = limits.open_jobs or settings.key_open_jobs
+    if used.open >= most:
+        raise TooMany(f"this key may have {most} open jobs; wait until one has ended", OPEN_AGAIN_S)
+    device_s = limits.device_s_per_day or settings.key_device_s_per_day
+    if device_s and used.device_s + job.budget.seconds > device_s:
+        left = max(0.0, device_s - used.device_s)
+        words = f"of the {device_s:g} s of devices a day that this key may ask for, {left:g} s are left"
+        raise TooMany(words, BUDGET_AGAIN_S)
+    usd = limits.usd_per_day or settings.key_usd_per_day
+    if usd and used.usd + job.budget.usd > usd:
+        left = max(0.0, usd - used.usd)
+        words = f"of the {usd:g} USD a day for models that this key may ask for, {left:.2f} are left"
+        raise TooMany(words, BUDGET_AGAIN_S)

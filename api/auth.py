@@ -1,0 +1,171 @@
+"""Who calls: the key of every request, before anything of it is read, and what that key opens."""
+
+import ipaddress
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from api.limits import Buckets
+from api.problems import Forbidden, database_away, problem
+from db import keys
+from db.engine import Database
+from db.keys import KeyLimits
+from db.repositories.keys import KeyRepository
+from db.tables import DEFAULT_TENANT
+from warpsmith.settings import Settings
+
+PUBLIC = frozenset({"/healthz", "/readyz", "/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"})
+"""Paths that tell nothing of anybody."""
+PUBLIC_PER_S = 50.0
+REMEMBER_S = 5.0
+"""A key that was looked up is good for so long, here: revoked, it closes after this at the latest."""
+REMEMBERED = 10_000
+NO_KEY = "send an API key: Authorization: Bearer ws_...; the operator makes one with `warpsmith keys create`"
+CALLER = "warpsmith.caller"
+NO_LIMITS = KeyLimits()
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who a request comes from."""
+
+    tenant: str
+    scopes: frozenset[str]
+    key: str | None = None
+    """Id of the key; None where none is asked for."""
+    limits: KeyLimits = NO_LIMITS
+
+
+ANYBODY = Caller(DEFAULT_TENANT, frozenset(s.value for s in keys.Scope))
+"""On this machine, where no key is asked for."""
+
+
+class Gate:
+    """Middleware: lets a request in with a good key, within its rate; knows who called.
+
+    Args:
+        open_access: ask for no key. Requests must then name this machine as their host, so that no
+            web page can make a browser of this machine send them.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, open_access: bool = False) -> None:
+        self._app = app
+        self._settings = settings
+        self._open = open_access
+        self._buckets = Buckets()
+        self._known: dict[str, tuple[float, Caller]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, or answer 401, 403, 429 or 503."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if scope["path"] in PUBLIC:
+            refusal = self._within("public", PUBLIC_PER_S)
+        elif self._open:
+            scope[CALLER] = ANYBODY
+            refusal = _from_this_machine(headers)
+        else:
+            refusal = await self._identify(scope, headers)
+        await (refusal or self._app)(scope, receive, send)
+
+    async def _identify(self, scope: Scope, headers: dict[bytes, str]) -> ASGIApp | None:
+        kind, _, key = headers.get(b"authorization", "").partition(" ")
+        if kind.lower() != "bearer" or keys.id_of(key.strip()) is None:
+            return problem(401, "No API key", NO_KEY)
+        try:
+            caller = await self._caller(scope["app"].state.database, key.strip())
+        except (DBAPIError, PoolTimeout) as exc:
+            return database_away(exc)
+        if caller is None:
+            return problem(401, "Not a valid API key", "it is unknown, revoked or past its end")
+        scope[CALLER] = caller
+        rate = caller.limits.requests_per_s or self._settings.key_requests_per_s
+        return self._within(caller.key or "", rate)
+
+    async def _caller(self, database: Database, key: str) -> Caller | None:
+        name = keys.digest(key)
+        until, caller = self._known.get(name, (0.0, ANYBODY))
+        if time.monotonic() < until:
+            return caller
+        found = await run_in_threadpool(_look_up, database, key)
+        if found is None:
+            self._known.pop(name, None)
+            return None
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        self._known[name] = (time.monotonic() + REMEMBER_S, found)
+        return found
+
+    def _within(self, name: str, per_s: float) -> ASGIApp | None:
+        wait_s = self._buckets.take(name, per_s)
+        if wait_s <= 0:
+            return None
+        return problem(429, "Too many requests", f"at most {per_s:g} a second", retry_after_s=wait_s)
+
+
+def _look_up(database: Database, key: str) -> Caller | None:
+    with database.read() as session:
+        row = KeyRepository(session).find(key)
+        return None if row is None else Caller(row.tenant, frozenset(row.scopes), row.id, row.limits)
+
+
+def _from_this_machine(headers: dict[bytes, str]) -> ASGIApp | None:
+    origin = headers.get(b"origin")
+    named = [headers.get(b"host", "")] + ([] if origin is None else [origin.partition("://")[2]])
+    if all(is_loopback(_host(name)) for name in named):
+        return None
+    detail = "without API keys this service answers programs of this machine only: call it 127.0.0.1"
+    return problem(403, "Not from here", detail)
+
+
+def _host(address: str) -> str:
+    if address.startswith("["):
+        return address[1:].partition("]")[0]
+    return address.partition(":")[0]
+
+
+def is_loopback(host: str) -> bool:
+    """True for names and addresses that only this machine can reach."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def get_caller(request: Request) -> Caller:
+    """Who calls."""
+    found: Caller = request.scope[CALLER]
+    return found
+
+
+CurrentCaller = Annotated[Caller, Depends(get_caller)]
+
+_BEARER = HTTPBearer(auto_error=False, description="A key made with `warpsmith keys create`.")
+
+
+def needs(scope: keys.Scope) -> Callable[..., None]:
+    """A dependency: the key must have this scope."""
+
+    def check(
+        caller: CurrentCaller,
+        _key: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)],
+    ) -> None:
+        if scope.value not in caller.scopes:
+            raise Forbidden(f"this key lacks the scope {scope.value!r}")
+
+    return check
+
+
+def allow(scope: keys.Scope) -> list[Any]:
+    """`dependencies=` of a route or a router."""
+    return [Depends(needs(scope))]

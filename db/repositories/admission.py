@@ -1,0 +1,75 @@
+"""What counts against a limit when a job is submitted: jobs that are open, or were accepted lately."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
+
+from db.engine import utc_now
+from db.repositories.jobs import OPEN_JOB_STATES
+from db.tables import JobRow
+
+DAY_S = 86400.0
+MINUTE_S = 60.0
+_LOCK = 0x77617271
+"""An advisory lock, so that two submissions at once do not both take the last place."""
+
+
+@dataclass(frozen=True)
+class Used:
+    """What the jobs of one key have taken."""
+
+    submitted: int
+    """In the last minute."""
+    open: int
+    device_s: float
+    """Of jobs submitted in the last day: granted while they are open, else what they took."""
+    usd: float
+
+
+class Admission:
+    """Figures over the `job` table; use a session that is bound to no tenant."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def lock(self) -> None:
+        """Keep other submissions waiting until this transaction ends; SQLite has one writer anyway."""
+        if self._session.get_bind().dialect.name == "postgresql":
+            self._session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+
+    def open_jobs(self) -> int:
+        """Open jobs of everybody."""
+        query = select(func.count()).where(JobRow.state.in_(OPEN_JOB_STATES))
+        return self._session.execute(query).scalar_one()
+
+    def used_by(self, key: str) -> Used:
+        """What one key has taken."""
+        now = utc_now()
+        query = select(
+            JobRow.state,
+            JobRow.created_at,
+            JobRow.started_at,
+            JobRow.finished_at,
+            JobRow.budget_s,
+            JobRow.budget_usd,
+            JobRow.usd_used,
+        )
+        recent = JobRow.created_at > now - timedelta(seconds=DAY_S)
+        submitted = opened = 0
+        device_s = usd = 0.0
+        for row in self._session.execute(
+            query.where(JobRow.api_key == key, recent | JobRow.state.in_(OPEN_JOB_STATES))
+        ):
+            age_s = (now - row.created_at).total_seconds()
+            is_open = not row.state.is_terminal
+            submitted += age_s < MINUTE_S
+            opened += is_open
+            if age_s < DAY_S:
+                took_s = 0.0
+                if row.started_at is not None and row.finished_at is not None:
+                    took_s = (row.finished_at - row.started_at).total_seconds()
+                device_s += row.budget_s if is_open else min(row.budget_s, took_s)
+                usd += max(row.usd_used, row.budget_usd) if is_open else row.usd_used
+        return Used(submitted, opened, device_s, usd)

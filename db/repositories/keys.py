@@ -1,0 +1,110 @@
+"""API keys: looked up by their id, checked by their digest, ended by revocation or with time."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import exists, or_, select, update
+from sqlalchemy.orm import Session
+
+from db.engine import utc_now
+from db.keys import KeyLimits, Scope, digest, fits, id_of, new_key
+from db.tables import ApiKeyRow
+from warpsmith.errors import NotFound
+
+
+class KeyRepository:
+    """Everything that is asked of the `api_key` table."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def create(
+        self,
+        name: str,
+        tenant: str,
+        scopes: Sequence[Scope],
+        limits: KeyLimits,
+        expires_at: datetime | None = None,
+    ) -> tuple[ApiKeyRow, str]:
+        """A new key; the text comes back this once."""
+        key_id, key = new_key()
+        row = ApiKeyRow(
+            id=key_id,
+            digest=digest(key),
+            name=name,
+            tenant=tenant,
+            scopes=tuple(s.value for s in scopes),
+            limits=limits,
+            created_at=utc_now(),
+            expires_at=expires_at,
+        )
+        self._session.add(row)
+        self._session.flush()
+        return row, key
+
+    def find(self, key: str) -> ApiKeyRow | None:
+        """The row of a key that opens something now; None for any other text."""
+        key_id = id_of(key)
+        row = None if key_id is None else self._session.get(ApiKeyRow, key_id)
+        # A key that is not there takes as long to refuse as one with a wrong secret.
+        genuine = fits(key, row.digest if row is not None else "0" * 64)
+        return row if row is not None and genuine and is_active(row) else None
+
+    def get(self, key_id: str) -> ApiKeyRow:
+        """One key by its id.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        row = self._session.get(ApiKeyRow, key_id, populate_existing=True)
+        if row is None:
+            raise NotFound(f"no key {key_id}")
+        return row
+
+    def all(self) -> Sequence[ApiKeyRow]:
+        """Every key there was, oldest first."""
+        return self._session.scalars(select(ApiKeyRow).order_by(ApiKeyRow.created_at, ApiKeyRow.id)).all()
+
+    def any_active(self) -> bool:
+        """True where some key opens something."""
+        lasts = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > utc_now())
+        return bool(self._session.scalar(select(exists().where(ApiKeyRow.revoked_at.is_(None), lasts))))
+
+    def revoke(self, key_id: str) -> bool:
+        """End a key; False where it was ended before.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        changed = self._session.execute(
+            update(ApiKeyRow)
+            .where(ApiKeyRow.id == key_id, ApiKeyRow.revoked_at.is_(None))
+            .values(revoked_at=utc_now())
+            .returning(ApiKeyRow.id)
+        ).scalar_one_or_none()
+        self.get(key_id)
+        return changed is not None
+
+    def rotate(self, key_id: str, grace_s: float) -> tuple[ApiKeyRow, str]:
+        """A new key in the place of an old one, which ends after `grace_s`.
+
+        Raises:
+            NotFound: there is none of that id, or it opens nothing any more.
+        """
+        old = self.get(key_id)
+        if not is_active(old):
+            raise NotFound(f"key {key_id} has ended; create another")
+        lifetime = None if old.expires_at is None else old.expires_at - old.created_at
+        expires_at = None if lifetime is None else utc_now() + lifetime
+        row, key = self.create(old.name, old.tenant, [Scope(s) for s in old.scopes], old.limits, expires_at)
+        end = utc_now() + timedelta(seconds=grace_s)
+        old.expires_at = end if old.expires_at is None else min(end, old.expires_at)
+        if grace_s <= 0:
+            old.revoked_at = utc_now()
+        self._session.flush()
+        return row, key
+
+
+def is_active(row: ApiKeyRow) -> bool:
+    """True while the key opens something."""
+    return row.revoked_at is None and (row.expires_at is None or row.expires_at > utc_now())

@@ -1,0 +1,40 @@
+"""Every operation of the API's own description, so that a new one is tested without being named."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from tests.api.jobs import body
+
+PUBLIC = {"GET /healthz", "GET /readyz"}
+BODIES = {"POST /v1/jobs": body, "POST /v1/agent-requests/{request_id}/reply": lambda: {"answer": {}}}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of one path."""
+
+    method: str
+    path: str
+    parameters: tuple[str, ...]
+    """Names in the path."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
+
+    def call(self, http: httpx2.Client, **ids: str) -> httpx2.Response:
+        """Send a request that is well-formed."""
+        made = BODIES.get(self.name)
+        return http.request(self.method, self.path.format(**ids), json=None if made is None else made())
+
+
+def operations(description: dict[str, Any]) -> Iterator[Operation]:
+    """All of them."""
+    for path, item in description["paths"].items():
+        for method, operation in item.items():
+            given = [p for p in operation.get("parameters", ()) if p["in"] == "path"]
+            assert "requestBody" not in operation or f"{method.upper()} {path}" in BODIES, path
+            yield Operation(method.upper(), path, tuple(p["name"] for p in given))

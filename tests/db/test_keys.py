@@ -1,0 +1,121 @@
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from db import migrate
+from db.engine import Database, make_engine, utc_now
+from db.keys import KeyLimits, Scope, fits, id_of, new_key
+from db.repositories.jobs import JobRepository
+from db.repositories.keys import KeyRepository
+from tests.db.rows import add_candidate, add_task
+from tests.jobs import scale_job
+from warpsmith.errors import NotFound
+
+OLD_JOB = (
+    "INSERT INTO job (id, name, spec, spec_hash, idempotency_key, state, detail, backend, round,"
+    " budget_rounds, budget_trials, budget_s, trials_proposed, trials_done, trials_rejected, tokens_used,"
+    " usd_used, created_at)"
+    " VALUES (:id, 'old', '{}', 'x', :key, 'queued', '', 'opencl', 0, 1, 10, 60, 0, 0, 0, 0, 0, :now)"
+)
+OLD_TASK = (
+    "INSERT INTO task (id, job_id, number, kind, queue, state, error, attempt, history, rung_at, created_at)"
+    " VALUES ('t1', '00j1', 0, 'baseline', 'gpu.x', 'queued', '', 0, '[]', :now, :now)"
+)
+
+
+def make(database: Database, expires_at: datetime | None = None) -> str:
+    with database.write() as session:
+        return KeyRepository(session).create("me", "t", (Scope.READ,), KeyLimits(), expires_at)[1]
+
+
+def found(database: Database, key: str) -> bool:
+    with database.read() as session:
+        return KeyRepository(session).find(key) is not None
+
+
+def test_keys_differ_and_carry_their_id() -> None:
+    made = [new_key() for _ in range(50)]
+    assert len({key for _, key in made}) == len({key_id for key_id, _ in made}) == 50
+    assert all(id_of(key) == key_id and fits(key, "0" * 64) is False for key_id, key in made)
+    assert [id_of(x) for x in ("", "ws_", made[0][1] + "x", made[0][1][:-1], f" {made[0][1]}")] == [None] * 5
+
+
+def test_a_key_is_found_while_it_lasts(database: Database) -> None:
+    later, past = utc_now() + timedelta(hours=1), utc_now() - timedelta(seconds=1)
+    with database.read() as session:
+        assert not KeyRepository(session).any_active()
+    assert not found(database, make(database, past))
+    with database.read() as session:
+        assert not KeyRepository(session).any_active()
+    key = make(database, later)
+    assert found(database, key)
+    assert not found(database, new_key()[1])
+    with database.write() as session:
+        assert KeyRepository(session).any_active()
+        assert KeyRepository(session).revoke(str(id_of(key)))
+    assert not found(database, key)
+    with database.read() as session:
+        assert [row.tenant for row in KeyRepository(session).all()] == ["t", "t"]
+
+
+def test_keys_that_are_not_there(database: Database) -> None:
+    with database.write() as session:
+        keys = KeyRepository(session)
+        for ask in (keys.get, keys.revoke, lambda name: keys.rotate(name, 0)):
+            with pytest.raises(NotFound, match="no key nothing"):
+                ask("nothing")
+    ended = make(database, utc_now() - timedelta(seconds=1))
+    with database.write() as session, pytest.raises(NotFound, match="has ended"):
+        KeyRepository(session).rotate(str(id_of(ended)), 0)
+
+
+def test_jobs_and_tasks_belong_to_the_tenant_that_submitted(database: Database) -> None:
+    with database.write() as session:
+        jobs = JobRepository(session)
+        mine, _ = jobs.create(scale_job(), "key", tenant="mine", priority=3)
+        theirs, fresh = jobs.create(scale_job(name="other"), "key", tenant="theirs")
+        assert fresh and theirs.id != mine.id
+        task = add_task(session, mine.id)
+        add_candidate(session, mine.id)
+        assert (task.tenant, task.priority) == ("mine", 3)
+    with database.of("theirs").read() as session:
+        assert [j.id for j in JobRepository(session).page()] == [theirs.id]
+        with pytest.raises(NotFound):
+            JobRepository(session).get(mine.id)
+    with database.read() as session:
+        assert len(JobRepository(session).page()) == 2
+
+
+def test_an_old_database_keeps_its_rows_forward_and_back(empty_url: str) -> None:
+    """SQLite makes a table anew for a changed constraint, which must not take along what refers to it."""
+    migrate.upgrade(empty_url, "0002")
+    now = utc_now().isoformat(sep=" ")
+    _run(empty_url, OLD_JOB, id="00j1", key="k", now=now)
+    _run(empty_url, OLD_TASK, now=now)
+    migrate.upgrade(empty_url)
+    assert _run(empty_url, "SELECT tenant, priority, idempotency_key FROM job") == [("default", 0, "k")]
+    assert _run(empty_url, "SELECT id, tenant FROM task") == [("t1", "default")]
+    database = Database(empty_url)
+    try:
+        with database.write() as session:
+            assert JobRepository(session).stored("default", "k")
+            JobRepository(session).create(scale_job(), "k", tenant="other")
+    finally:
+        database.dispose()
+    migrate.downgrade(empty_url, "0002")
+    kept = _run(empty_url, "SELECT id, idempotency_key FROM job ORDER BY created_at, id")
+    assert ("00j1", "k") in kept
+    assert [key for _, key in kept].count("k") == 1, "an old schema has one key for everybody"
+    assert _run(empty_url, "SELECT id FROM task") == [("t1",)]
+
+
+def _run(url: str, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+    engine = make_engine(url)
+    try:
+        with engine.begin() as connection:
+            result = connection.execute(text(statement), values)
+            return [tuple(row) for row in result] if result.returns_rows else []
+    finally:
+        engine.dispose()

@@ -1,0 +1,97 @@
+"""`warpsmith keys`: API keys, made and ended in the database of the settings, by whoever runs the service."""
+
+import re
+from typing import Annotated, Any
+
+import typer
+
+from warpsmith.errors import InvalidInput
+
+keys = typer.Typer(no_args_is_help=True, help="API keys, in the database of this machine's settings.")
+
+KeyId = Annotated[str, typer.Argument(help="Id of a key, as `keys list` shows it.")]
+SHOWN_ONCE = "this is the only time that the key is shown; send it as Authorization: Bearer"
+
+
+@keys.command()
+def create(
+    name: Annotated[str, typer.Argument(help="Whom it is for.")],
+    tenant: Annotated[str, typer.Option(help="Whose jobs it opens.")] = "default",
+    scopes: Annotated[str, typer.Option(help="submit, read, agents, admin; with commas.")] = "submit,read",
+    days: Annotated[float | None, typer.Option(min=0.001, help="Ends after so many days.")] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="requests_per_s, submits_per_minute, open_jobs, device_s_per_day or usd_per_day = number."
+        ),
+    ] = None,
+) -> None:
+    """Make a key, and print it once."""
+    from warpsmith.cli.service import application
+
+    forms = application("db.keys")
+    chosen = list(dict.fromkeys(s.strip() for s in scopes.split(",") if s.strip()))
+    known = [s.value for s in forms.Scope]
+    for scope in chosen:
+        if scope not in known:
+            raise InvalidInput("--scopes", f"{scope!r} is none of {', '.join(known)}")
+    if not chosen:
+        raise InvalidInput("--scopes", f"name at least one of {', '.join(known)}")
+    if not re.fullmatch(forms.TENANT_PATTERN, tenant):
+        raise InvalidInput("--tenant", "use lower-case letters, digits, dots, dashes, underscores")
+    if not 1 <= len(name) <= 120 or not name.isprintable():
+        raise InvalidInput("NAME", "use 1 to 120 printable characters")
+    limits = _limits(forms.KeyLimits, limit or [])
+    row, key = _admin().create(name, tenant, chosen, days, limits)
+    _show(row, key)
+
+
+@keys.command("list")
+def show() -> None:
+    """Every key: its id, whom it is for, what it opens. The keys themselves are not stored."""
+    for row in _admin().every():
+        end = "" if row.expires_at is None else f"  until {row.expires_at:%Y-%m-%d %H:%M} UTC"
+        state = "active" if row.active else "ended"
+        limits = ", ".join(f"{k}={v:g}" for k, v in row.limits.model_dump(exclude_none=True).items())
+        scopes = ",".join(row.scopes)
+        words = [row.id, state, row.tenant, scopes, row.name, f"since {row.created_at:%Y-%m-%d}{end}", limits]
+        typer.echo("  ".join(w for w in words if w))
+
+
+@keys.command()
+def revoke(key_id: KeyId) -> None:
+    """End a key. APIs notice within five seconds."""
+    ended = _admin().revoke(key_id)
+    typer.echo(f"{key_id} is ended" if ended else f"{key_id} was ended before")
+
+
+@keys.command()
+def rotate(
+    key_id: KeyId,
+    grace_s: Annotated[float, typer.Option(min=0, help="The old key works for so long still.")] = 0.0,
+) -> None:
+    """Make a new key like an old one, print it once, and end the old one."""
+    row, key = _admin().rotate(key_id, grace_s)
+    _show(row, key)
+
+
+def _admin() -> Any:
+    from warpsmith.cli.service import application
+
+    return application("db.key_admin")
+
+
+def _limits(form: Any, given: list[str]) -> Any:
+    from pydantic import ValidationError
+
+    pairs = [item.partition("=") for item in given]
+    try:
+        return form.model_validate({name.strip(): value.strip() for name, _, value in pairs})
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        raise InvalidInput(f"--limit {'.'.join(str(p) for p in first['loc'])}", first["msg"]) from exc
+
+
+def _show(row: Any, key: str) -> None:
+    typer.echo(f"key {row.id} of tenant {row.tenant}, for {', '.join(row.scopes)}; {SHOWN_ONCE}", err=True)
+    typer.echo(key)
