@@ -1,0 +1,13 @@
+"""Some hundred made-up requests; `benchmarks/service/fuzz.py` makes thousands."""
+
+from pathlib import Path
+
+from benchmarks.service.fuzz import run
+
+
+def test_no_request_breaks_the_service_or_its_description(postgres_url: str, tmp_path: Path) -> None:
+    record = run(postgres_url, tmp_path, seconds=12, seed=7, examples=3)
+    assert record["failures"] == [], record
+    assert record["errors"] == [], record
+    assert record["operations"] >= 14
+    assert record["cases"] >= 300, "it was not tried"
