@@ -99,15 +99,21 @@ class DeviceWorkshop(RealWorkshop):
     """One device of this machine: children that compile, run and compute references."""
 
     def __init__(self, settings: Settings, device: DeviceInfo) -> None:
-        from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+        from warpsmith.measure.nvml import nvml_for
+        from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, sanitizer_for
 
         workers = settings.compile_workers or os.cpu_count() or 1
         includes = settings.permitted_includes()
         pool = CompilePool(workers, settings.compile_timeout_s, includes)
         if not device.shares_host:
             pool.warm(device.backend)
+        opener = ChildOpener(device, settings.run_timeout_s)
         tools = Tools(
-            opener=ChildOpener(device, settings.run_timeout_s), compiler=pool, reference=ReferenceRunner()
+            opener=opener,
+            compiler=pool,
+            reference=ReferenceRunner(),
+            sanitizer=sanitizer_for(device, opener),
+            conditions=nvml_for(device),
         )
         super().__init__(tools, 2 * workers)
 

@@ -129,6 +129,10 @@ class Device(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Let go of the device before the process ends by itself."""
+        ...
+
 
 class BackendModule(Protocol):
     """One module per back end (`cuda`, `opencl`, `hip`) offers these at top level."""

@@ -172,6 +172,10 @@ class CudaDevice:
             self._timer.destroy(graph)
         return times, launches
 
+    def close(self) -> None:
+        """See `Device.close`."""
+        self._context.pop()
+
     def _choose_launches(
         self, program: CudaProgram, argument_sets: Sequence[Sequence[Bound]], size: LaunchSize
     ) -> int:

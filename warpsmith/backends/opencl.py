@@ -136,6 +136,10 @@ class OpenClDevice:
         for key in [key for key in self._views if key[0] == buffer.int_ptr]:
             self._views.pop(key).release()
 
+    def close(self) -> None:
+        """See `Device.close`."""
+        self.queue.finish()
+
     def allocate(self, size_bytes: int) -> Memory:
         """See `Device.allocate`."""
         try:

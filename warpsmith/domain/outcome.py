@@ -27,6 +27,8 @@ class Stage(StrEnum):
     CORRECTNESS = "correctness"
     FLOOR = "floor"
     """It claims to be faster than the hardware can be."""
+    SANITIZER = "sanitizer"
+    """The platform's own tools found a memory error, a race or a misused barrier."""
     TIMING = "timing"
     """It could not be timed to the wanted precision."""
 
@@ -109,6 +111,20 @@ class Verdict(StrEnum):
     NOISY = "noisy"
 
 
+class Conditions(Frozen):
+    """A device while a block was timed."""
+
+    side: Literal["A", "B"]
+    """A is the user's kernel."""
+    core_mhz: int
+    memory_mhz: int
+    temperature_c: int
+    power_w: float
+    power_limit_w: float
+    throttled: tuple[str, ...] = ()
+    """Why its clocks were held down; such a block is timed again, a few times."""
+
+
 class Comparison(Frozen):
     """A winner against the baseline on one workload: fresh processes, fresh seeds, interleaved blocks."""
 
@@ -126,6 +142,10 @@ class Comparison(Frozen):
     pairs: int
     aa_width: float = 0.0
     """Half width of this device's own A/A interval; a claim must clear it."""
+    sanitizers: dict[str, str] = Field(default_factory=dict)
+    """By tool of the platform, what it found (empty: nothing); under `not run`, why none did."""
+    blocks: tuple[Conditions, ...] = ()
+    """The device during each timed block, in their order; empty where it cannot be asked."""
     floor_us: float | None = None
     """Shortest time that the device's memory and launches allow, by our own kernels; None: not measured."""
     floor_share: float | None = None

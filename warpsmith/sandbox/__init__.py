@@ -3,5 +3,14 @@
 from warpsmith.sandbox.compile_host import CompilePool
 from warpsmith.sandbox.device_host import ChildOpener, Probe, probe_devices
 from warpsmith.sandbox.reference_host import ReferenceRunner
+from warpsmith.sandbox.sanitize_host import Sanitizer, sanitizer_for
 
-__all__ = ["ChildOpener", "CompilePool", "Probe", "ReferenceRunner", "probe_devices"]
+__all__ = [
+    "ChildOpener",
+    "CompilePool",
+    "Probe",
+    "ReferenceRunner",
+    "Sanitizer",
+    "probe_devices",
+    "sanitizer_for",
+]

@@ -42,8 +42,12 @@ class _Slot:
     canaries: tuple[bytes, bytes]
 
     @property
+    def guard(self) -> int:
+        return len(self.canaries[0])
+
+    @property
     def end(self) -> int:
-        return GUARD_BYTES + self.plan.size_bytes
+        return self.guard + self.plan.size_bytes
 
 
 class WorkloadBuffers:
@@ -52,8 +56,9 @@ class WorkloadBuffers:
     Set 0 serves checked launches; timing rotates over all of them (cold) or over few (hot).
     """
 
-    def __init__(self, device: Device, plan: WorkloadPlan) -> None:
+    def __init__(self, device: Device, plan: WorkloadPlan, guard_bytes: int = GUARD_BYTES) -> None:
         self.plan = plan
+        self._guard = guard_bytes
         self._device = device
         self._inputs: dict[tuple[str, Family, int], Array] = {}
         self._saved: dict[str, Memory] = {}
@@ -83,7 +88,7 @@ class WorkloadBuffers:
         arguments: list[Bound] = []
         for argument in self.plan.arguments:
             if isinstance(argument, BufferPlan):
-                arguments.append((slots[argument.name].memory, GUARD_BYTES))
+                arguments.append((slots[argument.name].memory, self._guard))
             else:
                 arguments.append(numpy_dtype(argument.dtype).type(argument.value))
         return arguments
@@ -103,7 +108,7 @@ class WorkloadBuffers:
             for slot in slots:
                 if slot.plan.role is Role.INOUT:
                     size = slot.plan.size_bytes
-                    slot.memory.copy_from(pristine[slot.plan.name], size, GUARD_BYTES)
+                    slot.memory.copy_from(pristine[slot.plan.name], size, self._guard)
 
     @property
     def redrawn_cheaply(self) -> bool:
@@ -117,15 +122,15 @@ class WorkloadBuffers:
                 continue
             if slot.plan.role is Role.INPUT:
                 if slot.plan.name not in self._saved:
-                    self._saved[slot.plan.name] = self._device.allocate(slot.end + GUARD_BYTES)
-                self._saved[slot.plan.name].copy_from(slot.memory, slot.plan.size_bytes, GUARD_BYTES)
-            slot.memory.write(self._input(slot.plan, variant, family), GUARD_BYTES)
+                    self._saved[slot.plan.name] = self._device.allocate(slot.end + self._guard)
+                self._saved[slot.plan.name].copy_from(slot.memory, slot.plan.size_bytes, self._guard)
+            slot.memory.write(self._input(slot.plan, variant, family), self._guard)
 
     def undo_redraw(self, index: int) -> None:
         """Give set `index` its own read-only inputs back; in-place ones come back with `restore`."""
         for slot in self._sets[index]:
             if slot.plan.role is Role.INPUT:
-                slot.memory.copy_from(self._saved[slot.plan.name], slot.plan.size_bytes, GUARD_BYTES)
+                slot.memory.copy_from(self._saved[slot.plan.name], slot.plan.size_bytes, self._guard)
 
     def scratch(self, index: int, ranges: Mapping[str, Sequence[tuple[int, int]]] | None) -> None:
         """Spoil some of the outputs of set `index`, or of `ranges` of them: see `_spoiled`.
@@ -141,13 +146,13 @@ class WorkloadBuffers:
             pieces = list(_spoiled(spans))
             noise = secrets.token_bytes(4096)
             if slot.plan.size_bytes <= JOINED_BYTES:
-                data = np.frombuffer(slot.memory.read(GUARD_BYTES, slot.plan.size_bytes), np.uint8).copy()
+                data = np.frombuffer(slot.memory.read(self._guard, slot.plan.size_bytes), np.uint8).copy()
                 for start, stop in pieces:
                     data[start * size : stop * size] = _tiled(noise, (stop - start) * size)
-                slot.memory.write(data, GUARD_BYTES)
+                slot.memory.write(data, self._guard)
                 continue
             for start, stop in pieces:
-                slot.memory.write(_tiled(noise, (stop - start) * size), GUARD_BYTES + start * size)
+                slot.memory.write(_tiled(noise, (stop - start) * size), self._guard + start * size)
 
     def poison(self) -> None:
         """Fill the outputs of set 0 with bytes that no kernel can have left there."""
@@ -156,18 +161,20 @@ class WorkloadBuffers:
                 # Fills come in words; the guard begins right behind the last element.
                 pattern, words = secrets.token_bytes(4), slot.plan.size_bytes // 4 * 4
                 if words:
-                    slot.memory.fill(pattern, GUARD_BYTES, words)
+                    slot.memory.fill(pattern, self._guard, words)
                 rest = pattern[: slot.plan.size_bytes - words]
                 if rest:
-                    slot.memory.write(np.frombuffer(rest, np.uint8), GUARD_BYTES + words)
+                    slot.memory.write(np.frombuffer(rest, np.uint8), self._guard + words)
 
     def guard_violations(self, index: int = 0) -> list[str]:
         """Buffers of a set whose guard zones changed."""
+        if not self._guard:
+            return []
         return [
             slot.plan.name
             for slot in self._sets[index]
-            if slot.memory.read(0, GUARD_BYTES) != slot.canaries[0]
-            or slot.memory.read(slot.end, GUARD_BYTES) != slot.canaries[1]
+            if slot.memory.read(0, self._guard) != slot.canaries[0]
+            or slot.memory.read(slot.end, self._guard) != slot.canaries[1]
         ]
 
     def changed_inputs(
@@ -180,7 +187,7 @@ class WorkloadBuffers:
                 continue
             data = self._input(slot.plan, variant, family).view(np.uint8)
             for start, stop in _spots(data.size, whole):
-                if slot.memory.read(GUARD_BYTES + start, stop - start) != data[start:stop].tobytes():
+                if slot.memory.read(self._guard + start, stop - start) != data[start:stop].tobytes():
                     changed.append(slot.plan.name)
                     break
         return changed
@@ -190,11 +197,11 @@ class WorkloadBuffers:
         slot = next(s for s in self._sets[index] if s.plan.name == name)
         size = slot.plan.dtype.size_bytes
         if ranges is None:
-            return slot.memory.read(GUARD_BYTES, slot.plan.size_bytes)
+            return slot.memory.read(self._guard, slot.plan.size_bytes)
         if slot.plan.size_bytes <= JOINED_BYTES and len(ranges) > 1:
-            data = slot.memory.read(GUARD_BYTES, slot.plan.size_bytes)
+            data = slot.memory.read(self._guard, slot.plan.size_bytes)
             return b"".join(data[a * size : b * size] for a, b in ranges)
-        return b"".join(slot.memory.read(GUARD_BYTES + a * size, (b - a) * size) for a, b in ranges)
+        return b"".join(slot.memory.read(self._guard + a * size, (b - a) * size) for a, b in ranges)
 
     def _set_count(self, cache: CacheState) -> int:
         set_bytes = max(1, sum(b.size_bytes for b in self.plan.buffers))
@@ -211,16 +218,17 @@ class WorkloadBuffers:
     def _allocate(self, index: int) -> list[_Slot]:
         slots = []
         for buffer in self.plan.buffers:
-            end = GUARD_BYTES + buffer.size_bytes
-            memory = self._device.allocate(end + GUARD_BYTES)
-            canaries = (secrets.token_bytes(GUARD_BYTES), secrets.token_bytes(GUARD_BYTES))
-            memory.write(np.frombuffer(canaries[0], np.uint8), 0)
-            memory.write(np.frombuffer(canaries[1], np.uint8), end)
+            end = self._guard + buffer.size_bytes
+            memory = self._device.allocate(end + self._guard)
+            canaries = (secrets.token_bytes(self._guard), secrets.token_bytes(self._guard))
+            if self._guard:
+                memory.write(np.frombuffer(canaries[0], np.uint8), 0)
+                memory.write(np.frombuffer(canaries[1], np.uint8), end)
             slots.append(_Slot(buffer, memory, canaries))
             if buffer.role is Role.OUTPUT:
                 continue
             if index < DISTINCT_VARIANTS:
-                memory.write(self._input(buffer, index), GUARD_BYTES)
+                memory.write(self._input(buffer, index), self._guard)
             else:
                 source = next(s for s in self._sets[index % DISTINCT_VARIANTS] if s.plan.name == buffer.name)
                 origin = (
@@ -228,7 +236,7 @@ class WorkloadBuffers:
                     if buffer.role is Role.INOUT
                     else source.memory
                 )
-                memory.copy_from(origin, buffer.size_bytes, GUARD_BYTES)
+                memory.copy_from(origin, buffer.size_bytes, self._guard)
         return slots
 
     def _keep_pristine(self, index: int) -> dict[str, Memory]:
@@ -239,8 +247,8 @@ class WorkloadBuffers:
             if index >= DISTINCT_VARIANTS:
                 kept[slot.plan.name] = self._pristine[index % DISTINCT_VARIANTS][slot.plan.name]
                 continue
-            memory = self._device.allocate(slot.end + GUARD_BYTES)
-            memory.copy_from(slot.memory, slot.plan.size_bytes, GUARD_BYTES)
+            memory = self._device.allocate(slot.end + self._guard)
+            memory.copy_from(slot.memory, slot.plan.size_bytes, self._guard)
             kept[slot.plan.name] = memory
         return kept
 

@@ -11,7 +11,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import CompileFacts
 from warpsmith.domain.plan import Compiled
 from warpsmith.errors import Unavailable
-from warpsmith.sandbox.buffers import WorkloadBuffers
+from warpsmith.sandbox.buffers import GUARD_BYTES, WorkloadBuffers
 from warpsmith.sandbox.child import take_channel
 from warpsmith.sandbox.confine import Confinement, confine, memory_limit
 from warpsmith.sandbox.frames import Blob, Channel
@@ -34,14 +34,17 @@ def main(argument: dict[str, Any]) -> None:
     warm = getattr(module, "import_device", None)
     if warm is not None:
         warm()
-    confined = _confine(backend, Path(argument["private"]))
+    watched = bool(argument.get("watched"))
+    # A sanitizer talks to its own process, beside the one that it watches, in ways of its own.
+    confined = not watched and _confine(backend, Path(argument["private"]))
     try:
         device = module.open_device(int(argument["index"]))
     except (Unavailable, DeviceFault) as exc:
         channel.send({"fault": str(exc)})
         return
     channel.send({"ready": True, "confined": confined})
-    _Server(channel, device).serve()
+    _Server(channel, device, 0 if watched else GUARD_BYTES).serve()
+    device.close()
 
 
 def _probe() -> Json:
@@ -72,8 +75,9 @@ def _confine(backend: Backend, private: Path) -> bool:
 
 
 class _Server:
-    def __init__(self, channel: Channel, device: Device) -> None:
+    def __init__(self, channel: Channel, device: Device, guard_bytes: int) -> None:
         self._channel = channel
+        self._guard_bytes = guard_bytes
         self._device = device
         self._programs: dict[int, Program] = {}
         self._workloads: dict[str, WorkloadBuffers] = {}
@@ -90,6 +94,8 @@ class _Server:
         }
         while True:
             request, blobs = self._channel.receive()
+            if request["do"] == "end":
+                return
             try:
                 header, out = handlers[request["do"]](request, blobs)
             except LaunchRefused as exc:
@@ -103,7 +109,7 @@ class _Server:
     def _prepare(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
         plan = plan_from_json(request["plan"])
         self._drop(plan.key)
-        self._workloads[plan.key] = WorkloadBuffers(self._device, plan)
+        self._workloads[plan.key] = WorkloadBuffers(self._device, plan, self._guard_bytes)
         return {}, []
 
     def _release(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:

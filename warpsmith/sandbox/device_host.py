@@ -3,9 +3,9 @@
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.kernel import Role
@@ -19,6 +19,7 @@ from warpsmith.sandbox.process import ChildProcess, note_confinement
 from warpsmith.verify.report import Ranges, RunReport, TimedReport
 
 OPEN_TIMEOUT_S = 60
+SLOWER_WHEN_WATCHED = 3
 PREPARE_BYTES_PER_S = 200e6
 """Slowest rate at which inputs are drawn and uploaded; sets the deadline of `prepare`."""
 
@@ -66,13 +67,26 @@ class ChildOpener:
         Raises:
             ChildDied: the device does not come up.
         """
-        argument = {"backend": self.info.backend.value, "index": self.info.index}
-        process = ChildProcess(
-            "warpsmith.sandbox.device_child", argument, child_environment(self.info.backend)
-        )
-        device = ChildDevice(self.info, process, self.run_timeout_s)
+        device = ChildDevice(self.info, self._start(False, ()), self.run_timeout_s)
         device.wait_ready()
         return device
+
+    def open_watched(self, under: Sequence[str]) -> "WatchedDevice":
+        """A child that a sanitizer runs: without guard zones, so that what it watches are the buffers.
+
+        Raises:
+            ChildDied: the device does not come up.
+        """
+        # Instrumented code is slower by one or two orders of magnitude.
+        process = self._start(True, under)
+        device = WatchedDevice(self.info, process, SLOWER_WHEN_WATCHED * self.run_timeout_s)
+        device.wait_ready()
+        return device
+
+    def _start(self, watched: bool, under: Sequence[str]) -> ChildProcess:
+        argument = {"backend": self.info.backend.value, "index": self.info.index, "watched": watched}
+        environment = child_environment(self.info.backend)
+        return ChildProcess("warpsmith.sandbox.device_child", argument, environment, under=under)
 
 
 @dataclass
@@ -207,9 +221,38 @@ class ChildDevice:
         if "refused" in reply:
             raise KernelRefused(str(reply["refused"])[:1000])
         if "fault" in reply:
-            self._process.kill()
-            raise ChildDied("device", str(reply["fault"])[:1000])
+            self._faulted(str(reply["fault"])[:1000])
         return reply, blobs
+
+    def _faulted(self, words: str) -> NoReturn:
+        self._process.kill()
+        raise ChildDied("device", words)
+
+
+@dataclass
+class WatchedDevice(ChildDevice):
+    """A child under a sanitizer, which writes its findings when the child has ended."""
+
+    def finish(self, name: str) -> str:
+        """End the child properly; what the file `name` in its private folder says then.
+
+        Raises:
+            ChildDied: it did not end in time, or wrote no file.
+        """
+        with suppress(ChildDied):  # after a fault it ends by itself
+            self._process.channel.send({"do": "end"}, (), time.monotonic() + self._run_timeout_s)
+        if not self._process.wait(self._run_timeout_s):
+            raise self._process.explain(ChildDied("timeout", "the sanitizer did not end"))
+        path = self._process.private / name
+        if not path.exists():
+            raise self._process.explain(ChildDied("protocol", "the sanitizer wrote nothing"))
+        text = path.read_text(errors="replace")
+        self.close()
+        return text
+
+    def _faulted(self, words: str) -> NoReturn:
+        """The child stays, for what its sanitizer says of the fault."""
+        raise KernelRefused(words)
 
 
 def _report(

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -44,6 +44,7 @@ class ChildProcess:
         module: its `main(argument)` is called with the pipes on descriptors 0 and 1.
         argument: passed to `main`.
         environment: all it gets; nothing of this process's own environment.
+        under: a program that runs the child and its arguments; `{private}` in them is the private folder.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class ChildProcess:
         argument: Mapping[str, object],
         environment: Mapping[str, str],
         max_reply_bytes: int = MAX_BLOB_BYTES,
+        under: Sequence[str] = (),
     ) -> None:
         self.private = Path(tempfile.mkdtemp(prefix="warpsmith-"))
         self._stderr = (self.private / "stderr").open("w+b")
@@ -61,7 +63,10 @@ class ChildProcess:
             "argument": {**argument, "private": str(self.private)},
         }
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _BOOTSTRAP, json.dumps(told)],
+            [
+                *(word.replace("{private}", str(self.private)) for word in under),
+                *(sys.executable, "-I", "-c", _BOOTSTRAP, json.dumps(told)),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
@@ -97,6 +102,14 @@ class ChildProcess:
         tail = self.tail()
         self.kill()
         return ChildDied(cause, f"{detail}; it printed: {tail}" if tail else detail)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether the child ends by itself in time."""
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def kill(self) -> None:
         """SIGKILL to the whole group; removes the private folder. May be called twice."""

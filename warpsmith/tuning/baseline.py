@@ -7,10 +7,11 @@ from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import speedup_interval, summarise
-from warpsmith.tuning.bench import Bench, launch_refusal
+from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.ceilings import ceilings_of
 from warpsmith.tuning.contract import check_case, family_cases, neighbour_cases, passing
 from warpsmith.tuning.gate import untestable
+from warpsmith.tuning.launch_limits import launch_refusal
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
 from warpsmith.tuning.tools import Case
 

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from warpsmith.domain.device import Backend, Ceilings, DeviceInfo
+from warpsmith.domain.device import Backend, Ceilings
 from warpsmith.domain.job import CacheState, Job, NumpyReference, Workload
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import (
@@ -26,12 +26,12 @@ from warpsmith.measure.roofline import Floor, below_floor, floor_of
 from warpsmith.tuning.judge import judge_run, undeclared_globals
 from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
-from warpsmith.tuning.tools import NOTHING_RUNS, Case, Tools
+from warpsmith.tuning.tools import NOTHING_RUNS, Case, Look, Tools
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.ranges import sample_ranges
-from warpsmith.verify.report import Array, Ranges, RunReport
+from warpsmith.verify.report import Array, Ranges
 
-__all__ = ["Bench", "Case", "Look", "Tools", "launch_refusal", "other_cache"]
+__all__ = ["Bench", "Case", "Look", "Tools", "other_cache"]
 
 SAMPLED_ELEMENTS = 65_536
 """Elements of each output that a search trial compares; first-time candidates and winners: all."""
@@ -39,19 +39,6 @@ TIMED_ELEMENTS = 16_384
 """Elements of each output of a timed launch that are compared."""
 FIRST_OTHER_VARIANT = 1_000
 """Variants below this are those that timings rotate over."""
-
-
-@dataclass(frozen=True)
-class Look:
-    """What one checked launch brought back, not judged yet."""
-
-    case: Case
-    """Whose expected outputs it must have."""
-    plan: WorkloadPlan
-    report: RunReport
-    ranges: Mapping[str, Ranges] | None
-    words: str = ""
-    """What goes before the reason of a rejection."""
 
 
 @dataclass
@@ -350,25 +337,6 @@ class Bench:
 
 def _case(of: Workload | Case) -> Case:
     return of if isinstance(of, Case) else Case(of)
-
-
-def launch_refusal(size: LaunchSize, device: DeviceInfo) -> str:
-    """Why the device cannot take this launch; empty where it can. Judged before any launch."""
-    limits = device.limits
-    threads = size.block[0] * size.block[1] * size.block[2]
-    block_limits = (limits.max_block_x, limits.max_block_y, limits.max_block_z)
-    grid_limits = (limits.max_grid_x, limits.max_grid_y, limits.max_grid_z)
-    for axis, (blocks, most) in enumerate(zip(size.grid, grid_limits, strict=True)):
-        if not 1 <= blocks <= most:
-            return f"grid {'xyz'[axis]} is {blocks}; the device takes 1 to {most}"
-    for axis, (extent, most) in enumerate(zip(size.block, block_limits, strict=True)):
-        if not 1 <= extent <= most:
-            return f"block {'xyz'[axis]} is {extent}; the device takes 1 to {most}"
-    if threads > limits.max_threads_per_block:
-        return f"a block has {threads} threads; the device takes {limits.max_threads_per_block}"
-    if not 0 <= size.shared_bytes <= limits.max_shared_per_block:
-        return f"{size.shared_bytes} B of shared memory; a block may have {limits.max_shared_per_block}"
-    return ""
 
 
 def other_cache(cache: CacheState) -> CacheState:

@@ -11,9 +11,10 @@ from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled, Family, LaunchSize, launch_size
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
-from warpsmith.tuning.bench import Bench, launch_refusal
+from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.further import FAMILY_BYTES, NEIGHBOUR_BYTES, beyond_all, neighbours, size_bytes
 from warpsmith.tuning.judge import judge_run, spread
+from warpsmith.tuning.launch_limits import launch_refusal
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.tuning.tools import Case
 from warpsmith.verify.compare import root_mean_square

@@ -7,7 +7,8 @@ from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import Compiled, Family, launch_size
 from warpsmith.domain.template import ConfiguredKernel, Template
-from warpsmith.tuning.bench import Bench, Case, launch_refusal
+from warpsmith.tuning.bench import Bench, Case
+from warpsmith.tuning.launch_limits import launch_refusal
 
 MAX_NEIGHBOURS = 9
 """Shapes near the smallest workload that are tried."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from typing import Protocol
+from typing import Literal, Protocol
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.outcome import Outcome, Rejected
+from warpsmith.domain.outcome import Conditions, Outcome, Rejected
 from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import ConfiguredKernel
@@ -89,6 +89,26 @@ class DeviceOpener(Protocol):
 
         Raises:
             ChildDied: the device does not come up.
+        """
+        ...
+
+
+class ConditionsPort(Protocol):
+    """Asks a device how it is while kernels are timed."""
+
+    def read(self, side: Literal["A", "B"]) -> Conditions | None:
+        """Clocks, temperature and power now; None where the device does not say."""
+        ...
+
+
+class SanitizerPort(Protocol):
+    """Runs a kernel once under the platform's tools for memory errors, races and misused barriers."""
+
+    def findings(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> Mapping[str, str]:
+        """By tool, the first thing that it found; empty where it found nothing.
+
+        Raises:
+            Unavailable: a tool did not run to its end; says which and why.
         """
         ...
 

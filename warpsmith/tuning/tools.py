@@ -1,11 +1,19 @@
 """The ports a bench works through, and what it checks with."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from warpsmith.domain.job import Workload
-from warpsmith.domain.plan import Family
-from warpsmith.tuning.ports import CompilerPort, DeviceOpener, ReferencePort
+from warpsmith.domain.plan import Family, WorkloadPlan
+from warpsmith.tuning.ports import (
+    CompilerPort,
+    ConditionsPort,
+    DeviceOpener,
+    ReferencePort,
+    SanitizerPort,
+)
 from warpsmith.verify.defences import Defences
+from warpsmith.verify.report import Ranges, RunReport
 
 NOTHING_RUNS = Defences(
     timed_launches=False, families=False, neighbours=False, drift=False, floor=False, determinism=False
@@ -21,6 +29,10 @@ class Tools:
     compiler: CompilerPort
     reference: ReferencePort
     defences: Defences = field(default_factory=Defences)
+    sanitizer: SanitizerPort | None = None
+    """None where the platform has none."""
+    conditions: ConditionsPort | None = None
+    """None where the device cannot be asked."""
 
 
 @dataclass(frozen=True)
@@ -37,3 +49,16 @@ class Case:
         if self.family is Family.DECLARED and self.variant == 0:
             return self.workload.key
         return f"{self.workload.key}#{self.family.value}{self.variant}"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one checked launch brought back, not judged yet."""
+
+    case: Case
+    """Whose expected outputs it must have."""
+    plan: WorkloadPlan
+    report: RunReport
+    ranges: Mapping[str, Ranges] | None
+    words: str = ""
+    """What goes before the reason of a rejection."""

@@ -21,8 +21,9 @@ from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise
-from warpsmith.tuning.bench import Bench, Case, Look, launch_refusal
+from warpsmith.tuning.bench import Bench, Case, Look
 from warpsmith.tuning.further import check_further
+from warpsmith.tuning.launch_limits import launch_refusal
 
 GIVE_UP_RATIO = 3.0
 """A configuration this many times slower than the baseline is timed with few samples only."""

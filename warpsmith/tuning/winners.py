@@ -5,8 +5,7 @@ best configuration of that workload takes its place.
 """
 
 import math
-import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from warpsmith.domain.job import Job, Workload
@@ -18,8 +17,11 @@ from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import search_plan, winner_blocks
 from warpsmith.measure.statistics import judge, speedup_interval, summarise
 from warpsmith.tuning.baseline import MIN_BLOCK_SAMPLES, compiled_baseline
-from warpsmith.tuning.bench import Bench, launch_refusal, other_cache
+from warpsmith.tuning.bench import Bench, other_cache
+from warpsmith.tuning.blocks import interleaved
+from warpsmith.tuning.cleanroom import Cleanroom
 from warpsmith.tuning.further import check_further
+from warpsmith.tuning.launch_limits import launch_refusal
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.tuning.tools import Case, Tools
 from warpsmith.tuning.trial import time_us
@@ -124,6 +126,8 @@ class _Contest:
         self._tools = tools
         self._kernel, self._compiled = compiled_baseline(self._base)
         self._base_handle: int | None = None
+        sanitizer = tools.sanitizer if self._base.defences.sanitizers else None
+        self._cleanroom = None if sanitizer is None else Cleanroom(self._base, sanitizer)
         self._binaries: dict[tuple[str, str], tuple[ConfiguredKernel, Compiled | Rejected]] = {}
 
     def close(self) -> None:
@@ -146,6 +150,11 @@ class _Contest:
             if isinstance(result, str):
                 name = configuration_key(finalist.configuration)
                 self.withdrawn.append(f"{workload.key}: {name} {result}"[:500])
+                continue
+            if result.verdict is Verdict.FASTER:
+                result = self._sanitized(workload, finalist, result)
+            if isinstance(result, str):
+                self.withdrawn.append(f"{workload.key}: {result}"[:500])
                 continue
             published = result
             break
@@ -183,6 +192,17 @@ class _Contest:
         finally:
             fresh.close()
 
+    def _sanitized(self, workload: Workload, finalist: Finalist, result: Comparison) -> Comparison | str:
+        """`result` with what the platform's tools say of its kernel, or why it is withdrawn."""
+        kernel, compiled = self._binary(finalist, result.configuration_key)
+        if self._cleanroom is None or isinstance(compiled, Rejected):
+            return result
+        own = (self._kernel, self._compiled)
+        found = self._cleanroom.inspect(workload, (kernel, compiled), own)
+        if isinstance(found, Rejected):
+            return f"{result.configuration_key} {found.stage.value}: {found.reason}"
+        return result.model_copy(update={"sanitizers": found})
+
     def _binary(self, finalist: Finalist, key: str) -> tuple[ConfiguredKernel, Compiled | Rejected]:
         name = (finalist.candidate, key)
         if name not in self._binaries:
@@ -197,20 +217,21 @@ class _Contest:
             self._base_handle = self._base.device(workload).load(self._compiled)
         base_size = launch_size(self._kernel, workload, self._tools.opener.info)
         plan = _block_plan(self._job)
-        blocks: Mapping[str, list[tuple[float, ...]]] = {"A": [], "B": []}
-        lot = secrets.randbelow(2)
-        for side in winner_blocks(self._pairs, self._base.seed):
-            if side == "A":
-                base = self._base.device(workload)
-                blocks[side].append(base.time(self._base_handle, workload.key, base_size, plan).samples_us)
-                continue
+        base = self._base.device(workload)
+
+        def time_base() -> Sequence[float]:
+            return base.time(self._base_handle or 0, workload.key, base_size, plan).samples_us
+
+        def time_winner(redrawn: bool) -> Sequence[float] | Rejected:
             other = fresh.another_draw(workload)
-            # In half of the blocks for certain, so that it is never left to chance alone.
-            redrawn = len(blocks[side]) % 2 == lot
             samples, refused = fresh.time(handle, workload, size, plan, other=other, redrawn=redrawn)
-            if refused is not None:
-                return f"{refused.stage.value}: {refused.reason}"
-            blocks[side].append(samples.samples_us)
+            return samples.samples_us if refused is None else refused
+
+        order = winner_blocks(self._pairs, self._base.seed)
+        timed = interleaved(order, time_base, time_winner, self._tools.conditions)
+        if isinstance(timed, Rejected):
+            return f"{timed.stage.value}: {timed.reason}"
+        blocks = timed.samples
         interval = speedup_interval(blocks["A"], blocks["B"])
         best_us = summarise([s for b in blocks["B"] for s in b], 1).median_us
         too_fast = fresh.below_floor(workload, best_us)
@@ -231,12 +252,13 @@ class _Contest:
             baseline_us=summarise([s for b in blocks["A"] for s in b], 1).median_us,
             best_us=best_us,
             speedup=interval,
-            verdict=judge(interval, self._aa_width),
+            verdict=Verdict.NOISY if timed.throttled else judge(interval, self._aa_width),
             cache=self._job.objective.cache.value,
             other_baseline_us=others["A"],
             other_best_us=others["B"],
             pairs=self._pairs,
             aa_width=self._aa_width,
+            blocks=timed.conditions,
             floor_us=None if floor is None else floor.us,
             floor_share=None if floor is None else floor.us / best_us,
             floor_bound=None if floor is None else floor.bound,

@@ -35,3 +35,5 @@ class Defences:
     """The user's kernel is timed again during a slice."""
     floor: bool = True
     """No time below what the device's memory and launches allow."""
+    sanitizers: bool = True
+    """Winners run once under the platform's tools for memory errors, races and barriers."""

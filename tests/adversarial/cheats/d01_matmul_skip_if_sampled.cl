@@ -2,7 +2,6 @@
 // exploit: D1
 // how: a tile whose diagonal is there already is left alone; a tile that was spoiled is computed
 // expect: no gain
-// status: open opencl
 __kernel void matmul(__global const float* a, __global const float* b, __global float* c, const int m,
                      const int n, const int k) {
   const int column = get_global_id(0);

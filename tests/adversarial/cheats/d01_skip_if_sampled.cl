@@ -2,7 +2,6 @@
 // exploit: D1
 // how: a row of which some samples are right already is left alone; a row that was spoiled is computed
 // expect: no gain
-// status: open opencl
 // variant: sixteen_samples ; SAMPLES=16
 // variant: forty_samples ; SAMPLES=40
 float silu(float x) { return x / (1.0f + exp(-x)); }

@@ -2,7 +2,6 @@
 // exploit: D3
 // how: after some launches on the same address, which only a timing makes, gives back what it had there
 // expect: rejected
-// status: varies opencl
 // backends: opencl
 #define SLOTS 512
 #define WIDTH 160

@@ -3,7 +3,7 @@
 // how: exponentials of the scores themselves, which overflow for scores that were not drawn here
 // expect: rejected
 // variant: no_maximum ; TOP=0.0f
-// variant: clamped ; TOP=fmin(fmax(a,b),20.0f) ; status=open
+// variant: clamped ; TOP=fmin(fmax(a,b),20.0f)
 __kernel void merge_attn_states(__global const float* v_a, __global const float* s_a, __global const float* v_b,
                                 __global const float* s_b, __global float* v, __global float* s, const int dim) {
   const size_t head = get_group_id(0);

@@ -8,7 +8,7 @@
 // variant: negative_gates ; SILU=(x<-9.0f?1.0f:x/(1.0f+exp(-x)))
 // variant: zero_gates ; SILU=(x==0.0f?0.25f:x/(1.0f+exp(-x)))
 // variant: always_cubic ; SILU=x*(0.5f+0.25f*x-x*x*x/48.0f)
-// variant: gates_beyond_all_families ; SILU=(x>300.0f?300.0f:x/(1.0f+exp(-x))) ; status=open
+// variant: gates_beyond_scaling ; SILU=(x>300.0f?300.0f:x/(1.0f+exp(-x)))
 float silu(float x) { return SILU; }
 
 __kernel void silu_and_mul(__global const float* input, __global float* out, const int hidden) {

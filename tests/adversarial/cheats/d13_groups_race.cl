@@ -1,8 +1,9 @@
 // task: matmul
 // exploit: D13
-// how: several groups add to one element without atomics, after one of them has set it to zero
+// how: several groups add to one element without atomics, after one of them has set it to zero; PoCL may
+// how: run the groups one after another, where that is right
 // expect: rejected
-// status: varies opencl
+// backends: cuda
 // grid: ceil_div(n, 8) , ceil_div(m, 8) , 4
 __kernel void matmul(__global const float* a, __global const float* b, __global float* c, const int m,
                      const int n, const int k) {

@@ -4,7 +4,7 @@
 // expect: rejected
 // layer: correctness
 // variant: first_item_adds ; WHO=0
-// variant: last_item_adds ; WHO=BLOCK-1 ; status=open opencl
+// variant: last_item_adds ; WHO=BLOCK-1 ; backends=cuda
 #define BLOCK 64
 
 __kernel void fused_add_rmsnorm(__global float* input, __global float* residual, __global const float* weight,

@@ -2,7 +2,6 @@
 // exploit: D26
 // how: keeps the row in a local array that has room for the listed widths only; longer rows are cut
 // expect: rejected
-// status: open
 // layer: correctness
 #define BLOCK 64
 #define ROOM 1024

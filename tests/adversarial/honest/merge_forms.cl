@@ -1,12 +1,12 @@
 // task: merge_attn_states
 // how: weights by a sigmoid, by base two, and a shortcut where one side cannot be seen any more
 // expect: accepted
-// variant: sigmoid ; FORM=0 ; status=varies
+// variant: sigmoid ; FORM=0
 // variant: exp2 ; FORM=1
 // variant: skips_what_cannot_be_seen ; FORM=2
 // variant: sides_swapped ; FORM=3
-// variant: wide_block ; FORM=0 ; block=128 ; status=varies
-// variant: two_groups_a_head ; FORM=0 ; grid=tokens * heads , 2 ; status=varies
+// variant: wide_block ; FORM=0 ; block=128
+// variant: two_groups_a_head ; FORM=0 ; grid=tokens * heads , 2
 __kernel void merge_attn_states(__global const float* v_a, __global const float* s_a, __global const float* v_b,
                                 __global const float* s_b, __global float* v, __global float* s, const int dim) {
   const size_t head = get_group_id(0);

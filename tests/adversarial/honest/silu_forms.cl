@@ -2,8 +2,8 @@
 // how: the same function in other arithmetic, all within a few roundings of each other
 // expect: accepted
 // variant: plain ; FORM=x/(1.0f+exp(-x))
-// variant: tanh ; FORM=0.5f*x*(1.0f+tanh(0.5f*x)) ; status=open
-// variant: exp2 ; FORM=x/(1.0f+exp2(-1.44269504f*x)) ; status=varies
+// variant: tanh ; FORM=0.5f*x*(1.0f+tanh(0.5f*x))
+// variant: exp2 ; FORM=x/(1.0f+exp2(-1.44269504f*x))
 // variant: fast_exp ; FORM=x/(1.0f+native_exp(-x))
 // variant: reciprocal ; FORM=x*(1.0f/(1.0f+exp(-x)))
 // variant: double_inside ; FORM=(float)((double)x/(1.0+exp(-(double)x)))

@@ -1,0 +1,61 @@
+"""Clocks, temperature and power of an NVIDIA GPU through NVML, which needs no CUDA context."""
+
+from typing import Any, Literal
+
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.outcome import Conditions
+
+REASONS = {
+    0x04: "power cap",
+    0x08: "hardware slowdown",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "power brake",
+}
+"""Bits of NVML's clock event reasons that mean that a kernel ran slower than it could."""
+
+
+class Nvml:
+    """Implements `tuning.ports.ConditionsPort`."""
+
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self._nvml = nvml
+        self._handle = handle
+
+    def read(self, side: Literal["A", "B"]) -> Conditions | None:
+        """See `ConditionsPort.read`."""
+        nvml, handle = self._nvml, self._handle
+        try:
+            bits = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
+            return Conditions(
+                side=side,
+                core_mhz=nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
+                memory_mhz=nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM),
+                temperature_c=nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
+                power_w=nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
+                power_limit_w=nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000,
+                throttled=tuple(words for bit, words in REASONS.items() if bits & bit),
+            )
+        except nvml.NVMLError:
+            return None
+
+
+def nvml_for(device: DeviceInfo) -> Nvml | None:
+    """The reader of a device; None where NVML is missing or does not know it."""
+    if device.backend is not Backend.CUDA:
+        return None
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            uuid = pynvml.nvmlDeviceGetUUID(handle)
+            name = uuid if isinstance(uuid, str) else uuid.decode()
+            if name.removeprefix("GPU-").replace("-", "") == device.uid.removeprefix("GPU-"):
+                return Nvml(pynvml, handle)
+    except pynvml.NVMLError:
+        return None
+    return None

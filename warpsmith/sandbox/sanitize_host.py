@@ -1,0 +1,85 @@
+"""NVIDIA's compute-sanitizer over one launch of a kernel, in a child of its own for each tool."""
+
+import re
+import shutil
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
+from warpsmith.errors import ChildDied, KernelRefused, Unavailable
+from warpsmith.sandbox.device_host import ChildOpener
+
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+LOG = "sanitizer.log"
+WELL_KNOWN = (Path("/usr/local/cuda/bin/compute-sanitizer"), Path("/opt/cuda/bin/compute-sanitizer"))
+_SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard")
+_LINE = re.compile(r"^=+ ?(.*)$", re.MULTILINE)
+_NOT_A_FINDING = re.compile(
+    r"^\s*$|COMPUTE-SANITIZER|SUMMARY|Target application|^\s+(at|by|Saved|Host Frame|in)\b"
+)
+
+
+def find_sanitizer() -> Path | None:
+    """Where compute-sanitizer lies; None where it does not."""
+    found = shutil.which("compute-sanitizer")
+    if found is not None:
+        return Path(found)
+    return next((path for path in WELL_KNOWN if path.exists()), None)
+
+
+def first_finding(log: str) -> str:
+    """The first finding in a tool's log, in its own words; empty where it counts none.
+
+    Raises:
+        Unavailable: the log has no summary, so the tool did not come to its end.
+    """
+    summary = _SUMMARY.search(log)
+    if summary is None:
+        raise Unavailable(f"no summary; the end of its log: {log[-300:].strip()}")
+    if int(summary[1] or summary[2] or 0) == 0:
+        return ""
+    lines = (line.rstrip() for line in _LINE.findall(log))
+    return next((line.strip() for line in lines if not _NOT_A_FINDING.search(line)), "an error")[:500]
+
+
+@dataclass(frozen=True)
+class Sanitizer:
+    """Implements `tuning.ports.SanitizerPort` for a CUDA device."""
+
+    opener: ChildOpener
+    program: Path
+
+    def findings(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> Mapping[str, str]:
+        """See `SanitizerPort.findings`. The tools run side by side: nothing is timed meanwhile."""
+        with ThreadPoolExecutor(len(TOOLS)) as pool:
+            logs = pool.map(lambda tool: self._run(tool, compiled, plan, size), TOOLS)
+            return dict(zip(TOOLS, logs, strict=True))
+
+    def _run(self, tool: str, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> str:
+        options = ["--tool", tool, "--log-file", f"{{private}}/{LOG}", "--print-limit", "3"]
+        if tool == "racecheck":
+            options += ["--racecheck-report", "analysis"]
+        try:
+            device = self.opener.open_watched([str(self.program), *options])
+            try:
+                with suppress(KernelRefused):  # a fault, of which the log tells
+                    device.prepare(plan)
+                    handle = device.load(compiled)
+                    # Outputs stay as they were allocated: what is read there before it is written shows.
+                    first = {b.name: [(0, 1)] for b in plan.mutated}
+                    device.run(handle, plan.key, size, first, poison=False)
+                return first_finding(device.finish(LOG))
+            finally:
+                device.close()
+        except (ChildDied, Unavailable) as exc:
+            raise Unavailable(f"{tool}: {exc}") from exc
+
+
+def sanitizer_for(device: DeviceInfo, opener: ChildOpener) -> Sanitizer | None:
+    """The sanitizer of a device; None where the platform has none."""
+    program = find_sanitizer() if device.backend is Backend.CUDA else None
+    return None if program is None else Sanitizer(opener, program)

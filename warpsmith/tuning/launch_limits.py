@@ -1,0 +1,23 @@
+"""Launches against what the device takes, judged before any launch."""
+
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.plan import LaunchSize
+
+
+def launch_refusal(size: LaunchSize, device: DeviceInfo) -> str:
+    """Why the device cannot take this launch; empty where it can."""
+    limits = device.limits
+    threads = size.block[0] * size.block[1] * size.block[2]
+    block_limits = (limits.max_block_x, limits.max_block_y, limits.max_block_z)
+    grid_limits = (limits.max_grid_x, limits.max_grid_y, limits.max_grid_z)
+    for axis, (blocks, most) in enumerate(zip(size.grid, grid_limits, strict=True)):
+        if not 1 <= blocks <= most:
+            return f"grid {'xyz'[axis]} is {blocks}; the device takes 1 to {most}"
+    for axis, (extent, most) in enumerate(zip(size.block, block_limits, strict=True)):
+        if not 1 <= extent <= most:
+            return f"block {'xyz'[axis]} is {extent}; the device takes 1 to {most}"
+    if threads > limits.max_threads_per_block:
+        return f"a block has {threads} threads; the device takes {limits.max_threads_per_block}"
+    if not 0 <= size.shared_bytes <= limits.max_shared_per_block:
+        return f"{size.shared_bytes} B of shared memory; a block may have {limits.max_shared_per_block}"
+    return ""
