@@ -73,7 +73,8 @@ def _lost(session: Session) -> Iterator[Sample]:
 
 
 def _trials(session: Session) -> Iterator[Sample]:
-    query = select(TrialRow.stage, func.count()).where(TrialRow.state == TrialState.FINISHED)
+    query = select(TrialRow.stage, func.count())
+    query = query.where(TrialRow.state == TrialState.FINISHED, ~TrialRow.reused)
     for stage, count in session.execute(query.group_by(TrialRow.stage)):
         outcome = "measured" if stage is None else f"rejected_{stage}"
         words = "Finished trials by outcome."

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, Float, ForeignKey, Index, MetaData, String, Text, UniqueConstraint
+from sqlalchemy import JSON, Float, ForeignKey, Index, MetaData, String, Text, UniqueConstraint, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from db.keys import KeyLimits
@@ -110,6 +110,8 @@ class CandidateRow(Base):
     trials: Mapped[int] = mapped_column(default=0)
     measured: Mapped[int] = mapped_column(default=0)
     best_objective: Mapped[float | None] = mapped_column(Float(53))
+    reuse_key: Mapped[str | None] = mapped_column(String(64), index=True)
+    """Trials of candidates with the same key count for each other."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
@@ -140,6 +142,8 @@ class TrialRow(Base):
     seconds: Mapped[float | None] = mapped_column(Float(53))
     task_id: Mapped[str | None] = mapped_column(Id)
     """The slice that finished it."""
+    reused: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Taken over from another job; it was not run in this one."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 

@@ -76,6 +76,7 @@ def trial_page(session: Session, job_id: str, after: int | None = None, limit: i
             state=t.state,
             outcome=t.outcome,
             seconds=t.seconds,
+            reused=t.reused,
         )
         for t in shown
     )
@@ -125,8 +126,8 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
     baseline = last_result(session, job_id, TaskKind.BASELINE, BaselineResult)
     verify = last_result(session, job_id, TaskKind.VERIFY, VerifyResult)
     candidates = CandidateRepository(session).of_job(job_id, with_templates=True)
-    query = select(func.sum(TrialRow.seconds)).where(TrialRow.job_id == job_id)
-    busy_s = session.execute(query).scalar_one() or 0.0
+    query = select(func.sum(TrialRow.seconds), func.count().filter(TrialRow.reused))
+    busy_s, reused = session.execute(query.where(TrialRow.job_id == job_id)).one()
     return JobResult(
         id=row.id,
         job=row.spec,
@@ -140,7 +141,8 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         dispatch=_dispatch(row.spec, baseline, verify, candidates),
         trials_measured=row.trials_done - row.trials_rejected,
         trials_rejected=row.trials_rejected,
-        trials_per_second=row.trials_done / busy_s if busy_s > 0 else 0.0,
+        trials_reused=reused,
+        trials_per_second=row.trials_done / busy_s if busy_s else 0.0,
         rejections=tuple(_rejections(session, job_id)),
         seconds=elapsed_s(session, row),
         candidates=tuple(_candidate(c) for c in candidates),

@@ -53,6 +53,8 @@ class Settings(BaseSettings):
     lease_s: float = Field(default=10, gt=0)
     renew_s: float = Field(default=3, gt=0)
     sweep_s: float = Field(default=2, gt=0)
+    reuse_trials_s: float = Field(default=30 * 86400, ge=0)
+    """A tenant's trials of the same kernel on the same device class count for so long; 0: never."""
     max_attempts: int = Field(default=3, ge=1)
     log_format: Literal["text", "json"] = "text"
     """One line an event either way; `json` for a log collector."""

@@ -65,6 +65,8 @@ class TrialView(Frozen):
     state: TrialState
     outcome: Outcome | None = None
     seconds: float | None = None
+    reused: bool = False
+    """Taken over from an earlier job of the same kernel; it spent nothing of this job's budget."""
 
 
 class TrialPage(Frozen):
@@ -136,6 +138,8 @@ class JobResult(Frozen):
     dispatch: tuple[DispatchEntry, ...]
     trials_measured: int
     trials_rejected: int
+    trials_reused: int = 0
+    """Taken over from earlier jobs of the same kernel; not among the two above."""
     trials_per_second: float
     rejections: tuple[RejectionCount, ...]
     seconds: float

@@ -47,6 +47,7 @@ from warpsmith.tuning.winners import Finalist, verify_winners
 from worker.bench import bench
 from worker.context import Context
 from worker.panel import JobPurse, StepMailbox
+from worker.reuse import adopt_known
 from worker.study import export_study
 
 FINALISTS = 8
@@ -130,6 +131,9 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
         leftover = [t.configuration for t in TrialRepository(session).leftover(candidate.id)]
         measured = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
     assert measured is not None, "decide starts with the baseline"
+    if not finished and not leftover and adopt_known(context, row, candidate, job, measured):
+        with context.database.read() as session:
+            finished = TrialRepository(session).finished(candidate.id)
     # An earlier attempt at this very task may have finished some of what it was given.
     trials = payload.trials - sum(t.task_id == row.id for t in finished)
     seconds = payload.seconds - (utc_now() - row.created_at).total_seconds()
@@ -146,7 +150,7 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     with bench(workshop, job) as made:
         sink = DatabaseSink(context.database, lease, row.job_id, candidate.id)
         try:
-            gate = not finished
+            gate = all(t.reused for t in finished)
             result = run_slice(made, candidate.template, measured, search.searcher, sink, limits, gate=gate)
         finally:
             sink.close()

@@ -110,6 +110,8 @@ class Fleet:
             "WARPSMITH_BROKER_URL": self.redis.url,
             "WARPSMITH_REPLAY_DIR": str(self.recordings),
             "WARPSMITH_REPLAY_TRIAL_S": str(self.trial_s),
+            # Every job is to do all of its work.
+            "WARPSMITH_REUSE_TRIALS_S": "0",
             **self.settings,
         }
         serve = [sys.executable, "-m", "warpsmith", "serve", "--no-embedded", "--port", str(port)]

@@ -84,6 +84,11 @@ class CandidateRepository:
         EventRepository(self._session).add(changed, "candidate", {"id": candidate_id, "state": state.value})
         return True
 
+    def set_reuse_key(self, candidate_id: str, key: str) -> None:
+        """Say whose trials count for this one, and for whom its trials count."""
+        query = update(CandidateRow).where(CandidateRow.id == candidate_id)
+        self._session.execute(query.values(reuse_key=key))
+
     def set_feasible(self, candidate_id: str, feasible: int) -> None:
         """The exact number of feasible configurations."""
         query = update(CandidateRow).where(CandidateRow.id == candidate_id)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from sqlalchemy import func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -90,16 +91,40 @@ class TrialRepository:
             )
         )
         candidate = update(CandidateRow).where(CandidateRow.id == candidate_id)
-        self._session.execute(
-            candidate.values(
-                trials=CandidateRow.trials + len(fresh), measured=CandidateRow.measured + len(measured)
-            )
-        )
+        self._session.execute(candidate.values(trials=CandidateRow.trials + len(fresh)))
+        self._count_measured(job_id, candidate_id, fresh)
+        return len(fresh)
+
+    def _count_measured(self, job_id: str, candidate_id: str, fresh: Sequence[FinishedTrial]) -> None:
+        measured = [t.outcome for t in fresh if isinstance(t.outcome, Measured)]
         if measured:
+            candidate = update(CandidateRow).where(CandidateRow.id == candidate_id)
+            self._session.execute(candidate.values(measured=CandidateRow.measured + len(measured)))
             best = min(m.objective for m in measured)
             better = CandidateRow.best_objective.is_(None) | (CandidateRow.best_objective > best)
             self._session.execute(candidate.where(better).values(best_objective=best))
             self._improve(job_id, measured)
+
+    def known(self, reuse_key: str, within_s: float, limit: int = 20_000) -> Sequence[TrialRow]:
+        """Trials that were run for other candidates with this key, newest first, one a configuration."""
+        query = (
+            select(TrialRow)
+            .join(CandidateRow, CandidateRow.id == TrialRow.candidate_id)
+            .where(CandidateRow.reuse_key == reuse_key, TrialRow.state == TrialState.FINISHED)
+            .where(~TrialRow.reused, TrialRow.finished_at > utc_now() - timedelta(seconds=within_s))
+            .order_by(TrialRow.id.desc())
+            .limit(limit)
+        )
+        found: dict[str, TrialRow] = {}
+        for row in self._session.scalars(query):
+            found.setdefault(row.key, row)
+        return list(found.values())
+
+    def adopt(self, job_id: str, candidate_id: str, trials: Sequence[FinishedTrial]) -> int:
+        """Take over outcomes from other jobs; they spend nothing of this one's budget. How many were new."""
+        self.propose(job_id, candidate_id, [t.configuration for t in trials])
+        fresh = [t for t in trials if self._store(candidate_id, None, t, reused=True)]
+        self._count_measured(job_id, candidate_id, fresh)
         return len(fresh)
 
     def page(self, job_id: str, after: int | None = None, limit: int = 100) -> Sequence[TrialRow]:
@@ -128,7 +153,7 @@ class TrialRepository:
         count, first = func.count().label("count"), func.min(TrialRow.id).label("first")
         groups = (
             select(count, first)
-            .where(TrialRow.job_id == job_id, TrialRow.stage.is_not(None))
+            .where(TrialRow.job_id == job_id, TrialRow.stage.is_not(None), ~TrialRow.reused)
             .group_by(TrialRow.stage, TrialRow.reason_group)
             .order_by(count.desc(), first)
             .limit(limit)
@@ -142,7 +167,9 @@ class TrialRepository:
         query = select(TrialRow).where(TrialRow.candidate_id == candidate_id, TrialRow.state == state)
         return self._session.scalars(query.order_by(TrialRow.number)).all()
 
-    def _store(self, candidate_id: str, task_id: str | None, trial: FinishedTrial) -> bool:
+    def _store(
+        self, candidate_id: str, task_id: str | None, trial: FinishedTrial, reused: bool = False
+    ) -> bool:
         outcome = trial.outcome
         rejected = outcome if isinstance(outcome, Rejected) else None
         stored = self._session.execute(
@@ -160,6 +187,7 @@ class TrialRepository:
                 reason_group=_NUMBER.sub("#", rejected.reason)[:200] if rejected else None,
                 seconds=trial.seconds,
                 task_id=task_id,
+                reused=reused,
                 finished_at=clock(self._session),
             )
             .returning(TrialRow.id)

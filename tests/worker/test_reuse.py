@@ -1,0 +1,166 @@
+"""A job whose kernel was tuned before goes on from what is known, and runs nothing twice."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import worker.work
+from db.engine import Database
+from db.repositories.candidates import CandidateRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.trials import TrialRepository
+from db.repositories.workers import WorkerRepository
+from db.tables import TrialRow
+from db.views import candidate_list, job_result, job_status, trial_page
+from tests.jobs import DEVICE, SCALE_SOURCE, scale_job
+from tests.worker.bench_fakes import FakeWorkshop
+from tests.worker.fake_pool import as_it_is
+from tests.worker.test_execute import SilentBell, ring_all
+from warpsmith.domain.job import Job
+from warpsmith.domain.space import configuration_key
+from warpsmith.domain.state import JobState, TrialState
+from warpsmith.settings import Settings
+from worker import reuse
+from worker.context import Context
+
+BLOCKS = [32, 64, 128, 256]
+DEFAULT = configuration_key({"BLOCK": 64, "PER": 1})
+
+
+class Lab:
+    """Runs jobs one after the other in one database."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def run(self, tenant: str = "default", **changes: Any) -> tuple[str, set[str]]:
+        """Id of a job that has ended, and the configurations that it ran itself."""
+        with self.context.database.write() as session:
+            job = self.job(**changes)
+            job_id = JobRepository(session).create(job, tenant=tenant)[0].id
+        ring_all(self.context)
+        with self.context.database.read() as session:
+            status = job_status(session, job_id)
+            assert status.state is JobState.DONE, status.detail
+            return job_id, {t.key for t in TrialRepository(session).page(job_id, limit=1000) if not t.reused}
+
+    def job(self, blocks: list[int] = BLOCKS, **changes: Any) -> Job:
+        parameters = [
+            {"name": "BLOCK", "values": blocks, "default": 64},
+            {"name": "PER", "values": [1, 2, 4, 8]},
+        ]
+        fields = {"parameters": parameters, "budget": {"trials": 100, "seconds": 600}}
+        return scale_job(**(fields | changes))
+
+
+@pytest.fixture
+def lab(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    monkeypatch.setattr(worker.work, "run_step", as_it_is)
+    with database.write() as session:
+        WorkerRepository(session).register("w", "host", 1, "0", ["control"], [DEVICE], {})
+    url = database.engine.url.render_as_string(hide_password=False)
+    settings = Settings(_env_file=None, data_dir=tmp_path, database_url=url, lease_s=5, renew_s=1)
+    return Lab(Context(settings, database, SilentBell(), "w", FakeWorkshop()))
+
+
+def test_the_same_job_again_runs_its_default_alone(lab: Lab) -> None:
+    first, run = lab.run()
+    assert len(run) == 16
+    second, run = lab.run(name="again", seed=5)
+    assert run == {DEFAULT}
+    with lab.context.database.read() as session:
+        before, after = job_result(session, first), job_result(session, second)
+        assert before is not None and after is not None
+        assert (before.trials_reused, after.trials_reused) == (0, 15)
+        assert after.trials_measured + after.trials_rejected == 1, "what is reused spends no budget"
+        assert [e.configuration for e in after.dispatch] == [e.configuration for e in before.dispatch]
+        assert after.comparisons, "winners are measured anew"
+        old, new = (
+            {
+                configuration_key(t.configuration): (
+                    None if t.outcome is None else getattr(t.outcome, "objective", None)
+                )
+                for t in trial_page(session, job).items
+            }
+            for job in (first, second)
+        )
+        assert new == pytest.approx(old)
+        (candidate,) = candidate_list(session, second).items
+        assert candidate.feasible == 16
+
+
+def test_an_edited_space_runs_what_is_new(lab: Lab) -> None:
+    lab.run()
+    _, run = lab.run(blocks=[64, 128, 256, 512])
+    new = {configuration_key({"BLOCK": 512, "PER": p}) for p in (1, 2, 4, 8)}
+    assert run == new | {DEFAULT}
+    job, _ = lab.run(constraints=[{"expression": "BLOCK * PER <= 512"}])
+    with lab.context.database.read() as session:
+        reused = [t.configuration for t in trial_page(session, job).items if t.reused]
+        assert len(reused) == 12
+        assert all(int(c["BLOCK"]) * int(c["PER"]) <= 512 for c in reused)
+    _, run = lab.run(budget={"trials": 3, "seconds": 600}, blocks=[64, 1024])
+    assert len(run) == 3, "the budget is for what is run"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kernel": scale_job().kernel.model_dump(mode="json") | {"source": SCALE_SOURCE + "// other\n"}},
+        {"workloads": [{"dimensions": {"n": 4096}}]},
+        {"tolerances": {"y": {"rtol": 1e-3, "atol": 1e-3}}},
+        {"tenant": "other"},
+    ],
+    ids=["another kernel", "other shapes", "other tolerances", "another tenant"],
+)
+def test_what_means_something_else_is_not_reused(lab: Lab, change: dict[str, Any]) -> None:
+    lab.run()
+    _, run = lab.run(**change)
+    assert len(run) == 16
+
+
+def test_another_protocol_device_or_operator_reuses_nothing(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.run()
+    monkeypatch.setattr(reuse, "PROTOCOL", reuse.PROTOCOL + 1)
+    assert len(lab.run()[1]) == 16
+    assert len(lab.run()[1]) == 1
+    job = lab.job()
+    with lab.context.database.read() as session:
+        row = session.query(TrialRow.candidate_id).filter(TrialRow.reused).distinct().one()
+        template = CandidateRepository(session).get(row[0]).template
+    keys = {reuse.reuse_key(job, template, "t", device) for device in ("opencl-a-1", "opencl-a-2")}
+    assert len(keys) == 2
+    lab.context = replace(
+        lab.context, settings=lab.context.settings.model_copy(update={"reuse_trials_s": 0.0})
+    )
+    assert len(lab.run()[1]) == 16
+
+
+def test_a_worker_that_died_after_taking_over_goes_on(lab: Lab) -> None:
+    """What was taken over is no first trial: the template is still checked whole."""
+    lab.run()
+    with lab.context.database.write() as session:
+        job_id = JobRepository(session).create(lab.job())[0].id
+    real = worker.work.run_slice
+    calls: list[bool] = []
+
+    def dies(*arguments: Any, **words: Any) -> Any:
+        calls.append(words["gate"])
+        if len(calls) == 1:
+            raise RuntimeError("killed")
+        return real(*arguments, **words)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker.work, "run_slice", dies)
+        ring_all(lab.context)
+    assert calls == [True, True]
+    with lab.context.database.read() as session:
+        rows = TrialRepository(session).page(job_id, limit=1000)
+        assert len(rows) == len({r.key for r in rows}) == 16
+        assert all(r.state is TrialState.FINISHED for r in rows)
+        assert [r.key for r in rows if not r.reused] == [DEFAULT]
+        assert job_status(session, job_id).state is JobState.DONE
