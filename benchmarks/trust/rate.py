@@ -61,6 +61,7 @@ class Kept:
 
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
+        self.ended: list[float] = []
 
     def proposed(self, configurations: Sequence[Configuration]) -> None:
         """Nothing is stored."""
@@ -68,6 +69,7 @@ class Kept:
     def finished(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
         """One more."""
         self.outcomes.append(outcome)
+        self.ended.append(time.monotonic())
 
     def alive(self) -> bool:
         """Always."""
@@ -132,6 +134,8 @@ def ours(backend: Backend, count: int) -> dict[str, Any]:
         "seconds": seconds,
         "trials_per_s": len(sink.outcomes) / seconds,
         "baseline_s": baseline_s,
+        "gate_s": sink.ended[0] - began,
+        "trials_per_s_after_the_first_ten": (len(sink.ended) - 11) / (sink.ended[-1] - sink.ended[10]),
         "best_us": [t.cold.median_us for t in best.timings if t.cold is not None],
     }
 

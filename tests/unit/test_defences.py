@@ -122,7 +122,7 @@ def _plan(n: int, role: Role = Role.OUTPUT) -> WorkloadPlan:
     return WorkloadPlan("w", (x, BufferPlan("y", Dtype.FLOAT32, role, (n,), None)), 1)
 
 
-def test_the_floor_counts_bytes_or_the_launch() -> None:
+def test_the_floor_counts_bytes_operations_or_the_launch() -> None:
     cold = floor_of(_plan(10**7), CEILINGS, CacheState.COLD)
     assert (cold.bound, cold.us) == ("bytes", pytest.approx(80.0))
     assert cold.least_us == pytest.approx(5.0)
@@ -131,6 +131,8 @@ def test_the_floor_counts_bytes_or_the_launch() -> None:
     tiny = floor_of(_plan(16), CEILINGS, CacheState.COLD)
     assert (tiny.bound, tiny.us, tiny.least_us) == ("launch", 1.0, 0.5)
     assert floor_of(_plan(16), CEILINGS, CacheState.COLD, shares_host=True).least_us == pytest.approx(0.2)
+    heavy = floor_of(_plan(16), CEILINGS, CacheState.COLD, operations=1e9)
+    assert (heavy.bound, heavy.us, heavy.least_us) == ("flops", pytest.approx(100.0), 0.5)
     assert below_floor(tiny, 0.5) == ""
     assert "takes 0.5 us at least" in below_floor(tiny, 0.49)
 

@@ -1,7 +1,6 @@
 """Comparison, inputs and sampled ranges."""
 
 import math
-import random
 
 import numpy as np
 import pytest
@@ -195,7 +194,7 @@ def test_integers_default_to_small_non_negative_values() -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 500_000), st.integers(1, 100_000), st.integers(0, 2**32), st.integers(256, 70_000))
 def test_ranges_cover_the_edges_and_stay_within(elements: int, row: int, seed: int, budget: int) -> None:
-    ranges = sample_ranges(elements, row, random.Random(seed), budget)
+    ranges = sample_ranges(elements, row, np.random.default_rng(seed), budget)
     covered = np.zeros(elements, bool)
     last = -1
     for start, stop in ranges:
@@ -215,14 +214,14 @@ def test_ranges_cover_the_edges_and_stay_within(elements: int, row: int, seed: i
 
 
 def test_ranges_differ_from_call_to_call_and_small_outputs_are_whole() -> None:
-    assert sample_ranges(1000, 10, random.Random(0), 1000) == [(0, 1000)]
-    rng = random.Random(0)
+    assert sample_ranges(1000, 10, np.random.default_rng(0), 1000) == [(0, 1000)]
+    rng = np.random.default_rng(0)
     assert sample_ranges(10**7, 4096, rng, 65_536) != sample_ranges(10**7, 4096, rng, 65_536)
 
 
 def test_ends_of_random_rows_are_looked_at() -> None:
     row, rows = 1000, 2000
-    ranges = sample_ranges(row * rows, row, random.Random(1), 65_536)
+    ranges = sample_ranges(row * rows, row, np.random.default_rng(1), 65_536)
     ends = {(stop - 1) // row for start, stop in ranges if start < (stop // row) * row <= stop}
     assert len(ends) > 50
 
@@ -332,7 +331,7 @@ def test_the_references_type_holds_every_value_of_the_arguments_type() -> None:
 
 
 def test_an_output_smaller_than_a_row_or_of_one_element_is_whole() -> None:
-    assert sample_ranges(1, 1, random.Random(0), 65_536) == [(0, 1)]
-    ranges = sample_ranges(100_000, 10**9, random.Random(0), 65_536)
+    assert sample_ranges(1, 1, np.random.default_rng(0), 65_536) == [(0, 1)]
+    ranges = sample_ranges(100_000, 10**9, np.random.default_rng(0), 65_536)
     assert ranges[0][0] == 0
     assert ranges[-1][1] == 100_000

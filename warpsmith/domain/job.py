@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from warpsmith.domain.base import Frozen, Identifier
 from warpsmith.domain.evaluable import check_names, check_number, check_whole
-from warpsmith.domain.expressions import Value
+from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.kernel import Dtype, Kernel
 from warpsmith.domain.space import Constraint, Parameter, Space, reserved
 
@@ -185,6 +185,8 @@ class Job(Frozen):
     searcher: SearcherName = SearcherName.DEFAULT
     objective: Objective = Objective()
     budget: Budget = Budget()
+    operations: Expression | None = None
+    """Floating-point operations that a launch needs at least, over the dimensions; for the roofline."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     """Of the search order only; seeds of inputs are secret and drawn afresh."""
 
@@ -192,6 +194,10 @@ class Job(Frozen):
     def space(self) -> Space:
         """The user's own tunables and constraints."""
         return Space(parameters=self.parameters, constraints=self.constraints)
+
+    def operations_of(self, workload: Workload) -> float:
+        """Floating-point operations of a launch; 0 where the job does not say."""
+        return 0.0 if self.operations is None else max(0.0, float(self.operations.evaluate(workload.scope())))
 
     def tolerance(self, name: str, dtype: Dtype) -> Tolerance:
         """The tolerance of one mutated argument."""
@@ -223,6 +229,8 @@ class Job(Frozen):
             if reserved(name):
                 raise ValueError(f"parameters.{i}.name: {name!r} {reserved(name)}; choose another name")
         known = names | set(declared)
+        if self.operations is not None:
+            check_names("operations", self.operations, names)
         for i, constraint in enumerate(self.constraints):
             check_names(f"constraints.{i}.expression", constraint.expression, known)
         for i, workload in enumerate(self.workloads):
@@ -243,3 +251,5 @@ class Job(Frozen):
             for m, extent in enumerate(extents):
                 check_whole(f"kernel.launch.{part}.{m}", extent, scope, index, lowest=1)
         check_whole("kernel.launch.shared_bytes", launch.shared_bytes, scope, index, lowest=0)
+        if self.operations is not None:
+            check_number("operations", self.operations, scope, index)

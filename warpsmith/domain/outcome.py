@@ -150,5 +150,5 @@ class Comparison(Frozen):
     """Shortest time that the device's memory and launches allow, by our own kernels; None: not measured."""
     floor_share: float | None = None
     """`floor_us` over the winner's time: above 1, some bytes stayed in a cache."""
-    floor_bound: Literal["bytes", "launch"] | None = None
+    floor_bound: Literal["bytes", "flops", "launch"] | None = None
     """What bounds the floor: all buffers moved once, or the launch."""

@@ -27,3 +27,8 @@ def winner_blocks(pairs: int, seed: int) -> tuple[str, ...]:
     if pairs % 2:
         order += rng.choice((["A", "B"], ["B", "A"]))
     return tuple(order)
+
+
+def other_cache(cache: CacheState) -> CacheState:
+    """The cache state that the objective does not use."""
+    return CacheState.HOT if cache is CacheState.COLD else CacheState.COLD

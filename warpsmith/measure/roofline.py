@@ -20,30 +20,46 @@ HOST_MARGIN = 0.2
 """The same where kernels share the host's cores, whose other work may have slowed our own kernels."""
 
 
+Bound = Literal["bytes", "flops", "launch"]
+
+
 @dataclass(frozen=True)
 class Floor:
     """The shortest time for a workload, and what bounds it."""
 
     us: float
-    """All its bytes moved once, or one launch, whichever takes longer."""
-    bound: Literal["bytes", "launch"]
+    """All its bytes moved once, its operations in single precision, or one launch: what takes longest."""
+    bound: Bound
     least_us: float
     """Below this a time cannot be right."""
 
 
-def floor_of(plan: WorkloadPlan, ceilings: Ceilings, cache: CacheState, shares_host: bool = False) -> Floor:
-    """The floor of a workload in one cache state."""
+def floor_of(
+    plan: WorkloadPlan,
+    ceilings: Ceilings,
+    cache: CacheState,
+    shares_host: bool = False,
+    operations: float = 0.0,
+) -> Floor:
+    """The floor of a workload in one cache state.
+
+    Args:
+        operations: floating-point operations that a launch needs. The ceiling for them is that of plain
+            single-precision code: matrix units are faster, so they never count for a rejection.
+    """
     moved = sum(b.size_bytes * (2 if b.role is Role.INOUT else 1) for b in plan.buffers)
     written = sum(b.size_bytes for b in plan.mutated)
     fastest = max(ceilings.hot_bytes_per_s, ceilings.cold_bytes_per_s)
     rate = ceilings.cold_bytes_per_s if cache is CacheState.COLD else fastest
-    bytes_us = moved / rate * 1e6
+    floors: dict[Bound, float] = {
+        "bytes": moved / rate * 1e6,
+        "flops": operations / ceilings.flops_per_s * 1e6,
+        "launch": ceilings.launch_us,
+    }
+    bound = max(floors, key=lambda name: floors[name])
     # Writes may end in the last cache in either state.
     least_us = max(written / fastest * 1e6, ceilings.launch_us)
-    bound: Literal["bytes", "launch"] = "bytes" if bytes_us >= ceilings.launch_us else "launch"
-    return Floor(
-        max(bytes_us, ceilings.launch_us), bound, (HOST_MARGIN if shares_host else MARGIN) * least_us
-    )
+    return Floor(floors[bound], bound, (HOST_MARGIN if shares_host else MARGIN) * least_us)
 
 
 def below_floor(floor: Floor, time_us: float) -> str:

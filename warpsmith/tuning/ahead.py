@@ -1,10 +1,12 @@
 """What a slice runs next: asked of the searcher just early enough that its binary is there in time."""
 
 import math
+import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
@@ -16,6 +18,8 @@ from warpsmith.tuning.ports import Searcher, TrialSink
 FIRST_AHEAD = 4
 """Configurations in preparation before it is known how long compiling and running take."""
 SMOOTHING = 0.2
+SLACK = 1.5
+"""Compilations do not all take equally long, and the device must not wait for the slow ones."""
 
 
 @dataclass(frozen=True)
@@ -73,27 +77,18 @@ class Proposals:
                 pending.compiled.exception()
         if not self._queue:
             return None
-        taken = self._queue.popleft()
-        taken.compiled.add_done_callback(self._note_compiled)
-        return taken
+        return self._queue.popleft()
 
     def device_s(self, seconds: float) -> None:
         """A trial was on the device for so long."""
         self._device_s = _smoothed(self._device_s, seconds)
-
-    def _note_compiled(self, done: "Future[Compiled | Rejected]") -> None:
-        if done.cancelled() or done.exception() is not None:
-            return
-        result = done.result()
-        if isinstance(result, Compiled):
-            self._compile_s = _smoothed(self._compile_s, result.facts.seconds)
 
     def _ahead(self) -> int:
         if self._bench.tools.opener.info.shares_host:
             return self._most
         if self._compile_s is None or self._device_s is None:
             return min(self._most, FIRST_AHEAD)
-        return min(self._most, 2 + math.ceil(self._compile_s / max(self._device_s, 1e-4)))
+        return min(self._most, 2 + math.ceil(SLACK * self._compile_s / max(self._device_s, 1e-4)))
 
     def _fill(self, wanted: int) -> None:
         count = min(self._ahead(), wanted) - len(self._queue)
@@ -108,7 +103,11 @@ class Proposals:
         for configuration in fresh:
             kernel = self._template.configured(configuration)
             compiled = self._bench.tools.compiler.submit(kernel, info)
+            compiled.add_done_callback(partial(self._note_compiled, time.monotonic()))
             self._queue.append(Pending(configuration, kernel, compiled))
+
+    def _note_compiled(self, submitted: float, done: "Future[Compiled | Rejected]") -> None:
+        self._compile_s = _smoothed(self._compile_s, time.monotonic() - submitted)
 
     def _take_leftover(self, count: int) -> Iterator[Configuration]:
         while self._leftover and count > 0:

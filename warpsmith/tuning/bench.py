@@ -1,12 +1,13 @@
 """One job on one device: its inputs, its expected outputs, and a child that is replaced after any fault."""
 
-import random
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from warpsmith.domain.device import Backend, Ceilings
-from warpsmith.domain.job import CacheState, Job, NumpyReference, Workload
+from warpsmith.domain.job import Job, NumpyReference, Workload
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import (
     Compiled,
@@ -31,7 +32,7 @@ from warpsmith.verify.defences import Defences
 from warpsmith.verify.ranges import sample_ranges
 from warpsmith.verify.report import Array, Ranges
 
-__all__ = ["Bench", "Case", "Look", "Tools", "other_cache"]
+__all__ = ["Bench", "Case", "Look", "Tools"]
 
 SAMPLED_ELEMENTS = 65_536
 """Elements of each output that a search trial compares; first-time candidates and winners: all."""
@@ -55,6 +56,7 @@ class Bench:
     ceilings: Ceilings | None = None
     _device: DevicePort | None = None
     _prepared: set[str] = field(default_factory=set)
+    _plans: dict[str, WorkloadPlan] = field(default_factory=dict)
     _expected: dict[str, Mapping[str, Array]] = field(default_factory=dict)
     _cases: dict[tuple[str, Family], CheckedCase] = field(default_factory=dict)
     _others: dict[str, Case] = field(default_factory=dict)
@@ -93,9 +95,11 @@ class Bench:
     def plan(self, of: Workload | Case) -> WorkloadPlan:
         """Arguments of a workload in numbers, with this bench's secret seed."""
         case = _case(of)
-        scope = self.tools.opener.info.scope() | self.job.space.defaults
-        plan = plan_workload(self.job.kernel, case.workload, scope, self.seed)
-        return replace(plan, key=case.key, family=case.family, variant=case.variant)
+        if case.key not in self._plans:
+            scope = self.tools.opener.info.scope() | self.job.space.defaults
+            plan = plan_workload(self.job.kernel, case.workload, scope, self.seed)
+            self._plans[case.key] = replace(plan, key=case.key, family=case.family, variant=case.variant)
+        return self._plans[case.key]
 
     def device(self, of: Workload | Case) -> DevicePort:
         """A living child that has `of` prepared."""
@@ -321,8 +325,9 @@ class Bench:
     def floor(self, workload: Workload) -> Floor:
         """The shortest time that the device allows for a workload."""
         assert self.ceilings is not None
-        shares_host = self.tools.opener.info.shares_host
-        return floor_of(self.plan(workload), self.ceilings, self.job.objective.cache, shares_host)
+        job, shares_host = self.job, self.tools.opener.info.shares_host
+        operations = job.operations_of(workload)
+        return floor_of(self.plan(workload), self.ceilings, job.objective.cache, shares_host, operations)
 
     def known(self, of: Workload | Case) -> CheckedCase | None:
         """How the user's kernel did on such inputs."""
@@ -339,12 +344,6 @@ def _case(of: Workload | Case) -> Case:
     return of if isinstance(of, Case) else Case(of)
 
 
-def other_cache(cache: CacheState) -> CacheState:
-    """The cache state that the objective does not use."""
-    return CacheState.HOT if cache is CacheState.COLD else CacheState.COLD
-
-
 def _ranges(plan: WorkloadPlan, budget: int) -> dict[str, Ranges]:
-    # Seeded from the system's randomness once: a call to it for every place costs a millisecond.
-    rng = random.Random(secrets.randbits(128))
+    rng = np.random.default_rng(secrets.randbits(128))
     return {b.name: sample_ranges(b.elements, b.shape[-1], rng, budget) for b in plan.mutated}

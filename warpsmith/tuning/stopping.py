@@ -26,8 +26,13 @@ def floors(job: Job, baseline: BaselineResult) -> dict[str, Floor]:
             plan = plan_workload(job.kernel, workload, scope, seed=0)
         except ExpressionError:
             continue
-        shares_host = baseline.device.shares_host
-        found[workload.key] = floor_of(plan, baseline.ceilings, job.objective.cache, shares_host)
+        found[workload.key] = floor_of(
+            plan,
+            baseline.ceilings,
+            job.objective.cache,
+            baseline.device.shares_host,
+            job.operations_of(workload),
+        )
     return found
 
 

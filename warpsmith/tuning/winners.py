@@ -14,10 +14,10 @@ from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, launch_size
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
-from warpsmith.measure.protocol import search_plan, winner_blocks
+from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
 from warpsmith.measure.statistics import judge, speedup_interval, summarise
 from warpsmith.tuning.baseline import MIN_BLOCK_SAMPLES, compiled_baseline
-from warpsmith.tuning.bench import Bench, other_cache
+from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.blocks import interleaved
 from warpsmith.tuning.cleanroom import Cleanroom
 from warpsmith.tuning.further import check_further

@@ -1,11 +1,11 @@
 """Which elements of an output a search trial looks at."""
 
-import random
+import numpy as np
 
 MIN_CHUNKS = 64
 
 
-def sample_ranges(elements: int, row: int, rng: random.Random, budget: int) -> list[tuple[int, int]]:
+def sample_ranges(elements: int, row: int, rng: np.random.Generator, budget: int) -> list[tuple[int, int]]:
     """Half-open, sorted, disjoint ranges of a flat output of `elements`.
 
     The first and the last row's beginnings and ends are always among them, so that skipped first or
@@ -20,15 +20,15 @@ def sample_ranges(elements: int, row: int, rng: random.Random, budget: int) -> l
         return [(0, elements)]
     chunk = max(1, budget // (4 * MIN_CHUNKS))
     row = max(1, min(row, elements))
-    starts = [0, row - chunk, row, elements - row, elements - chunk]
-    starts += [rng.randrange(elements) for _ in range(2 * MIN_CHUNKS)]
     rows = elements // row
-    starts += [rng.randrange(rows) * row + row - chunk for _ in range(2 * MIN_CHUNKS - 5)]
-    spans = sorted((max(0, s), min(elements, max(0, s) + chunk)) for s in starts if s < elements)
-    merged: list[tuple[int, int]] = []
-    for start, stop in spans:
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
-        else:
-            merged.append((start, stop))
-    return merged
+    fixed = np.array([0, row - chunk, row, elements - row, elements - chunk])
+    anywhere = rng.integers(0, elements, 2 * MIN_CHUNKS)
+    row_ends = rng.integers(0, rows, 2 * MIN_CHUNKS - 5) * row + row - chunk
+    starts = np.concatenate([fixed, anywhere, row_ends])
+    starts = np.unique(np.maximum(starts[starts < elements], 0))
+    stops = np.minimum(starts + chunk, elements)
+    # Sorted spans of one length: a span begins a new range where the one before it ends earlier.
+    fresh = np.concatenate([[True], starts[1:] > stops[:-1]])
+    first = np.flatnonzero(fresh)
+    last = np.concatenate([first[1:] - 1, [starts.size - 1]])
+    return list(zip(starts[first].tolist(), stops[last].tolist(), strict=True))
