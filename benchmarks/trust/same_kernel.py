@@ -24,10 +24,11 @@ from warpsmith.sandbox import CompilePool
 CLAIMS = (Verdict.FASTER, Verdict.SLOWER)
 
 
-def compare(harness: Harness, backend: Backend, comparisons: int) -> list[dict[str, Any]]:
-    """At least `comparisons` of them, over all tasks and their workloads in turn."""
+def compare(harness: Harness, backend: Backend, comparisons: int, seconds: float) -> list[dict[str, Any]]:
+    """`comparisons` or a few more, over all tasks and their workloads in turn; fewer where time is up."""
     rows: list[dict[str, Any]] = []
-    while len(rows) < comparisons:
+    until = time.monotonic() + seconds
+    while len(rows) < comparisons and time.monotonic() < until:
         for task in WORKLOADS:
             began = time.monotonic()
             job = task_job(task, backend)
@@ -45,7 +46,7 @@ def compare(harness: Harness, backend: Backend, comparisons: int) -> list[dict[s
                     }
                 )
             print(f"{task}: {len(rows)} done, {time.monotonic() - began:.1f} s", flush=True)
-            if len(rows) >= comparisons:
+            if len(rows) >= comparisons or time.monotonic() > until:
                 break
     return rows
 
@@ -56,6 +57,7 @@ def main() -> int:
     parser.add_argument("--backend", default="opencl", choices=["opencl", "cuda"])
     parser.add_argument("--comparisons", type=int, default=200)
     parser.add_argument("--pairs", type=int, default=12)
+    parser.add_argument("--seconds", type=float, default=36_000)
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     backend = Backend(arguments.backend)
@@ -63,7 +65,7 @@ def main() -> int:
     pool = CompilePool()
     harness = Harness(device, pool, pairs=arguments.pairs)
     try:
-        rows = compare(harness, backend, arguments.comparisons)
+        rows = compare(harness, backend, arguments.comparisons, arguments.seconds)
     finally:
         harness.close()
         pool.close()

@@ -14,7 +14,7 @@ from warpsmith.domain.outcome import Comparison, Measured, Outcome, Rejected, St
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import ConfiguredKernel, Template
-from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, sanitizer_for
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.ports import CompilerPort
@@ -101,7 +101,8 @@ class Harness:
 
     def __post_init__(self) -> None:
         opener = ChildOpener(self.device, run_timeout_s=self.run_timeout_s)
-        self.tools = Tools(opener, OnceCompiler(self.pool), ReferenceRunner(), self.defences)
+        sanitizer = sanitizer_for(self.device, opener)
+        self.tools = Tools(opener, OnceCompiler(self.pool), ReferenceRunner(), self.defences, sanitizer)
 
     def close(self) -> None:
         """End the children."""
