@@ -17,9 +17,11 @@ from benchmarks.trust.record import RESULTS, first_device, in_words, share, wher
 from tests.adversarial.corpus import WORKLOADS, task_job
 from tests.adversarial.harness import Harness
 from warpsmith.domain.device import Backend
-from warpsmith.domain.outcome import Verdict
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Measured, Verdict
 from warpsmith.domain.template import Template
 from warpsmith.sandbox import CompilePool
+from warpsmith.tuning.winners import Finalist, verify_winners
 
 CLAIMS = (Verdict.FASTER, Verdict.SLOWER)
 
@@ -31,24 +33,34 @@ def compare(harness: Harness, backend: Backend, comparisons: int, seconds: float
     while len(rows) < comparisons and time.monotonic() < until:
         for task in WORKLOADS:
             began = time.monotonic()
-            job = task_job(task, backend)
-            found = harness.judge(job, Template(kernel=job.kernel))
-            if not found.accepted:
-                raise SystemExit(f"{task}: the kernel itself was refused: {found.layer} {found.reason}")
-            for c in found.comparisons:
-                rows.append(
-                    {
-                        "task": task,
-                        "workload": c.workload,
-                        "verdict": c.verdict.value,
-                        "speedup": c.speedup.model_dump(),
-                        "aa_width": c.aa_width,
-                    }
-                )
+            rows += [{"task": task} | row for row in one(harness, task_job(task, backend))]
             print(f"{task}: {len(rows)} done, {time.monotonic() - began:.1f} s", flush=True)
             if len(rows) >= comparisons or time.monotonic() > until:
                 break
     return rows
+
+
+def one(harness: Harness, job: Job) -> list[dict[str, Any]]:
+    """The kernel of a job against itself, on every workload."""
+    bench, baseline = harness.baseline(job)
+    template = Template(kernel=job.kernel, space=job.space)
+    timings = tuple(t.model_copy(update={"max_error": 0.0}) for t in baseline.timings)
+    finalist = Finalist("itself", template, job.space.defaults, Measured(timings=timings, objective=1.0))
+    bench.renew()
+    result = verify_winners(
+        job, harness.tools, [finalist], baseline.aa_width, harness.pairs, lambda: True, baseline
+    )
+    if result.withdrawn:
+        raise SystemExit(f"{job.name}: the kernel itself was refused: {result.withdrawn}")
+    return [
+        {
+            "workload": c.workload,
+            "verdict": c.verdict.value,
+            "speedup": c.speedup.model_dump(),
+            "aa_width": c.aa_width,
+        }
+        for c in result.comparisons
+    ]
 
 
 def main() -> int:
