@@ -21,6 +21,11 @@ from warpsmith.settings import Settings
 from warpsmith.tuning.bench import Bench, Tools
 from warpsmith.tuning.ports import Searcher
 
+LEAST_GAIN, MOST_GAIN_LEFT = 0.001, 0.003
+"""Bounds of the relative gain, to be expected of one more trial, below which a search ends."""
+NOISE_SHARE = 0.2
+"""Of the device's noise: many trials can add up to what one cannot."""
+
 FinishedTrials = Sequence[tuple[Configuration, Outcome]]
 
 
@@ -40,13 +45,19 @@ class Workshop(Protocol):
     compile_ahead: int
 
     def search(
-        self, job: Job, template: Template, history: FinishedTrials, first: Sequence[Configuration]
+        self,
+        job: Job,
+        template: Template,
+        history: FinishedTrials,
+        first: Sequence[Configuration],
+        noise: float = 0.0,
     ) -> Search:
         """The search of a template.
 
         Args:
             history: finished trials, told to the searcher; it proposes none of them again.
             first: what is to be proposed before anything else.
+            noise: of the device, as a share of a time; less than a part of it is no gain.
         """
         ...
 
@@ -83,14 +94,24 @@ class RealWorkshop:
         self.compile_ahead = compile_ahead
 
     def search(
-        self, job: Job, template: Template, history: FinishedTrials, first: Sequence[Configuration]
+        self,
+        job: Job,
+        template: Template,
+        history: FinishedTrials,
+        first: Sequence[Configuration],
+        noise: float = 0.0,
     ) -> Search:
         """See `Workshop.search`."""
         device = self.tools.opener.info.scope()
         feasible = enumerate_space(template.space, [device | w.scope() for w in job.workloads])
         told = [(c, o.objective if isinstance(o, Measured) else None) for c, o in history]
         searcher = make_searcher(
-            job.searcher, feasible, job.seed, history=told, warm_starts=(*first, *template.warm_starts)
+            job.searcher,
+            feasible,
+            job.seed,
+            history=told,
+            warm_starts=(*first, *template.warm_starts),
+            least_gain=min(max(LEAST_GAIN, NOISE_SHARE * noise), MOST_GAIN_LEFT),
         )
         return Search(searcher, feasible.count)
 

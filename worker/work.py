@@ -143,7 +143,8 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     workshop = context.device_workshop()
     # What an earlier attempt proposed and never finished comes first, through the searcher, so that it
     # is not proposed a second time.
-    search = workshop.search(job, candidate.template, _outcomes(finished), leftover)
+    outcomes = _outcomes(finished)
+    search = workshop.search(job, candidate.template, outcomes, leftover, measured.aa_width)
     limits = SliceLimits(
         seconds=min(seconds, context.settings.slice_s), trials=trials, compile_ahead=workshop.compile_ahead
     )

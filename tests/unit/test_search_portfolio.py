@@ -3,12 +3,20 @@
 import numpy as np
 import pytest
 
+from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space
-from warpsmith.search import enumerate_space
+from warpsmith.search import enumerate_space, make_searcher
 from warpsmith.search.density import CategoricalDensity
 from warpsmith.search.gaussian import JITTER, MEAN_PRECISION, VARIANCE_SHAPE, WINDOW, GaussianProcess
 from warpsmith.search.kernel import Kind, Tables, matern
-from warpsmith.search.portfolio import FRESH_POINTS, MAX_STARTS, PortfolioSearcher
+from warpsmith.search.portfolio import (
+    FRESH_POINTS,
+    MAX_STARTS,
+    QUIET_RESULTS,
+    QUIET_TURNS,
+    TRUSTED_POINTS,
+    PortfolioSearcher,
+)
 
 SPACE = Space(
     parameters=(
@@ -102,15 +110,27 @@ def test_density_prefers_what_is_like_the_good_ones_and_avoids_what_failed() -> 
     assert chance[alike["y"]].mean() > chance[alike["z"]].mean()
 
 
-def test_expected_gain_falls_as_the_search_goes_on() -> None:
-    searcher = PortfolioSearcher(FEASIBLE, 2)
-    assert searcher.expected_gain() is None
-    gains = []
-    for _ in range(80):
-        (configuration,) = searcher.ask(1)
-        searcher.tell(configuration, loss(configuration))
-        gain = searcher.expected_gain()
-        if gain is not None:
-            gains.append(gain)
-    assert gains[-1] < gains[0]
-    assert gains[-1] >= 0.0
+def test_a_search_settles_when_nothing_is_to_be_gained_and_not_before() -> None:
+    study = make_searcher(SearcherName.DEFAULT, FEASIBLE, 2, least_gain=0.01)
+    values = []
+    while batch := study.ask(2):
+        for configuration in batch:
+            values.append(loss(configuration))
+            study.tell(configuration, values[-1])
+    assert min(values) == 1.0
+    assert TRUSTED_POINTS + QUIET_RESULTS <= len(values) < len(FEASIBLE) / 2
+    assert min(values[:-QUIET_RESULTS]) <= 1.01
+
+
+def test_a_settled_search_is_settled_when_it_is_taken_up_again() -> None:
+    first = make_searcher(SearcherName.DEFAULT, FEASIBLE, 3, least_gain=0.01)
+    history = []
+    while batch := first.ask(1):
+        first.tell(batch[0], loss(batch[0]))
+        history.append((batch[0], loss(batch[0])))
+    again = make_searcher(SearcherName.DEFAULT, FEASIBLE, 3, history=history, least_gain=0.01)
+    more = 0
+    while batch := again.ask(1):
+        again.tell(batch[0], loss(batch[0]))
+        more += 1
+    assert more <= 2 * QUIET_TURNS

@@ -65,7 +65,12 @@ class FakeWorkshop:
         self.tools = fake_tools(slow, _fault)[0]
 
     def search(
-        self, job: Job, template: Template, history: FinishedTrials, first: Sequence[Configuration]
+        self,
+        job: Job,
+        template: Template,
+        history: FinishedTrials,
+        first: Sequence[Configuration],
+        noise: float = 0.0,
     ) -> Search:
         names = [p.name for p in template.space.parameters]
         values = [p.values for p in template.space.parameters]

@@ -70,6 +70,10 @@ class SetSearcher:
         """Rows not yet asked."""
         return np.flatnonzero(~self.asked)
 
+    def settled(self, least: float) -> bool:
+        """Whether no relative gain of `least` is to be expected any more; only models know."""
+        return False
+
     def best(self) -> int | None:
         """The row with the lowest value."""
         measured = [(v, i) for i, v in self.values.items() if v is not None]

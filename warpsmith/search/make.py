@@ -25,16 +25,18 @@ def make_searcher(
     seed: int,
     history: Sequence[tuple[Configuration, float | None]] = (),
     warm_starts: Sequence[Configuration] = (),
+    least_gain: float = 0.0,
 ) -> StudySearcher:
     """A searcher that has heard of everything finished before.
 
     Args:
         history: finished trials of this search, in order; None where a configuration was rejected.
         warm_starts: configurations to propose first.
+        least_gain: relative gain below which the search ends before its set does; 0: never.
     """
     searcher = _CLASSES[name](feasible, seed)
     searcher.start_with(warm_starts)
-    study = StudySearcher(searcher)
+    study = StudySearcher(searcher, least_gain)
     for configuration, value in history:
         study.tell(configuration, value)
     return study

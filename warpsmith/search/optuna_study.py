@@ -58,10 +58,15 @@ class SetSampler(BaseSampler):
 
 
 class StudySearcher:
-    """Implements `tuning.ports.Searcher` through an Optuna study in memory (ask and tell)."""
+    """Implements `tuning.ports.Searcher` through an Optuna study in memory (ask and tell).
 
-    def __init__(self, searcher: SetSearcher) -> None:
+    Args:
+        least_gain: relative gain below which the search ends; 0: when the set does.
+    """
+
+    def __init__(self, searcher: SetSearcher, least_gain: float = 0.0) -> None:
         self._searcher = searcher
+        self._least_gain = least_gain
         self._study = optuna.create_study(sampler=SetSampler(searcher))
         self._distributions = distributions(searcher.feasible.space)
         self._open: dict[str, optuna.Trial] = {}
@@ -74,6 +79,8 @@ class StudySearcher:
     def ask(self, count: int) -> Sequence[Configuration]:
         """See `tuning.ports.Searcher.ask`."""
         out: list[Configuration] = []
+        if self._least_gain and self._searcher.settled(self._least_gain):
+            return out
         while len(out) < count and not self._searcher.asked.all():
             trial = self._study.ask(dict(self._distributions))
             configuration = dict(trial.params)

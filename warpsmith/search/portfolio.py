@@ -19,8 +19,11 @@ from warpsmith.search.gaussian import GaussianProcess
 from warpsmith.search.kernel import PRIOR, Floats, Prior
 
 FIRST_POINTS = 6
-TRUSTED_POINTS = 10
+TRUSTED_POINTS = 25
 """Measured rows below which the model is not asked how much there is to gain."""
+QUIET_RESULTS = 20
+QUIET_TURNS = 3
+"""A search has settled when this many results brought nothing, and this many turns promise nothing."""
 FRESH_POINTS = 4
 """Space-filling points after known starts, so that these are never the only guide."""
 MAX_STARTS = 8
@@ -44,6 +47,7 @@ class PortfolioSearcher(SetSearcher):
         self._logs: dict[int, float] = {}
         self._order: list[int] = []
         self._turn = 0
+        self._gains: list[float] = []
         self._known: set[int] = set()
         self._started = 0
         self._pool: NDArray[np.intp] | None = None
@@ -57,8 +61,10 @@ class PortfolioSearcher(SetSearcher):
         self._turn += 1
         targets = self._targets(self._process.rows)
         mean, deviation = self._process.posterior(targets)
+        gain = _expected_improvement(mean, deviation, self._best_target())
+        self._gains.append(float(gain[~self.asked].max()) * self._scaling()[2])
         if self._turn % 2:
-            score = _expected_improvement(mean, deviation, self._best_target())
+            score = gain
         else:
             score = self._density.ratio(sorted(self._logs, key=lambda r: (self._logs[r], r)))
         score = score * self._density.chance_to_run()
@@ -85,13 +91,15 @@ class PortfolioSearcher(SetSearcher):
             self._logs[index] = math.log(max(value, TINY))
         self._density.tell(index, value is not None)
 
-    def expected_gain(self) -> float | None:
-        """Largest expected relative improvement over the best known; None while there is no model."""
-        if len(self._logs) < TRUSTED_POINTS or self.asked.all():
-            return None
-        mean, deviation = self._process.posterior(self._targets(self._process.rows))
-        gain = _expected_improvement(mean, deviation, self._best_target())
-        return float(gain[~self.asked].max()) * self._scaling()[2]
+    def settled(self, least: float) -> bool:
+        """See `SetSearcher.settled`: the latest results brought nothing and the model promises nothing."""
+        known = [v for v in self.values.values() if v is not None]
+        if len(known) < TRUSTED_POINTS or len(self._gains) < QUIET_TURNS or self._starts:
+            return False
+        before = [v for v in list(self.values.values())[:-QUIET_RESULTS] if v is not None]
+        if not before or min(before) > min(known) * (1.0 + least):
+            return False
+        return max(self._gains[-QUIET_TURNS:]) < least
 
     def _first_points(self) -> int:
         return (
