@@ -97,6 +97,7 @@ def profile(context: StepContext) -> Profile:
 _IDEAS: dict[Bottleneck, str] = {
     "spills": "registers spill to memory: fewer elements for a thread, less unrolling, or smaller blocks",
     "launch": "the time is that of an empty kernel: only fewer launches or larger workloads would help",
+    "arithmetic": "arithmetic bounds it: cheaper functions, fewer operations, or matrix units",
     "memory": "memory traffic bounds it: move fewer bytes, in wider accesses",
     "occupancy": "few warps are resident: fewer registers or less shared memory for a block",
     "latency": "too few bytes are in flight: more elements for a thread, vector loads, more blocks",
@@ -114,6 +115,9 @@ def _bottleneck(known: Facts, kernel: KernelFacts) -> Bottleneck:
     if not shares:
         return "unknown"
     share = math.exp(sum(map(math.log, shares)) / len(shares))
+    bounds = {w.floor_bound for w in kernel.workloads}
+    if share >= NEAR_ROOFLINE and bounds == {"flops"}:
+        return "arithmetic"
     if share >= AT_ROOFLINE:
         return "memory"
     if resident and min(resident) < LOW_OCCUPANCY:

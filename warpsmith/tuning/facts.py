@@ -31,7 +31,7 @@ class WorkloadFacts(Frozen):
     floor_us: float | None = None
     """Shortest time that the device's memory and launches allow; None: not measured."""
     floor_bound: str = ""
-    """`bytes` or `launch`."""
+    """`bytes`, `flops` or `launch`."""
     roofline_share: float | None = None
     """Floor over time: 1 is as fast as the device allows."""
     blocks: int = 0
