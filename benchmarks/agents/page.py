@@ -11,8 +11,8 @@ Row = dict[str, Any]
 NOTES = (
     "`template`: agents write templates, a search sets their parameters.",
     "`direct`: agents rewrite once a round, one kernel each, no parameters; no more trials than rounds.",
-    "`direct` with `rules`: one rewrite rule more each round, all values fixed before any measurement.",
-    "`search`: the job's own parameters and lifted constants, no agent. Where a kernel has neither, its space "
+    "`direct` with `rules`: one rule more each round, every value fixed before any measurement.",
+    "`search`: the job's own parameters and lifted constants, no agent. Where there is neither, the space "
     "is one configuration, and 1.00 is all that can come out.",
     "A seed is that of the search order. `direct` has none, so its spread is that of the measurement alone.",
     "Neither rules nor recorded replies call a model, so tokens are 0; replies are counted in characters.",

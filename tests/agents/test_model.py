@@ -2,8 +2,10 @@
 
 import email.utils
 import json
+import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -349,3 +351,32 @@ def test_without_a_server_there_is_no_answer(
 ) -> None:
     with pytest.raises(NoAnswer, match="no model"):
         provider("http://127.0.0.1:9/v1", openai_model="").answer(payload, context)
+
+
+def test_a_storm_of_faults_stays_within_the_budget(
+    provider: Make, payload: StepPayload, context: StepContext
+) -> None:
+    """Thirty steps, one purse, every fault there is in an order of chance: never more than the budget."""
+    rng = random.Random(5)
+    bad = [turn for name, turn in FAULTS.items() if "pause" not in name]
+    slow = Turn(as_text(template()), delay_s=0.25)
+
+    def storm(body: Body, number: int) -> Turn:
+        turn = rng.choice([*bad, slow, GOOD])
+        if turn.status != 200 or turn.usage is None:
+            return turn
+        return replace(turn, usage=(rng.randint(1, 4000), rng.randint(1, body["max_tokens"])))
+
+    tokens, usd = 120_000, 0.2
+    fallbacks = set()
+    with model_server(storm) as server:
+        made = provider(server.url, tokens=tokens, usd=usd, openai_timeout_s=0.2, openai_retries=2)
+        for _ in range(30):
+            result = with_fallback(lambda: made.answer(payload, context), "openai", payload, context)
+            assert result.template is not None
+            assert server.billed_tokens <= made.purse.booked.tokens <= tokens
+            assert made.purse.booked.usd <= usd
+            fallbacks.add(result.fallback.split(":")[1][:40] if result.fallback else "")
+    assert server.calls > 10
+    assert any("budget does not cover" in f for f in fallbacks), fallbacks
+    assert "" in fallbacks, "no step of the storm brought an answer"

@@ -217,3 +217,42 @@ def test_an_agent_that_brings_nothing_ends_the_search_and_not_the_service() -> N
     rows = Rows(Budget(rounds=3), agent_step=lambda r, p: StepResult(provider="x"))
     assert rows.run().state is JobState.FAILED
     assert rows.kinds == ["baseline", *["agent_step"] * 3]
+
+
+@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("parents", [1, 2])
+def test_a_job_that_branches_and_searches_on_is_replayed(worker: Context, parents: int) -> None:
+    """The best candidate gets trials after its planner was asked, which a replay must not see too early."""
+    budget = {"trials": 14, "seconds": 600, "rounds": 3}
+    job = scale_job(
+        budget=budget, rewrite={"enabled": False}, agents={"provider": "rules", "parents": parents}
+    )
+    name = submit(worker.database, job)
+    ring_all(worker)
+    assert state_of(worker.database, name) is JobState.DONE
+    with worker.database.read() as session:
+        slices = [t for t in TaskRepository(session).of_job(name) if t.kind is TaskKind.SLICE]
+        first = slices[0].payload["candidate"]
+        assert [t.payload["candidate"] for t in slices].count(first) > 1
+        assert JobRepository(session).get(name).trials_done == 14
+        found = replay(session, name, {})
+    assert found.differences == ()
+    assert found.candidates >= 1
+
+
+@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+def test_agents_that_only_rewrite_are_asked_outside_and_measured_once_a_round(worker: Context) -> None:
+    changes = {"agents": {"provider": "rules", "roles": {"templater": "external"}}, "strategy": "direct"}
+    name = submit(worker.database, scale_job(budget={"trials": 9, "seconds": 600}, **changes))
+    ring_all(worker)
+    request = the_request(worker.database)
+    assert "Rewrite the kernel" in request.instructions
+    plain = template(template()["source"].replace("CHUNK", "2"), parameters=[], constraints=[])
+    with worker.database.write() as session:
+        assert AgentRequestRepository(session).answer(request.id, as_text(plain), "me")
+    ring_all(worker)
+    with worker.database.read() as session:
+        row = JobRepository(session).get(name)
+        assert (row.state, row.trials_done) == (JobState.DONE, 1)
+        assert the_step(session).fallback == ""
+        assert replay(session, name, {}).differences == ()

@@ -1,0 +1,124 @@
+"""A test plan joins the checks: what the tester asks for, candidates have to be right on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agents.acceptance import accept
+from agents.context import StepContext
+from tests.agents.replies import as_text
+from tests.fakes import FakeDevice, FakeOpener, ListSink, fake_tools
+from tests.jobs import scale_job
+from tests.unit.test_tuning_loops import LIMITS, Listed, times
+from warpsmith.domain.plan import Family
+from warpsmith.domain.space import Configuration
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.bench import Bench, Tools
+from warpsmith.tuning.proposed import check_proposals
+from warpsmith.tuning.slice import run_slice
+from warpsmith.tuning.tasks import BaselineResult, ProposedCase, SliceResult, StepPayload
+from warpsmith.verify.report import RunReport
+
+JOB = scale_job()
+WrongAt = Callable[[str], bool]
+ASKED = (
+    ProposedCase(dimensions={"n": 777}, reason="the test"),
+    ProposedCase(dimensions={"n": 4096}, family=Family.SORTED),
+)
+
+
+class SpoiltDevice(FakeDevice):
+    """Right everywhere but on some cases."""
+
+    wrong_at: WrongAt
+
+    def run(self, handle: int, workload: str, *rest: Any, **more: Any) -> RunReport:
+        report = super().run(handle, workload, *rest, **more)
+        if self.wrong_at(workload):
+            report.outputs["y"] = report.outputs["y"] + np.float32(1)  # type: ignore[index]
+        return report
+
+
+@dataclass
+class SpoiltOpener(FakeOpener):
+    wrong_at: WrongAt = lambda key: False
+
+    def open(self) -> FakeDevice:
+        device = SpoiltDevice(self.info, self.model, self.fault, self.compiled)
+        device.wrong_at = self.wrong_at
+        self.opened.append(device)
+        return device
+
+
+def tools(wrong_at: WrongAt = lambda key: False) -> Tools:
+    """Tools over a device whose kernels are wrong on some cases."""
+    made, opener = fake_tools(times)
+    return Tools(
+        SpoiltOpener(opener.model, opener.fault, opener.compiled, wrong_at=wrong_at),
+        made.compiler,
+        made.reference,
+    )
+
+
+def baseline(proposed: tuple[ProposedCase, ...], wrong_at: WrongAt = lambda key: False) -> BaselineResult:
+    """What the user's kernel is right on, with a test plan; a kernel that may be wrong where that asks."""
+    known = measure_baseline(Bench(JOB, tools()))
+    return check_proposals(Bench(JOB, tools(wrong_at)), known, proposed)
+
+
+def cases(result: BaselineResult) -> set[tuple[int, Family, bool]]:
+    return {(c.dimensions["n"], c.family, bool(c.neighbour_of)) for c in result.cases}
+
+
+def gate(result: BaselineResult, wrong_at: WrongAt) -> SliceResult:
+    """The first trial of a candidate that is wrong on some cases."""
+    bench = Bench(JOB, tools(wrong_at))
+    configurations: list[Configuration] = []
+    return run_slice(bench, bench.user_template, result, Listed(configurations), ListSink(), LIMITS)
+
+
+def test_what_is_asked_for_is_added_and_nothing_is_lost() -> None:
+    known = measure_baseline(Bench(JOB, tools()))
+    after = check_proposals(Bench(JOB, tools()), known, ASKED)
+    assert after.cases[: len(known.cases)] == known.cases
+    assert (777, Family.DECLARED, True) in cases(after)
+    assert (4096, Family.SORTED, False) in cases(after)
+    assert after.model_copy(update={"cases": known.cases}) == known
+    again = check_proposals(Bench(JOB, tools()), after, ASKED)
+    assert again == after, "a case that is known is not tried again"
+
+
+@pytest.mark.parametrize("wrong", ["n=777", "n=4096#sorted"])
+def test_a_case_that_the_user_s_kernel_fails_is_left_out(wrong: str) -> None:
+    known = measure_baseline(Bench(JOB, tools()))
+    kept = known.model_copy(update={"cases": tuple(c for c in known.cases if c.family is not Family.SORTED)})
+    after = check_proposals(Bench(JOB, tools(lambda key: key.startswith(wrong))), kept, ASKED)
+    added = cases(after) - cases(kept)
+    assert len(added) == 1
+    assert (777 in {n for n, _, _ in added}) is (wrong != "n=777")
+
+
+def test_a_candidate_that_is_wrong_only_there_is_rejected() -> None:
+    def fails(key: str) -> bool:
+        return key.startswith("n=777")
+
+    assert gate(baseline(()), fails).rejected == ""
+    assert "at the neighbouring shape n=777" in gate(baseline(ASKED), fails).rejected
+
+
+def test_a_shape_that_takes_too_much_memory_is_not_tried() -> None:
+    known = measure_baseline(Bench(JOB, tools()))
+    huge = (ProposedCase(dimensions={"n": 2**30}),)
+    assert check_proposals(Bench(JOB, tools()), known, huge) == known
+
+
+def test_a_reply_becomes_such_a_plan() -> None:
+    answer = {
+        "shapes": [{"dimensions": [{"name": "n", "extent": 777}], "reason": "the test"}],
+        "families": [{"workload": "n=4096", "family": "sorted"}],
+    }
+    result = accept(as_text(answer), "x", StepPayload(role="tester", round=1), StepContext(job=JOB))
+    assert result.cases == ASKED
