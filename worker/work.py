@@ -52,6 +52,8 @@ from worker.study import export_study
 
 FINALISTS = 8
 """Best trials of each workload that may be measured again; more than are ever needed."""
+OVERALL = ""
+"""No workload's key."""
 
 
 STEP_SHARE = 0.5
@@ -218,12 +220,16 @@ def _publish(session: Session, job_id: str, result: VerifyResult, best_us: dict[
 
 
 def _finalists(job: Job, candidates: Iterable[CandidateRow], trials: Iterable[TrialRow]) -> list[Finalist]:
-    """The best few trials of every workload; no more than that is kept in memory."""
+    """The best few trials of every workload, and over all where few must serve all; no more are kept."""
     best: dict[str, list[tuple[float, int, TrialRow]]] = {w.key: [] for w in job.workloads}
+    best[OVERALL] = []
     for order, trial in enumerate(trials):
         assert isinstance(trial.outcome, Measured)
-        for key, microseconds in workload_times_us(trial.outcome, job.objective.cache.value).items():
-            entry = (-microseconds, -order, trial)
+        values = workload_times_us(trial.outcome, job.objective.cache.value)
+        if job.objective.configurations is not None:
+            values = {**values, OVERALL: trial.outcome.objective}
+        for key, value in values.items():
+            entry = (-value, -order, trial)
             if len(best[key]) < FINALISTS:
                 heapq.heappush(best[key], entry)
             else:

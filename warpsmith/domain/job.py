@@ -90,6 +90,9 @@ class Objective(Frozen):
 
     metric: Literal["time"] = "time"
     cache: CacheState = CacheState.COLD
+    configurations: int | None = Field(default=None, ge=1, le=64)
+    """Most different configurations in the dispatch table, chosen so that together they serve all
+    workloads best; where not given, every workload has its own best."""
 
 
 class Budget(Frozen):

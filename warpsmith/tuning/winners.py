@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Comparison, Measured, Rejected, Stage, Verdict
 from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, launch_size
@@ -20,6 +22,7 @@ from warpsmith.tuning.baseline import MIN_BLOCK_SAMPLES, compiled_baseline
 from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.blocks import interleaved
 from warpsmith.tuning.cleanroom import Cleanroom
+from warpsmith.tuning.dispatch import choose_few
 from warpsmith.tuning.further import check_further
 from warpsmith.tuning.launch_limits import launch_refusal
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
@@ -61,6 +64,7 @@ def verify_winners(
     Raises:
         InvalidInput: the job's reference or kernel is of no use any more.
     """
+    finalists = few(job, finalists, baseline)
     contest = _Contest(job, tools, aa_width, pairs, baseline)
     comparisons: list[Comparison] = []
     choices: list[Choice] = []
@@ -91,16 +95,34 @@ def verify_winners(
     )
 
 
+def few(job: Job, finalists: Sequence[Finalist], baseline: BaselineResult | None) -> Sequence[Finalist]:
+    """No more finalists than the dispatch table may hold: those that serve all workloads best.
+
+    Where none is faster than the baseline, the best is still compared with it.
+    """
+    if job.objective.configurations is None or not finalists:
+        return finalists
+    times = np.array([[_searched_us(job, w, f) for w in job.workloads] for f in finalists])
+    known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
+    slowest = np.where(np.isfinite(times), times, 0.0).max(axis=0) + 1.0
+    before = np.array([known.get(w.key) or slowest[i] for i, w in enumerate(job.workloads)])
+    weights = np.array([w.weight for w in job.workloads])
+    chosen = choose_few(times, before, weights, job.objective.configurations)
+    return [finalists[i] for i in chosen] or [min(finalists, key=lambda f: f.outcome.objective)]
+
+
 def ranked(job: Job, workload: Workload, finalists: Iterable[Finalist]) -> list[Finalist]:
     """Finalists that were timed on `workload`, fastest first."""
+    timed = [(_searched_us(job, workload, f), f) for f in finalists]
+    return [f for us, f in sorted(timed, key=lambda t: t[0]) if us < math.inf]
 
-    def key(finalist: Finalist) -> float:
-        for timing in finalist.outcome.timings:
-            if timing.workload == workload.key:
-                return (time_us(job, timing) or math.inf) / finalist.outcome.drift
-        return math.inf
 
-    return sorted((f for f in finalists if key(f) < math.inf), key=key)
+def _searched_us(job: Job, workload: Workload, finalist: Finalist) -> float:
+    """Its time on a workload in the search; infinity where there is none."""
+    for timing in finalist.outcome.timings:
+        if timing.workload == workload.key:
+            return (time_us(job, timing) or math.inf) / finalist.outcome.drift
+    return math.inf
 
 
 def overall_speedup(job: Job, comparisons: Sequence[Comparison], choices: Sequence[Choice]) -> float:
