@@ -46,6 +46,7 @@ from warpsmith.tuning.trial import time_us
 from warpsmith.tuning.winners import Finalist, verify_winners
 from worker.bench import bench
 from worker.context import Context
+from worker.earlier import earlier_starts
 from worker.panel import JobPurse, StepMailbox
 from worker.reuse import adopt_known
 from worker.study import export_study
@@ -132,6 +133,7 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
         finished = TrialRepository(session).finished(candidate.id)
         leftover = [t.configuration for t in TrialRepository(session).leftover(candidate.id)]
         measured = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
+        starts = earlier_starts(session, candidate, len(finished))
     assert measured is not None, "decide starts with the baseline"
     if not finished and not leftover and adopt_known(context, row, candidate, job, measured):
         with context.database.read() as session:
@@ -146,7 +148,8 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     # What an earlier attempt proposed and never finished comes first, through the searcher, so that it
     # is not proposed a second time.
     outcomes = _outcomes(finished)
-    search = workshop.search(job, candidate.template, outcomes, leftover, measured.aa_width)
+    first = (*leftover, *starts)
+    search = workshop.search(job, candidate.template, outcomes, first, measured.aa_width)
     limits = SliceLimits(
         seconds=min(seconds, context.settings.slice_s), trials=trials, compile_ahead=workshop.compile_ahead
     )

@@ -1,7 +1,7 @@
 """Starts from earlier searches: winners in turn, apart from each other, never more than asked for."""
 
-from warpsmith.domain.space import Configuration
-from warpsmith.search.transfer import starts_from
+from warpsmith.domain.space import Configuration, Parameter, Space
+from warpsmith.search.transfer import onto, starts_from
 
 
 def history(*times: tuple[int, int, float | None]) -> list[tuple[Configuration, float | None]]:
@@ -30,3 +30,16 @@ def test_no_more_than_asked_for_and_none_of_nothing() -> None:
     assert len(starts_from([old])) == 8
     assert starts_from([]) == []
     assert starts_from([history((1, 1, None))]) == []
+
+
+def test_old_results_are_read_in_the_new_parameters() -> None:
+    space = Space(
+        parameters=(Parameter(name="A", values=(1, 2, 4)), Parameter(name="NEW", values=(8, 16), default=16))
+    )
+    assert onto(space, {"A": 2, "GONE": 7}) == {"A": 2, "NEW": 16}
+    assert onto(space, {"A": 3}) == {"A": 1, "NEW": 16}
+
+
+def test_of_several_results_for_one_configuration_the_best_counts() -> None:
+    old = history((1, 1, 3.0), (2, 2, 2.0), (1, 1, 1.0), (1, 1, 9.0))
+    assert starts_from([old]) == [{"A": 1, "B": 1}, {"A": 2, "B": 2}]

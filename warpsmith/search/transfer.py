@@ -6,7 +6,7 @@ space, so that history which misleads costs its evaluations and no others.
 
 from collections.abc import Mapping, Sequence
 
-from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.space import Configuration, Space, configuration_key
 
 History = Sequence[tuple[Configuration, float | None]]
 """Configurations with their objective; None where one was rejected."""
@@ -46,8 +46,22 @@ def starts_from(histories: Sequence[History], count: int = STARTS) -> list[Confi
     return chosen[:count]
 
 
+def onto(space: Space, configuration: Configuration) -> Configuration:
+    """A configuration in another space's parameters: what that space does not know is left out, what the
+    configuration does not say is the default."""
+    defaults = space.defaults
+    known = {p.name: configuration[p.name] for p in space.parameters if p.name in configuration}
+    fitting = {p.name: known[p.name] for p in space.parameters if known.get(p.name) in p.values}
+    return {**defaults, **fitting}
+
+
 def _measured(history: History) -> dict[str, float]:
-    return {configuration_key(c): v for c, v in history if v is not None}
+    best: dict[str, float] = {}
+    for configuration, value in history:
+        if value is not None:
+            key = configuration_key(configuration)
+            best[key] = min(value, best.get(key, value))
+    return best
 
 
 def _by_mean_rank(ranked: Sequence[Sequence[str]]) -> list[str]:

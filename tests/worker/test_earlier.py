@@ -1,0 +1,43 @@
+"""What one candidate found is where the search of the next one begins."""
+
+import pytest
+
+import worker.work
+from db.repositories.candidates import CandidateRepository
+from db.repositories.trials import TrialRepository
+from tests.jobs import scale_job
+from tests.worker.fake_pool import as_it_is
+from tests.worker.test_execute import context, ring_all, submit
+from warpsmith.domain.space import Parameter, Space
+from warpsmith.domain.template import Template
+from warpsmith.search.transfer import starts_from
+from warpsmith.tuning.tasks import StepPayload, StepResult
+from worker.context import Context
+
+__all__ = ["context"]
+
+
+def two_templates(payload: StepPayload, context: object, provider: object = None) -> StepResult:
+    """The second round's template has one parameter more."""
+    if payload.round == 1:
+        return as_it_is(payload, context, provider)
+    job = context.job  # type: ignore[attr-defined]
+    space = Space(parameters=(*job.space.parameters, Parameter(name="MORE", values=(1, 2))))
+    return StepResult(provider="test", template=Template(kernel=job.kernel, space=space))
+
+
+def test_a_later_candidate_starts_from_what_its_parent_found(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker.work, "run_step", two_templates)
+    job_id = submit(context.database, scale_job(budget={"rounds": 2, "trials": 26, "seconds": 60}))
+    ring_all(context)
+    with context.database.read() as session:
+        first, second = CandidateRepository(session).of_job(job_id, with_templates=True)
+        before = [(t.configuration, t.objective) for t in TrialRepository(session).finished(first.id)]
+        after = [t.configuration for t in TrialRepository(session).finished(second.id)]
+        assert after[0] == second.template.space.defaults, "the gate"
+        starts = [{**c, "MORE": 1} for c in starts_from([before])]
+        wanted = [c for c in starts if c != after[0]]
+        assert len(wanted) >= 3
+        assert after[1 : 1 + len(wanted)] == wanted
