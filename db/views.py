@@ -20,6 +20,7 @@ from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import launch_size
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.domain.template import Template
+from warpsmith.tuning.facts import Facts, facts_of
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.wire import (
     CandidateList,
@@ -146,8 +147,23 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         rejections=tuple(_rejections(session, job_id)),
         seconds=elapsed_s(session, row),
         candidates=tuple(_candidate(c) for c in candidates),
+        facts=_facts(session, row.spec, baseline, candidates),
         warpsmith_version=__version__,
     )
+
+
+def _facts(
+    session: Session, job: Job, baseline: BaselineResult | None, candidates: Sequence[CandidateRow]
+) -> Facts | None:
+    if baseline is None or baseline.refused:
+        return None
+    known = [(c.best_objective, c.number, c) for c in candidates if c.best_objective is not None]
+    if not known:
+        return facts_of(job, baseline)
+    best = min(known, key=lambda entry: entry[:2])[2]
+    rows = TrialRepository(session).finished(best.id)
+    trials = [(t.configuration, t.outcome) for t in rows if t.outcome is not None]
+    return facts_of(job, baseline, best.template, trials)
 
 
 def _statuses(session: Session, rows: Sequence[JobRow]) -> list[JobStatus]:

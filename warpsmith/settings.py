@@ -49,6 +49,8 @@ class Settings(BaseSettings):
     compile_timeout_s: float = Field(default=60, gt=0)
     run_timeout_s: float = Field(default=20, gt=0)
     """Deadline of one request to a device child."""
+    ncu: bool = False
+    """Profile the kernel of every CUDA job with Nsight Compute, where it is installed and permitted."""
     slice_s: float = Field(default=20, gt=0)
     lease_s: float = Field(default=10, gt=0)
     renew_s: float = Field(default=3, gt=0)

@@ -8,6 +8,7 @@ from warpsmith.domain.outcome import Comparison, Outcome
 from warpsmith.domain.space import Configuration, Space
 from warpsmith.domain.state import CandidateState, JobState, TrialState
 from warpsmith.domain.template import AppliedRule
+from warpsmith.tuning.facts import Facts
 
 
 class WorkloadProgress(Frozen):
@@ -144,6 +145,8 @@ class JobResult(Frozen):
     rejections: tuple[RejectionCount, ...]
     seconds: float
     candidates: tuple[CandidateView, ...]
+    facts: Facts | None = None
+    """What bounds the kernel, and which parameters matter, from the candidate with the best trial."""
     warpsmith_version: str
 
 

@@ -122,6 +122,7 @@ class DeviceWorkshop(RealWorkshop):
     def __init__(self, settings: Settings, device: DeviceInfo) -> None:
         from warpsmith.measure.nvml import nvml_for
         from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, sanitizer_for
+        from warpsmith.sandbox.ncu_host import profiler_for
 
         workers = settings.compile_workers or os.cpu_count() or 1
         includes = settings.permitted_includes()
@@ -135,6 +136,7 @@ class DeviceWorkshop(RealWorkshop):
             reference=ReferenceRunner(),
             sanitizer=sanitizer_for(device, opener),
             conditions=nvml_for(device),
+            counters=profiler_for(device, opener) if settings.ncu else None,
         )
         super().__init__(tools, 2 * workers)
 

@@ -29,6 +29,7 @@ from warpsmith.domain.outcome import Measured, Outcome
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import TaskKind
 from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.counters import counters_of
 from warpsmith.tuning.decide import VERIFY_RESERVE
 from warpsmith.tuning.proposed import check_proposals
 from warpsmith.tuning.slice import SliceLimits, run_slice
@@ -95,6 +96,8 @@ def baseline(context: Context, row: TaskRow, _lease: Lease) -> Done:
             return Done(check_proposals(made, known, payload.cases))
     with bench(context.device_workshop(), job) as made:
         result = measure_baseline(made)
+        if not result.refused:
+            result = result.model_copy(update={"counters": counters_of(made)})
     times_us = {t.workload: time for t in result.timings if (time := time_us(job, t)) is not None}
     return Done(result, lambda session: JobRepository(session).set_baseline(row.job_id, times_us))
 

@@ -18,6 +18,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import AgentRequestRow, AgentStepRow, TaskRow
+from db.views import job_result
 from tests.agents.replies import as_text, template
 from tests.api.service import service_settings, serving
 from tests.jobs import DEVICE, scale_job
@@ -236,8 +237,11 @@ def test_a_job_that_branches_and_searches_on_is_replayed(worker: Context, parent
         assert [t.payload["candidate"] for t in slices].count(first) > 1
         assert JobRepository(session).get(name).trials_done == 14
         found = replay(session, name, {})
+        shown = job_result(session, name)
     assert found.differences == ()
     assert found.candidates >= 1
+    assert shown is not None and shown.facts is not None and shown.facts.best is not None
+    assert {e.parameter for e in shown.facts.effects} == {"BLOCK", "PER"}
 
 
 @pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)

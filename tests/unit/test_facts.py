@@ -8,10 +8,12 @@ import pytest
 from tests.db.rows import rejected
 from tests.jobs import DEVICE, scale_job
 from tests.unit.test_decide import timed_baseline
+from tests.unit.test_report import result
 from warpsmith.domain.outcome import CompileFacts, Measured, Outcome, Stage, TimeSummary, WorkloadTiming
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.measure.occupancy import occupancy
+from warpsmith.report.bundle import report_html
 from warpsmith.tuning.facts import facts_of
 from warpsmith.tuning.importance import effects
 
@@ -117,3 +119,17 @@ def test_without_ceilings_and_trials_little_is_said() -> None:
     assert facts.best is None and facts.peak_bytes_per_s is None
     assert facts.baseline.workloads[0].roofline_share is None
     assert facts.baseline.workloads[0].occupancy is None
+
+
+def test_the_report_says_what_bounds_the_kernel_and_which_parameters_matter() -> None:
+    job = scale_job()
+    template = Template(kernel=job.kernel, space=job.space)
+    seen: list[tuple[Configuration, Outcome]] = [
+        ({"BLOCK": b, "PER": p}, measured(64 / b, us=6400 / b)) for b in (32, 64, 128, 256) for p in (1, 2, 4)
+    ]
+    page = report_html(result(facts=facts_of(job, timed_baseline(100.0), template, seen)))
+    assert "What bounds it" in page
+    assert "<td>n=4096</td>" in page and "33 %" in page and "131 %" in page
+    assert "<code>BLOCK</code>" in page and "100 %" in page
+    assert "256: 0.250" in page
+    assert "What bounds it" not in report_html(result())

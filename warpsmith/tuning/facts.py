@@ -94,7 +94,9 @@ def facts_of(
         if ceilings is None
         else (ceilings.cold_bytes_per_s if cold else ceilings.hot_bytes_per_s),
         launch_us=None if ceilings is None else ceilings.launch_us,
-        baseline=_kernel(job, baseline, user, job.space.defaults, own_us, baseline.facts),
+        baseline=_kernel(job, baseline, user, job.space.defaults, own_us, baseline.facts).model_copy(
+            update={"counters": baseline.counters}
+        ),
         best=best,
         trials=len(trials),
         measured=len(measured),

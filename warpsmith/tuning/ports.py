@@ -113,6 +113,18 @@ class SanitizerPort(Protocol):
         ...
 
 
+class CountersPort(Protocol):
+    """Runs a kernel once under the platform's profiler."""
+
+    def counters(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> Mapping[str, float]:
+        """Hardware counters by name.
+
+        Raises:
+            Unavailable: the profiler does not run here, or may not.
+        """
+        ...
+
+
 class ReferencePort(Protocol):
     """Computes expected outputs away from every candidate's process."""
 

@@ -48,6 +48,8 @@ class BaselineResult(Frozen):
     """Device variables of the user's kernel; candidates may have the same."""
     notes: tuple[str, ...] = ()
     """What weakens the checks of this job."""
+    counters: dict[str, float] = {}
+    """Hardware counters of the user's kernel on its heaviest workload, where a profiler may be used."""
     ceilings: Ceilings | None = None
     """What the device's memory and launches allow, measured by our own kernels."""
 

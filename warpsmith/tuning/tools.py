@@ -8,6 +8,7 @@ from warpsmith.domain.plan import Family, WorkloadPlan
 from warpsmith.tuning.ports import (
     CompilerPort,
     ConditionsPort,
+    CountersPort,
     DeviceOpener,
     ReferencePort,
     SanitizerPort,
@@ -33,6 +34,8 @@ class Tools:
     """None where the platform has none."""
     conditions: ConditionsPort | None = None
     """None where the device cannot be asked."""
+    counters: CountersPort | None = None
+    """None where the operator wants none, or the platform has none."""
 
 
 @dataclass(frozen=True)
