@@ -81,6 +81,7 @@ def page(record: dict[str, Any]) -> str:
         "",
         f"{record['driver']}. Commit {record['commit']}, {record['when']}. `{record['command']}`",
         "",
+        *([record["resumed_from"], ""] if record.get("resumed_from") else []),
         f"- Attacks that succeed: {in_words(found['attack_success'])}.",
         f"- Mutants that are accepted: {in_words(found['mutants_accepted'])}.",
         f"- Honest kernels that are refused: {in_words(found['false_positives'])}.",
@@ -118,19 +119,23 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=36_000, help="no case begins after that")
     parser.add_argument("--only", default="", help="cases whose name has this text; nothing is recorded")
+    parser.add_argument("--resume", type=Path, help="a record whose cases need not run again")
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     backend = Backend(arguments.backend)
     device = first_device(backend)
     pool = CompilePool()
     harness = Harness(device, pool, pairs=arguments.pairs)
-    rows: list[Row] = []
+    rows: list[Row] = [] if arguments.resume is None else json.loads(arguments.resume.read_text())["cases"]
+    known = {r["name"] for r in rows}
     chosen = [c for k in KINDS for c in load(k) if backend in c.backends and arguments.only in c.name]
     # In an order of chance, so that a run cut short by --seconds says something of every kind.
     random.Random(0).shuffle(chosen)
     began, left = time.monotonic(), 0
     try:
         for case in chosen:
+            if case.name in known:
+                continue
             if time.monotonic() - began > arguments.seconds:
                 left += 1
                 continue
@@ -143,7 +148,8 @@ def main() -> int:
         pool.close()
     record = where(device, "python -m benchmarks.trust.corpus " + " ".join(sys.argv[1:]))
     rows.sort(key=lambda r: (KINDS.index(r["kind"]), r["name"]))
-    record |= {"pairs": arguments.pairs, "not_run": left, "summary": summary(rows), "cases": rows}
+    resumed = {"resumed_from": json.loads(arguments.resume.read_text()).get("note", "")} if known else {}
+    record |= resumed | {"pairs": arguments.pairs, "not_run": left, "summary": summary(rows), "cases": rows}
     if not arguments.only:
         name = "trust-pocl" if device.shares_host else f"trust-{backend.value}"
         (arguments.out / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")

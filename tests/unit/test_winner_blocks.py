@@ -36,7 +36,8 @@ class Readings:
 
 def blocks(readings: Readings | None):
     turns = iter(range(100))
-    return interleaved("ABBA", lambda: (100.0 + next(turns),), lambda redrawn: (float(redrawn),), readings)
+    base, winner = (lambda redrawn: (100.0 + next(turns),)), (lambda redrawn: (float(redrawn),))
+    return interleaved("ABBA", base, winner, readings)
 
 
 def test_a_block_that_was_throttled_is_timed_again_and_only_the_last_counts() -> None:
@@ -65,7 +66,7 @@ def test_every_second_block_of_the_winner_has_inputs_of_its_own() -> None:
 
 def test_a_refused_block_ends_it() -> None:
     refusal = Rejected(stage=Stage.CORRECTNESS, reason="is wrong")
-    assert interleaved("AB", lambda: (1.0,), lambda redrawn: refusal, None) is refusal
+    assert interleaved("AB", lambda redrawn: (1.0,), lambda redrawn: refusal, None) is refusal
 
 
 def test_no_claim_is_made_on_a_device_that_is_held_down() -> None:

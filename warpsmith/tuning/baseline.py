@@ -5,7 +5,7 @@ from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
 from warpsmith.domain.plan import Compiled, TimingPlan, launch_size
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
-from warpsmith.measure.protocol import search_plan
+from warpsmith.measure.protocol import search_plan, winner_blocks
 from warpsmith.measure.statistics import speedup_interval, summarise
 from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.ceilings import ceilings_of
@@ -56,7 +56,7 @@ def measure_baseline(bench: Bench) -> BaselineResult:
                 )
             timings.append(timing)
             if index == 0:
-                aa_width = _noise(bench, kernel, handle, workload)
+                aa_width = _noise(bench, kernel, compiled, handle, workload)
             bench.device(workload).unload(handle)
             cases += passing(bench, kernel, compiled, [c for c in families if c.key not in failed])
             bench.forget_expected(workload)
@@ -107,13 +107,24 @@ def _measure(
     return WorkloadTiming(workload=workload.key, max_error=checked.max_error, **times)
 
 
-def _noise(bench: Bench, kernel: ConfiguredKernel, handle: int, workload: Workload) -> float:
+def _noise(
+    bench: Bench, kernel: ConfiguredKernel, compiled: Compiled, handle: int, workload: Workload
+) -> float:
+    """Half width of the interval of the kernel against itself, in this process and in another one."""
     size = launch_size(kernel, workload, bench.tools.opener.info)
     base = search_plan(bench.job.objective.cache)
     plan = TimingPlan(base.cache, max(MIN_BLOCK_SAMPLES, base.samples // 2), base.launches)
-    child = bench.device(workload)
-    blocks = [child.time(handle, workload.key, size, plan).samples_us for _ in range(2 * AA_PAIRS)]
-    interval = speedup_interval(blocks[0::2], blocks[1::2])
+    second = Bench(bench.job, bench.tools, seed=bench.seed)
+    try:
+        child, other = bench.device(workload), second.device(workload)
+        sides = {"A": (child, handle), "B": (other, other.load(compiled))}
+        blocks: dict[str, list[tuple[float, ...]]] = {"A": [], "B": []}
+        for side in winner_blocks(AA_PAIRS, bench.seed):
+            device, loaded = sides[side]
+            blocks[side].append(device.time(loaded, workload.key, size, plan).samples_us)
+    finally:
+        second.close()
+    interval = speedup_interval(blocks["A"], blocks["B"])
     return max(interval.high - 1.0, 1.0 - interval.low, 0.0)
 
 

@@ -25,16 +25,19 @@ class TimedBlocks:
         return any(c.throttled for c in self.conditions)
 
 
+TimeBlock = Callable[[bool], Sequence[float] | Rejected]
+
+
 def interleaved(
     order: Sequence[str],
-    time_base: Callable[[], Sequence[float]],
-    time_winner: Callable[[bool], Sequence[float] | Rejected],
+    time_base: TimeBlock,
+    time_winner: TimeBlock,
     conditions: ConditionsPort | None,
 ) -> TimedBlocks | Rejected:
     """Time blocks in `order` ("A": the user's kernel, "B": the winner).
 
-    Every second block of the winner, from a random one on, has inputs that no other launch had:
-    `time_winner` is told so.
+    Every second block of a side, from a random one on, has inputs that no other launch had: the
+    callables are told so.
     """
     samples: dict[str, list[Sequence[float]]] = {"A": [], "B": []}
     seen: list[Conditions] = []
@@ -42,7 +45,8 @@ def interleaved(
     for word in order:
         side: Literal["A", "B"] = "A" if word == "A" else "B"
         for _ in range(1 + REDONE):
-            block = time_base() if side == "A" else time_winner(len(samples["B"]) % 2 == lot)
+            redrawn = len(samples[side]) % 2 == lot
+            block = time_base(redrawn) if side == "A" else time_winner(redrawn)
             if isinstance(block, Rejected):
                 return block
             timed = block
@@ -53,3 +57,9 @@ def interleaved(
         if now is not None:
             seen.append(now)
     return TimedBlocks(samples, tuple(seen))
+
+
+def joined(parts: Sequence[TimedBlocks]) -> TimedBlocks:
+    """Blocks of several pairs of processes as one."""
+    samples = {side: [block for part in parts for block in part.samples[side]] for side in ("A", "B")}
+    return TimedBlocks(samples, tuple(c for part in parts for c in part.conditions))

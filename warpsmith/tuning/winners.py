@@ -20,7 +20,7 @@ from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
 from warpsmith.measure.statistics import judge, speedup_interval, summarise
 from warpsmith.tuning.baseline import MIN_BLOCK_SAMPLES, compiled_baseline
 from warpsmith.tuning.bench import Bench
-from warpsmith.tuning.blocks import interleaved
+from warpsmith.tuning.blocks import TimeBlock, TimedBlocks, interleaved, joined
 from warpsmith.tuning.cleanroom import Cleanroom
 from warpsmith.tuning.dispatch import choose_few
 from warpsmith.tuning.further import check_further
@@ -29,6 +29,12 @@ from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.tuning.tools import Case, Tools
 from warpsmith.tuning.trial import time_us
 
+PROCESSES = 3
+"""Pairs of processes over which the blocks of a comparison are spread."""
+HOST_PROCESSES = 2
+"""The same where kernels run on the host's cores, whose figures differ more between blocks than processes."""
+MIN_PAIRS = 3
+"""Block pairs of a pair of processes, at least."""
 CONTENDERS = 3
 """Configurations of a workload that may be tried before its baseline is kept."""
 
@@ -134,6 +140,28 @@ def overall_speedup(job: Job, comparisons: Sequence[Comparison], choices: Sequen
     return math.exp(logs / total)
 
 
+@dataclass(frozen=True)
+class _Side:
+    """One kernel of a comparison in its process. Both sides are looked at alike, since that takes time."""
+
+    bench: Bench
+    workload: Workload
+    handle: int
+    size: LaunchSize
+
+    def block(self, plan: TimingPlan) -> TimeBlock:
+        """Times one block, one launch of it with inputs of its own where it is told so."""
+        other = self.bench.another_draw(self.workload)
+
+        def time(redrawn: bool) -> Sequence[float] | Rejected:
+            samples, refused = self.bench.time(
+                self.handle, self.workload, self.size, plan, other=other, redrawn=redrawn
+            )
+            return samples.samples_us if refused is None else refused
+
+        return time
+
+
 class _Contest:
     def __init__(
         self, job: Job, tools: Tools, aa_width: float, pairs: int, baseline: BaselineResult | None
@@ -147,7 +175,6 @@ class _Contest:
             self._base.learn(baseline)
         self._tools = tools
         self._kernel, self._compiled = compiled_baseline(self._base)
-        self._base_handle: int | None = None
         sanitizer = tools.sanitizer if self._base.defences.sanitizers else None
         self._cleanroom = None if sanitizer is None else Cleanroom(self._base, sanitizer)
         self._binaries: dict[tuple[str, str], tuple[ConfiguredKernel, Compiled | Rejected]] = {}
@@ -165,7 +192,6 @@ class _Contest:
                 result = self._compare(workload, finalist)
             except ChildDied as exc:
                 self._base.renew()
-                self._base_handle = None
                 result = f"ended its process: {exc}"
             except (KernelRefused, ExpressionError) as exc:
                 result = str(exc)
@@ -198,9 +224,7 @@ class _Contest:
         refusal = launch_refusal(size, self._tools.opener.info)
         if refusal:
             return refusal
-        fresh = Bench(self._job, self._tools, seed=self._base.seed)
-        fresh.adopt(self._base)
-        fresh.expect((Case(workload), fresh.another_draw(workload)))
+        fresh = self._fresh(workload)
         try:
             handle = fresh.device(workload).load(compiled)
             checked: float | Rejected | None
@@ -210,9 +234,19 @@ class _Contest:
                 checked = check_further(fresh, template, kernel, compiled, [workload], every=True)
             if isinstance(checked, Rejected):
                 return f"{checked.stage.value}: {checked.reason}"
-            return self._time(workload, key, fresh, handle, size)
+            timed = self._blocks(workload, fresh, compiled, size)
+            if isinstance(timed, Rejected):
+                return f"{timed.stage.value}: {timed.reason}"
+            return self._comparison(workload, key, fresh, compiled, size, timed)
         finally:
             fresh.close()
+
+    def _fresh(self, workload: Workload) -> Bench:
+        """A process for the winner alone, with the inputs and expected outputs of the baseline's."""
+        fresh = Bench(self._job, self._tools, seed=self._base.seed)
+        fresh.adopt(self._base)
+        fresh.expect((Case(workload), fresh.another_draw(workload)))
+        return fresh
 
     def _sanitized(self, workload: Workload, finalist: Finalist, result: Comparison) -> Comparison | str:
         """`result` with what the platform's tools say of its kernel, or why it is withdrawn."""
@@ -232,27 +266,42 @@ class _Contest:
             self._binaries[name] = (kernel, self._base.compile(kernel))
         return self._binaries[name]
 
-    def _time(
-        self, workload: Workload, key: str, fresh: Bench, handle: int, size: LaunchSize
-    ) -> Comparison | str:
-        if self._base_handle is None:
-            self._base_handle = self._base.device(workload).load(self._compiled)
+    def _blocks(
+        self, workload: Workload, fresh: Bench, compiled: Compiled, size: LaunchSize
+    ) -> TimedBlocks | Rejected:
+        """Interleaved blocks over several pairs of processes.
+
+        Where a process's buffers lie moves small kernels by a per cent or two. One pair would take that for
+        a difference of the kernels, however many blocks it has.
+        """
+        processes = HOST_PROCESSES if self._tools.opener.info.shares_host else PROCESSES
+        processes = max(1, min(processes, self._pairs // MIN_PAIRS))
         base_size = launch_size(self._kernel, workload, self._tools.opener.info)
         plan = _block_plan(self._job)
-        base = self._base.device(workload)
+        parts = []
+        for turn in range(processes):
+            if turn:
+                self._base.renew()
+                fresh.renew()
+            base = _Side(self._base, workload, self._base.device(workload).load(self._compiled), base_size)
+            winner = _Side(fresh, workload, fresh.device(workload).load(compiled), size)
+            pairs = self._pairs // processes + (turn < self._pairs % processes)
+            order = winner_blocks(pairs, self._base.seed + turn)
+            part = interleaved(order, base.block(plan), winner.block(plan), self._tools.conditions)
+            if isinstance(part, Rejected):
+                return part
+            parts.append(part)
+        return joined(parts)
 
-        def time_base() -> Sequence[float]:
-            return base.time(self._base_handle or 0, workload.key, base_size, plan).samples_us
-
-        def time_winner(redrawn: bool) -> Sequence[float] | Rejected:
-            other = fresh.another_draw(workload)
-            samples, refused = fresh.time(handle, workload, size, plan, other=other, redrawn=redrawn)
-            return samples.samples_us if refused is None else refused
-
-        order = winner_blocks(self._pairs, self._base.seed)
-        timed = interleaved(order, time_base, time_winner, self._tools.conditions)
-        if isinstance(timed, Rejected):
-            return f"{timed.stage.value}: {timed.reason}"
+    def _comparison(
+        self,
+        workload: Workload,
+        key: str,
+        fresh: Bench,
+        compiled: Compiled,
+        size: LaunchSize,
+        timed: TimedBlocks,
+    ) -> Comparison | str:
         blocks = timed.samples
         interval = speedup_interval(blocks["A"], blocks["B"])
         best_us = summarise([s for b in blocks["B"] for s in b], 1).median_us
@@ -260,12 +309,14 @@ class _Contest:
         if too_fast:
             return f"{Stage.FLOOR.value}: {too_fast}"
         floor = fresh.floor(workload) if fresh.ceilings is not None else None
+        base, winner = self._base.device(workload), fresh.device(workload)
+        base_size = launch_size(self._kernel, workload, self._tools.opener.info)
         other_plan = search_plan(other_cache(self._job.objective.cache))
         others = {
             name: summarise(device.time(h, workload.key, launch, other_plan).samples_us, 1).median_us
             for name, device, h, launch in (
-                ("A", self._base.device(workload), self._base_handle, base_size),
-                ("B", fresh.device(workload), handle, size),
+                ("A", base, base.load(self._compiled), base_size),
+                ("B", winner, winner.load(compiled), size),
             )
         }
         return Comparison(
