@@ -27,9 +27,15 @@ class DatabaseSink:
     A thread commits, so that a finished trial is safe within a second even where the next one is
     slow. A database that is away is waited for: trials stay in memory until it is back or the lease
     is lost.
+
+    Args:
+        claimed: proposals are stored by whoever makes them; see `db.claims`.
     """
 
-    def __init__(self, database: Database, lease: Lease, job_id: str, candidate_id: str) -> None:
+    def __init__(
+        self, database: Database, lease: Lease, job_id: str, candidate_id: str, claimed: bool = False
+    ) -> None:
+        self._claimed = claimed
         self._database = database
         self._lease = lease
         self._job_id = job_id
@@ -46,6 +52,8 @@ class DatabaseSink:
 
     def proposed(self, configurations: Sequence[Configuration]) -> None:
         """Remember what is about to run."""
+        if self._claimed:
+            return
         with self._buffers:
             self._proposed += configurations
 
@@ -94,7 +102,7 @@ class DatabaseSink:
             with self._database.write() as session:
                 TaskRepository(session).renew(self._lease.task_id, self._lease.token, self._lease.lease_s)
                 trials = TrialRepository(session)
-                trials.propose(self._job_id, self._candidate_id, proposed)
+                trials.propose(self._job_id, self._candidate_id, proposed, self._lease.task_id)
                 trials.finish(self._job_id, self._candidate_id, self._lease.task_id, finished)
                 job = JobRepository(session).get(self._job_id)
             with self._buffers:

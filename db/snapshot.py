@@ -12,7 +12,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import JobRow, TaskRow
-from warpsmith.domain.state import TaskKind
+from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.tuning.decide import CandidateSummary, JobSnapshot, Payload, Result, TaskView
 from warpsmith.tuning.tasks import (
     BaselineResult,
@@ -82,6 +82,9 @@ def load_snapshot(session: Session, job_id: str) -> JobSnapshot:
     tasks = TaskRepository(session).of_job(job_id)
     candidates = CandidateRepository(session).of_job(job_id)
     available = WorkerRepository(session).device_classes(job.backend) if job.device_class is None else ()
+    devices = 1
+    if job.device_class is not None and job.state is JobState.SEARCHING:
+        devices = max(1, WorkerRepository(session).devices(job.device_class))
     return JobSnapshot(
         job=job.spec,
         state=job.state,
@@ -113,4 +116,5 @@ def load_snapshot(session: Session, job_id: str) -> JobSnapshot:
             )
             for c in candidates
         ],
+        devices=devices,
     )

@@ -47,6 +47,10 @@ class Settings(BaseSettings):
     compile_workers: int = Field(default=0, ge=0)
     """Compile children at once; 0: one per core."""
     compile_timeout_s: float = Field(default=60, gt=0)
+    artifact_dir: Path | None = None
+    """Folder of compiled kernels, which workers may share; under `data_dir` where not set."""
+    artifact_mb: int = Field(default=1024, ge=0)
+    """Size of that folder; 0: nothing is kept."""
     run_timeout_s: float = Field(default=20, gt=0)
     """Deadline of one request to a device child."""
     ncu: bool = False

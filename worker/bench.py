@@ -19,7 +19,8 @@ from warpsmith.errors import Unavailable
 from warpsmith.search import enumerate_space, make_searcher
 from warpsmith.settings import Settings
 from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.ports import Searcher
+from warpsmith.tuning.ports import CompilerPort, Searcher
+from worker.artifacts import ArtifactStore, CachedCompiler
 
 LEAST_GAIN, MOST_GAIN_LEFT = 0.001, 0.003
 """Bounds of the relative gain, to be expected of one more trial, below which a search ends."""
@@ -132,13 +133,20 @@ class DeviceWorkshop(RealWorkshop):
         opener = ChildOpener(device, settings.run_timeout_s)
         tools = Tools(
             opener=opener,
-            compiler=pool,
+            compiler=_kept(pool, settings),
             reference=ReferenceRunner(),
             sanitizer=sanitizer_for(device, opener),
             conditions=nvml_for(device),
             counters=profiler_for(device, opener) if settings.ncu else None,
         )
         super().__init__(tools, 2 * workers)
+
+
+def _kept(pool: CompilerPort, settings: Settings) -> CompilerPort:
+    if settings.artifact_mb == 0:
+        return pool
+    folder = settings.artifact_dir or settings.data_dir / "artifacts"
+    return CachedCompiler(pool, ArtifactStore(folder.absolute(), settings.artifact_mb << 20))
 
 
 class ReplayWorkshop(RealWorkshop):

@@ -13,6 +13,7 @@ from agents.context import StepContext
 from agents.external import NotYet, Question
 from agents.purse import Cost
 from agents.steps import Panel, run_step
+from db.claims import SharedSearcher
 from db.engine import utc_now
 from db.lease import Lease
 from db.repositories.agent_requests import OPEN, AgentRequestRepository
@@ -131,10 +132,11 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     payload = task_payload(row)
     assert isinstance(payload, SlicePayload)
     job = _job(context, row)
-    with context.database.read() as session:
+    started = utc_now()
+    with context.database.write() as session:
         candidate = CandidateRepository(session).get(payload.candidate)
         finished = TrialRepository(session).finished(candidate.id)
-        leftover = [t.configuration for t in TrialRepository(session).leftover(candidate.id)]
+        leftover = TrialRepository(session).take_leftover(row.job_id, candidate.id, row.id)
         measured = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
         starts = earlier_starts(session, candidate, len(finished))
     assert measured is not None, "decide starts with the baseline"
@@ -153,14 +155,19 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     outcomes = _outcomes(finished)
     first = (*leftover, *starts)
     search = workshop.search(job, candidate.template, outcomes, first, measured.aa_width)
+    searcher = search.searcher
+    if payload.shared:
+        searcher = SharedSearcher(
+            searcher, context.database, row.job_id, candidate.id, row.id, leftover, started
+        )
     limits = SliceLimits(
         seconds=min(seconds, context.settings.slice_s), trials=trials, compile_ahead=workshop.compile_ahead
     )
     with bench(workshop, job) as made:
-        sink = DatabaseSink(context.database, lease, row.job_id, candidate.id)
+        sink = DatabaseSink(context.database, lease, row.job_id, candidate.id, payload.shared)
         try:
             gate = all(t.reused for t in finished)
-            result = run_slice(made, candidate.template, measured, search.searcher, sink, limits, gate=gate)
+            result = run_slice(made, candidate.template, measured, searcher, sink, limits, gate=gate)
         finally:
             sink.close()
     export_study(context, row.job_id, candidate)

@@ -1,8 +1,13 @@
 """How the service scales on the replay back end: workers, overhead of a trial, clients that poll.
 
-Run: python -m benchmarks.service.scale [--workers 1,2,4,8] [--trials 200] [--out FILE]
+Run: python -m benchmarks.service.scale [--workers 1,2,4,8] [--trials 100] [--long 10000] [--queued 1000]
+[--out FILE]
 
-Two ways to use n workers are measured: one job (one study), and n jobs at once.
+- One job (one study) on n workers at 100 ms a trial, with a share of trials for each worker. Overhead is
+  all that the n workers together spent beside trials, per trial: database, queue, search, waiting.
+- One job of many trials that take no time, on one worker: seconds of a trial, early and late.
+- One job with nothing behind it, and with a thousand jobs behind it.
+- A hundred clients that ask for the status of a job as fast as they are answered.
 """
 
 import argparse
@@ -12,6 +17,7 @@ import os
 import statistics
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +27,7 @@ from sqlalchemy import select
 from benchmarks.service.fleet import Fleet
 from benchmarks.service.replay_jobs import replay_job, write_recording
 from benchmarks.service.servers import PostgresProcess, private_redis
-from db.tables import TaskRow
+from db.tables import TaskRow, TrialRow
 from warpsmith import __version__
 from warpsmith.domain.state import TaskKind
 
@@ -45,7 +51,13 @@ def run_jobs(fleet: Fleet, count: int, trials: int, searcher: str, limit_s: floa
     key = time.monotonic_ns()
     jobs = [
         fleet.submit(
-            replay_job(f"scale {n}", searcher=searcher, budget={"trials": trials, "seconds": 3600}, seed=n),
+            replay_job(
+                f"scale {n}",
+                searcher=searcher,
+                strategy="search",
+                budget={"trials": trials, "seconds": 3600},
+                seed=n,
+            ),
             f"{key}-{n}",
         )
         for n in range(count)
@@ -84,37 +96,86 @@ async def poll(fleet: Fleet, job: str) -> dict[str, float]:
     }
 
 
-def run(folder: Path, workers: list[int], trials: int) -> dict[str, Any]:
+def long_study(fleet: Fleet, trials: int) -> dict[str, Any]:
+    """Milliseconds a trial over the first and the last fifth of a study."""
+    (job,) = run_jobs(fleet, 1, trials, "random")
+    with fleet.database.read() as session:
+        query = select(TrialRow.finished_at).where(TrialRow.job_id == job, TrialRow.finished_at.is_not(None))
+        times = sorted(t for t in session.scalars(query) if t is not None)
+    part = len(times) // 5
+
+    def ms(first: int, last: int) -> float:
+        return (times[last] - times[first]).total_seconds() / (last - first) * 1000
+
+    early, late = ms(0, part), ms(len(times) - 1 - part, len(times) - 1)
+    return {
+        "trials": len(times),
+        "ms_per_trial": round(ms(0, len(times) - 1), 2),
+        "ms_per_trial_first_fifth": round(early, 2),
+        "ms_per_trial_last_fifth": round(late, 2),
+        "growth": round(late / early - 1, 3),
+    }
+
+
+def behind_one(fleet: Fleet, queued: int) -> dict[str, Any]:
+    """Seconds that a job takes alone, and with so many submitted after it."""
+    budget = {"trials": 50, "seconds": 3600}
+
+    def timed(behind: int) -> float:
+        key = time.monotonic_ns()
+        began = time.monotonic()
+        first = fleet.submit(replay_job("first", budget=budget, strategy="search"), f"{key}")
+
+        def submit(n: int) -> str:
+            return fleet.submit(replay_job(f"behind {n}", budget=budget, strategy="search"), f"{key}-{n}")
+
+        with ThreadPoolExecutor(4) as pool:
+            accepted = pool.map(submit, range(behind))
+            while _status(fleet, first)["state"] not in ("done", "failed", "cancelled"):
+                time.sleep(0.1)
+            seconds = round(time.monotonic() - began, 1)
+            assert len(set(accepted)) == behind
+        return seconds
+
+    alone = [timed(0), timed(0)]
+    return {"queued_behind": queued, "alone_s": alone, "with_queue_s": timed(queued)}
+
+
+def run(folder: Path, workers: list[int], trials: int, long: int, queued: int) -> dict[str, Any]:
     """All figures. Postgres syncs to disk, as a service's does."""
     recordings = write_recording(folder / "recordings")
-    rows: list[dict[str, Any]] = []
+    found: dict[str, Any] = {"rows": []}
     with PostgresProcess(durable=True) as postgres, private_redis() as redis:
         for count in workers:
-            with Fleet(
-                folder / f"fleet{count}", recordings, postgres, redis, devices=count, trial_s=TRIAL_S
-            ) as fleet:
+            place = folder / f"fleet{count}"
+            with Fleet(place, recordings, postgres, redis, devices=count, trial_s=TRIAL_S) as fleet:
                 for searcher in ("random", "default"):
-                    for jobs in sorted({1, count}):
-                        done, seconds = searching(fleet, run_jobs(fleet, jobs, trials, searcher))
-                        rows.append(_row(count, jobs, searcher, done, seconds))
-                        print(rows[-1], flush=True)
+                    done, seconds = searching(fleet, run_jobs(fleet, 1, trials * count, searcher))
+                    found["rows"].append(_row(count, searcher, done, seconds))
+                    print(found["rows"][-1], flush=True)
                 if count == workers[0]:
-                    polls = asyncio.run(poll(fleet, run_jobs(fleet, 1, 5, "random")[0]))
-                    print(polls, flush=True)
-    return {"rows": rows, "polls": polls}
+                    found["polls"] = asyncio.run(poll(fleet, run_jobs(fleet, 1, 5, "random")[0]))
+                    print(found["polls"], flush=True)
+        if long:
+            with Fleet(folder / "long", recordings, postgres, redis, devices=1, trial_s=0) as fleet:
+                found["long_study"] = long_study(fleet, long)
+                print(found["long_study"], flush=True)
+        if queued:
+            with Fleet(folder / "queue", recordings, postgres, redis, devices=1, trial_s=TRIAL_S) as fleet:
+                found["queue"] = behind_one(fleet, queued)
+                print(found["queue"], flush=True)
+    return found
 
 
-def _row(workers: int, jobs: int, searcher: str, trials: int, seconds: float) -> dict[str, Any]:
-    ideal = trials * TRIAL_S / workers
-    used = min(workers, jobs)
+def _row(workers: int, searcher: str, trials: int, seconds: float) -> dict[str, Any]:
     return {
         "workers": workers,
-        "jobs at once": jobs,
         "searcher": searcher,
         "trials": trials,
         "seconds": round(seconds, 2),
-        "efficiency": round(ideal / seconds, 3),
-        "overhead_ms_per_trial": round((seconds * used - trials * TRIAL_S) / trials * 1000, 2),
+        "efficiency": round(trials * TRIAL_S / workers / seconds, 3),
+        "overhead_ms_per_trial": round((seconds * workers - trials * TRIAL_S) / trials * 1000, 2),
+        "load_average": round(os.getloadavg()[0], 1),
     }
 
 
@@ -127,12 +188,15 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--workers", default="1,2,4,8")
-    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--trials", type=int, default=100, help="for each worker")
+    parser.add_argument("--long", type=int, default=10_000)
+    parser.add_argument("--queued", type=int, default=1000)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="warpsmith-scale-") as folder:
-        figures = run(Path(folder), [int(n) for n in options.workers.split(",")], options.trials)
+        counts = [int(n) for n in options.workers.split(",") if n]
+        figures = run(Path(folder), counts, options.trials, options.long, options.queued)
     record = {
         "what": "workers and overhead at 100 ms a trial, replay back end; 100 clients polling",
         "warpsmith": __version__,

@@ -134,6 +134,8 @@ class JobRepository:
         values: dict[str, object] = {"state": target, "detail": detail}
         if target.is_terminal:
             values["finished_at"] = clock(self._session)
+            # Rows of tasks before the job's, as workers do that store a result.
+            TaskRepository(self._session).lock_open(job_id)
         moved = self._session.execute(
             update(JobRow)
             .where(JobRow.id == job_id, JobRow.state == source)

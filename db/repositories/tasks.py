@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import BaseModel
-from sqlalchemy import case, exists, func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, exists, func, select, update
+from sqlalchemy.orm import Session, aliased
 
 from db.engine import clock, utc_now
 from db.identifiers import new_id
@@ -99,19 +99,35 @@ class TaskRepository:
         return None if claimed is None else self.get(task_id)
 
     def claim_next(self, queue: str, worker: str, lease_s: float) -> TaskRow | None:
-        """Take what has waited longest in a queue, before it what was lost on its way; None: nothing waits.
+        """Take the next task of a queue; None: nothing waits.
 
-        Parked tasks are left alone. Any number of workers may ask at once; each gets another task.
+        Tenants take turns: the one that was served longest ago comes first. Among its tasks the order is:
+        lost on its way, higher priority, of a job that has begun, longer wait. Parked tasks are left
+        alone. Any number of workers may ask at once; each gets another task.
         """
-        query = (
-            select(TaskRow.id)
-            .where(TaskRow.state == TaskState.QUEUED, TaskRow.queue == queue, TaskRow.rung_at <= utc_now())
-            .order_by(case((TaskRow.attempt > 0, 0), else_=1), TaskRow.id)
-            .limit(1)
-            .with_for_update(skip_locked=True)
+        waiting = (TaskRow.state == TaskState.QUEUED, TaskRow.queue == queue, TaskRow.rung_at <= utc_now())
+        for tenant in self._by_turn(queue, waiting):
+            query = (
+                select(TaskRow.id)
+                .where(*waiting, TaskRow.tenant == tenant)
+                .order_by(TaskRow.attempt == 0, TaskRow.priority.desc(), TaskRow.number == 0, TaskRow.id)
+                .limit(1)
+                .with_for_update(skip_locked=True)
+            )
+            found = self._session.execute(query).scalar_one_or_none()
+            if found is not None:
+                return self.claim(found, worker, lease_s)
+        return None
+
+    def _by_turn(self, queue: str, waiting: Sequence[ColumnElement[bool]]) -> Sequence[str]:
+        """Tenants with something in a queue, the one that was served longest ago first."""
+        other = aliased(TaskRow)
+        served = select(func.max(other.started_at)).where(
+            other.queue == queue, other.tenant == TaskRow.tenant
         )
-        found = self._session.execute(query).scalar_one_or_none()
-        return None if found is None else self.claim(found, worker, lease_s)
+        turn = served.correlate(TaskRow).scalar_subquery()
+        query = select(TaskRow.tenant).where(*waiting).group_by(TaskRow.tenant)
+        return self._session.scalars(query.order_by(turn.asc().nulls_first(), TaskRow.tenant)).all()
 
     def queue_of(self, task_id: str) -> str | None:
         """The queue of a task; None where there is no such task."""
@@ -265,6 +281,11 @@ class TaskRepository:
             for row in rows:
                 OutboxRepository(self._session).add(RUN_TASK, row.queue, row.id)
         return ids
+
+    def lock_open(self, job_id: str) -> None:
+        """Keep the open tasks of a job as they are until this transaction ends."""
+        query = select(TaskRow.id).where(TaskRow.job_id == job_id, TaskRow.state.in_(OPEN_TASK_STATES))
+        self._session.execute(query.order_by(TaskRow.id).with_for_update()).all()
 
     def cancel_open(self, job_id: str) -> None:
         """End every open task of a job; whoever runs one loses its lease."""

@@ -3,17 +3,18 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from db.engine import clock, utc_now
-from db.tables import CandidateRow, JobRow, TrialRow, WorkloadRow
+from db.tables import CandidateRow, JobRow, TaskRow, TrialRow, WorkloadRow
 from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.space import Configuration, configuration_key
-from warpsmith.domain.state import TrialState
+from warpsmith.domain.state import TaskState, TrialState
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
 
@@ -41,10 +42,23 @@ class TrialRepository:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def propose(self, job_id: str, candidate_id: str, configurations: Sequence[Configuration]) -> None:
+    def propose(
+        self,
+        job_id: str,
+        candidate_id: str,
+        configurations: Sequence[Configuration],
+        task_id: str | None = None,
+    ) -> None:
         """Remember what is about to run; what is known already stays as it is."""
         if not configurations:
             return
+        rows = self._proposals(job_id, candidate_id, configurations, task_id)
+        dialect = sqlite if self._session.get_bind().dialect.name == "sqlite" else postgresql
+        self._session.execute(dialect.insert(TrialRow).on_conflict_do_nothing(), rows)
+
+    def _proposals(
+        self, job_id: str, candidate_id: str, configurations: Sequence[Configuration], task_id: str | None
+    ) -> list[dict[str, Any]]:
         count = len(configurations)
         first = (
             self._session.execute(
@@ -56,7 +70,7 @@ class TrialRepository:
             - count
         )
         now = utc_now()
-        rows = [
+        return [
             {
                 "job_id": job_id,
                 "candidate_id": candidate_id,
@@ -64,12 +78,48 @@ class TrialRepository:
                 "configuration": configuration,
                 "key": configuration_key(configuration),
                 "state": TrialState.PROPOSED,
+                "task_id": task_id,
                 "created_at": now,
             }
             for i, configuration in enumerate(configurations)
         ]
+
+    def claim(
+        self, job_id: str, candidate_id: str, task_id: str, configurations: Sequence[Configuration]
+    ) -> list[Configuration]:
+        """Propose what no other slice of the candidate has; returns what is this one's now."""
+        by_key = {configuration_key(c): c for c in configurations}
+        rows = self._proposals(job_id, candidate_id, list(by_key.values()), task_id)
         dialect = sqlite if self._session.get_bind().dialect.name == "sqlite" else postgresql
-        self._session.execute(dialect.insert(TrialRow).on_conflict_do_nothing(), rows)
+        insert = dialect.insert(TrialRow).values(rows).on_conflict_do_nothing().returning(TrialRow.key)
+        won = set(self._session.scalars(insert))
+        return [c for key, c in by_key.items() if key in won]
+
+    def take_leftover(self, job_id: str, candidate_id: str, task_id: str) -> list[Configuration]:
+        """Own what was proposed and never finished, unless a slice that is open has it."""
+        others = select(TaskRow.id).where(
+            TaskRow.job_id == job_id,
+            TaskRow.id != task_id,
+            TaskRow.state.in_((TaskState.QUEUED, TaskState.RUNNING)),
+        )
+        taken = self._session.execute(
+            update(TrialRow)
+            .where(TrialRow.candidate_id == candidate_id, TrialRow.state == TrialState.PROPOSED)
+            .where(TrialRow.task_id.is_(None) | TrialRow.task_id.not_in(others))
+            .values(task_id=task_id)
+            .returning(TrialRow.number, TrialRow.configuration)
+        )
+        return [row.configuration for row in sorted(taken, key=lambda row: int(row.number))]
+
+    def heard(self, candidate_id: str, task_id: str, since: datetime) -> Sequence[TrialRow]:
+        """Trials that other slices of the candidate have finished since then."""
+        query = select(TrialRow).where(
+            TrialRow.candidate_id == candidate_id,
+            TrialRow.state == TrialState.FINISHED,
+            TrialRow.finished_at >= since,
+            TrialRow.task_id != task_id,
+        )
+        return self._session.scalars(query.order_by(TrialRow.number)).all()
 
     def finish(
         self, job_id: str, candidate_id: str, task_id: str | None, trials: Sequence[FinishedTrial]
@@ -78,6 +128,8 @@ class TrialRepository:
 
         Counters and the best so far of job, candidate and workloads follow. Returns how many were new.
         """
+        # The job's row first, as claims do: two slices would else wait for each other.
+        self._session.execute(select(JobRow.id).where(JobRow.id == job_id).with_for_update())
         fresh = [t for t in trials if self._store(candidate_id, task_id, t)]
         if not fresh:
             return 0

@@ -78,3 +78,8 @@ class WorkerRepository:
         """Device classes that living workers offer for a back end."""
         alive = self.seen_lately(ALIVE_S)
         return sorted({d.device_class for w in alive for d in w.devices if d.backend.value == backend})
+
+    def devices(self, device_class: str) -> int:
+        """How many devices of a class living workers offer; two workers may share one."""
+        alive = self.seen_lately(ALIVE_S)
+        return len({(w.hostname, d.uid) for w in alive for d in w.devices if d.device_class == device_class})

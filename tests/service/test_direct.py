@@ -142,8 +142,7 @@ def test_lost_work_comes_first(postgres_url: str) -> None:
     database = Database(postgres_url)
     try:
         with database.write() as session:
-            job = add_job(session)
-            ids = [add_task(session, job.id).id for _ in range(3)]
+            ids = [add_task(session, add_job(session).id).id for _ in range(3)]
             tasks = TaskRepository(session)
             tasks.claim(ids[2], "dead", -1)
             tasks.expire(3)

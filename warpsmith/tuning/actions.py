@@ -67,6 +67,8 @@ class JobSnapshot:
     trials_done: int
     tasks: Sequence[TaskView]
     candidates: Sequence[CandidateSummary]
+    devices: int = 1
+    """Living devices of the job's class: so many slices of one search may run at once."""
 
 
 @dataclass(frozen=True)

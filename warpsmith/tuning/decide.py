@@ -15,6 +15,7 @@ from warpsmith.tuning.actions import (
     StartTask,
     TaskView,
 )
+from warpsmith.tuning.parallel import slice_results, start_slices
 from warpsmith.tuning.stopping import at_the_floor, no_gain
 from warpsmith.tuning.tasks import (
     BaselineResult,
@@ -65,7 +66,7 @@ def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
     if dead is not None:
         return (SetJobState(JobState.FAILED, f"{dead.kind.value} was given up: {dead.error}"),)
     if any(t.is_open for t in snapshot.tasks):
-        return ()
+        return _widen(snapshot)
     baseline = _last(snapshot, TaskKind.BASELINE)
     if baseline is None:
         start = StartTask(TaskKind.BASELINE, None)
@@ -183,20 +184,44 @@ def _search(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[Action,
     if last is not None and last.rejected:
         return (SetCandidate(candidate.id, CandidateState.REJECTED),)
     left = _trial_share(snapshot, candidate) - candidate.trials
-    exhausted = last is not None and last.exhausted
+    exhausted = any(s.exhausted for s in slice_results(snapshot.tasks, candidate.id))
     floor = at_the_floor(snapshot.job, _baseline(snapshot), candidate.best_objective)
     if exhausted or left <= 0 or floor or _budget_spent(snapshot):
         return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
-    payload = SlicePayload(candidate=candidate.id, trials=left, seconds=_seconds_left(snapshot))
+    # A new template is tried on one device before it gets the others.
+    count = 1 if candidate.trials == 0 else min(snapshot.devices, left)
+    trials = 1 if count < min(snapshot.devices, left) else left
+    shared = candidate.trials > 0 and snapshot.devices > 1
     detail = f"round {candidate.round}: searching candidate {candidate.number}"
-    return (SetJobState(JobState.SEARCHING, detail), StartTask(TaskKind.SLICE, payload))
+    return (
+        SetJobState(JobState.SEARCHING, detail),
+        *start_slices(candidate.id, trials, count, _seconds_left(snapshot), shared=shared),
+    )
+
+
+def _widen(snapshot: JobSnapshot) -> tuple[Action, ...]:
+    """Another slice of the search that is on, for every device that has none; nothing else is begun."""
+    searching = next((c for c in snapshot.candidates if c.state is CandidateState.SEARCHING), None)
+    open_ = [t.payload for t in snapshot.tasks if t.is_open]
+    slices = [p for p in open_ if isinstance(p, SlicePayload) and p.shared]
+    if searching is None or len(slices) < len(open_) or any(p.candidate != searching.id for p in slices):
+        return ()
+    # What open slices were granted counts as spent, although some of it is among `trials` already.
+    granted = sum(p.trials for p in slices)
+    left = _trial_share(snapshot, searching) - searching.trials - granted
+    count = min(snapshot.devices - len(slices), left)
+    exhausted = any(s.exhausted for s in slice_results(snapshot.tasks, searching.id))
+    floor = at_the_floor(snapshot.job, _baseline(snapshot), searching.best_objective)
+    if count <= 0 or exhausted or floor or _budget_spent(snapshot):
+        return ()
+    return tuple(start_slices(searching.id, left, count, _seconds_left(snapshot), shared=True))
 
 
 def _search_on(snapshot: JobSnapshot) -> tuple[Action, ...]:
     """What agents leave of the trials goes to the best candidate, where its space has more to try."""
     best = next((p for p in _parents(snapshot, snapshot.job.budget.rounds + 1) if p is not None), None)
-    last = None if best is None else _last_slice(snapshot, best)
-    if best is None or last is None or last.exhausted:
+    slices = [] if best is None else slice_results(snapshot.tasks, best)
+    if best is None or not slices or any(s.exhausted for s in slices):
         return ()
     detail = "the best candidate gets the trials that are left"
     return (SetCandidate(best, CandidateState.SEARCHING), SetJobState(JobState.SEARCHING, detail))

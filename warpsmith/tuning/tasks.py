@@ -137,8 +137,10 @@ class SlicePayload(Frozen):
 
     candidate: str
     trials: int = Field(ge=1)
-    """How many trials this candidate may still have."""
+    """How many trials this slice may have."""
     seconds: float = Field(gt=0)
+    shared: bool = False
+    """Other slices of the candidate may run at the same time, so each configuration is claimed first."""
 
 
 class SliceResult(Frozen):

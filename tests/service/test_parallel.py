@@ -1,0 +1,234 @@
+"""One study on several devices: each configuration once, results shared, budgets kept to the trial."""
+
+import itertools
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import worker.work
+from db import migrate
+from db.claims import SharedSearcher
+from db.engine import Database, utc_now
+from db.repositories.jobs import JobRepository
+from db.repositories.outbox import OutboxRepository
+from db.repositories.tasks import TaskRepository
+from db.repositories.trials import FinishedTrial, TrialRepository
+from db.repositories.workers import WorkerRepository
+from db.tables import TaskRow
+from tests.db.rows import add_candidate, add_job, add_task, measured
+from tests.jobs import DEVICE, scale_job
+from tests.worker.bench_fakes import FakeWorkshop, GridSearcher
+from tests.worker.fake_pool import as_it_is
+from tests.worker.test_execute import SilentBell
+from warpsmith.domain.job import Job
+from warpsmith.domain.space import configuration_key
+from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
+from warpsmith.settings import Settings
+from warpsmith.tuning.actions import CandidateSummary, JobSnapshot, StartTask, TaskView
+from warpsmith.tuning.decide import decide
+from warpsmith.tuning.tasks import BaselineResult, SlicePayload, SliceResult, StepPayload, StepResult
+from worker import execute
+from worker.advance import advance
+from worker.context import Context
+
+DEVICES = 3
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres_url")
+    migrate.upgrade(url)
+    opened = Database(url)
+    request.addfinalizer(opened.dispose)
+    return opened
+
+
+def snapshot(trials: int, done: int, tasks: list[TaskView], devices: int) -> JobSnapshot:
+    """A job that searches its only candidate."""
+    baseline = TaskView("b", TaskKind.BASELINE, TaskState.DONE, None, BaselineResult(device=DEVICE))
+    asked = StepPayload(role="templater", round=1)
+    step = TaskView("s", TaskKind.AGENT_STEP, TaskState.DONE, asked, StepResult(provider="test"))
+    candidate = CandidateSummary("c", 0, 1, CandidateState.SEARCHING, "s", done, done, 0.5 if done else None)
+    state = (JobState.SEARCHING, DEVICE.device_class, (), 1.0, done)
+    return JobSnapshot(_job(trials), *state, [baseline, step, *tasks], [candidate], devices)
+
+
+@lru_cache
+def _job(trials: int) -> Job:
+    return scale_job(budget={"trials": trials, "seconds": 1000, "rounds": 1}, strategy="search")
+
+
+def slices(found: JobSnapshot) -> list[SlicePayload]:
+    """The slices that are decided on."""
+    return [
+        a.payload for a in decide(found) if isinstance(a, StartTask) and isinstance(a.payload, SlicePayload)
+    ]
+
+
+def test_a_new_template_is_tried_on_one_device_first() -> None:
+    (gate,) = slices(snapshot(100, 0, [], devices=4))
+    assert (gate.trials, gate.shared) == (1, False)
+    started = slices(snapshot(100, 1, [], devices=4))
+    assert [p.trials for p in started] == [25, 25, 25, 24]
+    assert all(p.shared for p in started)
+    assert [(p.trials, p.shared) for p in slices(snapshot(100, 0, [], devices=1))] == [(100, False)]
+    assert [p.trials for p in slices(snapshot(3, 1, [], devices=4))] == [1, 1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_however_slices_end_no_more_is_granted_than_the_budget(data: st.DataObject) -> None:
+    """Slices run their trials in any order and end early, late or at once; devices come and go."""
+    budget = data.draw(st.integers(2, 30))
+    tasks: list[TaskView] = []
+    ran: dict[str, int] = {}
+    for step in itertools.count():
+        assert step < 1000, "it never ends"
+        devices = data.draw(st.integers(1, 5))
+        now = snapshot(budget, 1 + sum(ran.values()), list(tasks), devices)
+        new = slices(now)
+        for payload in new:
+            name = f"t{len(tasks)}"
+            ran[name] = 0
+            tasks.append(TaskView(name, TaskKind.SLICE, TaskState.RUNNING, payload, None))
+        running = [t for t in tasks if t.is_open]
+        if not running:
+            assert 1 + sum(ran.values()) == budget
+            return
+        chosen = data.draw(st.sampled_from(running))
+        assert isinstance(chosen.payload, SlicePayload)
+        left = chosen.payload.trials - ran[chosen.id]
+        did = data.draw(st.integers(0, left))
+        ran[chosen.id] += did
+        assert 1 + sum(ran.values()) <= budget
+        if did in (0, left) or data.draw(st.booleans()):
+            # A slice that brings nothing would go on for ever; real ones run at least one trial.
+            if ran[chosen.id] == 0:
+                ran[chosen.id] += 1
+            ended = replace(chosen, state=TaskState.DONE, result=SliceResult(trials=ran[chosen.id]))
+            tasks[tasks.index(chosen)] = ended
+
+
+def test_searchers_share_a_space_and_run_nothing_twice(database: Database) -> None:
+    with database.write() as session:
+        job = add_job(session).id
+        candidate = add_candidate(session, job).id
+        tasks = [add_task(session, job, TaskKind.SLICE).id for _ in range(4)]
+    space = [{"BLOCK": b, "PER": p} for b in range(1, 21) for p in range(1, 6)]
+    heard = {task: GridSearcher(list(space)) for task in tasks}
+    searchers = {
+        task: SharedSearcher(heard[task], database, job, candidate, task, (), utc_now()) for task in tasks
+    }
+
+    def search(task: str) -> list[str]:
+        shared, mine = searchers[task], []
+        while found := shared.ask(2):
+            for configuration in found:
+                mine.append(configuration_key(configuration))
+                with database.write() as session:
+                    done = FinishedTrial(configuration, measured({"n=4096": 5.0}, 0.5), 0.0)
+                    TrialRepository(session).finish(job, candidate, task, [done])
+                shared.tell(configuration, 0.5)
+        return mine
+
+    with ThreadPoolExecutor(4) as pool:
+        parts = list(pool.map(search, tasks))
+    counts = Counter(key for part in parts for key in part)
+    assert set(counts.values()) == {1}
+    assert set(counts) == {configuration_key(c) for c in space}
+    for task in tasks:
+        searchers[task]._hear()
+        assert set(heard[task].told) == set(counts), "every searcher hears of everything in the end"
+
+
+def test_leftovers_of_open_slices_are_left_alone(database: Database) -> None:
+    with database.write() as session:
+        job = add_job(session).id
+        candidate = add_candidate(session, job).id
+        open_, ended, mine = (add_task(session, job, TaskKind.SLICE).id for _ in range(3))
+        trials = TrialRepository(session)
+        for block, task in ((1, open_), (2, ended), (3, mine), (4, None)):
+            trials.propose(job, candidate, [{"BLOCK": block, "PER": 1}], task)
+        session.get_one(TaskRow, ended).state = TaskState.DONE
+    with database.write() as session:
+        taken = TrialRepository(session).take_leftover(job, candidate, mine)
+        assert [c["BLOCK"] for c in taken] == [2, 3, 4]
+        assert TrialRepository(session).take_leftover(job, candidate, open_) == [{"BLOCK": 1, "PER": 1}]
+
+
+def test_a_job_on_several_devices_runs_everything_once(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three workers, each with a device of its own, in threads; the whole space, and a budget within it."""
+    monkeypatch.setattr(worker.work, "run_step", as_it_is)
+    url = database.engine.url.render_as_string(hide_password=False)
+    config = Settings(_env_file=None, data_dir=tmp_path, database_url=url, lease_s=30, reuse_trials_s=0)
+    contexts = []
+    for n in range(DEVICES):
+        device = DEVICE.model_copy(update={"uid": f"test-{n}"})
+        workshop = FakeWorkshop(trial_s=0.01)
+        workshop.tools = replace(workshop.tools, opener=_Opener(workshop.tools.opener, device))
+        with database.write() as session:
+            WorkerRepository(session).register(f"w{n}", "host", 1, "0", ["control"], [device], {})
+        contexts.append(Context(config, database, SilentBell(), f"w{n}", workshop))
+    for budget in (100, 11):
+        with database.write() as session:
+            job = scale_job(budget={"trials": budget, "seconds": 600})
+            job_id = JobRepository(session).create(job)[0].id
+        _run(contexts, job_id)
+        with database.read() as session:
+            rows = TrialRepository(session).page(job_id, limit=1000)
+            row = JobRepository(session).get(job_id)
+            tasks = TaskRepository(session).of_job(job_id)
+        assert row.state is JobState.DONE, row.detail
+        assert row.trials_done == len(rows) == min(16, budget)
+        assert len({r.key for r in rows}) == len(rows)
+        assert all(r.outcome is not None for r in rows)
+        shared = [t for t in tasks if t.kind is TaskKind.SLICE and (t.payload or {})["shared"]]
+        assert len({t.worker for t in shared}) == DEVICES
+
+
+class _Opener:
+    """Another device, with the same behaviour."""
+
+    def __init__(self, inner: Any, info: Any) -> None:
+        self._inner = inner
+        self.info = info
+
+    def open(self) -> Any:
+        return self._inner.open()
+
+
+def _run(contexts: list[Context], job_id: str) -> None:
+    """Workers that answer bells until the job has ended."""
+    database = contexts[0].database
+    ended = threading.Event()
+
+    def serve(context: Context) -> None:
+        queue = f"gpu.{DEVICE.device_class}"
+        while not ended.wait(0.005):
+            with database.write() as session:
+                outbox = OutboxRepository(session)
+                bells = outbox.waiting()
+                outbox.mark_published([b.id for b in bells])
+            if bells:
+                advance(database, job_id)
+            execute.run_next(context, "agents")
+            execute.run_next(context, queue)
+            with database.read() as session:
+                if JobRepository(session).get(job_id).state.is_terminal:
+                    ended.set()
+
+    with ThreadPoolExecutor(len(contexts)) as pool:
+        for done in [pool.submit(serve, c) for c in contexts]:
+            done.result(60)

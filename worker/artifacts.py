@@ -1,0 +1,164 @@
+"""Compiled kernels by the hash of all that they are made from, in a folder that workers may share."""
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from warpsmith import __version__
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.outcome import CompileFacts, Rejected
+from warpsmith.domain.plan import Compiled
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.tuning.ports import CompilerPort
+
+FORMAT = 1
+SWEEP_S = 300.0
+KEEP = 0.8
+"""A sweep leaves so much of the limit."""
+
+log = logging.getLogger(__name__)
+
+
+class ArtifactStore:
+    """Binaries on disk, each with a digest of itself: a damaged one counts as none.
+
+    Args:
+        folder: trusted like the program itself: whoever writes there decides what devices run.
+        limit_bytes: what was not used for longest goes first.
+    """
+
+    def __init__(self, folder: Path, limit_bytes: int) -> None:
+        self._folder = folder
+        self._limit_bytes = limit_bytes
+        self._sweep_at = time.monotonic()
+
+    def get(self, key: str) -> Compiled | None:
+        """What was stored under the key; None where there is nothing whole."""
+        path = self._path(key)
+        try:
+            digest, _, rest = path.read_bytes().partition(b"\n")
+            if hashlib.sha256(rest).hexdigest().encode() != digest:
+                return None
+            header, _, binary = rest.partition(b"\n")
+            fields = json.loads(header)
+            found = Compiled(
+                binary=binary,
+                entry=str(fields["entry"]),
+                facts=CompileFacts.model_validate(fields["facts"]),
+                log=str(fields["log"]),
+                globals=tuple(str(name) for name in fields["globals"]),
+            )
+            os.utime(path)
+        except (OSError, ValueError, LookupError, TypeError, ValidationError):
+            return None
+        return found
+
+    def put(self, key: str, compiled: Compiled) -> None:
+        """Store a binary; a full disk only means that it is compiled again."""
+        path = self._path(key)
+        fields = {
+            "entry": compiled.entry,
+            "facts": compiled.facts.model_dump(mode="json"),
+            "log": compiled.log,
+            "globals": compiled.globals,
+        }
+        rest = json.dumps(fields).encode() + b"\n" + compiled.binary
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Under another name first: a reader sees all of it or nothing.
+            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
+            Path(name).replace(path)
+            self._sweep()
+        except OSError as exc:
+            log.warning("a compiled kernel was not stored: %s", type(exc).__name__)
+
+    def _path(self, key: str) -> Path:
+        return self._folder / key[:2] / key
+
+    def _sweep(self) -> None:
+        if time.monotonic() < self._sweep_at:
+            return
+        self._sweep_at = time.monotonic() + SWEEP_S
+        found = []
+        for path in self._folder.glob("??/*"):
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                found.append((status.st_mtime, status.st_size, path))
+        size = sum(entry[1] for entry in found)
+        if size <= self._limit_bytes:
+            return
+        for _, bytes_, path in sorted(found, key=lambda entry: entry[0]):
+            if size <= self._limit_bytes * KEEP:
+                return
+            path.unlink(missing_ok=True)
+            size -= bytes_
+
+
+class CachedCompiler:
+    """Implements `tuning.ports.CompilerPort` over another: what was compiled before is read instead."""
+
+    def __init__(self, inner: CompilerPort, store: ArtifactStore) -> None:
+        self._inner = inner
+        self._store = store
+        self.hits = 0
+
+    def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
+        """See `CompilerPort.submit`."""
+        key = artifact_key(kernel, device)
+        if key is None:
+            return self._inner.submit(kernel, device)
+        found = self._store.get(key)
+        if found is not None:
+            self.hits += 1
+            ready: Future[Compiled | Rejected] = Future()
+            ready.set_result(found)
+            return ready
+        future = self._inner.submit(kernel, device)
+        future.add_done_callback(lambda done: self._keep(key, done))
+        return future
+
+    def __getattr__(self, name: str) -> Any:
+        # Pools have more than the port asks for: `warm`, `close`.
+        return getattr(self._inner, name)
+
+    def _keep(self, key: str, done: "Future[Compiled | Rejected]") -> None:
+        if done.cancelled() or done.exception() is not None:
+            return
+        result = done.result()
+        if isinstance(result, Compiled):
+            self._store.put(key, result)
+
+
+def artifact_key(kernel: ConfiguredKernel, device: DeviceInfo) -> str | None:
+    """The hash of all that a binary is made from; None where that is not all known here.
+
+    Include folders belong to the operator, and their files may change under the same name.
+    """
+    if kernel.kernel.includes:
+        return None
+    fields: Mapping[str, Any] = kernel.kernel.model_dump(mode="json", exclude={"source", "source_file"})
+    made_from = [
+        FORMAT,
+        __version__,
+        fields,
+        kernel.defines,
+        kernel.source,
+        device.backend.value,
+        device.name,
+        device.architecture,
+        device.driver,
+    ]
+    text = json.dumps(made_from, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
