@@ -211,7 +211,7 @@ class Answerer(threading.Thread):
 
 
 def test_a_job_whose_every_step_is_answered_from_outside(service: Service) -> None:
-    name = service.submit(agent_job())
+    name = service.submit(agent_job(budget={"rounds": 3, "trials": 5, "seconds": 600}))
     deadline = time.monotonic() + 40
     while not service.get("/v1/agent-requests")["items"]:
         assert time.monotonic() < deadline, service.logs()

@@ -180,11 +180,12 @@ def test_a_round_that_promises_no_gain_is_not_begun(gain: float | None, candidat
     assert len(end.candidates) == candidates
 
 
-def test_a_gain_within_the_noise_of_the_device_is_none() -> None:
-    noisy = BaselineResult(device=DEVICE, aa_width=0.1)
-    step = planner(plan="x", expected_gain=1.05)
+@pytest.mark.parametrize(("noise", "gain", "candidates"), [(0.04, 1.03, 1), (0.02, 1.03, 3), (0.5, 1.1, 3)])
+def test_a_gain_within_the_noise_of_the_device_is_none(noise: float, gain: float, candidates: int) -> None:
+    noisy = BaselineResult(device=DEVICE, aa_width=noise)
+    step = planner(plan="x", expected_gain=gain)
     rows = Rows(Budget(rounds=3, trials=60), agent_step=step, baseline=lambda r, p: noisy)
-    assert len(rows.run().candidates) == 1
+    assert len(rows.run().candidates) == candidates
 
 
 def test_each_round_starts_from_the_best_candidates() -> None:

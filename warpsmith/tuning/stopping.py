@@ -13,6 +13,8 @@ FLOOR_NEAR = 1.05
 """A time within this factor of the floor is not searched further."""
 LEAST_GAIN = 0.01
 """An expected gain below this is none; the device's own noise may ask for more."""
+MOST_NOISE = 0.05
+"""Noise above this may pass, and so it does not end a job by itself."""
 
 
 def floors(job: Job, baseline: BaselineResult) -> dict[str, Floor]:
@@ -67,7 +69,7 @@ def no_gain(expected: float | None, baseline: BaselineResult) -> str:
     """Why a planner's expectation is not worth its cost, in words; empty where it is."""
     if expected is None:
         return ""
-    least = 1 + max(LEAST_GAIN, baseline.aa_width)
+    least = 1 + max(LEAST_GAIN, min(MOST_NOISE, baseline.aa_width))
     if expected >= least:
         return ""
     return f"the planner expects {expected:.3g}x, and below {least:.3g}x is noise"
