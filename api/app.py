@@ -1,5 +1,6 @@
 """The application."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -7,6 +8,7 @@ from fastapi import FastAPI
 
 from api import agent_requests, fleet, health, jobs, problems
 from api.auth import Gate, allow
+from api.deps import SLOT
 from api.embedded import EmbeddedWorker
 from api.limits import BodyLimit
 from api.openapi import DescribedApi
@@ -18,6 +20,8 @@ from warpsmith import __version__
 from warpsmith.settings import Settings
 from warpsmith.settings import settings as current_settings
 
+SLOTS = 12
+"""Requests served at once; fewer than the connections that the database's pool gives out."""
 DESCRIPTION = """Tune GPU kernels: post a kernel with its shapes and a budget, poll the status,
 get back a faster kernel with evidence."""
 
@@ -41,6 +45,7 @@ def create_app(
             migrate.upgrade(chosen.sqlalchemy_url)
         database, bell = open_database(chosen), Bell(chosen)
         app.state.settings, app.state.database, app.state.bell = chosen, database, bell
+        app.state.slots = asyncio.Semaphore(SLOTS)
         worker = EmbeddedWorker() if embedded else None
         if worker is not None:
             worker.start()
@@ -63,10 +68,12 @@ def create_app(
     app.add_middleware(Gate, settings=chosen, open_access=open_access)
     problems.install(app)
     guarded = problems.responses(401, 403, 429, 503)
-    app.include_router(jobs.router, responses=guarded)
+    app.include_router(jobs.router, dependencies=[SLOT], responses=guarded)
     app.include_router(
-        agent_requests.router, dependencies=allow(Scope.AGENTS), responses=guarded | problems.responses(400)
+        agent_requests.router,
+        dependencies=[*allow(Scope.AGENTS), SLOT],
+        responses=guarded | problems.responses(400),
     )
     app.include_router(health.router, responses=problems.responses(429))
-    app.include_router(fleet.router, responses=guarded)
+    app.include_router(fleet.router, dependencies=[SLOT], responses=guarded)
     return app

@@ -1,6 +1,6 @@
 """What routes are given: settings, a session that commits before the reply, the bell."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
@@ -44,6 +44,17 @@ def read_fleet(database: Annotated[Database, Depends(get_fleet_database)]) -> It
         yield session
 
 
+async def one_slot(request: Request) -> AsyncIterator[None]:
+    """Wait for a place among the requests that are served now, before anything is taken.
+
+    A request holds its connection while it waits for a thread to check its answer; without this,
+    others could hold all threads meanwhile, waiting for a connection.
+    """
+    async with request.app.state.slots:
+        yield
+
+
+SLOT = Depends(one_slot, scope="function")
 CurrentSettings = Annotated[Settings, Depends(get_settings)]
 CurrentDatabase = Annotated[Database, Depends(get_database)]
 """Use this one, which shows the caller nothing of other tenants."""

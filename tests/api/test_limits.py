@@ -1,5 +1,7 @@
 """Rates, budgets and the length of the queue: what is too much is refused, with the time to come back."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +122,17 @@ def test_open_paths_are_limited_as_well(tmp_path: Path, path: str, monkeypatch: 
     monkeypatch.setattr("api.auth.PUBLIC_PER_S", 2.0)
     with serving(service_settings(tmp_path)) as service:
         assert 429 in [service.http.get(path).status_code for _ in range(12)]
+
+
+def test_many_clients_at_once_do_not_wait_for_each_other_for_ever(service: Service) -> None:
+    """More clients than threads and connections; a pool that is waited for in vain gives up after 30 s."""
+    job = submit(service.http).headers["location"]
+    clients = 60
+
+    def ask(http: httpx2.Client) -> set[int]:
+        return {http.get(job).status_code for _ in range(5)}
+
+    with ExitStack() as stack:
+        asking = [stack.enter_context(service.client(service.key)) for _ in range(clients)]
+        pool = stack.enter_context(ThreadPoolExecutor(clients))
+        assert set().union(*pool.map(ask, asking)) == {200}
