@@ -19,9 +19,10 @@ def replay(
     name: SearcherName = SearcherName.DEFAULT,
     starts: Sequence[Configuration] = (),
     batch: int = 1,
+    least_gain: float = 0.0,
 ) -> tuple[Trace, float]:
     """Values in order of evaluation, and seconds of processor time of the searcher per evaluation."""
-    searcher = make_searcher(name, space.feasible, seed, warm_starts=starts)
+    searcher = make_searcher(name, space.feasible, seed, warm_starts=starts, least_gain=least_gain)
     return run(searcher, space, budget, batch)
 
 

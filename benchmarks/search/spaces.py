@@ -15,6 +15,8 @@ from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, 
 from warpsmith.search.feasible import FeasibleSet, enumerate_space
 
 WITHIN = 1.05
+FACTS = "static"
+"""Under which a recording keeps what the compiler said of a configuration."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,10 @@ class RecordedSpace:
     times: Mapping[str, float | None]
     """Milliseconds by `configuration_key`; None where the configuration failed."""
     failed_early: frozenset[str]
-    """Keys of configurations that failed when they were compiled or launched."""
+    """Keys of configurations that failed when they were compiled or launched.
+
+    Where compile facts were recorded, a failed one that has none did not get as far as running.
+    """
 
     @cached_property
     def space(self) -> Space:
@@ -69,14 +74,17 @@ def load(path: Path) -> RecordedSpace:
     params: dict[str, list[Any]] = data["tune_params"]
     times: dict[str, float | None] = {}
     early = set()
+    has_facts = any(isinstance(e, dict) and FACTS in e for e in data["cache"].values())
     for key, recorded in data["cache"].items():
         entry = recorded if isinstance(recorded, dict) else {"time": recorded}
         values = _values(key, entry, params)
         name = configuration_key(values)
         time = entry["time"]
         times[name] = float(time) if isinstance(time, int | float) and math.isfinite(time) else None
-        if isinstance(time, str) and ("Compil" in time or "Runtime" in time):
-            early.add(name)
+        if isinstance(time, str):
+            unbuilt = has_facts and FACTS not in entry
+            if unbuilt or "Compil" in time or "Runtime" in time:
+                early.add(name)
     name = path.name.removesuffix(".json.gz")
     return RecordedSpace(
         name=name,

@@ -122,14 +122,20 @@ class PortfolioSearcher(SetSearcher):
         return cap, float(clipped.mean()), float(clipped.std()) or 1.0
 
     def _targets(self, rows: Sequence[int]) -> Floats:
-        """Standardised log values; what is unknown counts as was predicted."""
+        """Standardised log values; what failed counts as was predicted.
+
+        What is still out counts as no better than the mean: who counts on a good result keeps asking
+        for its neighbours, and batches do not spread.
+        """
         cap, centre, scale = self._scaling()
-        return np.array(
-            [
-                (min(self._logs[r], cap) - centre) / scale if r in self._logs else self._imputed.get(r, 0.0)
-                for r in rows
-            ]
-        )
+
+        def target(row: int) -> float:
+            if row in self._logs:
+                return (min(self._logs[row], cap) - centre) / scale
+            predicted = self._imputed.get(row, 0.0)
+            return predicted if row in self.values else max(predicted, 0.0)
+
+        return np.array([target(r) for r in rows])
 
     def _best_target(self) -> float:
         _, centre, scale = self._scaling()
