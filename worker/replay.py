@@ -29,6 +29,7 @@ from warpsmith.tuning.decide import (
     CandidateSummary,
     JobSnapshot,
     PinDevice,
+    Result,
     SetCandidate,
     SetJobState,
     StartTask,
@@ -154,15 +155,35 @@ class _Run:
         recorded, result = task_payload(row), task_result(row)
         self._compare(f"task {place}", row.kind, action.kind)
         if isinstance(recorded, SlicePayload) and isinstance(action.payload, SlicePayload):
-            # Its seconds are those of the clock, which went on a little before the row was written.
-            action = replace(action, payload=action.payload.model_copy(update={"seconds": recorded.seconds}))
+            self._slices(place, recorded, action.payload)
+            return
         self._compare(f"task {place}, question", recorded, action.payload)
         if isinstance(recorded, StepPayload) and isinstance(result, StepResult):
             result = self._step(row, recorded, result)
-        view = TaskView(row.id, row.kind, row.state, recorded, result, row.error)
+        self._done(row, result)
+
+    def _done(self, row: TaskRow, result: Result) -> None:
+        view = TaskView(row.id, row.kind, row.state, task_payload(row), result, row.error)
         if row.state is not TaskState.CANCELLED:
             self._now = replace(self._now, tasks=[*self._now.tasks, view])
-        if isinstance(recorded, SlicePayload):
+
+    def _slices(self, place: int, recorded: SlicePayload, wanted: SlicePayload) -> None:
+        """A slice, and those that ran beside it: how many there were depends on the devices of that time.
+
+        Its seconds are those of the clock, which went on a little before the row was written.
+        """
+        # On several devices the first slice of a template has one trial, and the others share the rest.
+        spread = recorded.shared or recorded.trials == 1
+        kept = {"seconds": recorded.seconds}
+        kept |= {"trials": recorded.trials, "shared": recorded.shared} if spread else {}
+        self._compare(f"task {place}, question", recorded, wanted.model_copy(update=kept))
+        for row in self._tasks[place:]:
+            payload = task_payload(row)
+            beside = isinstance(payload, SlicePayload) and recorded.shared and payload.shared
+            same = isinstance(payload, SlicePayload) and payload.candidate == recorded.candidate
+            if row is not self._tasks[place] and not (beside and same):
+                break
+            self._done(row, task_result(row))
             self._count(recorded.candidate, self._trials.get(row.id, []))
 
     def _step(self, row: TaskRow, payload: StepPayload, recorded: StepResult) -> StepResult:

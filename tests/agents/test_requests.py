@@ -245,6 +245,20 @@ def test_a_job_that_branches_and_searches_on_is_replayed(worker: Context, parent
 
 
 @pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+def test_a_search_on_several_devices_is_replayed(worker: Context) -> None:
+    devices = [DEVICE.model_copy(update={"uid": f"test-{n}", "index": n}) for n in (1, 2)]
+    with worker.database.write() as session:
+        WorkerRepository(session).register("v", "other", 1, "0", ["control"], devices, {})
+    job = scale_job(budget={"trials": 14, "seconds": 600, "rounds": 2}, rewrite={"enabled": False})
+    name = submit(worker.database, job)
+    ring_all(worker)
+    with worker.database.read() as session:
+        slices = [t.payload for t in TaskRepository(session).of_job(name) if t.kind is TaskKind.SLICE]
+        assert sum(s["shared"] for s in slices) >= 3, "no slice ran beside another"
+        assert replay(session, name, {}).differences == ()
+
+
+@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
 def test_agents_that_only_rewrite_are_asked_outside_and_measured_once_a_round(worker: Context) -> None:
     changes = {"agents": {"provider": "rules", "roles": {"templater": "external"}}, "strategy": "direct"}
     name = submit(worker.database, scale_job(budget={"trials": 9, "seconds": 600}, **changes))
