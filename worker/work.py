@@ -51,7 +51,7 @@ from worker.context import Context
 from worker.earlier import earlier_starts
 from worker.panel import JobPurse, StepMailbox
 from worker.reuse import adopt_known
-from worker.study import export_study
+from worker.study import export_later, export_study
 
 FINALISTS = 8
 """Best trials of each workload that may be measured again; more than are ever needed."""
@@ -147,7 +147,7 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     trials = payload.trials - sum(t.task_id == row.id for t in finished)
     seconds = payload.seconds - (utc_now() - row.created_at).total_seconds()
     if trials <= 0 or seconds <= 0:
-        export_study(context, row.job_id, candidate)
+        export_later(context, row.job_id, candidate)
         return Done(SliceResult(feasible=candidate.feasible))
     workshop = context.device_workshop()
     # What an earlier attempt proposed and never finished comes first, through the searcher, so that it
@@ -170,7 +170,7 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
             result = run_slice(made, candidate.template, measured, searcher, sink, limits, gate=gate)
         finally:
             sink.close()
-    export_study(context, row.job_id, candidate)
+    export_later(context, row.job_id, candidate)
     result = result.model_copy(update={"feasible": search.feasible})
     return Done(result, lambda s: CandidateRepository(s).set_feasible(candidate.id, search.feasible))
 
