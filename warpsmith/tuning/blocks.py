@@ -2,12 +2,17 @@
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from warpsmith.domain.job import Workload
 from warpsmith.domain.outcome import Conditions, Rejected
+from warpsmith.domain.plan import LaunchSize, TimingPlan
+from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.ports import ConditionsPort
 
+LAST_LOOKS = 2
+"""Launches that are looked at when all blocks of a process are done."""
 REDONE = 3
 """How often a block is timed again whose clocks were held down."""
 
@@ -26,6 +31,38 @@ class TimedBlocks:
 
 
 TimeBlock = Callable[[bool], Sequence[float] | Rejected]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One kernel of a comparison in its process. Both sides are looked at alike, since that takes time."""
+
+    bench: Bench
+    workload: Workload
+    handle: int
+    size: LaunchSize
+
+    def block(self, plan: TimingPlan) -> TimeBlock:
+        """Times one block, one launch of it with inputs of its own where it is told so."""
+        other = self.bench.another_draw(self.workload)
+
+        def time(redrawn: bool) -> Sequence[float] | Rejected:
+            samples, refused = self.bench.time(
+                self.handle, self.workload, self.size, plan, other=other, redrawn=redrawn
+            )
+            return samples.samples_us if refused is None else refused
+
+        return time
+
+    def last_looks(self, plan: TimingPlan) -> Rejected | None:
+        """Inputs that no launch had, after all that was timed."""
+        # By now a kernel that remembers launches knows every address.
+        time = self.block(replace(plan, samples=1))
+        for _ in range(LAST_LOOKS):
+            found = time(True)
+            if isinstance(found, Rejected):
+                return found
+        return None
 
 
 def interleaved(

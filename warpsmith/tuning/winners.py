@@ -20,7 +20,7 @@ from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
 from warpsmith.measure.statistics import judge, speedup_interval, summarise
 from warpsmith.tuning.baseline import MIN_BLOCK_SAMPLES, compiled_baseline
 from warpsmith.tuning.bench import Bench
-from warpsmith.tuning.blocks import TimeBlock, TimedBlocks, interleaved, joined
+from warpsmith.tuning.blocks import Side, TimedBlocks, interleaved, joined
 from warpsmith.tuning.cleanroom import Cleanroom
 from warpsmith.tuning.dispatch import choose_few
 from warpsmith.tuning.further import check_further
@@ -138,28 +138,6 @@ def overall_speedup(job: Job, comparisons: Sequence[Comparison], choices: Sequen
     total = sum(w.weight for w in job.workloads)
     logs = sum(w.weight * math.log(speedups.get(w.key, 1.0)) for w in job.workloads)
     return math.exp(logs / total)
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One kernel of a comparison in its process. Both sides are looked at alike, since that takes time."""
-
-    bench: Bench
-    workload: Workload
-    handle: int
-    size: LaunchSize
-
-    def block(self, plan: TimingPlan) -> TimeBlock:
-        """Times one block, one launch of it with inputs of its own where it is told so."""
-        other = self.bench.another_draw(self.workload)
-
-        def time(redrawn: bool) -> Sequence[float] | Rejected:
-            samples, refused = self.bench.time(
-                self.handle, self.workload, self.size, plan, other=other, redrawn=redrawn
-            )
-            return samples.samples_us if refused is None else refused
-
-        return time
 
 
 class _Contest:
@@ -283,14 +261,17 @@ class _Contest:
             if turn:
                 self._base.renew()
                 fresh.renew()
-            base = _Side(self._base, workload, self._base.device(workload).load(self._compiled), base_size)
-            winner = _Side(fresh, workload, fresh.device(workload).load(compiled), size)
+            base = Side(self._base, workload, self._base.device(workload).load(self._compiled), base_size)
+            winner = Side(fresh, workload, fresh.device(workload).load(compiled), size)
             pairs = self._pairs // processes + (turn < self._pairs % processes)
             order = winner_blocks(pairs, self._base.seed + turn)
             part = interleaved(order, base.block(plan), winner.block(plan), self._tools.conditions)
             if isinstance(part, Rejected):
                 return part
             parts.append(part)
+            refused = winner.last_looks(plan)
+            if refused is not None:
+                return refused
         return joined(parts)
 
     def _comparison(
