@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from sqlalchemy import func, select
+from sqlalchemy.orm import Session
 
 from db import migrate, views
 from db.broker import Bell
@@ -165,5 +166,15 @@ class Embedded:
                 device_s=device_s or 0.0,
                 job_s=result.seconds,
                 fallbacks=tuple(s.fallback for s in steps if s.fallback),
-                replay_differences=replay(session, name, {}).differences,
+                replay_differences=_differences(session, name),
             )
+
+
+def _differences(session: Session, name: str) -> tuple[str, ...]:
+    """What a replay finds, and where it finds anything the trials that it went by."""
+    found = replay(session, name, {}).differences
+    if not found:
+        return ()
+    query = select(TrialRow.number, TrialRow.candidate_id, TrialRow.task_id, TrialRow.objective)
+    rows = session.execute(query.where(TrialRow.job_id == name).order_by(TrialRow.number)).all()
+    return (*found, *(f"trial {n} of {c} in {t}: {o}" for n, c, t, o in rows))

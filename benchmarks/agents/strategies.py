@@ -99,7 +99,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     rows = run_all(options)
-    shown = [a for a in sys.argv[1:] if not a.startswith("--remark")]
+    shown = [a for a in sys.argv[1:] if a not in ("--remark", options.remark)]
     record = where(first_device(Backend.OPENCL), "python -m benchmarks.agents.strategies " + " ".join(shown))
     names = ("rounds", "trials", "seconds", "seeds", "workloads")
     record |= {"limits": {n: getattr(options, n) for n in names}, "remark": options.remark, "runs": rows}
