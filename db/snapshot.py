@@ -84,7 +84,9 @@ def load_snapshot(session: Session, job_id: str) -> JobSnapshot:
     available = WorkerRepository(session).device_classes(job.backend) if job.device_class is None else ()
     devices = 1
     if job.device_class is not None and job.state is JobState.SEARCHING:
-        devices = max(1, WorkerRepository(session).devices(job.device_class))
+        # Where several jobs want the devices, each is searched on its share, in slices worth their start.
+        sharing = JobRepository(session).pinned(job.device_class)
+        devices = max(1, WorkerRepository(session).devices(job.device_class) // max(1, sharing))
     return JobSnapshot(
         job=job.spec,
         state=job.state,

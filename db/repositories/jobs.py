@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from sqlalchemy import exists, select, text, update
+from sqlalchemy import exists, func, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session, undefer
 
@@ -181,6 +181,13 @@ class JobRepository:
             .returning(JobRow.id)
         ).scalar_one_or_none()
         return changed is not None
+
+    def pinned(self, device_class: str) -> int:
+        """How many open jobs are bound to a device class."""
+        query = select(func.count()).where(
+            JobRow.state.in_(OPEN_JOB_STATES), JobRow.device_class == device_class
+        )
+        return self._session.execute(query).scalar_one()
 
     def set_round(self, job_id: str, round_: int) -> None:
         """The job is in this round now."""

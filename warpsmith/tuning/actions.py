@@ -68,7 +68,7 @@ class JobSnapshot:
     tasks: Sequence[TaskView]
     candidates: Sequence[CandidateSummary]
     devices: int = 1
-    """Living devices of the job's class: so many slices of one search may run at once."""
+    """This job's share of the living devices of its class: so many slices may run at once."""
 
 
 @dataclass(frozen=True)
