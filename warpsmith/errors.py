@@ -57,6 +57,10 @@ class ChildDied(WarpsmithError):
         self.detail = detail
 
 
+class DeviceSick(WarpsmithError):
+    """A device that fails a kernel of our own; nothing that it says of other kernels counts."""
+
+
 class KernelRefused(WarpsmithError):
     """The driver refused a launch or a binary; the child is still well."""
 

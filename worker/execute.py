@@ -17,7 +17,7 @@ from db.repositories.tasks import DATABASE_AWAY, TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import TaskRow
 from warpsmith.domain.state import TaskKind
-from warpsmith.errors import ChildDied, InvalidInput, LeaseLost, Unavailable
+from warpsmith.errors import ChildDied, DeviceSick, InvalidInput, LeaseLost, Unavailable
 from warpsmith.logs import about
 from worker import work
 from worker.context import Context
@@ -94,8 +94,13 @@ def ring(context: Context) -> None:
 
 def _claim(context: Context, claim: Callable[[TaskRepository, str, float], TaskRow | None]) -> TaskRow | None:
     with context.database.write() as session:
-        if WorkerRepository(session).is_stopping(context.worker_id):
+        workers = WorkerRepository(session)
+        if workers.is_stopping(context.worker_id):
             return None
+        if context.workshop is not None:
+            device = context.workshop.tools.opener.info
+            if workers.has_put_aside(context.worker_id, device):
+                return None
         row = claim(TaskRepository(session), context.worker_id, context.settings.lease_s)
         if row is not None and row.kind is TaskKind.BASELINE:
             JobRepository(session).start_clock(row.job_id)
@@ -109,6 +114,9 @@ def _attempt(context: Context, row: TaskRow, lease: Lease) -> "work.Done | work.
         raise
     except InvalidInput as exc:
         return Failure("invalid input", str(exc), final=True)
+    except DeviceSick as exc:
+        _quarantine(context, str(exc))
+        return Failure("device", str(exc))
     except ChildDied as exc:
         return Failure(exc.cause, exc.detail)
     except Unavailable as exc:
@@ -118,6 +126,14 @@ def _attempt(context: Context, row: TaskRow, lease: Lease) -> "work.Done | work.
     except Exception as exc:
         log.exception("task %s failed", row.id)
         return Failure("error", f"{type(exc).__name__}: {exc}")
+
+
+def _quarantine(context: Context, words: str) -> None:
+    """This worker takes nothing more for its device, until it is started again."""
+    device = context.device_workshop().tools.opener.info
+    log.error("%s is put aside: %s", device.name, words)
+    with context.database.write() as session:
+        WorkerRepository(session).put_aside(context.worker_id, device, words)
 
 
 def _store_patiently(

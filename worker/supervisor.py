@@ -38,6 +38,7 @@ class Supervisor:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._direct: dict[str, subprocess.Popen[bytes]] = {}
         self._ended_at: dict[str, float] = {}
+        self._retired: list[subprocess.Popen[bytes]] = []
 
     def keep_running(self) -> None:
         """Start what does not run; a pool that has just ended has to wait a moment."""
@@ -57,6 +58,15 @@ class Supervisor:
         process = self._running.get(plan.name)
         if process is not None:
             process.kill()
+
+    def retire(self, plan: PoolPlan) -> None:
+        """End a pool for good."""
+        self.plans = tuple(p for p in self.plans if p is not plan)
+        for running in (self._running, self._direct):
+            process = running.pop(plan.name, None)
+            if process is not None:
+                process.terminate()
+                self._retired.append(process)
 
     def stand_in(self, wanted: bool) -> None:
         """Work from the database beside every pool, or stop doing so; what has begun is ended first."""
@@ -85,7 +95,7 @@ class Supervisor:
         self._direct.clear()
 
     def _alive(self) -> list[subprocess.Popen[bytes]]:
-        known = [*self._running.values(), *self._direct.values()]
+        known = [*self._running.values(), *self._direct.values(), *self._retired]
         return [process for process in known if process.poll() is None]
 
     def _start(self, plan: PoolPlan, *, direct: bool = False) -> subprocess.Popen[bytes]:

@@ -8,6 +8,7 @@ from sqlalchemy.exc import DBAPIError
 from db.broker import Bell
 from db.engine import Database
 from db.repositories.tasks import TaskRepository
+from db.repositories.workers import WorkerRepository
 from worker.supervisor import Supervisor
 
 PING_S = 1.0
@@ -47,9 +48,26 @@ class Watchdog:
         if now >= self._ping_due:
             self._listen()
             self._ping_due = time.monotonic() + PING_S
+            self._retire_sick()
         if now >= self._deaf_due:
             self._look_for_deaf()
             self._deaf_due = time.monotonic() + DEAF_CHECK_S
+
+    def _retire_sick(self) -> None:
+        """Pools whose device was put aside must not take bells that others could answer."""
+        try:
+            with self._database.read() as session:
+                workers = WorkerRepository(session)
+                sick = [
+                    plan
+                    for plan in self._pools.plans
+                    if plan.device is not None and workers.has_put_aside(self._worker_id, plan.device)
+                ]
+        except DBAPIError:
+            return
+        for plan in sick:
+            log.error("pool %s is retired with its device", plan.name)
+            self._pools.retire(plan)
 
     def _listen(self) -> None:
         answers = self._bell.answers()

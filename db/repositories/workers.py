@@ -13,6 +13,8 @@ from warpsmith.domain.device import DeviceInfo
 ALIVE_S = 15.0
 """A worker that has not been heard of for longer counts as gone."""
 SHOWN_S = 3600.0
+PUT_ASIDE = "put aside"
+"""Begins the reason why a device that was found is not used any more."""
 
 
 class WorkerRepository:
@@ -57,6 +59,19 @@ class WorkerRepository:
         """The worker goes in order."""
         query = update(WorkerRow).where(WorkerRow.id == worker_id)
         self._session.execute(query.values(stopped_at=clock(self._session)))
+
+    def put_aside(self, worker_id: str, device: DeviceInfo, reason: str) -> None:
+        """A device of the worker is no longer to be used, and why."""
+        row = self._session.get(WorkerRow, worker_id, with_for_update=True)
+        if row is not None:
+            row.devices = tuple(d for d in row.devices if d.uid != device.uid)
+            row.unavailable = row.unavailable | {device.uid: f"{PUT_ASIDE}: {reason}"[:1000]}
+
+    def has_put_aside(self, worker_id: str, device: DeviceInfo) -> bool:
+        """Whether that device is no longer to be used."""
+        query = select(WorkerRow.unavailable).where(WorkerRow.id == worker_id)
+        unavailable = self._session.execute(query).scalar_one_or_none() or {}
+        return str(unavailable.get(device.uid, "")).startswith(PUT_ASIDE)
 
     def of_host(self, hostname: str) -> Sequence[WorkerRow]:
         """Workers of a machine that have not stopped in order."""

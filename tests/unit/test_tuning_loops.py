@@ -9,6 +9,7 @@ from tests.fakes import ListSink, fake_tools
 from tests.jobs import scale_job
 from warpsmith.domain.outcome import Measured, Rejected, Stage, Verdict
 from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.errors import DeviceSick
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.slice import SliceLimits, run_slice
@@ -109,8 +110,21 @@ def test_a_fault_costs_one_trial_and_a_fresh_child() -> None:
     assert stages == {32: Stage.RUN, 128: Stage.CORRECTNESS, 256: Stage.GUARD}
     assert all(searcher.told[configuration_key(c)] is None for c, o in sink.trials if isinstance(o, Rejected))
     gate, first, died = 1, 1, 4
-    # After one that wrote outside its buffers, there is a fresh child for what comes next.
-    assert len(opener.opened) == gate + first + died + 3
+    # After one that wrote outside its buffers, there is a fresh child for what comes next; after one
+    # that died there is one more, in which the device shows that it is well.
+    assert len(opener.opened) == gate + first + 2 * died + 3
+
+
+def test_a_device_that_does_not_come_up_again_is_no_verdict_on_a_kernel() -> None:
+    baseline = measure_baseline(Bench(JOB, fake_tools(times)[0]))
+    tools, opener = fake_tools(times, lambda c: "device" if c["BLOCK"] == 32 else "")
+    opener.opens = 2
+    sink, searcher = ListSink(), Listed([{"BLOCK": 32, "PER": 1}, {"BLOCK": 128, "PER": 1}])
+    bench = Bench(JOB, tools)
+    with pytest.raises(DeviceSick, match="fallen off the bus"):
+        run_slice(bench, bench.user_template, baseline, searcher, sink, LIMITS)
+    assert [c["BLOCK"] for c, o in sink.trials if isinstance(o, Rejected)] in ([32], [])
+    assert not any(c["BLOCK"] == 128 for c, _ in sink.trials)
 
 
 def test_a_kernel_that_writes_outside_its_buffers_costs_no_other_one_its_verdict() -> None:

@@ -17,14 +17,15 @@ from warpsmith.domain.plan import (
     TimingPlan,
     TimingSamples,
     WorkloadPlan,
-    launch_size,
     plan_workload,
 )
 from warpsmith.domain.space import allows
 from warpsmith.domain.template import ConfiguredKernel, Template
-from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
+from warpsmith.errors import DeviceSick, InvalidInput
 from warpsmith.measure.roofline import Floor, below_floor, floor_of
+from warpsmith.tuning.health import why_sick
 from warpsmith.tuning.judge import judge_run, undeclared_globals
+from warpsmith.tuning.own_reference import run_own_kernel
 from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
 from warpsmith.tuning.tools import NOTHING_RUNS, Case, Look, Tools
@@ -61,6 +62,7 @@ class Bench:
     _cases: dict[tuple[str, Family], CheckedCase] = field(default_factory=dict)
     _others: dict[str, Case] = field(default_factory=dict)
     _own_globals: frozenset[str] = frozenset()
+    _suspect: bool = False
 
     @property
     def defences(self) -> Defences:
@@ -102,8 +104,14 @@ class Bench:
         return self._plans[case.key]
 
     def device(self, of: Workload | Case) -> DevicePort:
-        """A living child that has `of` prepared."""
+        """A living child that has `of` prepared.
+
+        Raises:
+            ChildDied: it does not come up.
+            DeviceSick: the child before it died, and now a kernel of our own fails as well.
+        """
         if self._device is None:
+            self._probe()
             self._device = self.tools.opener.open()
             self._prepared = set()
         key = _case(of).key
@@ -112,6 +120,14 @@ class Bench:
             self._prepared.add(key)
         return self._device
 
+    def _probe(self) -> None:
+        suspect, self._suspect = self._suspect, False
+        words = (
+            why_sick(self.tools) if suspect and self.tools.opener.info.backend is not Backend.REPLAY else ""
+        )
+        if words:
+            raise DeviceSick(words)
+
     def release(self, of: Workload | Case) -> None:
         """Free a workload's buffers, where it is prepared."""
         key = _case(of).key
@@ -119,14 +135,21 @@ class Bench:
             self._device.release(key)
             self._prepared.discard(key)
 
-    def renew(self) -> None:
-        """Drop the child; the next use opens a fresh one."""
+    def renew(self, faulted: bool = False) -> None:
+        """Drop the child; the next use opens a fresh one.
+
+        Args:
+            faulted: the child died; before the next one the device has to show that it is well.
+        """
+        self._suspect = self._suspect or faulted
         device, self._device = self._device, None
         self._prepared = set()
         if device is not None:
             device.close()
 
-    close = renew
+    def close(self) -> None:
+        """End the child."""
+        self.renew()
 
     def compile(self, kernel: ConfiguredKernel) -> Compiled | Rejected:
         """Compile and wait."""
@@ -161,7 +184,9 @@ class Bench:
         if isinstance(reference, NumpyReference):
             found = self.tools.reference.numpy_many(reference.source, reference.function, wanted)
         else:
-            found = self._run_reference(list(missing.values()))
+            kernel = self.user_template.configured(self.job.space.defaults)
+            asked = [(self.plan(c), c.workload) for c in missing.values()]
+            found = run_own_kernel(self.tools, kernel, asked)
         for key, outputs in zip(missing, found, strict=True):
             if isinstance(outputs, InvalidInput):
                 failed[key] = outputs
@@ -186,36 +211,6 @@ class Bench:
         """Free the memory of expected outputs that will not be needed again."""
         for key in [k for k in self._expected if k.split("#")[0] == workload.key]:
             del self._expected[key]
-
-    def _run_reference(self, cases: Sequence[Case]) -> list[Mapping[str, Array] | InvalidInput]:
-        """The user's kernel as its own reference, in a process that no candidate ran in."""
-        kernel = self.user_template.configured(self.job.space.defaults)
-        compiled = self.compile(kernel)
-        if isinstance(compiled, Rejected):
-            raise InvalidInput("kernel", f"the kernel does not compile: {compiled.reason}")
-        found: list[Mapping[str, Array] | InvalidInput] = []
-        device: DevicePort | None = None
-        handle = 0
-        try:
-            for case in cases:
-                plan = self.plan(case)
-                try:
-                    if device is None:
-                        device = self.tools.opener.open()
-                        handle = device.load(compiled)
-                    device.prepare(plan)
-                    size = launch_size(kernel, case.workload, device.info)
-                    found.append(device.run(handle, plan.key, size).outputs)
-                    device.release(plan.key)
-                except (ChildDied, KernelRefused, ExpressionError) as exc:
-                    found.append(InvalidInput("kernel", f"the kernel fails as its own reference: {exc}"))
-                    if device is not None:
-                        device.close()
-                    device = None
-        finally:
-            if device is not None:
-                device.close()
-        return found
 
     def allowed(
         self, template: Template, kernel: ConfiguredKernel, workloads: Sequence[Workload] | None = None

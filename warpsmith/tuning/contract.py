@@ -73,7 +73,7 @@ def passing(
         except (ExpressionError, KernelRefused):
             continue
         except ChildDied:
-            bench.renew()
+            bench.renew(faulted=True)
             handle = None
             continue
         if isinstance(checked, CheckedCase):

@@ -64,7 +64,7 @@ class DriftWatch:
         except KernelRefused:
             return
         except ChildDied:
-            bench.renew()
+            bench.renew(faulted=True)
             return
         now_us = summarise(samples.samples_us, samples.launches).median_us
         self._ratio = now_us / self._baseline_us[workload.key]

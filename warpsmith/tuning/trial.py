@@ -175,7 +175,7 @@ def start_trial(
             run.ended = _rejected(Stage.LAUNCH, str(exc), workload, compiled)
             break
         except ChildDied as exc:
-            bench.renew()
+            bench.renew(faulted=True)
             run.ended = _rejected(Stage.RUN, child_words(exc), workload, compiled)
             return run
         if run.parts[-1].is_refused:
@@ -206,7 +206,7 @@ def run_gate(
     except (ExpressionError, KernelRefused) as exc:
         return _rejected(Stage.LAUNCH, f"on other inputs or shapes: {exc}", allowed[0], compiled)
     except ChildDied as exc:
-        bench.renew()
+        bench.renew(faulted=True)
         reason = f"on other inputs or shapes: {child_words(exc)}"
         return _rejected(Stage.RUN, reason, allowed[0], compiled)
     finally:

@@ -169,7 +169,7 @@ class _Contest:
             try:
                 result = self._compare(workload, finalist)
             except ChildDied as exc:
-                self._base.renew()
+                self._base.renew(faulted=True)
                 result = f"ended its process: {exc}"
             except (KernelRefused, ExpressionError) as exc:
                 result = str(exc)

@@ -1,0 +1,57 @@
+"""A device that fails a kernel of our own gets nothing more, and its tasks go to others."""
+
+import pytest
+
+from db.repositories.tasks import TaskRepository
+from db.repositories.workers import WorkerRepository
+from db.views import worker_list
+from tests.jobs import DEVICE, scale_job
+from tests.worker.test_execute import context, ring_all, submit
+from warpsmith.domain.state import TaskKind, TaskState
+from warpsmith.errors import DeviceSick
+from worker import execute, work
+from worker.context import Context
+from worker.supervisor import PoolPlan, Supervisor
+
+__all__ = ["context"]
+
+
+def test_a_sick_device_is_put_aside_and_its_task_waits_for_another(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sick(*_: object) -> object:
+        raise DeviceSick("our own kernel gives a wrong result")
+
+    monkeypatch.setitem(execute.WORK, TaskKind.BASELINE, sick)
+    job_id = submit(context.database, scale_job(budget={"trials": 5, "seconds": 60}))
+    ring_all(context)
+    with context.database.read() as session:
+        workers = WorkerRepository(session)
+        assert workers.has_put_aside("w", DEVICE)
+        assert workers.device_classes(DEVICE.backend.value) == []
+        (shown,) = worker_list(session).items
+        assert shown.devices == ()
+        assert "wrong result" in str(shown.unavailable[DEVICE.uid])
+        (task,) = [t for t in TaskRepository(session).of_job(job_id) if t.kind is TaskKind.BASELINE]
+        assert task.state is TaskState.QUEUED
+        assert "device: our own kernel gives a wrong result" in str(task.error)
+    monkeypatch.setitem(execute.WORK, TaskKind.BASELINE, work.baseline)
+    assert not execute.run_task(context, task.id), "the sick worker took it again"
+    with context.database.write() as session:
+        WorkerRepository(session).register("v", "host", 2, "0", ["control"], [DEVICE], {})
+    context.worker_id = "v"
+    assert execute.run_task(context, task.id)
+
+
+def test_a_retired_pool_is_not_started_again() -> None:
+    plan = PoolPlan("device-0", ("gpu.x",), 1, DEVICE)
+    pools = Supervisor([plan], "w", "tests.worker.idle_pool")
+    try:
+        pools.keep_running()
+        (process,) = pools._running.values()
+        pools.retire(plan)
+        assert process.wait(10) is not None
+        pools.keep_running()
+        assert not pools._running and pools.plans == ()
+    finally:
+        pools.stop(1, lambda: True)
