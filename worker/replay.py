@@ -39,6 +39,8 @@ from warpsmith.tuning.decide import (
 from warpsmith.tuning.tasks import SlicePayload, StepPayload, StepResult
 
 MAX_DECISIONS = 10_000
+REUSED = "reused by "
+"""Before a candidate's id: its trials that other jobs had run."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ class _Run:
         self._trials: dict[str, list[TrialRow]] = {}
         for candidate in self._candidates:
             for trial in TrialRepository(session).finished(candidate.id):
-                self._trials.setdefault(trial.task_id or "", []).append(trial)
+                name = f"{REUSED}{candidate.id}" if trial.reused else trial.task_id or ""
+                self._trials.setdefault(name, []).append(trial)
         self._differences: list[str] = []
         self._same = 0
         classes = () if self._job.device_class is None else (self._job.device_class,)
@@ -98,6 +101,11 @@ class _Run:
             self._compare("the end", self._job.state, self._now.state)
             self._compare("number of tasks", len(self._tasks), len(self._now.tasks))
             self._compare("number of candidates", len(self._candidates), len(self._now.candidates))
+            for row, c in zip(self._candidates, self._now.candidates, strict=False):
+                recorded = row.trials, row.measured, row.best_objective
+                self._compare(
+                    f"candidate {c.number}, trials", recorded, (c.trials, c.measured, c.best_objective)
+                )
         steps = sum(t.kind is TaskKind.AGENT_STEP for t in self._now.tasks)
         return Replay(self._same, steps, tuple(self._differences))
 
@@ -209,13 +217,16 @@ class _Run:
 
     def _count(self, candidate: str, trials: Sequence[TrialRow]) -> None:
         objectives = [t.objective for t in trials if t.objective is not None]
+        # What other jobs had found was taken over before the candidate's first slice, and spent no trial.
+        known = self._trials.pop(f"{REUSED}{candidate}", [])
+        objectives += [t.objective for t in known if t.objective is not None]
         counted = []
         for c in self._now.candidates:
             if c.id != candidate:
                 counted.append(c)
                 continue
-            known = [*objectives, *([] if c.best_objective is None else [c.best_objective])]
-            best = min(known, default=None)
+            values = [*objectives, *([] if c.best_objective is None else [c.best_objective])]
+            best = min(values, default=None)
             done, measured = c.trials + len(trials), c.measured + len(objectives)
             counted.append(replace(c, trials=done, measured=measured, best_objective=best))
         done = self._now.trials_done + len(trials)

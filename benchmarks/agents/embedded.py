@@ -81,7 +81,13 @@ class Embedded:
         url = f"sqlite:///{Path(self._folder.name) / 'jobs.db'}"
         migrate.upgrade(url)
         self._database = Database(url)
-        settings = Settings(_env_file=None, data_dir=Path(self._folder.name), database_url=url)  # type: ignore[call-arg]
+        # No job may know what another found: seeds and strategies are to be independent.
+        settings = Settings(
+            _env_file=None,  # type: ignore[call-arg]
+            data_dir=Path(self._folder.name),
+            database_url=url,
+            reuse_trials_s=0,
+        )
         self._workshop = open_workshop(settings, device)
         self._context = Context(settings, self._database, _Silent(), "w", self._workshop)
         with self._database.write() as session:

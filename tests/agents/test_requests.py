@@ -14,8 +14,10 @@ from agents.purse import Cost
 from db import migrate
 from db.engine import Database, utc_now
 from db.repositories.agent_requests import AgentRequestRepository
+from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
+from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import AgentRequestRow, AgentStepRow, TaskRow
 from db.views import job_result
@@ -256,6 +258,40 @@ def test_a_search_on_several_devices_is_replayed(worker: Context) -> None:
         slices = [t.payload for t in TaskRepository(session).of_job(name) if t.kind is TaskKind.SLICE]
         assert sum(s["shared"] for s in slices) >= 3, "no slice ran beside another"
         assert replay(session, name, {}).differences == ()
+
+
+@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+def test_a_job_that_knows_what_others_found_is_replayed(worker: Context) -> None:
+    """The second job takes over a best trial that it has no budget to find; its rounds start from there."""
+    found = []
+    for trials in (16, 4):
+        job = scale_job(budget={"trials": trials, "seconds": 600, "rounds": 2}, rewrite={"enabled": False})
+        name = submit(worker.database, job)
+        ring_all(worker)
+        with worker.database.read() as session:
+            rows = [
+                t
+                for c in CandidateRepository(session).of_job(name)
+                for t in TrialRepository(session).finished(c.id)
+            ]
+            found.append(sum(t.reused for t in rows))
+            assert replay(session, name, {}).differences == ()
+    assert found[1] > 0, "nothing was taken over"
+
+
+@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+def test_a_job_that_knows_what_others_found_is_replayed(worker: Context) -> None:
+    """The second job takes over a best trial that it has no budget to find; its rounds start from there."""
+    found = []
+    for trials in (16, 4):
+        job = scale_job(budget={"trials": trials, "seconds": 600, "rounds": 2}, rewrite={"enabled": False})
+        name = submit(worker.database, job)
+        ring_all(worker)
+        with worker.database.read() as session:
+            rows = [t for c in CandidateRepository(session).of_job(name) for t in TrialRepository(session).finished(c.id)]
+            found.append(sum(t.reused for t in rows))
+            assert replay(session, name, {}).differences == ()
+    assert found[1] > 0, "nothing was taken over"
 
 
 @pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
