@@ -280,21 +280,6 @@ def test_a_job_that_knows_what_others_found_is_replayed(worker: Context) -> None
 
 
 @pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
-def test_a_job_that_knows_what_others_found_is_replayed(worker: Context) -> None:
-    """The second job takes over a best trial that it has no budget to find; its rounds start from there."""
-    found = []
-    for trials in (16, 4):
-        job = scale_job(budget={"trials": trials, "seconds": 600, "rounds": 2}, rewrite={"enabled": False})
-        name = submit(worker.database, job)
-        ring_all(worker)
-        with worker.database.read() as session:
-            rows = [t for c in CandidateRepository(session).of_job(name) for t in TrialRepository(session).finished(c.id)]
-            found.append(sum(t.reused for t in rows))
-            assert replay(session, name, {}).differences == ()
-    assert found[1] > 0, "nothing was taken over"
-
-
-@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
 def test_agents_that_only_rewrite_are_asked_outside_and_measured_once_a_round(worker: Context) -> None:
     changes = {"agents": {"provider": "rules", "roles": {"templater": "external"}}, "strategy": "direct"}
     name = submit(worker.database, scale_job(budget={"trials": 9, "seconds": 600}, **changes))
