@@ -16,8 +16,11 @@ from tests.jobs import scale_job
 pytestmark = pytest.mark.slow
 
 
-def wide_job(trials: int) -> dict[str, Any]:
-    """A job whose space (256 configurations) outlasts its budget, and one configuration that is wrong."""
+def wide_job(trials: int, n: int = 65536) -> dict[str, Any]:
+    """A job whose space (256 configurations) outlasts its budget, and one configuration that is wrong.
+
+    The random searcher has no opinion on when enough was searched.
+    """
     source = """
     __kernel void scale(__global const float* x, __global float* y, const int n) {
       for (int i = get_global_id(0); i < n; i += get_global_size(0)) y[i] = (2.0f + (PAD == 7)) * x[i];
@@ -25,7 +28,8 @@ def wide_job(trials: int) -> dict[str, Any]:
     """
     job = scale_job().model_dump(mode="json", exclude_unset=True)
     job["kernel"]["source"] = source
-    job["workloads"] = [{"dimensions": {"n": 65536}}]
+    job["workloads"] = [{"dimensions": {"n": n}}]
+    job["searcher"] = "random"
     job["parameters"].append({"name": "PAD", "values": list(range(16))})
     job["rewrite"] = {"enabled": False}
     job["budget"] = {"trials": trials, "seconds": 120}
@@ -78,8 +82,9 @@ def embedded(tmp_path: Path) -> Iterator[Service]:
 
 
 def test_embedded_job_end_to_end(embedded: Service) -> None:
-    job = embedded.submit(wide_job(trials=24), key="once")
-    assert embedded.submit(wide_job(trials=24), key="once") == job
+    wanted = wide_job(trials=24) | {"searcher": "default"}
+    job = embedded.submit(wanted, key="once")
+    assert embedded.submit(wanted, key="once") == job
     status = embedded.wait(job, ended)
     assert status["state"] == "done", status["detail"] + embedded.logs()
     assert status["trials_done"] == 24
@@ -138,7 +143,8 @@ def full(tmp_path: Path, postgres_url: str, redis_url: str) -> Iterator[Service]
 
 def test_full_mode_survives_sigkill_and_a_flushed_broker(full: Service, redis_url: str) -> None:
     kill_and_resume(full)
-    job = full.submit(wide_job(trials=20))
+    # Another size, so that none of its trials was run before.
+    job = full.submit(wide_job(trials=20, n=49152))
     full.wait(job, lambda s: s["trials_done"] >= 2)
     redis.Redis.from_url(redis_url).flushdb()
     status = full.wait(job, ended)
