@@ -39,6 +39,8 @@ AIMED: dict[str, tuple[str, ...]] = {
     "floor": ("d20_one_shape_free.cl", "d04_poison_sniff.cl"),
 }
 """By defence, parts of names of cheats."""
+CUDA_ONLY = ("sanitizers",)
+"""Defences that other platforms have no tools for."""
 
 
 def through(device: DeviceInfo, off: str, cases: Sequence[Case]) -> dict[str, Any]:
@@ -76,7 +78,7 @@ def main() -> int:
     ]
     rows = []
     for off in (f.name for f in fields(Defences)):
-        if arguments.only not in off:
+        if arguments.only not in off or (off in CUDA_ONLY and backend is not Backend.CUDA):
             continue
         aimed = [c for c in held if any(part in c.name for part in AIMED.get(off, ()))]
         rest = [c for c in held if c not in aimed and c.layer not in ("compile", "launch", "run")]
