@@ -36,6 +36,7 @@ from worker.replay import replay
 pytestmark = pytest.mark.slow
 TOKENS = 150_000
 WARM = {"CHUNK": 2, "BLOCK": 128, "PER": 1}
+CHEATING = {"SKIP": 8, "BLOCK": 128, "PER": 1}
 
 
 def agent_job(**changes: Any) -> dict[str, Any]:
@@ -53,10 +54,10 @@ TESTS = {
 PROFILE = {"bottleneck": "latency", "hypotheses": ["more elements for a thread"]}
 
 
-def region(configuration: dict[str, int]) -> dict[str, Any]:
+def region(configuration: dict[str, int], *constraints: str) -> dict[str, Any]:
     """A tuner's answer."""
     values = [{"name": name, "value": value} for name, value in configuration.items()]
-    return {"constraints": [{"expression": "CHUNK <= 4"}], "warm_starts": [values]}
+    return {"constraints": [{"expression": c} for c in constraints], "warm_starts": [values]}
 
 
 class FaultyModel:
@@ -90,7 +91,8 @@ class FaultyModel:
         role = body["messages"][0]["content"].split("You are the ")[1].split()[0]
         if role == "tuner":
             skips = "SKIP" in body["messages"][1]["content"]
-            return Turn('{"constraints": []}' if skips else as_text(region(WARM)))
+            # Few trials are left for the cheat, so it is asked for by name.
+            return Turn(as_text(region(CHEATING) if skips else region(WARM, "CHUNK <= 4")))
         turns = self._turns[role]
         return turns[0] if role == "profiler" else turns.pop(0)
 
@@ -126,7 +128,7 @@ def test_a_job_survives_a_faulty_model_within_its_budget(tmp_path: Path) -> None
     migrate.upgrade(url)
     database = Database(url)
     job = agent_job(agents={"provider": "openai"})
-    job["budget"] |= {"tokens": TOKENS, "usd": 0.2}
+    job["budget"] |= {"tokens": TOKENS, "usd": 0.2, "trials": 18}
     try:
         with model_server(FaultyModel()) as server:
             settings = settings_of(server.url, data_dir=tmp_path, database_url=url, openai_timeout_s=1)
@@ -170,7 +172,9 @@ def check_faulty_job(session: Session, job: str, billed: int) -> None:
     trials = views.trial_page(session, job, limit=1000).items
     assert WARM in [t.configuration for t in trials]
     skipped = [t.outcome for t in trials if t.configuration.get("SKIP")]
-    assert skipped and all(isinstance(o, Rejected) for o in skipped), "a cheat was believed"
+    told = [(t.configuration, t.state, t.outcome.kind if t.outcome else None) for t in trials]
+    assert all(isinstance(o, Rejected) for o in skipped), f"a cheat was believed: {told}"
+    assert skipped, f"no cheat was tried: {told}"
     result = views.job_result(session, job)
     assert result is not None
     assert not [e for e in result.dispatch if e.configuration and e.configuration.get("SKIP")]
@@ -225,7 +229,7 @@ def test_a_job_whose_every_step_is_answered_from_outside(service: Service) -> No
     assert again == request, "the request did not survive the restart"
 
     plan = {"plan": "let the rules do it", "expected_gain": 1.2}
-    first = [TESTS, PROFILE, template(), region(WARM)]
+    first = [TESTS, PROFILE, template(), region(WARM, "CHUNK <= 4")]
     answers = [*first, PROFILE, plan, {"rules": ["unroll", "restrict"]}, {}, PROFILE, {"stop": "enough"}]
     client = Answerer(service.url, answers)
     client.start()
