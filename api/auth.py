@@ -2,7 +2,7 @@
 
 import ipaddress
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -142,7 +142,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def get_caller(request: Request) -> Caller:
+async def get_caller(request: Request) -> Caller:
     """Who calls."""
     found: Caller = request.scope[CALLER]
     return found
@@ -153,10 +153,10 @@ CurrentCaller = Annotated[Caller, Depends(get_caller)]
 _BEARER = HTTPBearer(auto_error=False, description="A key made with `warpsmith keys create`.")
 
 
-def needs(scope: keys.Scope) -> Callable[..., None]:
+def needs(scope: keys.Scope) -> Callable[..., Awaitable[None]]:
     """A dependency: the key must have this scope."""
 
-    def check(
+    async def check(
         caller: CurrentCaller,
         _key: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)],
     ) -> None:

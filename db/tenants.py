@@ -26,7 +26,7 @@ def _keep_to_tenant(state: ORMExecuteState) -> None:
 @lru_cache(maxsize=256)
 def _criteria(tenant: str) -> tuple[Any, ...]:
     """One condition for every table that belongs to a tenant, by itself or through its job."""
-    job = JobRow.__table__
+    job = JobRow.__table__.alias()  # else a query of jobs would take it for its own
     found = []
     for mapper in Base.registry.mappers:
         row, columns = mapper.class_, mapper.local_table.c

@@ -1,6 +1,5 @@
 """What the API answers with, read from the tables."""
 
-import math
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -13,7 +12,8 @@ from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import ALIVE_S, WorkerRepository
 from db.snapshot import elapsed_s, last_result
-from db.tables import CandidateRow, JobRow, TrialRow, WorkloadRow
+from db.status import job_status, job_statuses
+from db.tables import CandidateRow, TrialRow
 from warpsmith import __version__
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
@@ -28,24 +28,14 @@ from warpsmith.wire import (
     DispatchEntry,
     JobPage,
     JobResult,
-    JobStatus,
     RejectionCount,
     TrialPage,
     TrialView,
     WorkerList,
     WorkerView,
-    WorkloadProgress,
 )
 
-
-def job_status(session: Session, job_id: str) -> JobStatus:
-    """Where a job stands.
-
-    Raises:
-        NotFound: there is no such job.
-    """
-    row = JobRepository(session).get(job_id)
-    return _statuses(session, [row])[0]
+__all__ = ["candidate_list", "job_page", "job_result", "job_status", "trial_page", "worker_list"]
 
 
 def job_page(
@@ -55,7 +45,7 @@ def job_page(
     rows = JobRepository(session).page(after, limit + 1, states)
     shown = rows[:limit]
     more = shown[-1].id if len(rows) > limit else None
-    return JobPage(items=tuple(_statuses(session, shown)), next=more)
+    return JobPage(items=tuple(job_statuses(session, [row.id for row in shown])), next=more)
 
 
 def trial_page(session: Session, job_id: str, after: int | None = None, limit: int = 100) -> TrialPage:
@@ -137,6 +127,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         device=baseline.device.name if baseline else "",
         driver=baseline.device.driver if baseline else "",
         device_class=row.device_class or "",
+        limits=baseline.device.limits if baseline else None,
         speedup=verify.speedup if verify else None,
         comparisons=verify.comparisons if verify else (),
         dispatch=_dispatch(row.spec, baseline, verify, candidates),
@@ -164,64 +155,6 @@ def _facts(
     rows = TrialRepository(session).finished(best.id)
     trials = [(t.configuration, t.outcome) for t in rows if t.outcome is not None]
     return facts_of(job, baseline, best.template, trials)
-
-
-def _statuses(session: Session, rows: Sequence[JobRow]) -> list[JobStatus]:
-    ids = [row.id for row in rows]
-    workloads = JobRepository(session).workloads(ids)
-    newest = select(CandidateRow.job_id, CandidateRow.feasible).where(CandidateRow.job_id.in_(ids))
-    feasible = {r.job_id: r.feasible for r in session.execute(newest.order_by(CandidateRow.number))}
-    return [_status(session, row, workloads[row.id], feasible.get(row.id)) for row in rows]
-
-
-def _status(
-    session: Session, row: JobRow, workloads: Sequence[WorkloadRow], feasible: int | None
-) -> JobStatus:
-    started, ended = row.started_at is not None, row.state.is_terminal
-    left = max(0.0, row.budget_s - elapsed_s(session, row)) if started and not ended else None
-    return JobStatus(
-        id=row.id,
-        name=row.name,
-        state=row.state,
-        detail=row.detail,
-        backend=row.backend,
-        device_class=row.device_class,
-        round=row.round,
-        rounds=row.budget_rounds,
-        trials_done=row.trials_done,
-        trials_rejected=row.trials_rejected,
-        trials_budget=row.budget_trials,
-        feasible=feasible,
-        best_speedup=row.speedup if row.speedup is not None else _best_speedup(workloads),
-        workloads=tuple(
-            WorkloadProgress(
-                workload=w.key, baseline_us=w.baseline_us, best_us=w.best_us, speedup=_speedup(w)
-            )
-            for w in workloads
-        ),
-        created_at=row.created_at,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        seconds_left=left,
-        tokens_used=row.tokens_used,
-        usd_used=row.usd_used,
-    )
-
-
-def _speedup(workload: WorkloadRow) -> float | None:
-    if workload.baseline_us is None or workload.best_us is None:
-        return None
-    return workload.baseline_us / workload.best_us
-
-
-def _best_speedup(workloads: Sequence[WorkloadRow]) -> float | None:
-    """Over workloads, each with its own best; one that nothing beats keeps its baseline."""
-    speedups = {w.key: _speedup(w) for w in workloads}
-    if all(s is None for s in speedups.values()):
-        return None
-    total = sum(w.weight for w in workloads)
-    logs = sum(w.weight * math.log(max(1.0, speedups[w.key] or 1.0)) for w in workloads)
-    return math.exp(logs / total)
 
 
 def _candidate(row: CandidateRow) -> CandidateView:
@@ -294,4 +227,6 @@ def _entry(
         grid=size.grid,
         block=size.block,
         shared_bytes=size.shared_bytes,
+        launch=kernel.kernel.launch,
+        speedups=choice.speedups,
     )

@@ -1,0 +1,136 @@
+"""Where jobs stand: one statement, because clients ask for it again and again."""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, bindparam, func, literal, select, type_coerce
+from sqlalchemy.orm import Session
+
+from db.engine import Database, utc_now
+from db.tables import CandidateRow, JobRow, WorkloadRow
+from db.tenants import TENANT
+from db.types import UtcDateTime
+from warpsmith.errors import NotFound
+from warpsmith.wire import JobStatus, WorkloadProgress
+
+_JOB, _WORKLOAD, _CANDIDATE = JobRow.__table__, WorkloadRow.__table__, CandidateRow.__table__
+
+
+def poll_status(database: Database, job_id: str) -> JobStatus:
+    """Where a job stands, without a transaction.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    with database.single() as connection:
+        return _one(connection, database.tenant, job_id)
+
+
+def job_status(session: Session, job_id: str) -> JobStatus:
+    """Where a job stands, as this transaction sees it.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    session.flush()
+    return _one(session.connection(), session.info.get(TENANT), job_id)
+
+
+def job_statuses(session: Session, job_ids: Sequence[str]) -> list[JobStatus]:
+    """Where these jobs stand, in this order."""
+    session.flush()
+    found = _read(session.connection(), session.info.get(TENANT), job_ids)
+    return [found[job_id] for job_id in job_ids if job_id in found]
+
+
+def _one(connection: Connection, tenant: str | None, job_id: str) -> JobStatus:
+    found = _read(connection, tenant, [job_id])
+    if not found:
+        raise NotFound(f"no job {job_id}")
+    return found[job_id]
+
+
+def _read(connection: Connection, tenant: str | None, job_ids: Sequence[str]) -> dict[str, JobStatus]:
+    query = _query(connection.dialect.name == "postgresql", tenant is not None)
+    bound = {"job_ids": list(job_ids)} | ({} if tenant is None else {"tenant": tenant})
+    rows: dict[str, list[Row[Any]]] = {}
+    for row in connection.execute(query, bound):
+        rows.setdefault(row.id, []).append(row)
+    return {job_id: _status(of_job) for job_id, of_job in rows.items()}
+
+
+@lru_cache
+def _query(postgres: bool, of_tenant: bool) -> Select[Any]:
+    """A row for every workload of every job. Core tables: no session adds the tenant here."""
+    feasible = (
+        select(_CANDIDATE.c.feasible)
+        .where(_CANDIDATE.c.job_id == _JOB.c.id)
+        .order_by(_CANDIDATE.c.number.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    now = type_coerce(func.clock_timestamp(), UtcDateTime) if postgres else literal(None)
+    job = [c for c in _JOB.c if c.name != "spec"]
+    workload = [c.label(f"workload_{c.name}") for c in _WORKLOAD.c]
+    query = select(*job, feasible.label("feasible"), now.label("now"), *workload)
+    query = query.select_from(_JOB.outerjoin(_WORKLOAD, _WORKLOAD.c.job_id == _JOB.c.id))
+    query = query.where(_JOB.c.id.in_(bindparam("job_ids", expanding=True)))
+    if of_tenant:
+        query = query.where(_JOB.c.tenant == bindparam("tenant"))
+    return query.order_by(_WORKLOAD.c.position)
+
+
+def _status(rows: Sequence[Row[Any]]) -> JobStatus:
+    job = rows[0]
+    speedups = [(row.workload_weight, _speedup(row)) for row in rows if row.workload_key is not None]
+    left = None
+    if job.started_at is not None and not job.state.is_terminal:
+        elapsed = ((job.now or utc_now()) - job.started_at).total_seconds()
+        left = max(0.0, job.budget_s - max(0.0, elapsed))
+    return JobStatus(
+        id=job.id,
+        name=job.name,
+        state=job.state,
+        detail=job.detail,
+        backend=job.backend,
+        device_class=job.device_class,
+        round=job.round,
+        rounds=job.budget_rounds,
+        trials_done=job.trials_done,
+        trials_rejected=job.trials_rejected,
+        trials_budget=job.budget_trials,
+        feasible=job.feasible,
+        best_speedup=job.speedup if job.speedup is not None else _best_speedup(speedups),
+        workloads=tuple(
+            WorkloadProgress(
+                workload=row.workload_key,
+                baseline_us=row.workload_baseline_us,
+                best_us=row.workload_best_us,
+                speedup=_speedup(row),
+            )
+            for row in rows
+            if row.workload_key is not None
+        ),
+        created_at=job.created_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
+        seconds_left=left,
+        tokens_used=job.tokens_used,
+        usd_used=job.usd_used,
+    )
+
+
+def _speedup(row: Row[Any]) -> float | None:
+    if row.workload_baseline_us is None or row.workload_best_us is None:
+        return None
+    return float(row.workload_baseline_us / row.workload_best_us)
+
+
+def _best_speedup(speedups: Sequence[tuple[float, float | None]]) -> float | None:
+    """Over workloads, each with its own best; one that nothing beats keeps its baseline."""
+    if all(s is None for _, s in speedups):
+        return None
+    logs = sum(weight * math.log(max(1.0, s or 1.0)) for weight, s in speedups)
+    return math.exp(logs / sum(weight for weight, _ in speedups))

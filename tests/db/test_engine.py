@@ -1,0 +1,76 @@
+"""Connections that died while nobody used them, and queries of sessions that are bound to a tenant."""
+
+import pytest
+from sqlalchemy import select, text
+from sqlalchemy.exc import DBAPIError
+
+from db import engine
+from db.engine import Database
+from db.repositories.jobs import JobRepository
+from db.status import job_statuses, poll_status
+from db.tables import JobRow, WorkloadRow
+from tests.db.rows import add_candidate, add_job
+from tests.jobs import scale_job
+from warpsmith.errors import NotFound
+
+
+def kill_connections(url: str) -> None:
+    other = Database(url)
+    with other.write() as session:
+        session.execute(
+            text(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+            )
+        )
+    other.dispose()
+
+
+def test_an_idle_connection_that_died_is_replaced(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = Database(postgres_url)
+    for fresh_s, replaced in ((0.0, True), (3600.0, False)):
+        with database.read() as session:
+            session.execute(text("SELECT 1"))
+        kill_connections(postgres_url)
+        monkeypatch.setattr(engine, "FRESH_S", fresh_s)
+        if not replaced:
+            # In use a moment ago, so nobody asked; whoever meets this tries again, as after any restart.
+            with pytest.raises(DBAPIError), database.read() as session:
+                session.execute(text("SELECT 1"))
+        with database.read() as session:
+            assert session.execute(text("SELECT 1")).scalar_one() == 1
+    database.dispose()
+
+
+def test_a_tenant_may_join_its_jobs_with_what_belongs_to_them(database: Database) -> None:
+    with database.write() as session:
+        mine = JobRepository(session).create(scale_job(), tenant="mine")[0].id
+        JobRepository(session).create(scale_job(), tenant="theirs")
+    query = select(JobRow.id, WorkloadRow.key).join(WorkloadRow, WorkloadRow.job_id == JobRow.id)
+    with database.of("mine").read() as session:
+        assert {row.id for row in session.execute(query)} == {mine}
+
+
+def test_the_status_is_that_of_the_tenants_own_job(database: Database) -> None:
+    with database.write() as session:
+        jobs = [JobRepository(session).create(scale_job(), tenant=t)[0].id for t in ("mine", "theirs")]
+        add_candidate(session, jobs[0]).feasible = 7
+        add_candidate(session, jobs[0], 1).feasible = 9
+    mine = database.of("mine")
+    status = poll_status(mine, jobs[0])
+    assert status.feasible == 9
+    assert [w.workload for w in status.workloads] == [w.key for w in scale_job().workloads]
+    with pytest.raises(NotFound):
+        poll_status(mine, jobs[1])
+    with mine.read() as session:
+        assert job_statuses(session, jobs) == [status]
+    with database.read() as session:
+        assert [s.id for s in job_statuses(session, jobs[::-1])] == jobs[::-1]
+
+
+def test_a_status_within_a_transaction_tells_what_that_has_written(database: Database) -> None:
+    with database.write() as session:
+        row = add_job(session)
+        row.detail = "not committed"
+        (status,) = job_statuses(session, [row.id])
+    assert status.detail == "not committed"
