@@ -3,7 +3,9 @@
 from datetime import datetime
 
 from warpsmith.domain.base import Frozen
+from warpsmith.domain.device import DeviceLimits
 from warpsmith.domain.job import Job
+from warpsmith.domain.kernel import Launch
 from warpsmith.domain.outcome import Comparison, Outcome
 from warpsmith.domain.space import Configuration, Space
 from warpsmith.domain.state import CandidateState, JobState, TrialState
@@ -112,6 +114,11 @@ class DispatchEntry(Frozen):
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int
+    launch: Launch | None = None
+    """What `grid`, `block` and `shared_bytes` are made of, for other shapes; None in older results."""
+    speedups: dict[str, float] = {}
+    """By workload, baseline time over this configuration's: on its own the low end of the verified
+    interval, on others what the search saw."""
 
 
 class RejectionCount(Frozen):
@@ -133,6 +140,8 @@ class JobResult(Frozen):
     device: str
     driver: str
     device_class: str
+    limits: DeviceLimits | None = None
+    """Those that launches and constraints may name; None in older results."""
     speedup: float | None
     """Weighted geometric mean over workloads of the verified speed-ups; baseline kept counts as 1."""
     comparisons: tuple[Comparison, ...]

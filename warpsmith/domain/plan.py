@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import CacheState, Workload
-from warpsmith.domain.kernel import Draw, Dtype, Kernel, Role
+from warpsmith.domain.kernel import Draw, Dtype, Kernel, Launch, Role
 from warpsmith.domain.outcome import CompileFacts
 from warpsmith.domain.template import ConfiguredKernel
 
@@ -177,8 +178,15 @@ def launch_size(kernel: ConfiguredKernel, workload: Workload, device: DeviceInfo
     Raises:
         ExpressionError: it cannot be evaluated.
     """
-    scope = kernel.scope(workload.scope(), device.scope())
-    launch = kernel.kernel.launch
+    return evaluated(kernel.kernel.launch, kernel.scope(workload.scope(), device.scope()))
+
+
+def evaluated(launch: Launch, scope: Mapping[str, Value]) -> LaunchSize:
+    """A launch in numbers, where `scope` has every name.
+
+    Raises:
+        ExpressionError: it cannot be evaluated.
+    """
     grid = [e.integer(scope) for e in launch.grid] + [1, 1]
     block = [e.integer(scope) for e in launch.block] + [1, 1]
     return LaunchSize(

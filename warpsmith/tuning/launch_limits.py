@@ -1,12 +1,16 @@
 """Launches against what the device takes, judged before any launch."""
 
-from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.device import DeviceInfo, DeviceLimits
 from warpsmith.domain.plan import LaunchSize
 
 
 def launch_refusal(size: LaunchSize, device: DeviceInfo) -> str:
     """Why the device cannot take this launch; empty where it can."""
-    limits = device.limits
+    return beyond_limits(size, device.limits)
+
+
+def beyond_limits(size: LaunchSize, limits: DeviceLimits) -> str:
+    """Which limit a launch breaks, in words; empty where it breaks none."""
     threads = size.block[0] * size.block[1] * size.block[2]
     block_limits = (limits.max_block_x, limits.max_block_y, limits.max_block_z)
     grid_limits = (limits.max_grid_x, limits.max_grid_y, limits.max_grid_z)

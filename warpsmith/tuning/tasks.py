@@ -167,6 +167,9 @@ class Choice(Frozen):
     workload: str
     candidate: str | None = None
     configuration: Configuration | None = None
+    speedups: dict[str, float] = {}
+    """By workload, baseline time over this configuration's: on its own the low end of the verified
+    interval, on others what the search saw."""
 
 
 class VerifyResult(Frozen):

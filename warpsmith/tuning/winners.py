@@ -89,6 +89,7 @@ def verify_winners(
                         workload=workload.key,
                         candidate=finalist.candidate,
                         configuration=finalist.configuration,
+                        speedups=speedups(job, finalist, comparison, baseline),
                     )
                 )
     finally:
@@ -129,6 +130,19 @@ def _searched_us(job: Job, workload: Workload, finalist: Finalist) -> float:
         if timing.workload == workload.key:
             return (time_us(job, timing) or math.inf) / finalist.outcome.drift
     return math.inf
+
+
+def speedups(
+    job: Job, finalist: Finalist, verified: Comparison | None, baseline: BaselineResult | None
+) -> dict[str, float]:
+    """What is known of a winner on every workload: verified on its own, as the search saw it on others."""
+    known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
+    found = {}
+    for workload in job.workloads:
+        before, after = known.get(workload.key), _searched_us(job, workload, finalist)
+        if before and after < math.inf:
+            found[workload.key] = before / after
+    return found if verified is None else {**found, verified.workload: verified.speedup.low}
 
 
 def overall_speedup(job: Job, comparisons: Sequence[Comparison], choices: Sequence[Choice]) -> float:
