@@ -21,6 +21,8 @@ MOST_FAMILIES = 2
 NEAR_LAUNCH = 1.3
 """Times of an empty kernel: below that a launch is all there is to see."""
 AT_ROOFLINE, NEAR_ROOFLINE = 0.8, 0.5
+BUSY, IDLE = 80.0, 50.0
+"""Percent of its peak at which a unit bounds the kernel, and below which it does not."""
 LOW_OCCUPANCY = 0.25
 FEW_BLOCKS = 1.0
 """Blocks for each multiprocessor."""
@@ -110,6 +112,12 @@ def _bottleneck(known: Facts, kernel: KernelFacts) -> Bottleneck:
     times = [w.time_us for w in kernel.workloads]
     if known.launch_us is not None and max(times) <= NEAR_LAUNCH * known.launch_us:
         return "launch"
+    counters = kernel.counters
+    dram = counters.get("dram_percent")
+    if dram is not None and dram >= BUSY:
+        return "memory"
+    if dram is not None and dram < IDLE and counters.get("sm_percent", 0.0) >= BUSY:
+        return "arithmetic"
     shares = [w.roofline_share for w in kernel.workloads if w.roofline_share is not None]
     resident = [w.occupancy for w in kernel.workloads if w.occupancy is not None]
     if not shares:
@@ -120,6 +128,8 @@ def _bottleneck(known: Facts, kernel: KernelFacts) -> Bottleneck:
         return "arithmetic"
     if share >= AT_ROOFLINE:
         return "memory"
+    # What was counted comes before what the compiler's figures allow.
+    resident = [counters["occupancy_percent"] / 100] if "occupancy_percent" in counters else resident
     if resident and min(resident) < LOW_OCCUPANCY:
         return "occupancy"
     return "memory" if share >= NEAR_ROOFLINE else "latency"

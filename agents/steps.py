@@ -9,6 +9,7 @@ from agents.context import StepContext
 from agents.external import ExternalProvider, Mailbox
 from agents.model import ModelProvider
 from agents.purse import Purse
+from agents.questions import facts
 from agents.record import NoAnswer
 from agents.rules import RulesProvider
 from agents.transport import OpenAITransport
@@ -91,6 +92,8 @@ def run_step(payload: StepPayload, context: StepContext, panel: Panel | None = N
         drafted = payload.role in ("templater", "repairer") and not result.fallback
         if drafted and tuner != "rules" and _has_choices(result):
             result = result.model_copy(update={"ask_tuner": True})
+    if payload.role == "profiler":
+        result = result.model_copy(update={"notes": (*result.notes, *_missing(context))})
     latency_s = result.latency_s or time.monotonic() - started
     return result.model_copy(update={"latency_s": latency_s})
 
@@ -104,6 +107,13 @@ def with_fallback(
     except NoAnswer as exc:
         result = exc.record.on(RulesProvider().answer(payload, context))
         return result.model_copy(update={"fallback": f"{name}: {exc.reason}"[:4000]})
+
+
+def _missing(context: StepContext) -> tuple[str, ...]:
+    """Why the facts lack what a profiler was to measure, each reason once."""
+    known = facts(context)
+    kernels = [] if known is None else [known.baseline, *([known.best] if known.best is not None else [])]
+    return tuple(dict.fromkeys(k.counters_missing for k in kernels if k.counters_missing))
 
 
 def _has_choices(result: StepResult) -> bool:

@@ -19,7 +19,7 @@ from db.tables import TaskRow
 from warpsmith.domain.state import TaskKind
 from warpsmith.errors import ChildDied, DeviceSick, InvalidInput, LeaseLost, Unavailable
 from warpsmith.logs import about
-from worker import work
+from worker import profiling, work
 from worker.context import Context
 
 STORE_AGAIN_S = 0.5
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 Worker = Callable[[Context, TaskRow, Lease], "work.Done | work.Parked"]
 
 WORK: dict[TaskKind, Worker] = {
-    TaskKind.BASELINE: work.baseline,
+    TaskKind.BASELINE: profiling.baseline,
     TaskKind.AGENT_STEP: work.agent_step,
     TaskKind.SLICE: work.search_slice,
     TaskKind.VERIFY: work.verify,

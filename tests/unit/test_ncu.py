@@ -1,14 +1,23 @@
 """Nsight Compute's CSV. The logs here were written by hand after its documented raw page, by no run."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.fakes import fake_tools
-from tests.jobs import scale_job
+from tests.jobs import DEVICE, scale_job
+from tests.unit.test_decide import Rows
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.job import Budget
 from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
+from warpsmith.domain.space import Constraint
+from warpsmith.domain.state import JobState, TaskState
 from warpsmith.errors import Unavailable
 from warpsmith.measure.ncu import COUNTERS, options, parse
 from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.counters import counters_of
+from warpsmith.tuning.counters import counters_of, profiles
+from warpsmith.tuning.decide import TaskView, decide
+from warpsmith.tuning.tasks import BaselineResult, ChecksPayload, Counters, StepPayload
 
 HEAD = (
     '"ID","Process ID","Process Name","Host Name","Kernel Name",'
@@ -86,7 +95,91 @@ def bench(counting: Counting | None) -> Bench:
 
 def test_the_heaviest_workload_is_profiled_where_that_is_possible() -> None:
     counting = Counting()
-    assert counters_of(bench(counting)) == {"dram_percent": 41.0}
+    made = bench(counting)
+    key = made.user_template.configured(made.job.space.defaults).key
+    assert counters_of(made) == Counters(kernel=key, values={"dram_percent": 41.0})
     assert counting.asked == ["n=4096"]
-    assert counters_of(bench(None)) == {}
-    assert counters_of(bench(Counting("not permitted"))) == {}
+    assert counters_of(bench(None)) == Counters()
+    refused = counters_of(bench(Counting("ncu: not\n permitted")))
+    assert refused == Counters(kernel=key, missing="no hardware counters: ncu: not permitted")
+
+
+def test_a_configuration_is_profiled_where_its_constraints_allow_it() -> None:
+    counting = Counting()
+    made = bench(counting)
+    small = made.job.space.model_copy(update={"constraints": (Constraint(expression=Expression("n < 100")),)})
+    template = made.user_template.model_copy(update={"space": small})
+    found = counters_of(made, template, {"BLOCK": 256, "PER": 2})
+    assert counting.asked == ["n=64"]
+    assert found.kernel == template.configured({"PER": 2, "BLOCK": 256}).key
+    assert found.kernel != template.configured({"BLOCK": 256, "PER": 1}).key
+
+
+def test_results_of_older_versions_hold_the_values_alone() -> None:
+    old = BaselineResult(device=DEVICE).model_dump(mode="json") | {"counters": {"dram_percent": 41.0}}
+    assert BaselineResult.model_validate(old).counters == Counters(values={"dram_percent": 41.0})
+    assert BaselineResult.model_validate(old | {"counters": {}}).counters == Counters()
+
+
+def profiled(result: BaselineResult, second: float = 0.5) -> list[StepPayload | ChecksPayload]:
+    """Questions to profilers of both kinds, of a job of two rounds whose baseline has this result.
+
+    Args:
+        second: objective of the second candidate; that of the first is 0.5.
+    """
+    rows = Rows(
+        Budget(rounds=2, trials=20),
+        baseline=lambda rows, payload: result,
+        objective=lambda c: second if c.number else 0.5,
+    )
+    end = rows.run()
+    assert end.state is JobState.DONE
+    return [
+        t.payload
+        for t in end.tasks
+        if isinstance(t.payload, ChecksPayload)
+        or (isinstance(t.payload, StepPayload) and t.payload.role == "profiler")
+    ]
+
+
+COUNTED = BaselineResult(device=DEVICE, counters=Counters(values={"dram_percent": 41.0}))
+
+
+def test_the_parent_of_a_round_and_the_winner_are_profiled() -> None:
+    asked = profiled(COUNTED, second=0.4)
+    profiler = [p.parent for p in asked if isinstance(p, StepPayload)]
+    assert profiler == [None, "c0"]
+    assert (asked[1], asked[3]) == (ChecksPayload(profiled="c0"), ChecksPayload(profiled="c1"))
+    assert len(profiled(COUNTED, second=0.6)) == 3, "the winner was profiled as a parent"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        BaselineResult(device=DEVICE),
+        BaselineResult(device=DEVICE, counters=Counters(missing="not permitted")),
+        COUNTED.model_copy(update={"counted": (Counters(missing="timeout"),)}),
+    ],
+    ids=["not asked for", "not permitted", "given up"],
+)
+def test_nothing_is_profiled_where_that_does_not_work(result: BaselineResult) -> None:
+    assert [type(p) for p in profiled(result)] == [StepPayload, StepPayload]
+
+
+def test_a_profile_that_was_given_up_ends_no_job() -> None:
+    rows = Rows(Budget(rounds=2, trials=20), baseline=lambda rows, payload: COUNTED)
+    while not profiles_of(rows):
+        for action in decide(rows.snapshot):
+            rows.apply(action)
+    *before, last = rows.snapshot.tasks
+    dead = replace(last, state=TaskState.DEAD, result=None, error="3 attempts")
+    rows.snapshot = replace(rows.snapshot, tasks=(*before, dead))
+    end = rows.run()
+    assert end.state is JobState.DONE
+    assert len(end.candidates) == 2
+    assert len(profiles_of(rows)) == 1
+
+
+def profiles_of(rows: Rows) -> list[TaskView]:
+    """Tasks that profile a candidate."""
+    return [t for t in rows.snapshot.tasks if profiles(t)]

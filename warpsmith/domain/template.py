@@ -1,5 +1,6 @@
 """Templates: kernels whose tunables are named parameters."""
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 
@@ -58,6 +59,13 @@ class ConfiguredKernel(Frozen):
         prologue = "".join(f"#define {name} {text}\n" for name, text in self.defines.items())
         numbered = "#line 1\n" if prologue else ""
         return prologue + numbered + without_definitions(self.kernel.text, self.defines)
+
+    @property
+    def key(self) -> str:
+        """A short stable name of what is compiled and launched: 16 hex digits of SHA-256."""
+        # A database may keep the names of a configuration in another order; its values are in `defines`.
+        text = self.model_dump_json(exclude={"configuration"})
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def scope(self, dimensions: Mapping[str, Value], device: Mapping[str, Value]) -> dict[str, Value]:
         """Names for launch and constraint expressions of one workload on one device."""

@@ -40,15 +40,22 @@ def parse(text: str) -> dict[str, float]:
     """
     rows = list(csv.reader(io.StringIO(_table(text))))
     if len(rows) < 3:
-        error = _ERROR.search(text)
-        raise Unavailable((error.group(1) if error else "no kernel was profiled")[:300])
+        raise Unavailable(complaint(text) or "no kernel was profiled")
     names, values = rows[0], rows[2]
     found = {}
     for name, value in zip(names, values, strict=False):
         number = _number(value)
         if name in COUNTERS and number is not None:
             found[COUNTERS[name]] = number
+    if not found:
+        raise Unavailable(complaint(text) or "this chip has none of the metrics that are asked for")
     return found
+
+
+def complaint(text: str) -> str:
+    """The first error in a log, in its own words; empty where there is none."""
+    error = _ERROR.search(text)
+    return error.group(1).strip()[:300] if error else ""
 
 
 def _table(text: str) -> str:

@@ -1,6 +1,8 @@
 """NVIDIA's Nsight Compute over one launch of a kernel, in a child of its own."""
 
+import os
 import shutil
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
 from warpsmith.errors import ChildDied, KernelRefused, Unavailable
-from warpsmith.measure.ncu import options, parse
+from warpsmith.measure.ncu import complaint, options, parse
 from warpsmith.sandbox.device_host import ChildOpener
 
 LOG = "ncu.csv"
@@ -17,31 +19,51 @@ WELL_KNOWN = (Path("/usr/local/cuda/bin/ncu"), Path("/opt/cuda/bin/ncu"))
 
 @dataclass(frozen=True)
 class NsightCompute:
-    """Implements `tuning.ports.CountersPort` for a CUDA device."""
+    """Implements `tuning.ports.CountersPort` for a CUDA device.
+
+    Args:
+        program: ncu; None where it is not installed.
+    """
 
     opener: ChildOpener
-    program: Path
+    program: Path | None
 
     def counters(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> Mapping[str, float]:
         """See `CountersPort.counters`."""
-        under = [str(self.program), *options(f"{{private}}/{LOG}", compiled.entry)]
-        try:
-            device = self.opener.open_watched(under)
+        if self.program is None:
+            raise Unavailable("ncu is not installed on this worker; it comes with the CUDA toolkit")
+        if not os.access(self.program, os.X_OK):
+            raise Unavailable(f"{self.program} is not a program that this worker may run")
+        # Not in the child's own folder, which is removed with a child that dies: then the log says why.
+        with tempfile.TemporaryDirectory(prefix="warpsmith-ncu-") as folder:
+            log = Path(folder, LOG)
             try:
-                device.prepare(plan)
-                handle = device.load(compiled)
-                device.run(handle, plan.key, size, {b.name: [(0, 1)] for b in plan.mutated})
-                return parse(device.finish(LOG))
-            finally:
-                device.close()
-        except (ChildDied, KernelRefused) as exc:
-            raise Unavailable(f"ncu: {exc}") from exc
+                return self._counters(
+                    [str(self.program), *options(str(log), compiled.entry)], log, compiled, plan, size
+                )
+            except (ChildDied, KernelRefused, OSError) as exc:
+                said = complaint(log.read_text(errors="replace")) if log.exists() else ""
+                words = str(exc).replace("the sanitizer", "it")
+                raise Unavailable(f"ncu: {said or words}") from exc
+            except Unavailable as exc:
+                raise Unavailable(f"ncu: {exc}") from exc
+
+    def _counters(
+        self, under: list[str], log: Path, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize
+    ) -> Mapping[str, float]:
+        device = self.opener.open_watched(under)
+        try:
+            device.prepare(plan)
+            handle = device.load(compiled)
+            device.run(handle, plan.key, size, {b.name: [(0, 1)] for b in plan.mutated})
+            return parse(device.finish(str(log)))
+        finally:
+            device.close()
 
 
 def profiler_for(device: DeviceInfo, opener: ChildOpener) -> NsightCompute | None:
-    """The profiler of a device; None where the platform has none, or it is not installed."""
+    """The profiler of a device; None where the platform has none."""
     if device.backend is not Backend.CUDA:
         return None
     found = shutil.which("ncu")
-    program = Path(found) if found else next((p for p in WELL_KNOWN if p.exists()), None)
-    return None if program is None else NsightCompute(opener, program)
+    return NsightCompute(opener, Path(found) if found else next((p for p in WELL_KNOWN if p.exists()), None))

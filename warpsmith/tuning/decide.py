@@ -15,6 +15,7 @@ from warpsmith.tuning.actions import (
     StartTask,
     TaskView,
 )
+from warpsmith.tuning.counters import profiles, to_profile
 from warpsmith.tuning.parallel import slice_results, start_slices
 from warpsmith.tuning.stopping import at_the_floor, no_gain
 from warpsmith.tuning.tasks import (
@@ -62,7 +63,7 @@ def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
         return ()
     if snapshot.device_class is None:
         return _pin(snapshot)
-    dead = next((t for t in snapshot.tasks if t.state is TaskState.DEAD), None)
+    dead = next((t for t in snapshot.tasks if t.state is TaskState.DEAD and not profiles(t)), None)
     if dead is not None:
         return (SetJobState(JobState.FAILED, f"{dead.kind.value} was given up: {dead.error}"),)
     if any(t.is_open for t in snapshot.tasks):
@@ -118,7 +119,7 @@ def _go_on(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
     round_ = max((p.round for p in _steps(snapshot)), default=1)
     waiting = _unopened(snapshot, round_)
     if waiting:
-        return _open(round_, waiting[0])
+        return _open(snapshot, round_, waiting[0])
     rounds = _rounds(snapshot)
     if why and not any(c.round == round_ for c in snapshot.candidates):
         return _search_on(snapshot) or _finish_search(snapshot, why)
@@ -126,11 +127,20 @@ def _go_on(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
         return _finish_search(
             snapshot, f"all {rounds} rounds are done" if rounds > 1 else "one round was asked for"
         )
-    return _open(round_ + 1, _parents(snapshot, round_ + 1)[0])
+    return _open(snapshot, round_ + 1, _parents(snapshot, round_ + 1)[0])
 
 
-def _open(round_: int, parent: str | None) -> tuple[Action, ...]:
-    return _ask(StepPayload(role="profiler", round=round_, parent=parent))
+def _open(snapshot: JobSnapshot, round_: int, parent: str | None) -> tuple[Action, ...]:
+    profile = _profile(snapshot, parent)
+    return profile or _ask(StepPayload(role="profiler", round=round_, parent=parent))
+
+
+def _profile(snapshot: JobSnapshot, candidate: str | None) -> tuple[Action, ...]:
+    """The platform's profiler over the best of a candidate, where it works and has not seen that."""
+    if _seconds_left(snapshot) <= 1 or not to_profile(snapshot.tasks, _baseline(snapshot), candidate):
+        return ()
+    start = StartTask(TaskKind.BASELINE, ChecksPayload(profiled=candidate))
+    return (SetJobState(JobState.PLANNING, "profiling the best so far"), start)
 
 
 def _ask(payload: StepPayload) -> tuple[Action, ...]:
@@ -144,14 +154,14 @@ def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
     assert isinstance(result, StepResult)
     role = payload.role
     if role == "tester":
-        checked = any(isinstance(t.payload, ChecksPayload) for t in snapshot.tasks)
+        checked = any(isinstance(t.payload, ChecksPayload) and t.payload.cases for t in snapshot.tasks)
         if result.cases and not checked:
             check = StartTask(TaskKind.BASELINE, ChecksPayload(cases=result.cases))
             return (
                 SetJobState(JobState.BASELINE, "trying what the tester asks for on the kernel as it is"),
                 check,
             )
-        return _open(1, None)
+        return _open(snapshot, 1, None)
     if role == "profiler":
         following: AgentRole = "templater" if payload.round == 1 else "planner"
         return _ask(payload.model_copy(update={"role": following, "profile": result.profile}))
@@ -231,6 +241,9 @@ def _finish_search(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
     if not any(c.measured for c in snapshot.candidates):
         detail = f"no configuration passed its checks ({why}); see the rejections"
         return (SetJobState(JobState.FAILED, detail),)
+    profile = _profile(snapshot, _parents(snapshot, snapshot.job.budget.rounds + 1)[0])
+    if profile:
+        return profile
     verify = StartTask(TaskKind.VERIFY, VerifyPayload())
     return (SetJobState(JobState.VERIFYING, f"measuring winners again; {why}"), verify)
 
@@ -311,7 +324,8 @@ def _steps(snapshot: JobSnapshot) -> list[StepPayload]:
 
 
 def _last(snapshot: JobSnapshot, kind: TaskKind) -> TaskView | None:
-    return next((t for t in reversed(snapshot.tasks) if t.kind is kind), None)
+    alive = (t for t in reversed(snapshot.tasks) if t.state is not TaskState.DEAD)
+    return next((t for t in alive if t.kind is kind), None)
 
 
 def _last_slice(snapshot: JobSnapshot, candidate: str) -> SliceResult | None:

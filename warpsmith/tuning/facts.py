@@ -15,7 +15,7 @@ from warpsmith.errors import ExpressionError
 from warpsmith.measure.occupancy import occupancy
 from warpsmith.tuning.importance import Effect, Interaction, Trials, effects
 from warpsmith.tuning.stopping import floors
-from warpsmith.tuning.tasks import BaselineResult
+from warpsmith.tuning.tasks import BaselineResult, Counters
 from warpsmith.tuning.trial import time_us
 
 
@@ -54,7 +54,9 @@ class KernelFacts(Frozen):
     local_bytes: int | None = None
     workloads: tuple[WorkloadFacts, ...] = ()
     counters: dict[str, float] = {}
-    """What a profiler of the platform measured, where one may be used."""
+    """What a profiler of the platform measured on the heaviest workload, where one may be used."""
+    counters_missing: str = ""
+    """Why a profiler that was to be used measured nothing; empty where none was."""
 
 
 class Facts(Frozen):
@@ -79,13 +81,15 @@ def facts_of(
     """The facts of a job, and of one candidate of it with its finished trials."""
     user = Template(kernel=job.kernel, space=job.space)
     own_us = {t.workload: time_us(job, t) for t in baseline.timings}
-    measured = [(c, o) for c, o in trials if isinstance(o, Measured)]
     best = None
-    if template is not None and measured:
-        configuration, outcome = min(measured, key=lambda pair: pair[1].objective)
+    found = best_of(trials)
+    if template is not None and found is not None:
+        configuration, outcome = found
         times = {t.workload: time_us(job, t) for t in outcome.timings}
         best = _kernel(job, baseline, template, configuration, times, outcome.facts)
-        best = best.model_copy(update={"objective": outcome.objective})
+        key = template.configured(configuration).key
+        counted = next((c for c in reversed(baseline.counted) if c.kernel == key), Counters())
+        best = _profiled(best.model_copy(update={"objective": outcome.objective}), counted)
     single, pairs = effects(trials)
     ceilings = baseline.ceilings
     cold = job.objective.cache.value == "cold"
@@ -94,15 +98,25 @@ def facts_of(
         if ceilings is None
         else (ceilings.cold_bytes_per_s if cold else ceilings.hot_bytes_per_s),
         launch_us=None if ceilings is None else ceilings.launch_us,
-        baseline=_kernel(job, baseline, user, job.space.defaults, own_us, baseline.facts).model_copy(
-            update={"counters": baseline.counters}
+        baseline=_profiled(
+            _kernel(job, baseline, user, job.space.defaults, own_us, baseline.facts), baseline.counters
         ),
         best=best,
         trials=len(trials),
-        measured=len(measured),
+        measured=sum(isinstance(o, Measured) for _, o in trials),
         effects=single,
         interactions=pairs,
     )
+
+
+def best_of(trials: Trials) -> tuple[Configuration, Measured] | None:
+    """The fastest trial, the first of several; None where none was measured."""
+    measured = [(c, o) for c, o in trials if isinstance(o, Measured)]
+    return min(measured, key=lambda pair: pair[1].objective, default=None)
+
+
+def _profiled(kernel: KernelFacts, found: Counters) -> KernelFacts:
+    return kernel.model_copy(update={"counters": found.values, "counters_missing": found.missing})
 
 
 def _kernel(

@@ -1,8 +1,8 @@
 """What tasks are given and what they bring back. Stored as JSON; read by `decide`."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import Ceilings, DeviceInfo
@@ -31,6 +31,24 @@ class CheckedCase(Frozen):
     grow with them."""
 
 
+class Counters(Frozen):
+    """What the platform's profiler saw of one kernel, on the heaviest workload that it runs on."""
+
+    kernel: str = ""
+    """`ConfiguredKernel.key` of that kernel."""
+    values: dict[str, float] = {}
+    """Hardware counters by name."""
+    missing: str = ""
+    """Why there are none, in one sentence; empty where there are, or where none were asked for."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older(cls, data: Any) -> Any:
+        """Results of older versions hold the values alone."""
+        bare = isinstance(data, dict) and not data.keys() <= cls.model_fields.keys()
+        return {"values": data} if bare else data
+
+
 class BaselineResult(Frozen):
     """The user's kernel on every workload, or why it cannot be used."""
 
@@ -48,8 +66,10 @@ class BaselineResult(Frozen):
     """Device variables of the user's kernel; candidates may have the same."""
     notes: tuple[str, ...] = ()
     """What weakens the checks of this job."""
-    counters: dict[str, float] = {}
-    """Hardware counters of the user's kernel on its heaviest workload, where a profiler may be used."""
+    counters: Counters = Counters()
+    """Of the user's kernel."""
+    counted: tuple[Counters, ...] = ()
+    """Of the best configurations of candidates; the newest last."""
     ceilings: Ceilings | None = None
     """What the device's memory and launches allow, measured by our own kernels."""
 
@@ -63,9 +83,12 @@ class ProposedCase(Frozen):
 
 
 class ChecksPayload(Frozen):
-    """Cases to try on the user's kernel; where it is right, candidates must be."""
+    """What else the device is asked of kernels that are known; the answer is the baseline with more in it."""
 
-    cases: tuple[ProposedCase, ...] = Field(max_length=16)
+    cases: tuple[ProposedCase, ...] = Field(default=(), max_length=16)
+    """Tried on the user's kernel; where it is right, candidates must be."""
+    profiled: str | None = None
+    """Candidate whose best configuration is profiled."""
 
 
 Bottleneck = Literal["memory", "latency", "launch", "occupancy", "spills", "arithmetic", "unknown"]
