@@ -1,4 +1,4 @@
-"""The result bundle: result.json, report.html, and the tuned sources."""
+"""The result bundle: result.json, report.html, tuned sources, and dispatch.py, which picks among them."""
 
 import difflib
 from collections.abc import Sequence
@@ -13,6 +13,8 @@ from pygments.lexers import CLexer, CudaLexer, DiffLexer
 
 from warpsmith.domain.device import Backend
 from warpsmith.report.curve import progress_svg
+from warpsmith.report.launcher import launcher_source
+from warpsmith.report.lookup import Lookup
 from warpsmith.report.tables import comparison_rows, configuration_text, is_replayed
 from warpsmith.wire import DispatchEntry, JobResult, TrialView
 
@@ -23,6 +25,7 @@ def write_bundle(result: JobResult, trials: Sequence[TrialView], folder: Path) -
     written = [folder / "result.json", folder / "report.html"]
     written[0].write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
     written[1].write_text(report_html(result, trials), encoding="utf-8")
+    names: dict[str, str] = {}
     for entry in result.dispatch:
         if entry.source is not None:
             ending = "cl" if result.job.kernel.backend is Backend.OPENCL else "cu"
@@ -31,7 +34,12 @@ def write_bundle(result: JobResult, trials: Sequence[TrialView], folder: Path) -
             if path in written:
                 path = folder / f"{name}-{len(written)}.{ending}"
             path.write_text(entry.source, encoding="utf-8")
+            names[entry.workload] = path.name
             written.append(path)
+    # Results of older versions do not say what launches are made of.
+    if names and result.limits is not None and all(e.launch is not None for e in result.dispatch):
+        written.append(folder / "dispatch.py")
+        written[-1].write_text(launcher_source(Lookup(result), names), encoding="utf-8")
     return written
 
 
