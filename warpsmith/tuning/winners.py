@@ -4,17 +4,13 @@ Only these figures are published. A winner that fails its second check is withdr
 best configuration of that workload takes its place.
 """
 
-import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Callable, Sequence
 
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.outcome import Comparison, Measured, Rejected, Stage, Verdict
+from warpsmith.domain.outcome import Comparison, Rejected, Stage, Verdict
 from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, launch_size
-from warpsmith.domain.space import Configuration, configuration_key
-from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.domain.space import configuration_key
+from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
 from warpsmith.measure.statistics import judge, speedup_interval, summarise
@@ -22,12 +18,14 @@ from warpsmith.tuning.baseline import MIN_BLOCK_SAMPLES, compiled_baseline
 from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.blocks import Side, TimedBlocks, interleaved, joined
 from warpsmith.tuning.cleanroom import Cleanroom
-from warpsmith.tuning.dispatch import choose_few
+from warpsmith.tuning.finalists import Finalist, few, overall_speedup, ranked, searched_us, speedups
 from warpsmith.tuning.further import check_further
 from warpsmith.tuning.launch_limits import launch_refusal
+from warpsmith.tuning.playoff import TIMINGS, play_off
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.tuning.tools import Case, Tools
-from warpsmith.tuning.trial import time_us
+
+__all__ = ["Finalist", "overall_speedup", "ranked", "verify_winners"]
 
 PROCESSES = 3
 """Pairs of processes over which the blocks of a comparison are spread."""
@@ -37,16 +35,6 @@ MIN_PAIRS = 3
 """Block pairs of a pair of processes, at least."""
 CONTENDERS = 3
 """Configurations of a workload that may be tried before its baseline is kept."""
-
-
-@dataclass(frozen=True)
-class Finalist:
-    """A finished trial of a candidate."""
-
-    candidate: str
-    template: Template
-    configuration: Configuration
-    outcome: Measured
 
 
 def verify_winners(
@@ -78,7 +66,8 @@ def verify_winners(
         for workload in job.workloads:
             if not alive():
                 break
-            comparison, finalist = contest.decide(workload, ranked(job, workload, finalists))
+            contenders = contest.played_off(workload, ranked(job, workload, finalists))
+            comparison, finalist = contest.decide(workload, contenders)
             if comparison is not None:
                 comparisons.append(comparison)
             if finalist is None:
@@ -102,58 +91,6 @@ def verify_winners(
     )
 
 
-def few(job: Job, finalists: Sequence[Finalist], baseline: BaselineResult | None) -> Sequence[Finalist]:
-    """No more finalists than the dispatch table may hold: those that serve all workloads best.
-
-    Where none is faster than the baseline, the best is still compared with it.
-    """
-    if job.objective.configurations is None or not finalists:
-        return finalists
-    times = np.array([[_searched_us(job, w, f) for w in job.workloads] for f in finalists])
-    known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
-    slowest = np.where(np.isfinite(times), times, 0.0).max(axis=0) + 1.0
-    before = np.array([known.get(w.key) or slowest[i] for i, w in enumerate(job.workloads)])
-    weights = np.array([w.weight for w in job.workloads])
-    chosen = choose_few(times, before, weights, job.objective.configurations)
-    return [finalists[i] for i in chosen] or [min(finalists, key=lambda f: f.outcome.objective)]
-
-
-def ranked(job: Job, workload: Workload, finalists: Iterable[Finalist]) -> list[Finalist]:
-    """Finalists that were timed on `workload`, fastest first."""
-    timed = [(_searched_us(job, workload, f), f) for f in finalists]
-    return [f for us, f in sorted(timed, key=lambda t: t[0]) if us < math.inf]
-
-
-def _searched_us(job: Job, workload: Workload, finalist: Finalist) -> float:
-    """Its time on a workload in the search; infinity where there is none."""
-    for timing in finalist.outcome.timings:
-        if timing.workload == workload.key:
-            return (time_us(job, timing) or math.inf) / finalist.outcome.drift
-    return math.inf
-
-
-def speedups(
-    job: Job, finalist: Finalist, verified: Comparison | None, baseline: BaselineResult | None
-) -> dict[str, float]:
-    """What is known of a winner on every workload: verified on its own, as the search saw it on others."""
-    known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
-    found = {}
-    for workload in job.workloads:
-        before, after = known.get(workload.key), _searched_us(job, workload, finalist)
-        if before and after < math.inf:
-            found[workload.key] = before / after
-    return found if verified is None else {**found, verified.workload: verified.speedup.low}
-
-
-def overall_speedup(job: Job, comparisons: Sequence[Comparison], choices: Sequence[Choice]) -> float:
-    """Weighted geometric mean of the verified speed-ups; a kept baseline counts as 1."""
-    taken = {c.workload for c in choices if c.candidate is not None}
-    speedups = {c.workload: c.speedup.estimate for c in comparisons if c.workload in taken}
-    total = sum(w.weight for w in job.workloads)
-    logs = sum(w.weight * math.log(speedups.get(w.key, 1.0)) for w in job.workloads)
-    return math.exp(logs / total)
-
-
 class _Contest:
     def __init__(
         self, job: Job, tools: Tools, aa_width: float, pairs: int, baseline: BaselineResult | None
@@ -173,6 +110,49 @@ class _Contest:
 
     def close(self) -> None:
         self._base.close()
+
+    def played_off(self, workload: Workload, contenders: Sequence[Finalist]) -> list[Finalist]:
+        """Near-ties of the search in the order of new timings, each candidate in a process of its own."""
+        benches: dict[str, Bench] = {}
+        plan = search_plan(self._job.objective.cache)
+
+        def again(index: int) -> float | None:
+            finalist = contenders[index]
+            if finalist.candidate not in benches:
+                benches[finalist.candidate] = self._fresh(workload)
+            return self._timed_us(benches[finalist.candidate], workload, finalist, plan)
+
+        times = [searched_us(self._job, workload, f) for f in contenders]
+        try:
+            order = play_off(times, self._aa_width, again, TIMINGS)
+        finally:
+            for made in benches.values():
+                made.close()
+        return [contenders[i] for i in order]
+
+    def _timed_us(
+        self, bench: Bench, workload: Workload, finalist: Finalist, plan: TimingPlan
+    ) -> float | None:
+        """One more time of a finalist; None where it fails, which its second check would find as well."""
+        kernel, compiled = self._binary(finalist, configuration_key(finalist.configuration))
+        if isinstance(compiled, Rejected) or self._base.refuse_binary(kernel, compiled) is not None:
+            return None
+        info = self._tools.opener.info
+        try:
+            size = launch_size(kernel, workload, info)
+            if launch_refusal(size, info):
+                return None
+            handle = bench.device(workload).load(compiled)
+            samples, look = bench.sample(handle, workload, size, plan, other=None)
+            bench.device(workload).unload(handle)
+        except ChildDied:
+            bench.renew(faulted=True)
+            return None
+        except (KernelRefused, ExpressionError):
+            return None
+        if look is not None and isinstance(bench.judge(look), Rejected):
+            return None
+        return summarise(samples.samples_us, 1).median_us
 
     def decide(
         self, workload: Workload, contenders: Sequence[Finalist]

@@ -1,0 +1,77 @@
+"""Finished trials that may win, and what the search knows of them."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.outcome import Comparison, Measured
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.template import Template
+from warpsmith.tuning.dispatch import choose_few
+from warpsmith.tuning.tasks import BaselineResult, Choice
+from warpsmith.tuning.trial import time_us
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """A finished trial of a candidate."""
+
+    candidate: str
+    template: Template
+    configuration: Configuration
+    outcome: Measured
+
+
+def few(job: Job, finalists: Sequence[Finalist], baseline: BaselineResult | None) -> Sequence[Finalist]:
+    """No more finalists than the dispatch table may hold: those that serve all workloads best.
+
+    Where none is faster than the baseline, the best is still compared with it.
+    """
+    if job.objective.configurations is None or not finalists:
+        return finalists
+    times = np.array([[searched_us(job, w, f) for w in job.workloads] for f in finalists])
+    known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
+    slowest = np.where(np.isfinite(times), times, 0.0).max(axis=0) + 1.0
+    before = np.array([known.get(w.key) or slowest[i] for i, w in enumerate(job.workloads)])
+    weights = np.array([w.weight for w in job.workloads])
+    chosen = choose_few(times, before, weights, job.objective.configurations)
+    return [finalists[i] for i in chosen] or [min(finalists, key=lambda f: f.outcome.objective)]
+
+
+def ranked(job: Job, workload: Workload, finalists: Iterable[Finalist]) -> list[Finalist]:
+    """Finalists that were timed on `workload`, fastest first."""
+    timed = [(searched_us(job, workload, f), f) for f in finalists]
+    return [f for us, f in sorted(timed, key=lambda t: t[0]) if us < math.inf]
+
+
+def searched_us(job: Job, workload: Workload, finalist: Finalist) -> float:
+    """Its time on a workload in the search; infinity where there is none."""
+    for timing in finalist.outcome.timings:
+        if timing.workload == workload.key:
+            return (time_us(job, timing) or math.inf) / finalist.outcome.drift
+    return math.inf
+
+
+def speedups(
+    job: Job, finalist: Finalist, verified: Comparison | None, baseline: BaselineResult | None
+) -> dict[str, float]:
+    """What is known of a winner on every workload: verified on its own, as the search saw it on others."""
+    known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
+    found = {}
+    for workload in job.workloads:
+        before, after = known.get(workload.key), searched_us(job, workload, finalist)
+        if before and after < math.inf:
+            found[workload.key] = before / after
+    return found if verified is None else {**found, verified.workload: verified.speedup.low}
+
+
+def overall_speedup(job: Job, comparisons: Sequence[Comparison], choices: Sequence[Choice]) -> float:
+    """Weighted geometric mean of the verified speed-ups; a kept baseline counts as 1."""
+    taken = {c.workload for c in choices if c.candidate is not None}
+    speedups = {c.workload: c.speedup.estimate for c in comparisons if c.workload in taken}
+    total = sum(w.weight for w in job.workloads)
+    logs = sum(w.weight * math.log(speedups.get(w.key, 1.0)) for w in job.workloads)
+    return math.exp(logs / total)
