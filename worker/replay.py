@@ -85,14 +85,15 @@ class _Run:
                 self._trials.setdefault(name, []).append(trial)
         self._differences: list[str] = []
         self._same = 0
+        self._open: list[TaskRow] = []
+        """Slices that were started and have not ended."""
         classes = () if self._job.device_class is None else (self._job.device_class,)
         self._now = JobSnapshot(self._job.spec, JobState.QUEUED, None, classes, 0.0, 0, (), ())
 
     def run(self) -> Replay:
         """Decide until the job ends, or leaves its records."""
         for _ in range(MAX_DECISIONS):
-            self._now = replace(self._now, elapsed_s=self._elapsed_s())
-            actions = decide(self._now)
+            actions = decide(self._look())
             if not actions or self._differences:
                 break
             for action in actions:
@@ -108,6 +109,41 @@ class _Run:
                 )
         steps = sum(t.kind is TaskKind.AGENT_STEP for t in self._now.tasks)
         return Replay(self._same, steps, tuple(self._differences))
+
+    def _look(self) -> JobSnapshot:
+        """What the next recorded decision went by.
+
+        A decision that starts slices has recorded how many devices there were, how many slices were still
+        open, and what was done; before any other decision all slices had ended.
+        """
+        place = len(self._now.tasks)
+        payload = task_payload(self._tasks[place]) if place < len(self._tasks) else None
+        seen = payload.seen if isinstance(payload, SlicePayload) else None
+        while len(self._open) > (seen.beside if seen is not None else 0):
+            if not self._end_slice():
+                break
+        self._now = replace(self._now, elapsed_s=self._elapsed_s())
+        if seen is None or not isinstance(payload, SlicePayload):
+            return self._now
+        known = [
+            replace(c, trials=seen.trials) if c.id == payload.candidate and seen.beside else c
+            for c in self._now.candidates
+        ]
+        return replace(self._now, candidates=known, devices=seen.devices)
+
+    def _end_slice(self) -> bool:
+        """Bring the result of the open slice that ended first; False where none of them ever ended."""
+        ended = [r for r in self._open if r.state is not TaskState.CANCELLED]
+        if not ended:
+            return False
+        row = min(ended, key=lambda r: (r.finished_at is None, r.finished_at, r.number))
+        self._open.remove(row)
+        payload = task_payload(row)
+        assert isinstance(payload, SlicePayload), "only slices are left open"
+        tasks = [self._view(row, task_result(row)) if t.id == row.id else t for t in self._now.tasks]
+        self._now = replace(self._now, tasks=tasks)
+        self._count(payload.candidate, self._trials.get(row.id, []))
+        return True
 
     def _elapsed_s(self) -> float:
         """When the next recorded decision was taken."""
@@ -163,7 +199,12 @@ class _Run:
         recorded, result = task_payload(row), task_result(row)
         self._compare(f"task {place}", row.kind, action.kind)
         if isinstance(recorded, SlicePayload) and isinstance(action.payload, SlicePayload):
-            self._slices(place, recorded, action.payload)
+            # Its seconds are those of the clock, which went on a little before the row was written.
+            wanted = action.payload.model_copy(update={"seconds": recorded.seconds})
+            self._compare(f"task {place}, question", recorded, wanted)
+            self._open.append(row)
+            view = replace(self._view(row, None), state=TaskState.RUNNING)
+            self._now = replace(self._now, tasks=[*self._now.tasks, view])
             return
         self._compare(f"task {place}, question", recorded, action.payload)
         if isinstance(recorded, StepPayload) and isinstance(result, StepResult):
@@ -171,28 +212,11 @@ class _Run:
         self._done(row, result)
 
     def _done(self, row: TaskRow, result: Result) -> None:
-        view = TaskView(row.id, row.kind, row.state, task_payload(row), result, row.error)
         if row.state is not TaskState.CANCELLED:
-            self._now = replace(self._now, tasks=[*self._now.tasks, view])
+            self._now = replace(self._now, tasks=[*self._now.tasks, self._view(row, result)])
 
-    def _slices(self, place: int, recorded: SlicePayload, wanted: SlicePayload) -> None:
-        """A slice, and those that ran beside it: how many there were depends on the devices of that time.
-
-        Its seconds are those of the clock, which went on a little before the row was written.
-        """
-        # On several devices the first slice of a template has one trial, and the others share the rest.
-        spread = recorded.shared or recorded.trials == 1
-        kept = {"seconds": recorded.seconds}
-        kept |= {"trials": recorded.trials, "shared": recorded.shared} if spread else {}
-        self._compare(f"task {place}, question", recorded, wanted.model_copy(update=kept))
-        for row in self._tasks[place:]:
-            payload = task_payload(row)
-            beside = isinstance(payload, SlicePayload) and recorded.shared and payload.shared
-            same = isinstance(payload, SlicePayload) and payload.candidate == recorded.candidate
-            if row is not self._tasks[place] and not (beside and same):
-                break
-            self._done(row, task_result(row))
-            self._count(recorded.candidate, self._trials.get(row.id, []))
+    def _view(self, row: TaskRow, result: Result) -> TaskView:
+        return TaskView(row.id, row.kind, row.state, task_payload(row), result, row.error)
 
     def _step(self, row: TaskRow, payload: StepPayload, recorded: StepResult) -> StepResult:
         """The result of a step from its recorded reply; the rules, which need none, think again."""

@@ -17,12 +17,13 @@ from warpsmith.tuning.actions import (
 )
 from warpsmith.tuning.counters import profiles, to_profile
 from warpsmith.tuning.parallel import slice_results, start_slices
+from warpsmith.tuning.rows import baseline_of, best_so_far, last_slice, last_task, steps_of
 from warpsmith.tuning.stopping import at_the_floor, no_gain
 from warpsmith.tuning.tasks import (
     BaselineResult,
     ChecksPayload,
+    Seen,
     SlicePayload,
-    SliceResult,
     StepPayload,
     StepResult,
     VerifyPayload,
@@ -68,7 +69,7 @@ def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
         return (SetJobState(JobState.FAILED, f"{dead.kind.value} was given up: {dead.error}"),)
     if any(t.is_open for t in snapshot.tasks):
         return _widen(snapshot)
-    baseline = _last(snapshot, TaskKind.BASELINE)
+    baseline = last_task(snapshot, TaskKind.BASELINE)
     if baseline is None:
         start = StartTask(TaskKind.BASELINE, None)
         return (SetJobState(JobState.BASELINE, "measuring the kernel as it is"), start)
@@ -86,14 +87,14 @@ def _pin(snapshot: JobSnapshot) -> tuple[Action, ...]:
 
 
 def _after_baseline(snapshot: JobSnapshot) -> tuple[Action, ...]:
-    verify = _last(snapshot, TaskKind.VERIFY)
+    verify = last_task(snapshot, TaskKind.VERIFY)
     if verify is not None:
         return (SetJobState(JobState.DONE, _summary(verify.result)),)
     searching = next((c for c in snapshot.candidates if c.state is CandidateState.SEARCHING), None)
     if searching is not None:
         return _search(snapshot, searching)
     newest = max(snapshot.candidates, key=lambda c: c.number, default=None)
-    step = _last(snapshot, TaskKind.AGENT_STEP)
+    step = last_task(snapshot, TaskKind.AGENT_STEP)
     if step is None:
         if snapshot.job.strategy is Strategy.SEARCH:
             return _ask(StepPayload(role="templater", round=1))
@@ -113,10 +114,12 @@ def _go_on(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
     Args:
         why: nothing more is to be expected of the branch that was followed last; empty where it is over.
     """
-    spent = _budget_spent(snapshot) or at_the_floor(snapshot.job, _baseline(snapshot), _best(snapshot))
+    spent = _budget_spent(snapshot) or at_the_floor(
+        snapshot.job, baseline_of(snapshot), best_so_far(snapshot)
+    )
     if spent:
         return _finish_search(snapshot, spent)
-    round_ = max((p.round for p in _steps(snapshot)), default=1)
+    round_ = max((p.round for p in steps_of(snapshot)), default=1)
     waiting = _unopened(snapshot, round_)
     if waiting:
         return _open(snapshot, round_, waiting[0])
@@ -137,7 +140,7 @@ def _open(snapshot: JobSnapshot, round_: int, parent: str | None) -> tuple[Actio
 
 def _profile(snapshot: JobSnapshot, candidate: str | None) -> tuple[Action, ...]:
     """The platform's profiler over the best of a candidate, where it works and has not seen that."""
-    if _seconds_left(snapshot) <= 1 or not to_profile(snapshot.tasks, _baseline(snapshot), candidate):
+    if _seconds_left(snapshot) <= 1 or not to_profile(snapshot.tasks, baseline_of(snapshot), candidate):
         return ()
     start = StartTask(TaskKind.BASELINE, ChecksPayload(profiled=candidate))
     return (SetJobState(JobState.PLANNING, "profiling the best so far"), start)
@@ -165,7 +168,7 @@ def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
     if role == "profiler":
         following: AgentRole = "templater" if payload.round == 1 else "planner"
         return _ask(payload.model_copy(update={"role": following, "profile": result.profile}))
-    stop = result.stop or no_gain(result.expected_gain, _baseline(snapshot))
+    stop = result.stop or no_gain(result.expected_gain, baseline_of(snapshot))
     if stop:
         return _go_on(snapshot, stop)
     if role == "planner":
@@ -190,12 +193,12 @@ def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
 
 
 def _search(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[Action, ...]:
-    last = _last_slice(snapshot, candidate.id)
+    last = last_slice(snapshot, candidate.id)
     if last is not None and last.rejected:
         return (SetCandidate(candidate.id, CandidateState.REJECTED),)
     left = _trial_share(snapshot, candidate) - candidate.trials
     exhausted = any(s.exhausted for s in slice_results(snapshot.tasks, candidate.id))
-    floor = at_the_floor(snapshot.job, _baseline(snapshot), candidate.best_objective)
+    floor = at_the_floor(snapshot.job, baseline_of(snapshot), candidate.best_objective)
     if exhausted or left <= 0 or floor or _budget_spent(snapshot):
         return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
     # A new template is tried on one device before it gets the others.
@@ -205,7 +208,7 @@ def _search(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[Action,
     detail = f"round {candidate.round}: searching candidate {candidate.number}"
     return (
         SetJobState(JobState.SEARCHING, detail),
-        *start_slices(candidate.id, trials, count, _seconds_left(snapshot), shared=shared),
+        *_slices(snapshot, candidate, trials, count, shared=shared),
     )
 
 
@@ -221,10 +224,22 @@ def _widen(snapshot: JobSnapshot) -> tuple[Action, ...]:
     left = _trial_share(snapshot, searching) - searching.trials - granted
     count = min(snapshot.devices - len(slices), left)
     exhausted = any(s.exhausted for s in slice_results(snapshot.tasks, searching.id))
-    floor = at_the_floor(snapshot.job, _baseline(snapshot), searching.best_objective)
+    floor = at_the_floor(snapshot.job, baseline_of(snapshot), searching.best_objective)
     if count <= 0 or exhausted or floor or _budget_spent(snapshot):
         return ()
-    return tuple(start_slices(searching.id, left, count, _seconds_left(snapshot), shared=True))
+    return _slices(snapshot, searching, left, count, beside=len(slices), shared=True)
+
+
+def _slices(
+    snapshot: JobSnapshot, of: CandidateSummary, trials: int, count: int, *, beside: int = 0, shared: bool
+) -> tuple[Action, ...]:
+    seen = Seen(devices=snapshot.devices, beside=beside, trials=of.trials)
+    started = start_slices(of.id, trials, count, _seconds_left(snapshot), shared=shared)
+    return tuple(
+        StartTask(s.kind, s.payload.model_copy(update={"seen": seen}))
+        for s in started
+        if isinstance(s.payload, SlicePayload)
+    )
 
 
 def _search_on(snapshot: JobSnapshot) -> tuple[Action, ...]:
@@ -253,7 +268,7 @@ def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None
     assert isinstance(made, StepPayload)
     if made.attempt >= MAX_REPAIRS or _budget_spent(snapshot):
         return None
-    last = _last_slice(snapshot, newest.id)
+    last = last_slice(snapshot, newest.id)
     payload = StepPayload(
         role="repairer",
         round=newest.round,
@@ -281,14 +296,14 @@ def _parents(snapshot: JobSnapshot, round_: int) -> list[str | None]:
 
 def _unopened(snapshot: JobSnapshot, round_: int) -> list[str | None]:
     """Parents of a round that nobody was asked about."""
-    opened = {p.parent for p in _steps(snapshot) if p.round == round_ and p.role != "tester"}
+    opened = {p.parent for p in steps_of(snapshot) if p.round == round_ and p.role != "tester"}
     return [p for p in _parents(snapshot, round_) if p not in opened]
 
 
 def _trial_share(snapshot: JobSnapshot, candidate: CandidateSummary) -> int:
     """Trials this candidate may have in all: what others left, over the branches that are to come."""
     others = sum(c.trials for c in snapshot.candidates if c.id != candidate.id)
-    step = _last(snapshot, TaskKind.AGENT_STEP)
+    step = last_task(snapshot, TaskKind.AGENT_STEP)
     if step is not None and step.id not in {c.made_by for c in snapshot.candidates}:
         return snapshot.job.budget.trials - others  # agents have nothing more to add
     later = max(0, _rounds(snapshot) - candidate.round) * snapshot.job.agents.parents
@@ -307,32 +322,6 @@ def _budget_spent(snapshot: JobSnapshot) -> str:
 
 def _seconds_left(snapshot: JobSnapshot) -> float:
     return max(0.001, snapshot.job.budget.seconds * (1 - VERIFY_RESERVE) - snapshot.elapsed_s)
-
-
-def _best(snapshot: JobSnapshot) -> float | None:
-    return min((c.best_objective for c in snapshot.candidates if c.best_objective is not None), default=None)
-
-
-def _baseline(snapshot: JobSnapshot) -> BaselineResult:
-    view = _last(snapshot, TaskKind.BASELINE)
-    assert view is not None and isinstance(view.result, BaselineResult), "decide starts with the baseline"
-    return view.result
-
-
-def _steps(snapshot: JobSnapshot) -> list[StepPayload]:
-    return [t.payload for t in snapshot.tasks if isinstance(t.payload, StepPayload)]
-
-
-def _last(snapshot: JobSnapshot, kind: TaskKind) -> TaskView | None:
-    alive = (t for t in reversed(snapshot.tasks) if t.state is not TaskState.DEAD)
-    return next((t for t in alive if t.kind is kind), None)
-
-
-def _last_slice(snapshot: JobSnapshot, candidate: str) -> SliceResult | None:
-    for task in reversed(snapshot.tasks):
-        if isinstance(task.payload, SlicePayload) and task.payload.candidate == candidate:
-            return task.result if isinstance(task.result, SliceResult) else None
-    return None
 
 
 def _summary(result: Result) -> str:

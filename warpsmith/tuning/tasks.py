@@ -155,6 +155,17 @@ class StepResult(Frozen):
     latency_s: float = 0.0
 
 
+class Seen(Frozen):
+    """What the decision that starts a slice goes by, so that a replay can take it again."""
+
+    devices: int
+    """That the job might use."""
+    beside: int
+    """Slices of the candidate that were open."""
+    trials: int
+    """Of the candidate that were done, those of open slices included."""
+
+
 class SlicePayload(Frozen):
     """A lease on the search of one candidate."""
 
@@ -164,6 +175,8 @@ class SlicePayload(Frozen):
     seconds: float = Field(gt=0)
     shared: bool = False
     """Other slices of the candidate may run at the same time, so each configuration is claimed first."""
+    seen: Seen | None = None
+    """None: not recorded, as by older versions."""
 
 
 class SliceResult(Frozen):
