@@ -1,8 +1,8 @@
 """What each role is given and what it has to answer. The JSON schema of an answer is made from here."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr, WithJsonSchema
 
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.job import AgentRole
@@ -13,6 +13,20 @@ from warpsmith.tuning.tasks import Bottleneck, Profile
 
 Text = Field(default="", max_length=8000)
 PlainValue = StrictBool | StrictInt | StrictFloat | StrictStr
+
+
+def _as_text(value: Any) -> Any:
+    """A number as the text of the expression that it is; all else as it came."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if plain else value
+
+
+ExpressionText = Annotated[
+    str,
+    BeforeValidator(_as_text),
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "number"}, {"type": "string"}]}),
+]
+"""An expression, or a number, as in a job."""
 
 
 class ParameterText(Frozen):
@@ -28,7 +42,7 @@ class ParameterText(Frozen):
 class ConstraintText(Frozen):
     """A condition on configurations: an expression over parameters, dimensions and `device.` limits."""
 
-    expression: str = Field(max_length=500)
+    expression: ExpressionText = Field(max_length=500)
     reason: str = Field(default="", max_length=500)
 
 
@@ -210,11 +224,11 @@ class TemplateReply(Frozen):
     """The whole source, with parameters as macros that it does not define; empty where `rules` are named."""
     parameters: tuple[ParameterText, ...] = Field(default=(), max_length=32)
     constraints: tuple[ConstraintText, ...] = Field(default=(), max_length=64)
-    grid: tuple[str, ...] = Field(default=(), max_length=3)
+    grid: tuple[ExpressionText, ...] = Field(default=(), max_length=3)
     """Blocks along x, y, z as expressions; empty to keep the user's."""
-    block: tuple[str, ...] = Field(default=(), max_length=3)
+    block: tuple[ExpressionText, ...] = Field(default=(), max_length=3)
     """Threads along x, y, z as expressions; empty to keep the user's."""
-    shared_bytes: str = Field(default="", max_length=500)
+    shared_bytes: ExpressionText = Field(default="", max_length=500)
     """Dynamic shared memory as an expression; empty to keep the user's."""
     reasoning: str = Text
 

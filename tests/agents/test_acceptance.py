@@ -86,6 +86,10 @@ def test_the_planner_goes_on_or_stops(answer: dict[str, str], context: StepConte
         ({"arguments": []}, "arguments: no such field"),
         ({"source": "/* scale BLOCK CHUNK */ int f;"}, "the entry function 'scale' is gone"),
         ({"grid": ["1", "1", "1", "1"]}, "grid: Tuple should have at most 3 items"),
+        ({"block": [0]}, "block.0: '0' is 0, below 1"),
+        ({"block": [1.5]}, "block.0"),
+        ({"block": [True]}, "block.0"),
+        ({"shared_bytes": None}, "shared_bytes"),
     ],
 )
 def test_the_templater_s_mistakes(
@@ -103,6 +107,17 @@ def test_what_is_accepted_keeps_entry_arguments_and_options(
     assert made is not None
     mine = context.job.kernel.model_dump(exclude={"source", "launch"})
     assert made.kernel.model_dump(exclude={"source", "launch"}) == mine
+
+
+def test_a_number_is_an_expression_as_in_a_job(context: StepContext, payload: StepPayload) -> None:
+    grid = "ceil_div(n, BLOCK * PER)"
+    numbers = template(grid=[grid, 2], block=[256], shared_bytes=64, constraints=[{"expression": 1}])
+    texts = template(grid=[grid, "2"], block=["256"], shared_bytes="64", constraints=[{"expression": "1"}])
+    made = accept(as_text(numbers), "x", payload, context).template
+    assert made == accept(as_text(texts), "x", payload, context).template
+    assert made is not None
+    launch = made.kernel.launch
+    assert [e.text for e in (*launch.grid, *launch.block, launch.shared_bytes)] == [grid, "2", "256", "64"]
 
 
 def test_the_same_reply_is_the_same_template_always(context: StepContext, payload: StepPayload) -> None:
