@@ -131,12 +131,14 @@ class DeviceWorkshop(RealWorkshop):
         if not device.shares_host:
             pool.warm(device.backend)
         opener = ChildOpener(device, settings.run_timeout_s)
+        nvml = nvml_for(device)
         tools = Tools(
             opener=opener,
             compiler=_kept(pool, settings),
             reference=ReferenceRunner(),
             sanitizer=sanitizer_for(device, opener),
-            conditions=nvml_for(device),
+            conditions=nvml,
+            energy=nvml,
             counters=profiler_for(device, opener) if settings.ncu else None,
         )
         super().__init__(tools, 2 * workers)

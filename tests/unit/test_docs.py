@@ -67,6 +67,7 @@ MISTAKES: tuple[tuple[str, Any], ...] = (
     ("agents", {"provider": "openai"}),
     ("searcher", "bayes"),
     ("objective", {"cache": "warm"}),
+    ("objective", {"metric": "energy"}),
     ("budget", {"trials": 0}),
     ("seed", -1),
     ("kernel.backend", "hip"),

@@ -21,6 +21,7 @@ from warpsmith.report.tables import (
     comparison_rows,
     comparison_table,
     configuration_text,
+    energy_table,
     outcome_table,
 )
 from warpsmith.wire import CandidateView, DispatchEntry, JobResult, RejectionCount, TrialView
@@ -308,6 +309,22 @@ def test_rows_name_the_configuration_of_the_dispatch() -> None:
     rows = list(comparison_rows(result()))
     assert rows[0] == ("n=4096", "123.46", "61.73", "2.00x", "1.95 to 2.05", "faster", "BLOCK=256 PER=4")
     assert rows[1][5:] == ("equal", "baseline kept")
+
+
+def test_energy_is_shown_where_it_was_measured() -> None:
+    assert energy_table(result()) is None
+    assert "Energy" not in Page(report_html(result())).text
+    known = {"baseline_mj": 12.34, "best_mj": 6.17, "energy_spread": 0.0123}
+    first, second = result().comparisons
+    front = ("baseline", first.configuration_key, "f" * 16)
+    measured = result(comparisons=(first.model_copy(update={**known, "pareto": front}), second))
+    table = energy_table(measured)
+    assert table is not None
+    text = rendered(table, width=120)
+    assert re.search(rf"n=4096 +12\.3 +6\.17 +50\.0 % +1\.2 % +baseline, best, {'f' * 16}", text)
+    assert "n=1001" not in text
+    page = Page(report_html(measured)).text
+    assert "12.3" in page.partition("Energy of one launch")[0].partition("Energy")[2]
 
 
 def test_outcomes_are_counted_with_their_reasons() -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from warpsmith.client import Client
-from warpsmith.report.tables import chosen_table, comparison_table, outcome_table
+from warpsmith.report.tables import chosen_table, comparison_table, energy_table, outcome_table
 from warpsmith.wire import JobResult, JobStatus
 
 LINE_EVERY_TRIALS = 10
@@ -50,6 +50,9 @@ def print_report(result: JobResult) -> None:
     console.print(f"{result.device}, driver {result.driver}", style="dim", markup=False, highlight=False)
     console.print()
     console.print(chosen_table(result))
+    energy = energy_table(result)
+    if energy is not None:
+        console.print(energy)
     console.print(outcome_table(result))
 
 

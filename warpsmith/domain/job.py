@@ -7,9 +7,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from warpsmith.domain.base import Frozen, Identifier
+from warpsmith.domain.device import Backend
 from warpsmith.domain.evaluable import check_names, check_number, check_whole
 from warpsmith.domain.expressions import Expression, Value
-from warpsmith.domain.kernel import Dtype, Kernel
+from warpsmith.domain.kernel import Dtype, Kernel, Role
 from warpsmith.domain.space import Constraint, Parameter, Space, reserved
 
 MAX_KEY_CHARACTERS = 1200
@@ -85,10 +86,18 @@ class CacheState(StrEnum):
     HOT = "hot"
 
 
+class Metric(StrEnum):
+    """What a launch is to need less of."""
+
+    TIME = "time"
+    ENERGY = "energy"
+    """Of the fastest few, verified and no slower than the baseline, the one that needs least energy."""
+
+
 class Objective(Frozen):
     """What is minimised: the weighted geometric mean over workloads of time over baseline time."""
 
-    metric: Literal["time"] = "time"
+    metric: Metric = Metric.TIME
     cache: CacheState = CacheState.COLD
     configurations: int | None = Field(default=None, ge=1, le=64)
     """Most different configurations in the dispatch table, chosen so that together they serve all
@@ -209,11 +218,23 @@ class Job(Frozen):
     @model_validator(mode="after")
     def _check(self) -> Self:
         self._check_dimensions()
+        self._check_metric()
         mutated = {a.name for a in self.kernel.arguments if a.is_mutated}
         for name in self.tolerances:
             if name not in mutated:
                 raise ValueError(f"tolerances.{name}: no output or inout argument has that name")
         return self
+
+    def _check_metric(self) -> None:
+        if self.objective.metric is Metric.TIME:
+            return
+        if self.kernel.backend is not Backend.CUDA:
+            backend = self.kernel.backend.value
+            raise ValueError(f"objective.metric: {backend} reports no energy; use time, or backend cuda")
+        for argument in self.kernel.arguments:
+            if argument.role is Role.INOUT:
+                words = "restoring it between launches would count"
+                raise ValueError(f"objective.metric: {argument.name} is inout, and {words}; use time")
 
     def _check_dimensions(self) -> None:
         names = set(self.workloads[0].dimensions)

@@ -152,3 +152,12 @@ class Comparison(Frozen):
     """`floor_us` over the winner's time: above 1, some bytes stayed in a cache."""
     floor_bound: Literal["bytes", "flops", "launch"] | None = None
     """What bounds the floor: all buffers moved once, or the launch."""
+    baseline_mj: float | None = None
+    """Energy of a launch in millijoules, by the device's own counter; None: it has none, or an argument is
+    `inout`, and so is restored between launches."""
+    best_mj: float | None = None
+    energy_spread: float | None = None
+    """Largest relative difference of `baseline_mj` or `best_mj` between two runs."""
+    pareto: tuple[str, ...] = ()
+    """Of the verified configurations and the baseline (`baseline`), by key, those that no other beats in both
+    time and energy; empty where no energy was measured."""

@@ -1,4 +1,4 @@
-"""Clocks, temperature and power of an NVIDIA GPU through NVML, which needs no CUDA context."""
+"""Clocks, temperature, power and energy of an NVIDIA GPU through NVML, which needs no CUDA context."""
 
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ REASONS = {
 
 
 class Nvml:
-    """Implements `tuning.ports.ConditionsPort`."""
+    """Implements `tuning.ports.ConditionsPort` and `measure.energy.EnergyCounter`."""
 
     def __init__(self, nvml: Any, handle: Any) -> None:
         self._nvml = nvml
@@ -37,6 +37,13 @@ class Nvml:
                 throttled=tuple(words for bit, words in REASONS.items() if bits & bit),
             )
         except nvml.NVMLError:
+            return None
+
+    def energy_j(self) -> float | None:
+        """See `EnergyCounter.energy_j`: of the whole GPU since its driver was loaded; from Volta on."""
+        try:
+            return float(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle)) / 1000
+        except self._nvml.NVMLError:
             return None
 
 

@@ -15,7 +15,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.report.curve import progress_svg
 from warpsmith.report.launcher import launcher_source
 from warpsmith.report.lookup import Lookup
-from warpsmith.report.tables import comparison_rows, configuration_text, is_replayed
+from warpsmith.report.tables import comparison_rows, configuration_text, energy_rows, is_replayed
 from warpsmith.wire import DispatchEntry, JobResult, TrialView
 
 
@@ -54,6 +54,7 @@ def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
         result=result,
         replayed=is_replayed(result),
         rows=list(comparison_rows(result)),
+        energies=list(energy_rows(result)),
         curve=Markup(progress_svg(trials)),
         sources=[_Source(result, entry) for entry in _distinct(result)],
         styles=Markup(

@@ -54,6 +54,36 @@ def comparison_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
         )
 
 
+def energy_table(result: JobResult) -> Table | None:
+    """Per workload the energy of a launch; None where none was measured."""
+    rows = list(energy_rows(result))
+    if not rows:
+        return None
+    table = _table("energy of a launch")
+    for title in ("workload", "baseline mJ", "best mJ", "saved", "runs differ by", "no other beats"):
+        right = title in ("baseline mJ", "best mJ", "saved", "runs differ by")
+        table.add_column(title, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        _add_row(table, *row)
+    return table
+
+
+def energy_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
+    """Cells of `energy_table`, shared with the HTML report."""
+    for c in result.comparisons:
+        if c.baseline_mj is None or c.best_mj is None:
+            continue
+        names = {"baseline": "baseline", c.configuration_key: "best"}
+        yield (
+            c.workload,
+            f"{c.baseline_mj:.3g}",
+            f"{c.best_mj:.3g}",
+            f"{100 * (1 - c.best_mj / c.baseline_mj):.1f} %",
+            f"{100 * (c.energy_spread or 0.0):.1f} %",
+            ", ".join(names.get(key, key) for key in c.pareto),
+        )
+
+
 def outcome_table(result: JobResult) -> Table:
     """Trials by outcome, with the reasons of rejections."""
     table = _table("trials by outcome")

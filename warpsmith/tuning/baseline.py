@@ -1,6 +1,6 @@
 """The user's kernel as it is: compiled, checked, timed, and timed against itself."""
 
-from warpsmith.domain.job import CacheState, KernelReference, Workload
+from warpsmith.domain.job import CacheState, KernelReference, Metric, Workload
 from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
 from warpsmith.domain.plan import Compiled, TimingPlan, launch_size
 from warpsmith.domain.template import ConfiguredKernel
@@ -10,6 +10,7 @@ from warpsmith.measure.statistics import speedup_interval, summarise
 from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.ceilings import ceilings_of
 from warpsmith.tuning.contract import check_case, family_cases, neighbour_cases, passing
+from warpsmith.tuning.energy import counts_energy
 from warpsmith.tuning.gate import untestable
 from warpsmith.tuning.launch_limits import launch_refusal
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
@@ -26,6 +27,9 @@ def measure_baseline(bench: Bench) -> BaselineResult:
     A kernel that fails is a result, not an error: `refused` says why the job cannot be tuned.
     """
     device = bench.tools.opener.info
+    if bench.job.objective.metric is Metric.ENERGY and not counts_energy(bench.tools.energy):
+        words = "objective.metric: this device does not report its energy (NVML, Volta or later); use time"
+        return BaselineResult(device=device, refused=words)
     kernel = bench.user_template.configured(bench.job.space.defaults)
     compiled = bench.compile(kernel)
     if isinstance(compiled, Rejected):

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.outcome import Comparison, Measured
+from warpsmith.domain.job import Job, Metric, Workload
+from warpsmith.domain.outcome import Comparison, Measured, Verdict
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
+from warpsmith.measure.energy import pareto
 from warpsmith.tuning.dispatch import choose_few
+from warpsmith.tuning.energy import saves_energy
 from warpsmith.tuning.tasks import BaselineResult, Choice
 from warpsmith.tuning.trial import time_us
 
@@ -66,6 +68,32 @@ def speedups(
         if before and after < math.inf:
             found[workload.key] = before / after
     return found if verified is None else {**found, verified.workload: verified.speedup.low}
+
+
+def serves(job: Job, verified: Comparison) -> bool:
+    """Whether a verified configuration may take the baseline's place."""
+    if job.objective.metric is Metric.TIME:
+        return verified.verdict is Verdict.FASTER
+    return verified.verdict in (Verdict.FASTER, Verdict.EQUAL) and saves_energy(verified)
+
+
+def elected(
+    job: Job, verified: Sequence[tuple[Comparison, Finalist]]
+) -> tuple[Comparison | None, Finalist | None]:
+    """The comparison to publish, and who serves the workload (None: the baseline).
+
+    Args:
+        verified: fastest in the search first; for time the only one.
+    """
+    if not verified:
+        return None, None
+    able = [pair for pair in verified if serves(job, pair[0])]
+    published, finalist = min(able, key=lambda pair: pair[0].best_mj or 0.0) if able else verified[0]
+    points = {c.configuration_key: (c.best_us, c.best_mj) for c, _ in verified if c.best_mj is not None}
+    if points and published.baseline_mj is not None:
+        front = pareto({"baseline": (published.baseline_us, published.baseline_mj), **points})
+        published = published.model_copy(update={"pareto": front})
+    return published, finalist if able else None
 
 
 def overall_speedup(job: Job, comparisons: Sequence[Comparison], choices: Sequence[Choice]) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import Family, WorkloadPlan
+from warpsmith.measure.energy import EnergyCounter
 from warpsmith.tuning.ports import (
     CompilerPort,
     ConditionsPort,
@@ -36,6 +37,8 @@ class Tools:
     """None where the device cannot be asked."""
     counters: CountersPort | None = None
     """None where the operator wants none, or the platform has none."""
+    energy: EnergyCounter | None = None
+    """None where the device has no such counter."""
 
 
 @dataclass(frozen=True)

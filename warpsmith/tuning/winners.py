@@ -6,7 +6,7 @@ best configuration of that workload takes its place.
 
 from collections.abc import Callable, Sequence
 
-from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.job import Job, Metric, Workload
 from warpsmith.domain.outcome import Comparison, Rejected, Stage, Verdict
 from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, launch_size
 from warpsmith.domain.space import configuration_key
@@ -18,7 +18,17 @@ from warpsmith.tuning.baseline import MIN_BLOCK_SAMPLES, compiled_baseline
 from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.blocks import Side, TimedBlocks, interleaved, joined
 from warpsmith.tuning.cleanroom import Cleanroom
-from warpsmith.tuning.finalists import Finalist, few, overall_speedup, ranked, searched_us, speedups
+from warpsmith.tuning.energy import energies
+from warpsmith.tuning.finalists import (
+    Finalist,
+    elected,
+    few,
+    overall_speedup,
+    ranked,
+    searched_us,
+    serves,
+    speedups,
+)
 from warpsmith.tuning.further import check_further
 from warpsmith.tuning.launch_limits import launch_refusal
 from warpsmith.tuning.playoff import TIMINGS, play_off
@@ -158,7 +168,7 @@ class _Contest:
         self, workload: Workload, contenders: Sequence[Finalist]
     ) -> tuple[Comparison | None, Finalist | None]:
         """The comparison to publish, and who serves the workload (None: the baseline)."""
-        published: Comparison | None = None
+        verified: list[tuple[Comparison, Finalist]] = []
         for finalist in contenders[:CONTENDERS]:
             try:
                 result = self._compare(workload, finalist)
@@ -171,18 +181,17 @@ class _Contest:
                 name = configuration_key(finalist.configuration)
                 self.withdrawn.append(f"{workload.key}: {name} {result}"[:500])
                 continue
-            if result.verdict is Verdict.FASTER:
+            if serves(self._job, result):
                 result = self._sanitized(workload, finalist, result)
             if isinstance(result, str):
                 self.withdrawn.append(f"{workload.key}: {result}"[:500])
                 continue
-            published = result
-            break
+            verified.append((result, finalist))
+            if self._job.objective.metric is Metric.TIME:
+                break
         self._base.release(workload)
         self._base.forget_expected(workload)
-        if published is not None and published.verdict is Verdict.FASTER:
-            return published, finalist
-        return published, None
+        return elected(self._job, verified)
 
     def _compare(self, workload: Workload, finalist: Finalist) -> Comparison | str:
         key = configuration_key(finalist.configuration)
@@ -287,17 +296,20 @@ class _Contest:
         base, winner = self._base.device(workload), fresh.device(workload)
         base_size = launch_size(self._kernel, workload, self._tools.opener.info)
         other_plan = search_plan(other_cache(self._job.objective.cache))
-        others = {
-            name: summarise(device.time(h, workload.key, launch, other_plan).samples_us, 1).median_us
-            for name, device, h, launch in (
-                ("A", base, base.load(self._compiled), base_size),
-                ("B", winner, winner.load(compiled), size),
-            )
+        sides = {
+            "A": Side(self._base, workload, base.load(self._compiled), base_size),
+            "B": Side(fresh, workload, winner.load(compiled), size),
         }
+        others = {name: _plain_us(side, other_plan) for name, side in sides.items()}
+        baseline_us = summarise([s for b in blocks["A"] for s in b], 1).median_us
+        energy = None
+        if self._tools.energy is not None:
+            times_us = {"A": baseline_us, "B": best_us}
+            energy = energies(self._job, self._tools.energy, sides, times_us, self._base.seed)
         return Comparison(
             workload=workload.key,
             configuration_key=key,
-            baseline_us=summarise([s for b in blocks["A"] for s in b], 1).median_us,
+            baseline_us=baseline_us,
             best_us=best_us,
             speedup=interval,
             verdict=Verdict.NOISY if timed.throttled else judge(interval, self._aa_width),
@@ -310,7 +322,15 @@ class _Contest:
             floor_us=None if floor is None else floor.us,
             floor_share=None if floor is None else floor.us / best_us,
             floor_bound=None if floor is None else floor.bound,
+            baseline_mj=None if energy is None else energy.baseline_mj,
+            best_mj=None if energy is None else energy.winner_mj,
+            energy_spread=None if energy is None else energy.spread,
         )
+
+
+def _plain_us(side: Side, plan: TimingPlan) -> float:
+    samples = side.bench.device(side.workload).time(side.handle, side.workload.key, side.size, plan)
+    return summarise(samples.samples_us, 1).median_us
 
 
 def _block_plan(job: Job) -> TimingPlan:
