@@ -15,16 +15,17 @@ from warpsmith.domain.space import Configuration
 from warpsmith.errors import ExpressionError
 from warpsmith.report.bundle import write_bundle
 from warpsmith.report.launcher import python_text
-from warpsmith.report.lookup import LEAST_SPEEDUP, MOST_STEP, Lookup, boxes, server_of
+from warpsmith.report.lookup import LEAST_GAIN, MOST_STEP, NOISES, Lookup, boxes, least_speedup, server_of
 from warpsmith.wire import JobResult
 
 FAST = 1.5
+LEAST = 1 + LEAST_GAIN
 
 
 def served(
     shape: tuple[int, ...], shapes: Sequence[tuple[int, ...]], *speedups: Sequence[float]
 ) -> int | None:
-    return server_of(shape, boxes(shapes, speedups))
+    return server_of(shape, boxes(shapes, speedups, LEAST))
 
 
 def test_a_shape_between_two_that_agree_is_served() -> None:
@@ -43,7 +44,7 @@ def test_the_baseline_stays_between_neighbours_that_disagree() -> None:
     shapes = [(1024,), (2048,), (4096,)]
     assert served((1536,), shapes, (FAST, 0.9, FAST)) is None
     # A larger box around the shape that leaves out no workload does not help.
-    assert served((3072,), shapes, (FAST, LEAST_SPEEDUP, FAST)) is None
+    assert served((3072,), shapes, (FAST, LEAST, FAST)) is None
     assert served((3072,), shapes, (0.5, FAST, FAST)) == 0
 
 
@@ -122,6 +123,14 @@ def test_between_workloads_the_better_neighbour_serves_where_its_constraints_hol
     strict = strict.model_copy(update={"candidates": (candidate.model_copy(update={"space": space}),)})
     assert Lookup(strict).pick({"n": 2048}) is None
     assert Lookup(strict).pick({"n": 2176}) is not None
+
+
+def test_a_noisy_device_asks_for_more() -> None:
+    assert least_speedup(0.001) == LEAST
+    assert least_speedup(0.1) == 1 + NOISES * 0.1
+    assert Lookup(tuned()).pick({"n": 2048}) is not None
+    noisy = tuple(c.model_copy(update={"aa_width": 0.25}) for c in tuned().comparisons)
+    assert Lookup(tuned(comparisons=noisy)).pick({"n": 2048}) is None
 
 
 def test_a_launch_that_the_device_cannot_take_keeps_the_baseline() -> None:

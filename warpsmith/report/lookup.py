@@ -1,7 +1,7 @@
 """Which configuration of a dispatch table serves a shape that no workload names.
 
 Two workloads span a box in the space of dimensions. The smallest box around a shape decides: a
-configuration serves the shape when it was faster than the baseline, by more than `LEAST_SPEEDUP`, on every
+configuration serves the shape when it was faster than the baseline, by more than `least_speedup`, on every
 workload in that box, and when the shape is as divisible as those workloads are. Otherwise the baseline
 stays: outside of all boxes, between workloads too far apart, where neighbours disagree.
 """
@@ -19,8 +19,10 @@ from warpsmith.errors import ExpressionError
 from warpsmith.tuning.launch_limits import beyond_limits
 from warpsmith.wire import DispatchEntry, JobResult
 
-LEAST_SPEEDUP = 1.05
+LEAST_GAIN = 0.05
 """On every workload of a box. All but one of those figures are the search's, not verified ones."""
+NOISES = 2.0
+"""The same on a noisy device, in A/A widths."""
 MOST_STEP = 4.0
 """Workloads further apart than this, in any dimension, say nothing of what is between them."""
 ALIGNED = 16
@@ -53,7 +55,7 @@ class Box:
 def boxes(
     shapes: Sequence[Shape],
     speedups: Sequence[Sequence[float]],
-    least: float = LEAST_SPEEDUP,
+    least: float,
     step: float = MOST_STEP,
     aligned: int = ALIGNED,
 ) -> list[Box]:
@@ -62,6 +64,7 @@ def boxes(
     Args:
         shapes: of the workloads.
         speedups: [servers][workloads], baseline time over a configuration's; 0 where it was not timed.
+        least: what a configuration must exceed on every workload of a box to serve there.
     """
     found: dict[tuple[Shape, Shape], Box] = {}
     for one, other in combinations(shapes, 2):
@@ -80,6 +83,15 @@ def boxes(
         served = best is not None and worst[best] > least
         found[low, high] = Box(low, high, multiples, best if served else None)
     return sorted(found.values(), key=lambda b: (_size(b), b.low, b.high))
+
+
+def least_speedup(aa_width: float) -> float:
+    """What counts as faster on a workload, beyond doubt.
+
+    Args:
+        aa_width: the device's own noise, as a share of a time.
+    """
+    return 1 + max(LEAST_GAIN, NOISES * aa_width)
 
 
 def server_of(shape: Shape, ordered: Sequence[Box]) -> int | None:
@@ -138,7 +150,8 @@ class Lookup:
                 if number is not None and (key == workload.key or key not in known[number]):
                     known[number][key] = speedup
         keys = [w.key for w in workloads]
-        self.boxes = boxes(list(self.table), [[k.get(key, 0.0) for key in keys] for k in known])
+        least = least_speedup(max((c.aa_width for c in result.comparisons), default=0.0))
+        self.boxes = boxes(list(self.table), [[k.get(key, 0.0) for key in keys] for k in known], least)
 
     def shape(self, dimensions: Mapping[str, int]) -> Shape:
         """The values of the dimensions, in the order of `dimensions`."""
