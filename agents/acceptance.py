@@ -42,6 +42,10 @@ def accept(text: str, provider: str, payload: StepPayload, context: StepContext)
     if isinstance(answer, PlannerReply):
         if bool(answer.stop.strip()) == bool(answer.plan.strip()):
             raise BadReply("fill exactly one of plan and stop")
+        if payload.round == 1 and answer.stop.strip():
+            raise BadReply(
+                "stop: in round 1 only the user's kernel was measured; say in plan what to try first"
+            )
         gain = answer.expected_gain if answer.plan.strip() else None
         return StepResult(
             provider=provider, plan=answer.plan, stop=answer.stop, expected_gain=gain, reply=text

@@ -1,7 +1,8 @@
 """The offline provider: deterministic, no model, no network.
 
 The tester asks for shapes around the kernel's own block. The profiler names the bottleneck from the facts.
-The templater applies the rewrite rules. The planner looks at where the best configurations of the
+The templater applies the rewrite rules, and the tuner keeps to the limits of the device. The planner
+begins with the first hypothesis of the profile; later it looks at where the best configurations of the
 parent lie: when one sits at the edge of a numeric parameter, the range is carried on beyond that
 edge, and what never worked is left out; otherwise there is nothing more to expect and the search ends.
 """
@@ -9,7 +10,7 @@ edge, and what never worked is left out; otherwise there is nothing more to expe
 import json
 from collections.abc import Sequence
 
-from agents import rules_direct, rules_facts
+from agents import rules_direct, rules_facts, rules_region
 from agents.context import StepContext
 from agents.fixing import typical
 from agents.questions import facts
@@ -40,9 +41,9 @@ class RulesProvider:
         if payload.role == "profiler":
             return StepResult(provider=self.name, profile=rules_facts.profile(context))
         if payload.role == "planner":
-            return rules_direct.plan(payload, context) if direct else self._plan(context)
+            return rules_direct.plan(payload, context) if direct else self._plan(payload, context)
         if payload.role == "tuner":
-            return StepResult(provider=self.name, template=payload.draft, declined=payload.declined)
+            return rules_region.bounded(payload, context)
         if direct:
             return rules_direct.rewrite(payload, context)
         if payload.role == "templater" and payload.round > 1 and context.parent is not None:
@@ -63,7 +64,9 @@ class RulesProvider:
             template = _started(template, typical(template, context))
         return StepResult(provider=self.name, template=template, declined=report.declined)
 
-    def _plan(self, context: StepContext) -> StepResult:
+    def _plan(self, payload: StepPayload, context: StepContext) -> StepResult:
+        if payload.round == 1:
+            return StepResult(provider=self.name, plan=rules_facts.first_plan(payload.profile, context))
         if context.parent is None:
             return StepResult(provider=self.name, stop="no candidate was measured")
         beyond = _beyond_the_edges(context.parent.space, context.trials)

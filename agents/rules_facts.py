@@ -4,7 +4,7 @@ import math
 import re
 
 from agents.context import StepContext
-from agents.questions import facts
+from agents.questions import facts, permitted_rules
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import Family
@@ -94,6 +94,18 @@ def profile(context: StepContext) -> Profile:
         for i in known.interactions[:1]
     ]
     return Profile(bottleneck=bottleneck, hypotheses=tuple(ideas))
+
+
+def first_plan(profile: Profile | None, context: StepContext) -> str:
+    """What the first template is to make tunable, in words: nothing was searched so far."""
+    ideas = profile.hypotheses[:1] if profile is not None else ()
+    rules = permitted_rules(context.job)
+    how = (
+        f"make tunable what these rules reach: {', '.join(rules)}"
+        if rules
+        else "keep the kernel's parameters"
+    )
+    return "; ".join((*ideas, how))
 
 
 _IDEAS: dict[Bottleneck, str] = {

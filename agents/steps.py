@@ -12,6 +12,7 @@ from agents.purse import Purse
 from agents.questions import facts
 from agents.record import NoAnswer
 from agents.rules import RulesProvider
+from agents.rules_region import region
 from agents.transport import OpenAITransport
 from warpsmith.domain.job import AgentRole, Job, ProviderName, Strategy
 from warpsmith.settings import Settings
@@ -88,10 +89,7 @@ def run_step(payload: StepPayload, context: StepContext, panel: Panel | None = N
     else:
         name = provider_name(context.job, panel.settings, payload.role)
         result = with_fallback(lambda: panel.ask(name, payload, context), name, payload, context)
-        tuner = provider_name(context.job, panel.settings, "tuner")
-        drafted = payload.role in ("templater", "repairer") and not result.fallback
-        if drafted and tuner != "rules" and _has_choices(result):
-            result = result.model_copy(update={"ask_tuner": True})
+    result = result.model_copy(update={"ask_tuner": _wants_tuner(payload, context, result, panel)})
     if payload.role == "profiler":
         result = result.model_copy(update={"notes": (*result.notes, *_missing(context))})
     latency_s = result.latency_s or time.monotonic() - started
@@ -109,12 +107,22 @@ def with_fallback(
         return result.model_copy(update={"fallback": f"{name}: {exc.reason}"[:4000]})
 
 
+def _wants_tuner(payload: StepPayload, context: StepContext, result: StepResult, panel: Panel | None) -> bool:
+    """Whether a new template goes to the tuner: to the rules only where they have something to say."""
+    template, job = result.template, context.job
+    if payload.role not in ("templater", "repairer") or template is None or job.strategy is Strategy.SEARCH:
+        return False
+    if not any(len(p.values) > 1 for p in template.space.parameters):
+        return False
+    tuner = "rules" if panel is None else provider_name(job, panel.settings, "tuner")
+    if tuner != "rules":
+        return not result.fallback
+    said = region(template, context)
+    return bool(said.constraints or said.warm_starts)
+
+
 def _missing(context: StepContext) -> tuple[str, ...]:
     """Why the facts lack what a profiler was to measure, each reason once."""
     known = facts(context)
     kernels = [] if known is None else [known.baseline, *([known.best] if known.best is not None else [])]
     return tuple(dict.fromkeys(k.counters_missing for k in kernels if k.counters_missing))
-
-
-def _has_choices(result: StepResult) -> bool:
-    return result.template is not None and any(len(p.values) > 1 for p in result.template.space.parameters)

@@ -64,6 +64,13 @@ def test_the_tuner_s_mistakes(answer: dict[str, Any], words: str, context: StepC
     assert words in str(caught.value)
 
 
+def test_the_planner_does_not_stop_before_anything_was_tried(context: StepContext) -> None:
+    stop = as_text({"stop": "it is fast enough"})
+    with pytest.raises(BadReply, match="stop: in round 1 only the user's kernel was measured"):
+        accept(stop, "x", StepPayload(role="planner", round=1), context)
+    assert accept(stop, "x", StepPayload(role="planner", round=2), context).stop == "it is fast enough"
+
+
 @pytest.mark.parametrize("answer", [{}, {"plan": "x", "stop": "y"}, {"plan": "  "}])
 def test_the_planner_goes_on_or_stops(answer: dict[str, str], context: StepContext) -> None:
     with pytest.raises(BadReply, match="exactly one of plan and stop"):

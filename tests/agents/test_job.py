@@ -80,6 +80,7 @@ class FaultyModel:
                 Turn("```json\n" + json.dumps(template())[:-1] + ",}\n```"),
             ],
             "planner": [
+                Turn('{"plan": "more elements for a thread"}'),
                 Turn('{"plan": "late"}', delay_s=1.5),
                 Turn('{"idea": "wrong schema"}'),
                 Turn('{"plan": "skip work that nobody looks at"}'),
@@ -154,7 +155,7 @@ def check_faulty_job(session: Session, job: str, billed: int) -> None:
     assert status.state is JobState.DONE, status.detail
     steps = AgentStepRepository(session).of_job(job)
     assert [s.role for s in steps] == [
-        *("tester", "profiler", "templater", "tuner", "repairer", "tuner", "repairer", "tuner"),
+        *("tester", "profiler", "planner", "templater", "tuner", "repairer", "tuner", "repairer", "tuner"),
         *("profiler", "planner", "templater", "tuner", "profiler", "planner"),
     ]
     assert [s.fallback for s in steps if s.fallback] == []
@@ -179,7 +180,7 @@ def check_faulty_job(session: Session, job: str, billed: int) -> None:
     assert result is not None
     assert not [e for e in result.dispatch if e.configuration and e.configuration.get("SKIP")]
     replayed = replay(session, job, {})
-    assert (replayed.candidates, replayed.steps, replayed.differences) == (4, 14, ())
+    assert (replayed.candidates, replayed.steps, replayed.differences) == (4, 15, ())
 
 
 class Answerer(threading.Thread):
@@ -229,7 +230,7 @@ def test_a_job_whose_every_step_is_answered_from_outside(service: Service) -> No
     assert again == request, "the request did not survive the restart"
 
     plan = {"plan": "let the rules do it", "expected_gain": 1.2}
-    first = [TESTS, PROFILE, template(), region(WARM, "CHUNK <= 4")]
+    first = [TESTS, PROFILE, plan, template(), region(WARM, "CHUNK <= 4")]
     answers = [*first, PROFILE, plan, {"rules": ["unroll", "restrict"]}, {}, PROFILE, {"stop": "enough"}]
     client = Answerer(service.url, answers)
     client.start()
@@ -240,14 +241,14 @@ def test_a_job_whose_every_step_is_answered_from_outside(service: Service) -> No
         client.join()
     assert status["state"] == "done", status["detail"] + service.logs()
     assert [r["role"] for r in client.seen] == [
-        *("tester", "profiler", "templater", "tuner"),
+        *("tester", "profiler", "planner", "templater", "tuner"),
         *("profiler", "planner", "templater", "tuner", "profiler", "planner"),
     ]
-    later = client.seen[6]["question"]
+    later = client.seen[7]["question"]
     assert (later["plan"], later["profile"]["bottleneck"]) == (plan["plan"], "latency")
     assert later["facts"]["best"]["workloads"][0]["bytes_per_s"] > 0
     assert "nonsense: no such field" in client.refusals[0]
     steps = service.get(f"/v1/jobs/{name}/agent-steps")["items"]
     assert {(s["provider"], s["model"], s["fallback"]) for s in steps} == {("external", "the test", "")}
     assert status["tokens_used"] == 0
-    assert "2 candidates reached again; 10 agent steps" in replay_by_command(service, name)
+    assert "2 candidates reached again; 11 agent steps" in replay_by_command(service, name)

@@ -140,7 +140,7 @@ def test_a_replay_sees_a_record_that_was_changed(worker: Context) -> None:
     with worker.database.read() as session:
         found = replay(session, job, {})
     assert found.candidates == 0
-    assert "candidate 0, template" in found.differences[0]
+    assert "question: recorded StepPayload(role='tuner'" in found.differences[0]
 
 
 def test_the_purse_never_gives_more_than_the_budget(database: Database) -> None:
@@ -200,7 +200,7 @@ def post(http: httpx2.Client, path: str, answer: dict[str, object]) -> httpx2.Re
 def test_a_tuner_is_asked_between_the_template_and_its_search() -> None:
     def step(rows: Rows, payload: StepPayload) -> StepResult:
         made = Template(kernel=rows.snapshot.job.kernel)
-        if payload.role in ("tester", "profiler"):
+        if payload.role in ("tester", "profiler", "planner"):
             return StepResult(provider="x")
         if payload.role == "templater":
             return StepResult(provider="x", template=made, declined=("a: b",), ask_tuner=True)
@@ -210,7 +210,7 @@ def test_a_tuner_is_asked_between_the_template_and_its_search() -> None:
     rows = Rows(Budget(rounds=1, trials=5), agent_step=step)
     end = rows.run()
     assert end.state is JobState.DONE
-    assert rows.kinds == ["baseline", *["agent_step"] * 4, "slice", "verify"]
+    assert rows.kinds == ["baseline", *["agent_step"] * 5, "slice", "verify"]
     (candidate,) = end.candidates
     tuner = [t for t in end.tasks if t.kind is TaskKind.AGENT_STEP][-1]
     assert candidate.made_by == tuner.id
@@ -219,7 +219,7 @@ def test_a_tuner_is_asked_between_the_template_and_its_search() -> None:
 def test_an_agent_that_brings_nothing_ends_the_search_and_not_the_service() -> None:
     rows = Rows(Budget(rounds=3), agent_step=lambda r, p: StepResult(provider="x"))
     assert rows.run().state is JobState.FAILED
-    assert rows.kinds == ["baseline", *["agent_step"] * 3]
+    assert rows.kinds == ["baseline", *["agent_step"] * 4]
 
 
 @pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)

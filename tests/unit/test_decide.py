@@ -133,16 +133,16 @@ def test_a_job_runs_from_baseline_to_verification() -> None:
     end = rows.run()
     assert end.state is JobState.DONE
     assert end.trials_done == 20
-    assert rows.kinds == ["baseline", *["agent_step"] * 3, "slice", "slice", "slice", "verify"]
-    assert roles(end) == ["tester", "profiler", "templater"]
+    assert rows.kinds == ["baseline", *["agent_step"] * 4, "slice", "slice", "slice", "verify"]
+    assert roles(end) == ["tester", "profiler", "planner", "templater"]
 
 
 def test_rounds_share_the_trials_and_each_begins_with_a_plan() -> None:
     rows = Rows(Budget(rounds=3, trials=60))
     end = rows.run()
     assert [c.trials for c in end.candidates] == [20, 20, 20]
-    later = ["profiler", "planner", "templater"]
-    assert roles(end) == ["tester", "profiler", "templater", *later, *later]
+    each = ["profiler", "planner", "templater"]
+    assert roles(end) == ["tester", *each, *each, *each]
     assert end.tasks[-1].kind is TaskKind.VERIFY
 
 
@@ -153,9 +153,23 @@ def test_a_planner_that_stops_ends_the_search() -> None:
     assert len(end.candidates) == 1
 
 
-def planner(**said):
-    """Answers of a planner; others answer as they do by default."""
-    return lambda rows, payload: StepResult(provider="test", **said) if payload.role == "planner" else None
+def planner(first=2, **said):
+    """Answers of a planner from a round on; all else is answered as by default."""
+
+    def step(rows, payload):
+        mine = payload.role == "planner" and payload.round >= first
+        return StepResult(provider="test", **said) if mine else None
+
+    return step
+
+
+def test_what_is_expected_before_anything_was_measured_ends_nothing() -> None:
+    rows = Rows(Budget(rounds=1, trials=20), agent_step=planner(first=1, plan="x", expected_gain=1.0))
+    end = rows.run()
+    assert end.state is JobState.DONE
+    assert [p.plan for p in steps(end) if p.role == "templater"] == ["x"]
+    nothing = Rows(Budget(rounds=2, trials=20), agent_step=planner(first=1, stop="no rule applies")).run()
+    assert nothing.state is JobState.FAILED
 
 
 def test_the_trials_that_agents_leave_go_to_the_best_candidate() -> None:
@@ -212,6 +226,7 @@ def test_a_branch_that_ends_leaves_the_others_to_go_on() -> None:
     )
     end = rows.run()
     assert [(p.round, p.parent) for p in steps(end) if p.role == "planner"] == [
+        (1, None),
         (2, "c0"),
         (3, "c1"),
         (3, "c0"),

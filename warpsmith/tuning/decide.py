@@ -1,6 +1,6 @@
 """What to do next, as a pure function of what the database holds."""
 
-from warpsmith.domain.job import AgentRole, Strategy
+from warpsmith.domain.job import Strategy
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
 from warpsmith.tuning.actions import (
     Action,
@@ -54,8 +54,8 @@ VERIFY_RESERVE = 0.15
 def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
     """The next actions; none while a task is open or the job has ended.
 
-    The way of a job: baseline, test plan; then in every round, from each of its parents, profile, plan
-    (from the second round on), template, gate and search; in the end the winners are verified.
+    The way of a job: baseline, test plan; then in every round, from each of its parents, profile, plan,
+    template, region, gate and search; in the end the winners are verified.
 
     Applying the actions and asking again with the new state leads on until the job ends. Asking
     twice about the same state gives the same answer.
@@ -166,9 +166,10 @@ def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
             )
         return _open(snapshot, 1, None)
     if role == "profiler":
-        following: AgentRole = "templater" if payload.round == 1 else "planner"
-        return _ask(payload.model_copy(update={"role": following, "profile": result.profile}))
-    stop = result.stop or no_gain(result.expected_gain, baseline_of(snapshot))
+        return _ask(payload.model_copy(update={"role": "planner", "profile": result.profile}))
+    # In the first round nothing was measured that a gain could be expected over.
+    expected = result.expected_gain if payload.round > 1 else None
+    stop = result.stop or no_gain(expected, baseline_of(snapshot))
     if stop:
         return _go_on(snapshot, stop)
     if role == "planner":
