@@ -21,7 +21,7 @@ from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.trial import objective_of, time_us
 from worker.context import Context
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Of checking and timing; raise it when outcomes of before can no longer be compared with those of now."""
 NOT_JUDGED_BY = frozenset(
     {"name", "parameters", "constraints", "rewrite", "agents", "strategy", "searcher", "budget", "seed"}

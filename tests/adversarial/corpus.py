@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.example_jobs import load_example
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job, KernelReference, Tolerance, Workload
+from warpsmith.domain.job import CacheState, Job, KernelReference, Tolerance, Workload
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.template import Template
 
@@ -47,6 +47,8 @@ _WORDS = {
     "backends",
     "workloads",
     "reference",
+    "times",
+    "cache",
 }
 
 
@@ -77,6 +79,10 @@ class Case:
     """In place of the task's."""
     reference: str = "numpy"
     """`kernel`: the job has no other reference than its own kernel."""
+    times: str = ""
+    """`forged`: the process that runs it reports times that are too short."""
+    cache: str = "cold"
+    """Cache state of the job's objective."""
     tolerance: tuple[float, float] | None = None
     """Of the whole job: relative and absolute, in place of the example's."""
 
@@ -92,6 +98,9 @@ class Case:
             job = job.model_copy(update={"workloads": tuple(Workload(dimensions=d) for d in self.workloads)})
         if self.reference == "kernel":
             job = job.model_copy(update={"reference": KernelReference()})
+        if self.cache != job.objective.cache.value:
+            hot = job.objective.model_copy(update={"cache": CacheState(self.cache)})
+            job = job.model_copy(update={"objective": hot})
         if self.tolerance is None:
             return job
         rtol, atol = self.tolerance

@@ -6,8 +6,9 @@ Baseline, then the candidate as a first-time trial of a slice, then as a winner:
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from tests.adversarial.forged import ForgingOpener
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Comparison, Measured, Outcome, Rejected, Stage, Verdict
@@ -17,6 +18,7 @@ from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, sanitizer_for
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.bench import Bench
+from warpsmith.tuning.ceilings import ceilings_of
 from warpsmith.tuning.ports import CompilerPort
 from warpsmith.tuning.slice import SliceLimits, run_slice
 from warpsmith.tuning.tasks import BaselineResult
@@ -102,7 +104,11 @@ class Harness:
     def __post_init__(self) -> None:
         opener = ChildOpener(self.device, run_timeout_s=self.run_timeout_s)
         sanitizer = sanitizer_for(self.device, opener)
-        self.tools = Tools(opener, OnceCompiler(self.pool), ReferenceRunner(), self.defences, sanitizer)
+        self._forging = ForgingOpener(opener)
+        compiler = OnceCompiler(self.pool)
+        self.tools = Tools(self._forging, compiler, ReferenceRunner(), self.defences, sanitizer)
+        # With the service's own deadline: on a busy machine the one of this harness is too short for it.
+        assert ceilings_of(replace(self.tools, opener=ChildOpener(self.device))) is not None
 
     def close(self) -> None:
         """End the children."""
@@ -118,9 +124,18 @@ class Harness:
             self._benches[key] = (bench, measure_baseline(bench))
         return self._benches[key]
 
-    def judge(self, job: Job, template: Template) -> Judgement:
-        """Take a candidate through the whole acceptance procedure."""
+    def judge(self, job: Job, template: Template, forged: bool = False) -> Judgement:
+        """Take a candidate through the whole acceptance procedure.
+
+        Args:
+            forged: its process reports times that are too short; see `tests.adversarial.forged`.
+        """
         bench, baseline = self.baseline(job)
+        self._forging.binaries.clear()
+        if forged:
+            compiled = bench.compile(template.configured(template.space.defaults))
+            assert isinstance(compiled, Compiled), compiled
+            self._forging.binaries.add(compiled.binary)
         if baseline.refused:
             return Judgement(False, "task gate", baseline.refused)
         outcome = self._first_trial(bench, baseline, template)

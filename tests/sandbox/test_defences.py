@@ -26,7 +26,13 @@ HONEST = f"{HEAD}  {LOOP} y[i] = 2.0f * x[i];\n}}\n"
 LOOSE = {"y": {"rtol": 1e-2, "atol": 1e-2}}
 ALL = Defences()
 FEW = replace(
-    ALL, families=False, neighbours=False, determinism=False, error_budget=False, timed_launches=False
+    ALL,
+    families=False,
+    neighbours=False,
+    determinism=False,
+    error_budget=False,
+    timed_launches=False,
+    outputs_apart=False,
 )
 """Without those of which the tests show one at a time."""
 

@@ -122,7 +122,7 @@ class Device(Protocol):
     ) -> tuple[list[float], int]:
         """Device time of one launch, in µs, once a sample; and the launches a sample had.
 
-        Launch i of a sample uses `argument_sets[i % len]`.
+        Launches walk through `argument_sets` and begin again behind the last, from one sample to the next.
         `launches` 0: choose, so that a sample is well above the resolution of the clock.
         `watch` is called, untimed, before and after every sample.
         `stop` is asked after every sample whether to give up.

@@ -15,6 +15,10 @@ from warpsmith.domain.plan import Compiled, LaunchSize
 DEFAULT_SHARED_BYTES = 48 * 1024
 WARM_UP_S = 0.15
 """Launches before the first timing of a process: an idle multiprocessor clock is 345 MHz on an H200."""
+SAMPLE_US = 200.0
+"""What a sample should take at least, long against the events around it."""
+MOST_LAUNCHES = 64
+"""Launches that are enough for that in any case."""
 LONG_REPLAY_US = 500.0
 """A graph that takes longer has warmed up after one replay."""
 _REFUSED = ("invalid", "too large", "out of resources", "no kernel image", "not supported", "not found")
@@ -154,7 +158,9 @@ class CudaDevice:
         self._finish()
         if not launches:
             launches = self._choose_launches(program, argument_sets, size)
-        rotation = [argument_sets[i % len(argument_sets)] for i in range(launches)]
+        # A graph begins anew with every replay: it has to end where the walk through the sets does.
+        turns = max(1, round(launches / len(argument_sets)))
+        launches, rotation = turns * len(argument_sets), turns * list(argument_sets)
         graph = self._timer.capture([partial(self._enqueue, program, a, size) for a in rotation])
         times: list[float] = []
         try:
@@ -179,14 +185,14 @@ class CudaDevice:
     def _choose_launches(
         self, program: CudaProgram, argument_sets: Sequence[Sequence[Bound]], size: LaunchSize
     ) -> int:
-        """As many launches as make a sample long against the events, every set at least once."""
+        """As many launches as make a sample long against the events."""
         start, end = self._driver.Event(), self._driver.Event()
         start.record(self._stream)
         self._enqueue(program, argument_sets[0], size)
         end.record(self._stream)
         self._finish()
         once_us = max(1.0, start.time_till(end) * 1000.0)
-        return int(min(64, max(len(argument_sets), min(64, 200.0 / once_us), 1)))
+        return int(max(1, min(MOST_LAUNCHES, SAMPLE_US / once_us)))
 
     def _warm_up(self, graph: Any) -> None:
         """A replay, two of a short graph; the first time in this process as many as bring the clocks up."""

@@ -117,8 +117,8 @@ class TimedCheck:
     """Half-open element ranges of every mutated argument."""
     other: tuple[Family, int] | None = None
     """Family and variant of the inputs that this launch may get; None: the workload's own."""
-    redrawn: bool = False
-    """It gets them for certain, where they can be written between two samples; else by chance."""
+    redraw: bool | None = None
+    """Whether it gets them, where they can be written between two samples; None: by chance."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,8 @@ class TimingPlan:
     give_up_above_us: float | None = None
     """Stop after three samples when all of them are above this; the result is then partial."""
     check: TimedCheck | None = None
+    apart: bool = True
+    """No launch finds the answer to its own inputs in its output."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from warpsmith.backends.base import Array, Bound, Device, Memory
 from warpsmith.domain.job import CacheState
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.sandbox.rotation import Pair, rotation
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.inputs import draw_buffer
 
@@ -31,6 +32,8 @@ SCRATCH_SINGLES = 16
 """Elements that are spoiled one by one."""
 REDRAW_BYTES = 64 << 20
 """Inputs up to this size may be written anew between two timed samples."""
+FIRST = Pair(0, 0)
+"""What checked launches get."""
 
 
 @dataclass
@@ -62,6 +65,7 @@ class WorkloadBuffers:
         self._device = device
         self._inputs: dict[tuple[str, Family, int], Array] = {}
         self._saved: dict[str, Memory] = {}
+        self._walked: dict[CacheState, int] = {}
         self._sets: list[list[_Slot]] = [self._allocate(0)]
         self._pristine: list[dict[str, Memory]] = [self._keep_pristine(0)]
 
@@ -82,9 +86,9 @@ class WorkloadBuffers:
             memory.free()
         self._sets, self._pristine, self._saved = [], [], {}
 
-    def bound(self, index: int) -> list[Bound]:
-        """Kernel arguments that point into set `index`."""
-        slots = {slot.plan.name: slot for slot in self._sets[index]}
+    def bound(self, pair: Pair) -> list[Bound]:
+        """Kernel arguments that point into the sets of `pair`."""
+        slots = {slot.plan.name: slot for slot in self._slots(pair)}
         arguments: list[Bound] = []
         for argument in self.plan.arguments:
             if isinstance(argument, BufferPlan):
@@ -93,14 +97,25 @@ class WorkloadBuffers:
                 arguments.append(numpy_dtype(argument.dtype).type(argument.value))
         return arguments
 
-    def timing_sets(self, cache: CacheState) -> list[list[Bound]]:
-        """Argument sets over which a timing in that cache state rotates; allocated when first asked."""
-        count = self._set_count(cache)
+    def rotation(self, cache: CacheState, apart: bool = True) -> list[Pair]:
+        """What timed launches get, in order, from where the last timing ended; allocated when first asked.
+
+        Args:
+            apart: see `rotation.rotation`; in-place kernels need it not, as their sets are restored.
+        """
+        apart = apart and not self.in_place
+        count = self._set_count(cache, apart)
         while len(self._sets) < count:
             index = len(self._sets)
             self._sets.append(self._allocate(index))
             self._pristine.append(self._keep_pristine(index))
-        return [self.bound(index) for index in range(count)]
+        pairs = rotation(count, apart)
+        start = self._walked.get(cache, 0) % len(pairs)
+        return pairs[start:] + pairs[:start]
+
+    def walk_on(self, cache: CacheState, launches: int) -> None:
+        """So many launches were timed: the next rotation goes on behind them."""
+        self._walked[cache] = self._walked.get(cache, 0) + launches
 
     def restore(self, count: int) -> None:
         """Put back what in-place launches changed in the first `count` sets."""
@@ -154,25 +169,29 @@ class WorkloadBuffers:
             for start, stop in pieces:
                 slot.memory.write(_tiled(noise, (stop - start) * size), self._guard + start * size)
 
-    def poison(self) -> None:
-        """Fill the outputs of set 0 with bytes that no kernel can have left there."""
-        for slot in self._sets[0]:
-            if slot.plan.role is Role.OUTPUT:
-                # Fills come in words; the guard begins right behind the last element.
-                pattern, words = secrets.token_bytes(4), slot.plan.size_bytes // 4 * 4
-                if words:
-                    slot.memory.fill(pattern, self._guard, words)
-                rest = pattern[: slot.plan.size_bytes - words]
-                if rest:
-                    slot.memory.write(np.frombuffer(rest, np.uint8), self._guard + words)
+    def poison(self, count: int = 1) -> None:
+        """Fill the outputs of the first `count` sets with bytes that no kernel can have left there."""
+        for slots in self._sets[:count]:
+            for slot in slots:
+                if slot.plan.role is Role.OUTPUT:
+                    self._fill(slot)
 
-    def guard_violations(self, index: int = 0) -> list[str]:
-        """Buffers of a set whose guard zones changed."""
+    def _fill(self, slot: _Slot) -> None:
+        # Fills come in words; the guard begins right behind the last element.
+        pattern, words = secrets.token_bytes(4), slot.plan.size_bytes // 4 * 4
+        if words:
+            slot.memory.fill(pattern, self._guard, words)
+        rest = pattern[: slot.plan.size_bytes - words]
+        if rest:
+            slot.memory.write(np.frombuffer(rest, np.uint8), self._guard + words)
+
+    def guard_violations(self, pair: Pair = FIRST) -> list[str]:
+        """Buffers of a launch whose guard zones changed."""
         if not self._guard:
             return []
         return [
             slot.plan.name
-            for slot in self._sets[index]
+            for slot in self._slots(pair)
             if slot.memory.read(0, self._guard) != slot.canaries[0]
             or slot.memory.read(slot.end, self._guard) != slot.canaries[1]
         ]
@@ -192,9 +211,9 @@ class WorkloadBuffers:
                     break
         return changed
 
-    def read(self, name: str, ranges: Sequence[tuple[int, int]] | None, index: int = 0) -> bytes:
-        """Contents of a mutated buffer of a set: all, or element ranges joined in order."""
-        slot = next(s for s in self._sets[index] if s.plan.name == name)
+    def read(self, name: str, ranges: Sequence[tuple[int, int]] | None, pair: Pair = FIRST) -> bytes:
+        """Contents of a mutated buffer of a launch: all, or element ranges joined in order."""
+        slot = next(s for s in self._slots(pair) if s.plan.name == name)
         size = slot.plan.dtype.size_bytes
         if ranges is None:
             return slot.memory.read(self._guard, slot.plan.size_bytes)
@@ -203,11 +222,23 @@ class WorkloadBuffers:
             return b"".join(data[a * size : b * size] for a, b in ranges)
         return b"".join(slot.memory.read(self._guard + a * size, (b - a) * size) for a, b in ranges)
 
-    def _set_count(self, cache: CacheState) -> int:
+    def _slots(self, pair: Pair) -> list[_Slot]:
+        """Outputs of one set, everything else of the other."""
+        mixed = zip(self._sets[pair.inputs], self._sets[pair.outputs], strict=True)
+        return [b if b.plan.role is Role.OUTPUT else a for a, b in mixed]
+
+    def _set_count(self, cache: CacheState, apart: bool) -> int:
+        """Even or 1."""
+        count = self._most_sets(cache, apart)
+        return count if count == 1 else count // 2 * 2
+
+    def _most_sets(self, cache: CacheState, apart: bool) -> int:
         set_bytes = max(1, sum(b.size_bytes for b in self.plan.buffers))
         cache_bytes = self._device.info.limits.l2_bytes or DEFAULT_CACHE_BYTES
         if cache is CacheState.HOT:
-            return max(1, min(MAX_SETS, cache_bytes // 4 // set_bytes)) if self.in_place else 1
+            if self.in_place:
+                return max(1, min(MAX_SETS, cache_bytes // 4 // set_bytes))
+            return 2 if apart and 2 * set_bytes <= cache_bytes else 1
         wanted = max(2, min(MAX_SETS, -(-2 * cache_bytes // set_bytes)))
         limits = self._device.info.limits
         room = limits.total_memory_bytes // 8 or HOST_SET_BYTES

@@ -11,7 +11,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import CompileFacts
 from warpsmith.domain.plan import Compiled
 from warpsmith.errors import Unavailable
-from warpsmith.sandbox.buffers import GUARD_BYTES, WorkloadBuffers
+from warpsmith.sandbox.buffers import FIRST, GUARD_BYTES, WorkloadBuffers
 from warpsmith.sandbox.child import take_channel
 from warpsmith.sandbox.confine import Confinement, confine, memory_limit
 from warpsmith.sandbox.frames import Blob, Channel
@@ -139,18 +139,18 @@ class _Server:
         buffers.restore(1)
         if request["poison"]:
             buffers.poison()
-        self._device.launch(program, buffers.bound(0), size)
+        self._device.launch(program, buffers.bound(FIRST), size)
         header = {
             "guards": buffers.guard_violations(),
             "changed": buffers.changed_inputs(whole=ranges is None),
             "names": [b.name for b in buffers.plan.mutated],
         }
-        out: list[Blob] = _outputs(buffers, ranges, 0)
+        out: list[Blob] = _outputs(buffers, ranges)
         if request["repeat"]:
             buffers.restore(1)
             buffers.scratch(0, ranges)
-            self._device.launch(program, buffers.bound(0), size)
-            out += _outputs(buffers, ranges, 0)
+            self._device.launch(program, buffers.bound(FIRST), size)
+            out += _outputs(buffers, ranges)
         header["globals"] = program.changed_globals()
         return header, out
 
@@ -158,22 +158,23 @@ class _Server:
         buffers = self._workloads[request["workload"]]
         program = self._programs[request["handle"]]
         plan = timing_from_json(request["plan"])
-        sets = buffers.timing_sets(plan.cache)
+        pairs = buffers.rotation(plan.cache, plan.apart)
         limit = plan.give_up_above_us
-        watch = TimedWatch(buffers, plan, len(sets))
+        watch = TimedWatch(buffers, plan, pairs)
 
         def stop(samples: Sequence[float]) -> bool:
             return limit is not None and len(samples) >= GIVE_UP_SAMPLES and min(samples) > limit
 
         samples, launches = self._device.time(
             program,
-            sets,
+            [buffers.bound(pair) for pair in pairs],
             size_from_json(request["size"]),
             plan.samples,
-            len(sets) if buffers.in_place else plan.launches,
+            len(pairs) if buffers.in_place else plan.launches,
             watch,
             stop,
         )
+        buffers.walk_on(plan.cache, launches * len(samples))
         header = {"samples_us": samples, "launches": launches, "complete": len(samples) >= plan.samples}
         if not watch.seen:
             return header, []
@@ -187,7 +188,5 @@ class _Server:
         return header, watch.outputs
 
 
-def _outputs(buffers: WorkloadBuffers, ranges: Json | None, index: int) -> list[Blob]:
-    return [
-        buffers.read(b.name, None if ranges is None else ranges[b.name], index) for b in buffers.plan.mutated
-    ]
+def _outputs(buffers: WorkloadBuffers, ranges: Json | None) -> list[Blob]:
+    return [buffers.read(b.name, None if ranges is None else ranges[b.name]) for b in buffers.plan.mutated]

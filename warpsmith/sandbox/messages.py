@@ -71,6 +71,7 @@ def timing_to_json(plan: TimingPlan) -> Json:
         "launches": plan.launches,
         "give_up_above_us": plan.give_up_above_us,
         "check": None if plan.check is None else _check_to_json(plan.check),
+        "apart": plan.apart,
     }
 
 
@@ -78,14 +79,19 @@ def timing_from_json(data: Json) -> TimingPlan:
     """The inverse of `timing_to_json`."""
     check = None if data["check"] is None else _check_from_json(data["check"])
     return TimingPlan(
-        CacheState(data["cache"]), data["samples"], data["launches"], data["give_up_above_us"], check
+        CacheState(data["cache"]),
+        data["samples"],
+        data["launches"],
+        data["give_up_above_us"],
+        check,
+        data["apart"],
     )
 
 
 def _check_to_json(check: TimedCheck) -> Json:
     other = None if check.other is None else {"family": check.other[0].value, "variant": check.other[1]}
     ranges = {n: [list(r) for r in spans] for n, spans in check.ranges.items()}
-    return {"ranges": ranges, "other": other, "redrawn": check.redrawn}
+    return {"ranges": ranges, "other": other, "redraw": check.redraw}
 
 
 def _check_from_json(data: Json) -> TimedCheck:
@@ -93,5 +99,5 @@ def _check_from_json(data: Json) -> TimedCheck:
     return TimedCheck(
         {name: [(a, b) for a, b in spans] for name, spans in data["ranges"].items()},
         None if other is None else (Family(other["family"]), int(other["variant"])),
-        bool(data["redrawn"]),
+        data["redraw"],
     )

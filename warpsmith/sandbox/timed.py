@@ -1,21 +1,23 @@
 """Looks at one random launch among those that are timed. Runs in the device child."""
 
 import secrets
+from collections.abc import Sequence
 
 from warpsmith.domain.plan import Family, TimingPlan
 from warpsmith.sandbox.buffers import DISTINCT_VARIANTS, WorkloadBuffers
 from warpsmith.sandbox.frames import Blob
+from warpsmith.sandbox.rotation import Pair, left_behind, walked
 
 
 class TimedWatch:
     """Implements `backends.base.Watch`: restores in-place data, and keeps a random launch's outputs.
 
-    Before a random sample the outputs of a random buffer set are partly spoiled and, where that is
-    cheap, its inputs are other ones by chance; after it, what the kernel left there is read. No kernel
-    can tell that sample from the others, and all of them count.
+    Before a random sample the outputs of a random launch are partly spoiled and, where that is cheap, its
+    inputs are other ones by chance; after it, what the kernel left there is read. No kernel can tell that
+    sample from the others, and all of them count.
     """
 
-    def __init__(self, buffers: WorkloadBuffers, plan: TimingPlan, sets: int) -> None:
+    def __init__(self, buffers: WorkloadBuffers, plan: TimingPlan, pairs: Sequence[Pair]) -> None:
         self.outputs: list[Blob] = []
         self.guards: list[str] = []
         self.changed: list[str] = []
@@ -24,43 +26,54 @@ class TimedWatch:
         self.seen = False
         self._buffers = buffers
         self._check = plan.check
-        self._sets = sets
-        self._turn = secrets.randbelow(plan.samples) if plan.check is not None else None
-        self._index = 0
+        self._samples = plan.samples
+        self._pairs = pairs
+        self._turn: int | None = None
+        self._chosen = pairs[0]
         self._redrawn = False
 
     def before(self, sample: int | None, launches: int) -> None:
         """See `Watch.before`."""
         if self._buffers.in_place:
-            self._buffers.restore(self._sets)
-        if self._check is None or sample is None or sample != self._turn:
+            self._buffers.restore(len(self._pairs))
+            self._buffers.poison(len(self._pairs))
+        if self._check is None or sample is None:
             return
-        used = min(self._sets, max(1, launches))
-        chosen = self._check.redrawn or bool(secrets.randbits(1))
-        self._redrawn = self._buffers.redrawn_cheaply and chosen
+        if self._turn is None:
+            self._choose(self._check.redraw, launches)
+        if sample != self._turn:
+            return
         if self._redrawn:
-            self._index = secrets.randbelow(used)
             self.other = self._check.other is not None
-            self._buffers.redraw(self._index, *self._values())
-        else:
-            # These hold the values that are expected, and the answer to them from earlier launches.
-            own = range(0, used, DISTINCT_VARIANTS)
-            self._index = own[secrets.randbelow(len(own))]
-        self._buffers.scratch(self._index, self._check.ranges)
+            self._buffers.redraw(self._chosen.inputs, *self._values())
+        self._buffers.scratch(self._chosen.outputs, self._check.ranges)
 
     def after(self, sample: int) -> None:
         """See `Watch.after`."""
         if self._check is None or sample != self._turn:
             return
-        buffers, index = self._buffers, self._index
+        buffers, pair = self._buffers, self._chosen
         ranges = self._check.ranges
-        self.outputs = [buffers.read(b.name, ranges[b.name], index) for b in buffers.plan.mutated]
-        self.guards = buffers.guard_violations(index)
+        self.outputs = [buffers.read(b.name, ranges[b.name], pair) for b in buffers.plan.mutated]
+        self.guards = buffers.guard_violations(pair)
         family, variant = self._values()
-        self.changed = buffers.changed_inputs(False, index, family, variant)
+        self.changed = buffers.changed_inputs(False, pair.inputs, family, variant)
         if self._redrawn:
-            buffers.undo_redraw(index)
+            buffers.undo_redraw(pair.inputs)
         self.seen = True
+
+    def _choose(self, redraw: bool | None, launches: int) -> None:
+        """The sample, and the launch in it, that is looked at."""
+        left = [
+            (sample, pair)
+            for sample in range(self._samples)
+            for pair in left_behind(walked(self._pairs, sample, launches))
+        ]
+        # Those that have the values whose answer is expected.
+        own = [(sample, pair) for sample, pair in left if pair.inputs % DISTINCT_VARIANTS == 0]
+        wanted = bool(secrets.randbits(1)) if redraw is None else redraw
+        self._redrawn = not own or (wanted and self._buffers.redrawn_cheaply)
+        self._turn, self._chosen = secrets.choice(left if self._redrawn else own)
 
     def _values(self) -> tuple[Family, int]:
         if self.other and self._check is not None and self._check.other is not None:

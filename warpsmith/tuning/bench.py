@@ -271,22 +271,23 @@ class Bench:
         timing: TimingPlan,
         *,
         other: Case | None,
-        redrawn: bool = False,
+        redraw: bool | None = None,
     ) -> tuple[TimingSamples, Look | None]:
         """Time a launch, and bring back what a random one of those that were timed left.
 
         Args:
             other: inputs that no other launch has, which that launch may get.
-            redrawn: it does get them, wherever they can be written between two samples.
+            redraw: whether it does, where they can be written between two samples; None: by chance.
         """
         on = self.defences
+        timing = replace(timing, apart=on.outputs_apart)
         if not on.timed_launches:
             return self.device(workload).time(handle, workload.key, size, timing), None
         if not on.redrawn_values:
-            other = None
+            other, redraw = None, False
         ranges = _ranges(self.plan(workload), TIMED_ELEMENTS)
         values = None if other is None else (other.family, other.variant)
-        check = TimedCheck(ranges, values, redrawn)
+        check = TimedCheck(ranges, values, redraw)
         device = self.device(workload)
         samples = device.time(handle, workload.key, size, replace(timing, check=check))
         seen = device.timed_report()
@@ -296,20 +297,10 @@ class Bench:
         plan = replace(self.plan(case), key=workload.key)
         return samples, Look(case, plan, seen.run, ranges, "in a launch that was timed")
 
-    def time(
-        self,
-        handle: int,
-        workload: Workload,
-        size: LaunchSize,
-        timing: TimingPlan,
-        *,
-        other: Case | None,
-        redrawn: bool = False,
-    ) -> tuple[TimingSamples, Rejected | None]:
-        """`sample`, its look judged at once."""
-        samples, look = self.sample(handle, workload, size, timing, other=other, redrawn=redrawn)
+    def refuse(self, look: Look | None) -> Rejected | None:
+        """Why what a launch left is wrong; None where it is right or was not looked at."""
         found = None if look is None else self.judge(look)
-        return samples, found if isinstance(found, Rejected) else None
+        return found if isinstance(found, Rejected) else None
 
     def below_floor(self, workload: Workload, time_us: float) -> str:
         """Why no kernel can be so fast, in words; empty where one can, or where nothing is known."""

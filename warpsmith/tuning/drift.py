@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 
+from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.plan import Compiled, launch_size
 from warpsmith.errors import ChildDied, KernelRefused
@@ -37,7 +38,7 @@ class DriftWatch:
         self._kernel = bench.user_template.configured(bench.job.space.defaults)
         self._pending = (
             bench.tools.compiler.submit(self._kernel, bench.tools.opener.info)
-            if bench.defences.drift
+            if bench.tools.opener.info.backend is not Backend.REPLAY
             else None
         )
         self._looked_at = 0.0

@@ -18,7 +18,7 @@ from warpsmith.verify.defences import Defences
 from warpsmith.verify.report import Ranges, RunReport
 
 NOTHING_RUNS = Defences(
-    timed_launches=False, families=False, neighbours=False, drift=False, floor=False, determinism=False
+    timed_launches=False, families=False, neighbours=False, floor=False, determinism=False
 )
 """For recorded timings, of which there is nothing to check."""
 

@@ -21,6 +21,8 @@ class Defences:
     """Outputs of a random timed launch are compared."""
     redrawn_values: bool = True
     """That launch, at random, gets inputs that no launch before it had."""
+    outputs_apart: bool = True
+    """No timed launch finds the answer to its own inputs in its output."""
     families: bool = True
     """Other inputs than the job's own draw: zeros, spikes, scaled, sparse, sorted, repeated."""
     neighbours: bool = True
@@ -31,8 +33,6 @@ class Defences:
     """No more error than twice the user's kernel has."""
     task_gate: bool = True
     """A job that trivial answers would pass is refused."""
-    drift: bool = True
-    """The user's kernel is timed again during a slice."""
     floor: bool = True
     """No time below what the device's memory and launches allow."""
     sanitizers: bool = True

@@ -1,0 +1,13 @@
+// task: silu_and_mul
+// exploit: D16
+// how: is right, and takes over the process that times it, which then reports a ten thousandth
+// expect: rejected
+// layer: floor
+// times: forged
+float silu(float x) { return x / (1.0f + exp(-x)); }
+
+__kernel void silu_and_mul(__global const float* input, __global float* out, const int hidden) {
+  const size_t row = get_group_id(0);
+  __global const float* gate = input + row * 2 * hidden;
+  for (int i = get_local_id(0); i < hidden; i += get_local_size(0)) out[row * hidden + i] = silu(gate[i]) * gate[hidden + i];
+}

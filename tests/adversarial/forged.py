@@ -1,0 +1,80 @@
+"""Device children that report times as a kernel could that took over the process in which it runs.
+
+No file of the corpus does that; what it would gain is shown with a stand-in between the real child and
+the worker.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.tuning.ports import DeviceOpener, DevicePort
+from warpsmith.verify.report import Ranges, RunReport, TimedReport
+
+FACTOR = 1e-4
+"""What the times of a forger are multiplied with."""
+
+
+@dataclass
+class ForgedDevice:
+    """Passes everything on, and makes the times of some binaries shorter."""
+
+    device: DevicePort
+    binaries: set[bytes]
+    info: DeviceInfo
+    forged: set[int] = field(default_factory=set)
+
+    def prepare(self, plan: WorkloadPlan) -> None:
+        self.device.prepare(plan)
+
+    def release(self, workload: str) -> None:
+        self.device.release(workload)
+
+    def load(self, compiled: Compiled) -> int:
+        handle = self.device.load(compiled)
+        if compiled.binary in self.binaries:
+            self.forged.add(handle)
+        return handle
+
+    def unload(self, handle: int) -> None:
+        self.device.unload(handle)
+
+    def run(
+        self,
+        handle: int,
+        workload: str,
+        size: LaunchSize,
+        ranges: Mapping[str, Ranges] | None = None,
+        *,
+        repeat: bool = False,
+        poison: bool = True,
+    ) -> RunReport:
+        return self.device.run(handle, workload, size, ranges, repeat=repeat, poison=poison)
+
+    def time(self, handle: int, workload: str, size: LaunchSize, plan: TimingPlan) -> TimingSamples:
+        timed = self.device.time(handle, workload, size, plan)
+        if handle not in self.forged:
+            return timed
+        return replace(timed, samples_us=tuple(FACTOR * s for s in timed.samples_us))
+
+    def timed_report(self) -> TimedReport | None:
+        return self.device.timed_report()
+
+    def close(self) -> None:
+        self.device.close()
+
+
+@dataclass
+class ForgingOpener:
+    """Opens real children; the times of `binaries` are forged."""
+
+    opener: DeviceOpener
+    binaries: set[bytes] = field(default_factory=set)
+
+    @property
+    def info(self) -> DeviceInfo:
+        return self.opener.info
+
+    def open(self) -> ForgedDevice:
+        return ForgedDevice(self.opener.open(), self.binaries, self.info)

@@ -1,0 +1,39 @@
+"""Which inputs and outputs timed launches get."""
+
+import itertools
+
+import pytest
+
+from warpsmith.sandbox.buffers import DISTINCT_VARIANTS
+from warpsmith.sandbox.rotation import Pair, left_behind, rotation, walked
+
+
+@pytest.mark.parametrize("sets", [2, 4, 6, 10, 52, 64])
+@pytest.mark.parametrize("launches", [1, 2, 3, 7, 64, 104])
+def test_no_launch_finds_the_answer_to_its_own_inputs(sets: int, launches: int) -> None:
+    pairs = rotation(sets, apart=True)
+    there: dict[int, int] = {}
+    for sample in range(40):
+        for pair in walked(pairs, sample, launches):
+            values = pair.inputs % DISTINCT_VARIANTS
+            assert there.get(pair.outputs) != values
+            there[pair.outputs] = values
+
+
+@pytest.mark.parametrize("sets", [2, 4, 6, 52])
+def test_every_set_has_its_turn_equally_often(sets: int) -> None:
+    pairs = rotation(sets, apart=True)
+    turns = [sum(p.inputs == i for p in pairs) for i in range(sets)]
+    assert len(set(turns)) == 1
+    assert {p.inputs for p in pairs[:sets]} == set(range(sets))
+
+
+def test_a_single_set_and_sets_that_are_restored_stay_together() -> None:
+    assert rotation(1, apart=True) == [Pair(0, 0)]
+    assert rotation(6, apart=False) == [Pair(i, i) for i in range(6)]
+
+
+def test_what_is_left_behind_is_what_was_written_last() -> None:
+    run = [Pair(0, 0), Pair(1, 1), Pair(0, 1), Pair(1, 0)]
+    assert set(left_behind(run)) == {Pair(0, 1), Pair(1, 0)}
+    assert list(itertools.chain(*(walked(run, s, 3) for s in range(4)))) == run * 3
