@@ -118,7 +118,9 @@ def main() -> int:
     parser.add_argument("--backend", default="opencl", choices=["opencl", "cuda"])
     parser.add_argument("--pairs", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=36_000, help="no case begins after that")
-    parser.add_argument("--only", default="", help="cases whose name has this text; nothing is recorded")
+    parser.add_argument(
+        "--only", default="", help="cases whose name has one of these texts; nothing is recorded"
+    )
     parser.add_argument("--resume", type=Path, help="a record whose cases need not run again")
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
@@ -128,7 +130,12 @@ def main() -> int:
     harness = Harness(device, pool, pairs=arguments.pairs)
     rows: list[Row] = [] if arguments.resume is None else json.loads(arguments.resume.read_text())["cases"]
     known = {r["name"] for r in rows}
-    chosen = [c for k in KINDS for c in load(k) if backend in c.backends and arguments.only in c.name]
+    chosen = [
+        c
+        for k in KINDS
+        for c in load(k)
+        if backend in c.backends and any(text in c.name for text in arguments.only.split(","))
+    ]
     # In an order of chance, so that a run cut short by --seconds says something of every kind.
     random.Random(0).shuffle(chosen)
     began, left = time.monotonic(), 0

@@ -1,6 +1,6 @@
 """A kernel against itself: how often noise would be called faster or slower.
 
-    python -m benchmarks.trust.same_kernel [--backend opencl|cuda] [--comparisons 200] [--out FOLDER]
+    python -m benchmarks.trust.same_kernel [--backend opencl|cuda] [--comparisons 200] [--resume RECORD]
 
 Each comparison is what a winner gets (`verify_winners`: fresh processes, interleaved blocks, interval,
 margin of the device's own noise), with the user's kernel in the place of the winner.
@@ -26,9 +26,10 @@ from warpsmith.tuning.winners import Finalist, verify_winners
 CLAIMS = (Verdict.FASTER, Verdict.SLOWER)
 
 
-def compare(harness: Harness, backend: Backend, comparisons: int, seconds: float) -> list[dict[str, Any]]:
-    """`comparisons` or a few more, over all tasks and their workloads in turn; fewer where time is up."""
-    rows: list[dict[str, Any]] = []
+def compare(
+    harness: Harness, backend: Backend, comparisons: int, seconds: float, rows: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """`rows` and more, until there are `comparisons`, over all tasks in turn; fewer where time is up."""
     until = time.monotonic() + seconds
     while len(rows) < comparisons and time.monotonic() < until:
         for task in WORKLOADS:
@@ -63,6 +64,13 @@ def one(harness: Harness, job: Job) -> list[dict[str, Any]]:
     ]
 
 
+def _of_before(path: Path, commit: str) -> list[dict[str, Any]]:
+    record = json.loads(path.read_text())
+    if record["commit"] != commit:
+        raise SystemExit(f"--resume: that record is of commit {record['commit']}, and this is {commit}")
+    return list(record["comparisons"])
+
+
 def main() -> int:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -70,20 +78,23 @@ def main() -> int:
     parser.add_argument("--comparisons", type=int, default=200)
     parser.add_argument("--pairs", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=36_000)
+    parser.add_argument("--resume", type=Path, help="a record of the same commit, to which more is added")
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     backend = Backend(arguments.backend)
     device = first_device(backend)
+    command = "python -m benchmarks.trust.same_kernel " + " ".join(sys.argv[1:])
+    record = where(device, command)
+    before = [] if arguments.resume is None else _of_before(arguments.resume, record["commit"])
     pool = CompilePool()
     harness = Harness(device, pool, pairs=arguments.pairs)
     try:
-        rows = compare(harness, backend, arguments.comparisons, arguments.seconds)
+        rows = compare(harness, backend, arguments.comparisons, arguments.seconds, before)
     finally:
         harness.close()
         pool.close()
     claims = share(sum(r["verdict"] in CLAIMS for r in rows), len(rows))
     counts = {v.value: sum(r["verdict"] == v for r in rows) for v in Verdict}
-    record = where(device, "python -m benchmarks.trust.same_kernel " + " ".join(sys.argv[1:]))
     record |= {"pairs": arguments.pairs, "false_claims": claims, "verdicts": counts, "comparisons": rows}
     name = "same-kernel-pocl" if device.shares_host else f"same-kernel-{backend.value}"
     (arguments.out / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
