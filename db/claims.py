@@ -1,33 +1,57 @@
-"""Several slices of one search: each configuration is claimed before it runs, and results are shared.
+"""Several slices of one search: one of them proposes, all of them claim what was proposed and run it.
 
-The unique key of (candidate, configuration) decides; no lock is held while anybody searches.
+Whoever holds the lock of a search proposes into a pool of rows, and hears of everything that was
+finished. When it ends or dies another slice takes over and catches up. The unique key of (candidate,
+configuration) decides, so two that believe to hold the lock do no harm.
 """
 
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from db.alone import alone
 from db.engine import Database, utc_now
+from db.repositories.candidates import CandidateRepository
+from db.repositories.events import EventRepository
 from db.repositories.trials import TrialRepository
-from warpsmith.domain.outcome import Measured
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.tuning.ports import Searcher
 
 HEAR_S = 1.0
-"""How often a slice asks what the others have found; they commit as often."""
+"""How often the proposing slice asks what the others have found; they commit as often."""
 LATE_S = 5.0
 """A commit may become visible so much later than the time that it carries."""
+AHEAD_S = 0.25
+"""A slice claims as much at once as it runs in this time."""
+MOST_AHEAD = 32
+PROPOSE = 4
+"""Configurations proposed before the others get to see them."""
+NUMBERS = 64
+"""Trial numbers taken at once; those that are not used stay unused."""
+WAIT_S, LONGEST_WAIT_S = 0.01, 0.1
+LEAD_S = 0.5
+"""How often a slice without work asks whether anybody still proposes."""
+PATIENCE_S = 10.0
+SETTLED = "settled"
+"""Kind of the event that says that a search has nothing more to propose."""
 
 
 class SharedSearcher:
     """Implements `tuning.ports.Searcher` over another: what it hands out, no other slice runs.
 
+    Call `close` in the end.
+
     Args:
-        owned: configurations that this slice has claimed before.
+        owned: configurations that this slice has claimed before; they come first.
         started: what was finished before this has been told already.
+        trials: how many this slice may run.
+        alive: False: the slice is to end.
     """
 
     def __init__(
@@ -39,53 +63,173 @@ class SharedSearcher:
         task_id: str,
         owned: Sequence[Configuration],
         started: datetime,
+        trials: int,
+        alive: Callable[[], bool] = lambda: True,
     ) -> None:
+        self.gave_up = False
+        """Nothing was handed out although the search goes on."""
         self._inner = inner
         self._database = database
-        self._job_id = job_id
-        self._candidate_id = candidate_id
-        self._task_id = task_id
-        self._owned = {configuration_key(c) for c in owned}
+        self._ids = (job_id, candidate_id, task_id)
         self._since = started - timedelta(seconds=LATE_S)
-        self._told: set[str] = set()
-        self._hear_at = time.monotonic() + HEAR_S
+        self._left = trials
+        self._alive = alive
+        self._ready = deque(owned)
+        self._known = {configuration_key(c) for c in owned}
+        """Claimed by this slice, whether handed out or not."""
+        self._untold: list[tuple[Configuration, float | None]] = []
+        """Results of this slice that its searcher, which does not propose, need not hear yet."""
+        self._told: set[int] = set()
+        self._hear_at = self._lead_at = 0.0
+        self._began = time.monotonic()
+        self._given = 0
+        self._numbers = range(0)
+        self._others = 0
+        self._lock = ExitStack()
+        self._leads = self._exhausted = False
 
     def ask(self, count: int) -> Sequence[Configuration]:
-        """See `tuning.ports.Searcher.ask`."""
-        if time.monotonic() >= self._hear_at:
-            self._hear()
-        granted: list[Configuration] = []
-        while len(granted) < count:
-            asked = self._inner.ask(count - len(granted))
-            if not asked:
+        """See `tuning.ports.Searcher.ask`. Waits while another slice is about to propose."""
+        count = min(count, self._left)
+        asked_at, wait_s = time.monotonic(), WAIT_S
+        while len(self._ready) < count:
+            self._claim(count - len(self._ready))
+            if len(self._ready) >= count or (self._ready and not self._leads):
                 break
-            granted += self._claim(asked)
+            if self._lead():
+                if not self._propose(count - len(self._ready)) and not self._take_leftover():
+                    break
+            elif self._settled():
+                if not self._take_leftover():
+                    break
+            elif not self._alive() or time.monotonic() - asked_at > PATIENCE_S:
+                self.gave_up = True
+                break
+            else:
+                time.sleep(wait_s)
+                wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+        granted = [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
+        self._left -= len(granted)
+        self._given += len(granted)
+        if self._leads:
+            self._fill_pool()
         return granted
 
     def tell(self, configuration: Configuration, value: float | None) -> None:
         """See `tuning.ports.Searcher.tell`."""
-        self._inner.tell(configuration, value)
+        if self._leads:
+            self._inner.tell(configuration, value)
+        else:
+            self._untold.append((configuration, value))
 
-    def _claim(self, asked: Sequence[Configuration]) -> list[Configuration]:
-        fresh = [c for c in asked if configuration_key(c) not in self._owned]
-        won: list[Configuration] = []
-        if fresh:
+    def close(self) -> None:
+        """Let another slice propose."""
+        self._leads = False
+        # Where the database is away, the lock went with the connection.
+        with suppress(DBAPIError):
+            self._lock.close()
+
+    def _ahead(self) -> int:
+        """How many this slice runs in `AHEAD_S`, by its pace so far."""
+        pace = self._given / max(time.monotonic() - self._began, AHEAD_S)
+        return max(1, min(int(AHEAD_S * pace), MOST_AHEAD, self._left - len(self._ready)))
+
+    def _claim(self, wanted: int) -> None:
+        with self._database.write() as session:
+            _without_waiting_for_the_disk(session)
+            claimed = TrialRepository(session).claim_pooled(*self._ids[1:], max(wanted, self._ahead()))
+        self._own(claimed)
+
+    def _take_leftover(self) -> bool:
+        """What slices that have ended had claimed and did not run, once there is nothing else."""
+        before = len(self._ready)
+        with self._database.write() as session:
+            self._own(TrialRepository(session).take_leftover(*self._ids, pooled=False))
+        return len(self._ready) > before
+
+    def _own(self, claimed: Sequence[Configuration]) -> None:
+        for configuration in claimed:
+            key = configuration_key(configuration)
+            if key not in self._known:
+                self._known.add(key)
+                self._ready.append(configuration)
+
+    def _lead(self) -> bool:
+        """Propose from now on, unless another slice does."""
+        now = time.monotonic()
+        if not self._leads and now >= self._lead_at:
+            self._lead_at = now + LEAD_S
+            with ExitStack() as tried:
+                self._leads = tried.enter_context(alone(self._database, "search", self._ids[1], wait=False))
+                if self._leads:
+                    self._lock = tried.pop_all()
+            if self._leads:
+                for configuration, value in self._untold:
+                    self._inner.tell(configuration, value)
+                self._untold.clear()
+        if self._leads and now >= self._hear_at:
+            self._hear()
+        return self._leads
+
+    def _fill_pool(self) -> None:
+        """Keep as much proposed as the others run until this slice asks again."""
+        if time.monotonic() >= self._hear_at:
+            self._hear()
+        if self._others == 0:
+            return
+        with self._database.read() as session:
+            pooled = TrialRepository(session).pooled(self._ids[1])
+        missing = 2 * self._others * self._ahead() - pooled
+        while missing > 0 and self._propose(0, min(missing, PROPOSE)):
+            missing -= PROPOSE
+
+    def _propose(self, own: int, pool: int = 0) -> bool:
+        """Ask the searcher, and store what nobody has proposed before; False: it has nothing more."""
+        if self._exhausted:
+            return False
+        asked = self._inner.ask(own + pool)
+        if not asked:
+            self._exhausted = True
+            with self._database.write() as session:
+                EventRepository(session).add(self._ids[0], SETTLED, {"candidate": self._ids[1]})
+            return False
+        job_id, candidate_id, task_id = self._ids
+        numbers = self._take_numbers(len(asked))
+        with self._database.write() as session:
+            _without_waiting_for_the_disk(session)
+            trials = TrialRepository(session)
+            won = trials.propose_new(job_id, candidate_id, task_id if own else None, asked, numbers)
+        if own:
+            self._own(won)
+        return True
+
+    def _take_numbers(self, count: int) -> Sequence[int]:
+        if len(self._numbers) < count:
+            # Apart from the proposals: whoever proposes must not wait for whoever commits results.
+            more = max(count, NUMBERS)
             with self._database.write() as session:
                 _without_waiting_for_the_disk(session)
-                trials = TrialRepository(session)
-                won = trials.claim(self._job_id, self._candidate_id, self._task_id, fresh)
-        keys = {configuration_key(c) for c in won} | self._owned
-        return [c for c in asked if configuration_key(c) in keys]
+                first = TrialRepository(session).take_numbers(self._ids[0], more)
+            self._numbers = range(first, first + more)
+        taken, self._numbers = self._numbers[:count], self._numbers[count:]
+        return taken
+
+    def _settled(self) -> bool:
+        with self._database.read() as session:
+            said = EventRepository(session).of_kind(self._ids[0], SETTLED)
+        return any(event.data["candidate"] == self._ids[1] for event in said)
 
     def _hear(self) -> None:
         now = utc_now()
+        job_id, candidate_id, task_id = self._ids
         with self._database.read() as session:
-            rows = TrialRepository(session).heard(self._candidate_id, self._task_id, self._since)
-        for row in rows:
-            if row.key not in self._told:
-                self._told.add(row.key)
-                value = row.outcome.objective if isinstance(row.outcome, Measured) else None
-                self._inner.tell(row.configuration, value)
+            trials = TrialRepository(session)
+            ids = set(trials.finished_since(candidate_id, task_id, self._since)) - self._told
+            results = trials.results(sorted(ids))
+            self._others = max(0, CandidateRepository(session).running_slices(job_id, candidate_id) - 1)
+        for configuration, value in results:
+            self._inner.tell(configuration, value)
+        self._told |= ids
         self._since = now - timedelta(seconds=LATE_S)
         self._hear_at = time.monotonic() + HEAR_S
 

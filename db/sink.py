@@ -104,8 +104,8 @@ class DatabaseSink:
                 trials = TrialRepository(session)
                 trials.propose(self._job_id, self._candidate_id, proposed, self._lease.task_id)
                 trials.finish(self._job_id, self._candidate_id, self._lease.task_id, finished)
-                job = JobRepository(session).get(self._job_id)
+                spent = JobRepository(session).trials_spent(self._job_id)
             with self._buffers:
                 del self._proposed[: len(proposed)]
                 del self._finished[: len(finished)]
-            self._spent = job.trials_done >= job.budget_trials
+            self._spent = spent

@@ -9,8 +9,9 @@ from db.names import AGENT_QUEUE, device_queue
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
+from db.repositories.trials import TrialRepository
 from db.snapshot import load_snapshot
-from warpsmith.domain.state import JobState, TaskKind
+from warpsmith.domain.state import CandidateState, JobState, TaskKind
 from warpsmith.errors import NotFound
 from warpsmith.logs import about
 from warpsmith.tuning.decide import (
@@ -72,6 +73,8 @@ def apply_actions(session: Session, job_id: str, snapshot: JobSnapshot, actions:
                 changed = True
             case SetCandidate():
                 changed |= CandidateRepository(session).set_state(action.id, action.state)
+                if action.state is not CandidateState.SEARCHING:
+                    TrialRepository(session).drop_pooled(action.id)
             case SetJobState():
                 changed |= _set_state(session, job_id, state, action)
                 state = action.state

@@ -1,31 +1,22 @@
 """Keeps the stored Optuna study of a candidate equal to its finished trials."""
 
-import fcntl
-import hashlib
 import logging
 import os
-import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import lru_cache
-from pathlib import Path
 
 from optuna.exceptions import StorageInternalError
-from sqlalchemy import text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
-from db.engine import Database, normal_url
+from db.alone import alone
+from db.engine import normal_url
 from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository
 from db.tables import CandidateRow, TrialRow
 from warpsmith.domain.outcome import Rejected
 from warpsmith.search.optuna_study import FinishedTrial, export
 from worker.context import Context
-
-LOCK_FILES = 16
-"""Without Postgres all workers are on one machine, and a few files are locks enough."""
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +29,7 @@ def export_study(context: Context, job_id: str, candidate: CandidateRow, *, wait
     """
     name = ""
     try:
-        with _alone(context.database, candidate.id, wait) as mine:
+        with alone(context.database, "study", candidate.id, wait=wait) as mine:
             if not mine:
                 return
             with context.database.read() as session:
@@ -75,41 +66,6 @@ _waiting: set[str] = set()
 @lru_cache(maxsize=1)
 def _thread(_pid: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="study")
-
-
-@contextmanager
-def _alone(database: Database, candidate: str, wait: bool) -> Iterator[bool]:
-    """True in the block where no other process writes this study; two would append the same trials."""
-    if database.engine.dialect.name == "postgresql":
-        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            name = {"name": f"study {candidate}"}
-            key = "hashtextextended(:name, 0)"
-            if wait:
-                connection.execute(text(f"SELECT pg_advisory_lock({key})"), name)
-            elif not connection.execute(text(f"SELECT pg_try_advisory_lock({key})"), name).scalar_one():
-                yield False
-                return
-            try:
-                yield True
-            finally:
-                connection.execute(text(f"SELECT pg_advisory_unlock({key})"), name)
-        return
-    number = int(hashlib.sha256(candidate.encode()).hexdigest(), 16) % LOCK_FILES
-    path = Path(tempfile.gettempdir()) / f"warpsmith-study-{os.getuid()}-{number}.lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        mine = _locked(descriptor, wait)
-        yield mine
-    finally:
-        os.close(descriptor)
-
-
-def _locked(descriptor: int, wait: bool) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _patient(url: URL) -> URL:

@@ -136,7 +136,8 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     with context.database.write() as session:
         candidate = CandidateRepository(session).get(payload.candidate)
         finished = TrialRepository(session).finished(candidate.id)
-        leftover = TrialRepository(session).take_leftover(row.job_id, candidate.id, row.id)
+        trials_ = TrialRepository(session)
+        leftover = trials_.take_leftover(row.job_id, candidate.id, row.id, pooled=not payload.shared)
         measured = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
         starts = earlier_starts(session, candidate, len(finished))
     assert measured is not None, "decide starts with the baseline"
@@ -155,10 +156,11 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     outcomes = _outcomes(finished)
     first = (*leftover, *starts)
     search = workshop.search(job, candidate.template, outcomes, first, measured.aa_width)
-    searcher = search.searcher
+    shared = None
     if payload.shared:
-        searcher = SharedSearcher(
-            searcher, context.database, row.job_id, candidate.id, row.id, leftover, started
+        ids = (row.job_id, candidate.id, row.id)
+        shared = SharedSearcher(
+            search.searcher, context.database, *ids, leftover, started, trials, lease.alive
         )
     limits = SliceLimits(
         seconds=min(seconds, context.settings.slice_s), trials=trials, compile_ahead=workshop.compile_ahead
@@ -167,9 +169,14 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
         sink = DatabaseSink(context.database, lease, row.job_id, candidate.id, payload.shared)
         try:
             gate = all(t.reused for t in finished)
+            searcher = shared or search.searcher
             result = run_slice(made, candidate.template, measured, searcher, sink, limits, gate=gate)
         finally:
+            if shared is not None:
+                shared.close()
             sink.close()
+    if shared is not None and shared.gave_up:
+        result = result.model_copy(update={"exhausted": False})
     export_later(context, row.job_id, candidate)
     result = result.model_copy(update={"feasible": search.feasible})
     return Done(result, lambda s: CandidateRepository(s).set_feasible(candidate.id, search.feasible))

@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session, undefer
 from db.engine import utc_now
 from db.identifiers import new_id
 from db.repositories.events import EventRepository
-from db.tables import CandidateRow
-from warpsmith.domain.state import CandidateState
+from db.tables import CandidateRow, TaskRow
+from warpsmith.domain.state import CandidateState, TaskKind, TaskState
 from warpsmith.domain.template import Template
 from warpsmith.errors import NotFound
 
@@ -93,3 +93,9 @@ class CandidateRepository:
         """The exact number of feasible configurations."""
         query = update(CandidateRow).where(CandidateRow.id == candidate_id)
         self._session.execute(query.values(feasible=feasible))
+
+    def running_slices(self, job_id: str, candidate_id: str) -> int:
+        """How many slices of a candidate are running."""
+        query = select(TaskRow.payload).where(TaskRow.job_id == job_id, TaskRow.state == TaskState.RUNNING)
+        payloads = self._session.scalars(query.where(TaskRow.kind == TaskKind.SLICE))
+        return sum((p or {}).get("candidate") == candidate_id for p in payloads)

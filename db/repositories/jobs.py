@@ -101,6 +101,11 @@ class JobRepository:
             raise NotFound(f"no job {job_id}")
         return row
 
+    def trials_spent(self, job_id: str) -> bool:
+        """True where the job has run all trials of its budget."""
+        query = select(JobRow.trials_done >= JobRow.budget_trials).where(JobRow.id == job_id)
+        return bool(self._session.execute(query).scalar_one())
+
     def page(
         self, after: str | None = None, limit: int = 50, states: Sequence[JobState] = ()
     ) -> Sequence[JobRow]:

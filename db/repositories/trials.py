@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ColumnElement, Select, Table, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -52,51 +52,78 @@ class TrialRepository:
         """Remember what is about to run; what is known already stays as it is."""
         if not configurations:
             return
-        rows = self._proposals(job_id, candidate_id, configurations, task_id)
+        first = self.take_numbers(job_id, len(configurations))
+        numbers = range(first, first + len(configurations))
+        rows = _proposals(job_id, candidate_id, task_id, configurations, numbers)
         dialect = sqlite if self._session.get_bind().dialect.name == "sqlite" else postgresql
         self._session.execute(dialect.insert(TrialRow).on_conflict_do_nothing(), rows)
 
-    def _proposals(
-        self, job_id: str, candidate_id: str, configurations: Sequence[Configuration], task_id: str | None
-    ) -> list[dict[str, Any]]:
-        count = len(configurations)
-        first = (
-            self._session.execute(
-                update(JobRow)
-                .where(JobRow.id == job_id)
-                .values(trials_proposed=JobRow.trials_proposed + count)
-                .returning(JobRow.trials_proposed)
-            ).scalar_one()
-            - count
+    def take_numbers(self, job_id: str, count: int) -> int:
+        """The first of so many numbers for trials of a job; those that stay unused do no harm."""
+        taken = (
+            update(JobRow)
+            .where(JobRow.id == job_id)
+            .values(trials_proposed=JobRow.trials_proposed + count)
+            .returning(JobRow.trials_proposed)
         )
-        now = utc_now()
-        return [
-            {
-                "job_id": job_id,
-                "candidate_id": candidate_id,
-                "number": first + i,
-                "configuration": configuration,
-                "key": configuration_key(configuration),
-                "state": TrialState.PROPOSED,
-                "task_id": task_id,
-                "created_at": now,
-            }
-            for i, configuration in enumerate(configurations)
-        ]
+        return self._session.execute(taken).scalar_one() - count
 
-    def claim(
-        self, job_id: str, candidate_id: str, task_id: str, configurations: Sequence[Configuration]
+    def propose_new(
+        self,
+        job_id: str,
+        candidate_id: str,
+        task_id: str | None,
+        configurations: Sequence[Configuration],
+        numbers: Sequence[int],
     ) -> list[Configuration]:
-        """Propose what no other slice of the candidate has; returns what is this one's now."""
+        """Propose what was not proposed before; returns what that was.
+
+        Args:
+            task_id: the slice that is to run it; None: whichever claims it.
+            numbers: at least one for each; see `take_numbers`.
+        """
         by_key = {configuration_key(c): c for c in configurations}
-        rows = self._proposals(job_id, candidate_id, list(by_key.values()), task_id)
+        # In one order everywhere: two that propose the same would else wait for each other.
+        ordered = [by_key[key] for key in sorted(by_key)]
+        rows = _proposals(job_id, candidate_id, task_id, ordered, numbers)
         dialect = sqlite if self._session.get_bind().dialect.name == "sqlite" else postgresql
         insert = dialect.insert(TrialRow).values(rows).on_conflict_do_nothing().returning(TrialRow.key)
         won = set(self._session.scalars(insert))
         return [c for key, c in by_key.items() if key in won]
 
-    def take_leftover(self, job_id: str, candidate_id: str, task_id: str) -> list[Configuration]:
-        """Own what was proposed and never finished, unless a slice that is open has it."""
+    def claim_pooled(self, candidate_id: str, task_id: str, count: int) -> list[Configuration]:
+        """Take up to so many proposals that no slice has, oldest first."""
+        pool = select(TrialRow.id).where(*_in_pool(candidate_id)).order_by(TrialRow.number).limit(count)
+        # Not within the update: Postgres may run a query there twice, and lock more rows than asked for.
+        ids = self._session.scalars(pool.with_for_update(skip_locked=True)).all()
+        if not ids:
+            return []
+        taken = self._session.execute(
+            update(TrialRow)
+            .where(TrialRow.id.in_(ids))
+            .values(task_id=task_id)
+            .returning(TrialRow.number, TrialRow.configuration)
+            .execution_options(synchronize_session=False)
+        )
+        return [row.configuration for row in sorted(taken, key=lambda row: int(row.number))]
+
+    def pooled(self, candidate_id: str) -> int:
+        """Proposals that no slice has."""
+        query = select(func.count()).select_from(TrialRow).where(*_in_pool(candidate_id))
+        return self._session.execute(query).scalar_one()
+
+    def drop_pooled(self, candidate_id: str) -> None:
+        """Nobody is going to run what is still proposed."""
+        self._session.execute(delete(TrialRow).where(*_in_pool(candidate_id)))
+
+    def take_leftover(
+        self, job_id: str, candidate_id: str, task_id: str, *, pooled: bool = True
+    ) -> list[Configuration]:
+        """Own what was proposed and never finished, unless a slice that is open has it.
+
+        Args:
+            pooled: what no slice ever had as well.
+        """
         others = select(TaskRow.id).where(
             TaskRow.job_id == job_id,
             TaskRow.id != task_id,
@@ -105,21 +132,28 @@ class TrialRepository:
         taken = self._session.execute(
             update(TrialRow)
             .where(TrialRow.candidate_id == candidate_id, TrialRow.state == TrialState.PROPOSED)
-            .where(TrialRow.task_id.is_(None) | TrialRow.task_id.not_in(others))
+            .where(_orphaned(others, pooled))
             .values(task_id=task_id)
             .returning(TrialRow.number, TrialRow.configuration)
         )
         return [row.configuration for row in sorted(taken, key=lambda row: int(row.number))]
 
-    def heard(self, candidate_id: str, task_id: str, since: datetime) -> Sequence[TrialRow]:
-        """Trials that other slices of the candidate have finished since then."""
-        query = select(TrialRow).where(
+    def finished_since(self, candidate_id: str, task_id: str, since: datetime) -> Sequence[int]:
+        """Ids of trials that other slices of the candidate have finished since then."""
+        query = select(TrialRow.id).where(
             TrialRow.candidate_id == candidate_id,
             TrialRow.state == TrialState.FINISHED,
             TrialRow.finished_at >= since,
             TrialRow.task_id != task_id,
         )
-        return self._session.scalars(query.order_by(TrialRow.number)).all()
+        return self._session.scalars(query).all()
+
+    def results(self, ids: Sequence[int]) -> list[tuple[Configuration, float | None]]:
+        """Configurations and objectives of these trials, in the order of proposal."""
+        if not ids:
+            return []
+        query = select(TrialRow.configuration, TrialRow.objective).where(TrialRow.id.in_(ids))
+        return [(row[0], row[1]) for row in self._session.execute(query.order_by(TrialRow.number))]
 
     def finish(
         self, job_id: str, candidate_id: str, task_id: str | None, trials: Sequence[FinishedTrial]
@@ -128,9 +162,7 @@ class TrialRepository:
 
         Counters and the best so far of job, candidate and workloads follow. Returns how many were new.
         """
-        # The job's row first, as claims do: two slices would else wait for each other.
-        self._session.execute(select(JobRow.id).where(JobRow.id == job_id).with_for_update())
-        fresh = [t for t in trials if self._store(candidate_id, task_id, t)]
+        fresh = self._store(candidate_id, task_id, trials)
         if not fresh:
             return 0
         measured = [t.outcome for t in fresh if isinstance(t.outcome, Measured)]
@@ -175,7 +207,7 @@ class TrialRepository:
     def adopt(self, job_id: str, candidate_id: str, trials: Sequence[FinishedTrial]) -> int:
         """Take over outcomes from other jobs; they spend nothing of this one's budget. How many were new."""
         self.propose(job_id, candidate_id, [t.configuration for t in trials])
-        fresh = [t for t in trials if self._store(candidate_id, None, t, reused=True)]
+        fresh = self._store(candidate_id, None, trials, reused=True)
         self._count_measured(job_id, candidate_id, fresh)
         return len(fresh)
 
@@ -220,31 +252,32 @@ class TrialRepository:
         return self._session.scalars(query.order_by(TrialRow.number)).all()
 
     def _store(
-        self, candidate_id: str, task_id: str | None, trial: FinishedTrial, reused: bool = False
-    ) -> bool:
-        outcome = trial.outcome
-        rejected = outcome if isinstance(outcome, Rejected) else None
-        stored = self._session.execute(
-            update(TrialRow)
-            .where(
-                TrialRow.candidate_id == candidate_id,
-                TrialRow.key == configuration_key(trial.configuration),
-                TrialRow.state == TrialState.PROPOSED,
-            )
-            .values(
-                state=TrialState.FINISHED,
-                outcome=outcome,
-                objective=None if rejected else outcome.objective,  # type: ignore[union-attr]
-                stage=rejected.stage.value if rejected else None,
-                reason_group=_NUMBER.sub("#", rejected.reason)[:200] if rejected else None,
-                seconds=trial.seconds,
-                task_id=task_id,
-                reused=reused,
-                finished_at=clock(self._session),
-            )
-            .returning(TrialRow.id)
-        ).scalar_one_or_none()
-        return stored is not None
+        self,
+        candidate_id: str,
+        task_id: str | None,
+        trials: Sequence[FinishedTrial],
+        reused: bool = False,
+    ) -> list[FinishedTrial]:
+        """Finish what is still proposed; which of these trials that was."""
+        by_key = {configuration_key(t.configuration): t for t in reversed(trials)}
+        open_ = (
+            select(TrialRow.id, TrialRow.key)
+            .where(TrialRow.candidate_id == candidate_id, TrialRow.key.in_(list(by_key)))
+            .where(TrialRow.state == TrialState.PROPOSED)
+        )
+        rows = self._session.execute(open_.order_by(TrialRow.key).with_for_update()).all()
+        if not rows:
+            return []
+        values = [
+            {"row": row.id, **_values(by_key[row.key]), "task_id": task_id, "reused": reused} for row in rows
+        ]
+        table = cast(Table, TrialRow.__table__)
+        query = update(table).where(table.c.id == bindparam("row"))
+        query = query.values(state=TrialState.FINISHED, finished_at=clock(self._session))
+        # Many at once: the driver sends them together.
+        self._session.connection().execute(query, values)
+        stored = {row.key for row in rows}
+        return [t for key, t in by_key.items() if key in stored]
 
     def _improve(self, job_id: str, measured: Sequence[Measured]) -> None:
         spec = self._session.execute(select(JobRow.spec).where(JobRow.id == job_id)).scalar_one()
@@ -256,6 +289,54 @@ class TrialRepository:
             slower = WorkloadRow.best_us.is_(None) | (WorkloadRow.best_us > time_us)
             query = update(WorkloadRow).where(WorkloadRow.job_id == job_id, WorkloadRow.key == key, slower)
             self._session.execute(query.values(best_us=time_us))
+
+
+def _in_pool(candidate_id: str) -> tuple[ColumnElement[bool], ...]:
+    return (
+        TrialRow.candidate_id == candidate_id,
+        TrialRow.state == TrialState.PROPOSED,
+        TrialRow.task_id.is_(None),
+    )
+
+
+def _orphaned(open_tasks: Select[str], pooled: bool) -> ColumnElement[bool]:
+    of_none_open = TrialRow.task_id.not_in(open_tasks)
+    return TrialRow.task_id.is_(None) | of_none_open if pooled else of_none_open
+
+
+def _proposals(
+    job_id: str,
+    candidate_id: str,
+    task_id: str | None,
+    configurations: Sequence[Configuration],
+    numbers: Sequence[int],
+) -> list[dict[str, Any]]:
+    now = utc_now()
+    return [
+        {
+            "job_id": job_id,
+            "candidate_id": candidate_id,
+            "number": number,
+            "configuration": configuration,
+            "key": configuration_key(configuration),
+            "state": TrialState.PROPOSED,
+            "task_id": task_id,
+            "created_at": now,
+        }
+        for number, configuration in zip(numbers, configurations, strict=False)
+    ]
+
+
+def _values(trial: FinishedTrial) -> dict[str, Any]:
+    """Columns that an outcome fills."""
+    outcome = trial.outcome
+    return {
+        "outcome": outcome,
+        "objective": None if isinstance(outcome, Rejected) else outcome.objective,
+        "stage": outcome.stage.value if isinstance(outcome, Rejected) else None,
+        "reason_group": _NUMBER.sub("#", outcome.reason)[:200] if isinstance(outcome, Rejected) else None,
+        "seconds": trial.seconds,
+    }
 
 
 def workload_times_us(outcome: Measured, cache: str) -> Mapping[str, float]:

@@ -122,36 +122,90 @@ def test_however_slices_end_no_more_is_granted_than_the_budget(data: st.DataObje
             tasks[tasks.index(chosen)] = ended
 
 
-def test_searchers_share_a_space_and_run_nothing_twice(database: Database) -> None:
+SPACE = [{"BLOCK": b, "PER": p} for b in range(1, 21) for p in range(1, 6)]
+
+
+def shared_searchers(database: Database, count: int) -> dict[str, tuple[SharedSearcher, GridSearcher]]:
+    """Slices of one search, by task, with the searchers beneath them."""
     with database.write() as session:
         job = add_job(session).id
         candidate = add_candidate(session, job).id
-        tasks = [add_task(session, job, TaskKind.SLICE).id for _ in range(4)]
-    space = [{"BLOCK": b, "PER": p} for b in range(1, 21) for p in range(1, 6)]
-    heard = {task: GridSearcher(list(space)) for task in tasks}
-    searchers = {
-        task: SharedSearcher(heard[task], database, job, candidate, task, (), utc_now()) for task in tasks
+        tasks = [add_task(session, job, TaskKind.SLICE).id for _ in range(count)]
+        for task in tasks:
+            row = session.get_one(TaskRow, task)
+            row.state, row.payload = TaskState.RUNNING, {"candidate": candidate}
+    inner = {task: GridSearcher(list(SPACE)) for task in tasks}
+    return {
+        t: (SharedSearcher(inner[t], database, job, candidate, t, (), utc_now(), 100), inner[t])
+        for t in tasks
     }
 
+
+def run(database: Database, shared: SharedSearcher, configuration: dict[str, Any]) -> None:
+    """Run a trial of a slice."""
+    job, candidate, task = shared._ids
+    with database.write() as session:
+        done = FinishedTrial(configuration, measured({"n=4096": 5.0}, 0.5), 0.0)
+        assert TrialRepository(session).finish(job, candidate, task, [done]) == 1
+    shared.tell(configuration, 0.5)
+
+
+def test_searchers_share_a_space_and_run_nothing_twice(database: Database) -> None:
+    searchers = shared_searchers(database, 4)
+
     def search(task: str) -> list[str]:
-        shared, mine = searchers[task], []
+        shared, mine = searchers[task][0], []
         while found := shared.ask(2):
             for configuration in found:
                 mine.append(configuration_key(configuration))
-                with database.write() as session:
-                    done = FinishedTrial(configuration, measured({"n=4096": 5.0}, 0.5), 0.0)
-                    TrialRepository(session).finish(job, candidate, task, [done])
-                shared.tell(configuration, 0.5)
+                run(database, shared, dict(configuration))
+        assert not shared.gave_up
+        shared.close()
         return mine
 
     with ThreadPoolExecutor(4) as pool:
-        parts = list(pool.map(search, tasks))
+        parts = list(pool.map(search, searchers))
     counts = Counter(key for part in parts for key in part)
     assert set(counts.values()) == {1}
-    assert set(counts) == {configuration_key(c) for c in space}
-    for task in tasks:
-        searchers[task]._hear()
-        assert set(heard[task].told) == set(counts), "every searcher hears of everything in the end"
+    assert set(counts) == {configuration_key(c) for c in SPACE}
+    assert sum(bool(part) for part in parts) >= 2, "one did everything"
+
+
+def test_who_proposes_next_has_heard_of_everything(database: Database) -> None:
+    searchers = shared_searchers(database, 2)
+    (first, _), (second, heard) = searchers.values()
+    ran = list(first.ask(1))
+    run(database, first, dict(ran[0]))
+    ran += (theirs := list(second.ask(2)))
+    assert theirs and not second._leads, "it claims what the first has proposed"
+    for configuration in theirs:
+        run(database, second, dict(configuration))
+    assert not heard.told
+    first.close()
+    while len(ran) < len(SPACE):
+        found = second.ask(1)
+        assert found, "what was left in the pool is run as well"
+        run(database, second, dict(found[0]))
+        ran += found
+    assert second.ask(1) == [] and not second.gave_up
+    second.close()
+    assert set(heard.told) == {configuration_key(c) for c in SPACE}
+    assert len({configuration_key(c) for c in ran}) == len(ran) == len(SPACE)
+
+
+def test_a_slice_that_is_to_end_does_not_wait_for_proposals(database: Database) -> None:
+    searchers = shared_searchers(database, 2)
+    (first, _), (second, _) = searchers.values()
+    assert first.ask(1)
+    for _ in range(30):
+        second._lead_at = 0.0
+        assert not second._lead(), "asking in vain, again and again, takes nothing for good"
+    second._alive = lambda: False
+    while second.ask(1):
+        pass
+    assert second.gave_up, "the search itself goes on"
+    for shared in (first, second):
+        shared.close()
 
 
 def test_leftovers_of_open_slices_are_left_alone(database: Database) -> None:
