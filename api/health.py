@@ -6,6 +6,7 @@ from sqlalchemy import text
 from api.deps import CurrentSettings, FleetDatabase
 from api.problems import responses
 from db import migrate, views
+from db.versions import VERSION
 from warpsmith import __version__
 from warpsmith.domain.base import Frozen
 from warpsmith.errors import Unavailable
@@ -32,6 +33,10 @@ def readyz(database: FleetDatabase, settings: CurrentSettings) -> Health:
     migrate.require_current(settings.sqlalchemy_url)
     with database.read() as session:
         session.execute(text("SELECT 1"))
-        if not any(w.alive for w in views.worker_list(session).items):
+        alive = [w.version for w in views.worker_list(session).items if w.alive]
+        if not alive:
             raise Unavailable("no worker is alive; start one with `warpsmith worker`")
+        if VERSION not in alive:
+            words = f"this API is of version {VERSION}, all living workers of {', '.join(sorted(set(alive)))}"
+            raise Unavailable(f"{words}; start APIs and workers of one version")
     return Health(status="ready", version=__version__)

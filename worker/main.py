@@ -24,7 +24,8 @@ from db.identifiers import new_id
 from db.names import AGENT_QUEUE, CONTROL_QUEUE, DEVICE_PREFIX, device_queue
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
-from warpsmith import __version__, logs
+from db.versions import VERSION
+from warpsmith import logs
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import Unavailable, WarpsmithError
 from warpsmith.settings import Settings, settings
@@ -91,7 +92,7 @@ def run(
     if embedded:
         die_with_parent(signal.SIGTERM)
     current = settings()
-    _wait_for_schema(current.sqlalchemy_url, stop)
+    _wait_for_schema(current, stop)
     unavailable: dict[str, str] = {}
     if devices is None:
         devices, unavailable = _probe(current.replay_dir)
@@ -121,7 +122,7 @@ def _serve(
         pools.keep_running()
         with database.write() as session:
             WorkerRepository(session).register(
-                worker_id, os.uname().nodename, os.getpid(), __version__, queues, devices, unavailable
+                worker_id, os.uname().nodename, os.getpid(), VERSION, queues, devices, unavailable
             )
         steward.begin(sorted({d.backend.value for d in devices}))
         log.info("worker %s serves %s", worker_id, ", ".join(queues))
@@ -132,6 +133,9 @@ def _serve(
             pools.keep_running()
             watchdog.tick()
             steward.tick()
+            if steward.draining:
+                log.info("worker %s was told to go", worker_id)
+                break
     finally:
         try:
             with database.write() as session:
@@ -155,16 +159,18 @@ def _holds_nothing(database: Database, worker_id: str) -> bool:
         return False
 
 
-def _wait_for_schema(url: str, stop: threading.Event) -> None:
-    """Whoever migrates may have been started in the same moment.
+def _wait_for_schema(current: Settings, stop: threading.Event) -> None:
+    """Whoever migrates may have been started in the same moment, and workers of before may be about to end.
 
     Raises:
-        Unavailable: the database is away, or its schema does not fit, after `SCHEMA_WAIT_S`.
+        Unavailable: the database is away, its schema does not fit, or workers of another version are
+            at work, after `SCHEMA_WAIT_S`.
     """
     deadline = time.monotonic() + SCHEMA_WAIT_S
     while True:
         try:
-            migrate.require_current(url)
+            migrate.require_current(current.sqlalchemy_url)
+            _require_same_version(current)
             return
         except DBAPIError as exc:
             problem = Unavailable(f"the database does not answer: {type(exc).__name__}")
@@ -172,6 +178,25 @@ def _wait_for_schema(url: str, stop: threading.Event) -> None:
             problem = exc
         if time.monotonic() > deadline or stop.wait(0.5):
             raise problem
+
+
+def _require_same_version(current: Settings) -> None:
+    """Programs of two versions would misread each other's rows.
+
+    Raises:
+        Unavailable: a living worker has another version; says which, and what to do.
+    """
+    database = open_database(current)
+    try:
+        with database.read() as session:
+            other = WorkerRepository(session).other_version(VERSION)
+    finally:
+        database.dispose()
+    if other is not None:
+        raise Unavailable(
+            f"this worker is of version {VERSION}, but worker {other.id} on {other.hostname} is of version "
+            f"{other.version}: stop that one (`warpsmith drain {other.id}`), or start this one's version"
+        )
 
 
 def _stop_on_signals(stop: threading.Event) -> None:

@@ -35,6 +35,8 @@ class Steward:
         self._database = database
         self._bell = bell
         self._worker_id = worker_id
+        self.draining = False
+        """An operator has told this worker to go."""
         self._due: dict[Callable[[], object], tuple[float, float]] = {
             self.relay: (0.0, RELAY_S),
             self.sweep: (0.0, settings.sweep_s),
@@ -69,7 +71,9 @@ class Steward:
     def heartbeat(self) -> None:
         """Say that this worker is there."""
         with self._database.write() as session:
-            WorkerRepository(session).heartbeat(self._worker_id)
+            workers = WorkerRepository(session)
+            workers.heartbeat(self._worker_id)
+            self.draining = workers.is_stopping(self._worker_id)
 
     def prune(self) -> None:
         """Forget old bells."""

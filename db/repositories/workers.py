@@ -9,12 +9,15 @@ from sqlalchemy.orm import Session
 from db.engine import clock, utc_now
 from db.tables import WorkerRow
 from warpsmith.domain.device import DeviceInfo
+from warpsmith.errors import NotFound
 
 ALIVE_S = 15.0
 """A worker that has not been heard of for longer counts as gone."""
 SHOWN_S = 3600.0
 PUT_ASIDE = "put aside"
 """Begins the reason why a device that was found is not used any more."""
+DRAIN = "drain"
+"""Among what a worker cannot use: all of it, because it was told to go."""
 
 
 class WorkerRepository:
@@ -60,6 +63,24 @@ class WorkerRepository:
         query = update(WorkerRow).where(WorkerRow.id == worker_id)
         self._session.execute(query.values(stopped_at=clock(self._session)))
 
+    def drain(self, worker_id: str) -> WorkerRow:
+        """The worker is to end what it has begun, take nothing more, and go.
+
+        Raises:
+            NotFound: no worker of that id is at work.
+        """
+        row = self._session.get(WorkerRow, worker_id, with_for_update=True)
+        if row is None or row.stopped_at is not None:
+            raise NotFound(f"no worker {worker_id} is at work; `warpsmith workers` lists them")
+        # No search counts on its devices any more.
+        row.devices = ()
+        row.unavailable = row.unavailable | {DRAIN: "it was told to end what it has begun, and to go"}
+        return row
+
+    def other_version(self, version: str) -> WorkerRow | None:
+        """A living worker of another version, if there is one."""
+        return next((w for w in self.seen_lately(ALIVE_S) if w.version != version), None)
+
     def put_aside(self, worker_id: str, device: DeviceInfo, reason: str) -> None:
         """A device of the worker is no longer to be used, and why."""
         row = self._session.get(WorkerRow, worker_id, with_for_update=True)
@@ -80,8 +101,9 @@ class WorkerRepository:
 
     def is_stopping(self, worker_id: str) -> bool:
         """True once the worker was told to stop."""
-        query = select(WorkerRow.stopped_at).where(WorkerRow.id == worker_id)
-        return self._session.execute(query).scalar_one_or_none() is not None
+        query = select(WorkerRow.stopped_at, WorkerRow.unavailable).where(WorkerRow.id == worker_id)
+        row = self._session.execute(query).one_or_none()
+        return row is not None and (row.stopped_at is not None or DRAIN in row.unavailable)
 
     def seen_lately(self, within_s: float = SHOWN_S) -> Sequence[WorkerRow]:
         """Workers heard of in the last hour, newest first; those that stopped in order are left out."""

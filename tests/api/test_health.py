@@ -14,6 +14,7 @@ from db import migrate
 from db.engine import Database, utc_now
 from db.repositories.workers import ALIVE_S, SHOWN_S, WorkerRepository
 from db.tables import WorkerRow
+from db.versions import VERSION
 from tests.api.jobs import body
 from tests.api.service import Service, service_settings, serving
 from tests.api.test_bad_input import problem_of
@@ -23,11 +24,11 @@ from warpsmith import __version__
 from warpsmith.wire import WorkerList
 
 
-def add_worker(database: Database, name: str = "w1", age_s: float = 0.0) -> None:
+def add_worker(database: Database, name: str = "w1", age_s: float = 0.0, version: str = VERSION) -> None:
     """A worker that was last heard of so long ago."""
     with database.write() as session:
         WorkerRepository(session).register(
-            name, "host", 1, __version__, ["gpu"], [DEVICE, DEVICE], {"cuda": "no driver <b>here</b>"}
+            name, "host", 1, version, ["gpu"], [DEVICE, DEVICE], {"cuda": "no driver <b>here</b>"}
         )
         row = session.get_one(WorkerRow, name)
         row.last_seen = utc_now() - timedelta(seconds=age_s)
@@ -52,6 +53,8 @@ def test_readyz_wants_a_living_worker(embedded: Service) -> None:
     assert found.detail == "no worker is alive; start one with `warpsmith worker`"
     add_worker(embedded.database, "old", age_s=ALIVE_S + 5)
     problem_of(embedded.http.get("/readyz"), 503)
+    add_worker(embedded.database, "other", version="0.0.9+7")
+    assert "all living workers of 0.0.9+7" in problem_of(embedded.http.get("/readyz"), 503).detail
     add_worker(embedded.database)
     reply = embedded.http.get("/readyz")
     assert (reply.status_code, reply.json()["status"]) == (200, "ready")
@@ -120,7 +123,7 @@ def test_workers_are_listed_with_what_they_offer_and_lack(service: Service) -> N
     worker = found.items[1]
     assert worker.devices == (DEVICE.device_class,)
     assert worker.unavailable == {"cuda": "no driver <b>here</b>"}
-    assert worker.version == __version__
+    assert worker.version == VERSION
 
 
 def test_a_worker_that_stopped_in_order_or_long_ago_is_not_listed(embedded: Service) -> None:

@@ -168,6 +168,15 @@ def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def drain(worker: Annotated[str, typer.Argument(help="Id of a worker, as `workers` shows it.")]) -> None:
+    """Let a worker end its slice, give back what it holds, and go; needs the service's settings."""
+    from warpsmith.cli.service import application
+
+    host = application("db.worker_admin").drain(worker)
+    typer.echo(f"worker {worker} on {host} takes nothing more and ends within seconds")
+
+
+@app.command()
 def tune(
     job: JobFile,
     out: Annotated[Path, typer.Option(help="Folder for result.json, report.html, sources.")] = Path(),
