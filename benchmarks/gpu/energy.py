@@ -1,6 +1,6 @@
 """Energy of a launch on the GPU of this machine: is it steady, and does it follow the work?
 
-    python benchmarks/gpu/energy.py --out OUT [--commit SHA] [family ...]
+    python -m benchmarks.gpu.energy --out OUT [--commit SHA] [family ...]
 
 For every CUDA example whose kernel leaves its inputs alone: the user's kernel against itself and against a
 few configurations of its template, on its largest workload. Energy is by NVML's counter; beside it, how much
@@ -11,7 +11,6 @@ two sizes shows whether energy follows the bytes. Writes `OUT/energy.json` and `
 import argparse
 import json
 import random
-import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -193,7 +192,7 @@ def main() -> None:
         "driver": device.driver,
         "commit": options.commit,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": " ".join(["python", "benchmarks/gpu/energy.py", *sys.argv[1:]]),
+        "command": " ".join(["python -m benchmarks.gpu.energy", *options.families]),
         "copy": copies(device, tools, counter),
         "families": {},
     }
