@@ -149,7 +149,8 @@ def main() -> int:
             rows.append(run_case(harness, case, backend))
             r = rows[-1]
             words = "as expected" if r["as_expected"] else "NOT AS EXPECTED"
-            print(f"{r['name']}: {r['layer'] or 'accepted'}, {words} ({r['seconds']} s)", flush=True)
+            seen = r["layer"] or f"accepted {' '.join(r['verdicts'])}"
+            print(f"{r['name']}: {seen}, {words} ({r['seconds']} s)", flush=True)
     finally:
         harness.close()
         pool.close()

@@ -83,7 +83,7 @@ def main() -> int:
     for off in (f.name for f in fields(Defences)):
         if arguments.only not in off or ELSEWHERE.get(off, backend) is not backend:
             continue
-        aimed = [c for c in held if any(part in c.name for part in AIMED.get(off, ()))]
+        aimed = [c for part in AIMED.get(off, ()) for c in held if part in c.name]
         rest = [c for c in held if c not in aimed and c.layer not in ("compile", "launch", "run")]
         rows.append(through(device, off, [*aimed, *rest] if arguments.all else aimed))
         print(f"without {off}: {rows[-1]['through'] or 'nothing comes through'}", flush=True)

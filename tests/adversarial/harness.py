@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from tests.adversarial.forged import ForgingOpener
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Comparison, Measured, Outcome, Rejected, Stage, Verdict
+from warpsmith.domain.outcome import Comparison, Measured, Outcome, Rejected, Verdict
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import ConfiguredKernel, Template
@@ -140,9 +140,8 @@ class Harness:
             return Judgement(False, "task gate", baseline.refused)
         outcome = self._first_trial(bench, baseline, template)
         if isinstance(outcome, Rejected):
-            if outcome.stage in (Stage.GUARD, Stage.RUN):
-                # The next candidate must not inherit what this one did to the child.
-                bench.renew()
+            # The next candidate must not inherit what this one did to the child.
+            bench.renew()
             return Judgement(False, outcome.stage.value, outcome.reason)
         return self._as_winner(job, baseline, template, outcome)
 
