@@ -1,6 +1,7 @@
 """What the records of this folder have in common."""
 
 import os
+import re
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.sandbox import probe_devices
 
+_PLACES = re.compile(r" --(out|resume) \S+")
+"""Folders of one machine, which say nothing to anyone else."""
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 
@@ -60,5 +63,5 @@ def where(device: DeviceInfo, command: str) -> dict[str, Any]:
         "backend": device.backend.value,
         "commit": described.stdout.strip() or os.environ.get("WARPSMITH_COMMIT", "unknown"),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command,
+        "command": _PLACES.sub("", command).strip(),
     }
