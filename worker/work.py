@@ -55,6 +55,9 @@ from worker.study import export_later, export_study
 
 FINALISTS = 8
 """Best trials of each workload that may be measured again; more than are ever needed."""
+STUDY_AT_ONCE = 1000
+"""Trials of a candidate whose study is written before its winners are measured again: Optuna takes some ten
+milliseconds for each. A longer study is written beside that, and may be complete minutes after the job."""
 OVERALL = ""
 """No workload's key."""
 
@@ -193,7 +196,8 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
         finalists = _finalists(job, candidates, TrialRepository(session).measured(row.job_id))
     assert measured is not None, "decide starts with the baseline"
     for candidate in candidates:
-        export_study(context, row.job_id, candidate)
+        write = export_study if candidate.trials <= STUDY_AT_ONCE else export_later
+        write(context, row.job_id, candidate)
     workshop = context.device_workshop()
     with bench(workshop, job):
         result = verify_winners(

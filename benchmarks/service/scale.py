@@ -1,13 +1,18 @@
 """How the service scales on the replay back end: workers, overhead of a trial, clients that poll.
 
-Run: python -m benchmarks.service.scale [--workers 1,2,4,8] [--trials 100] [--long 10000] [--queued 1000]
-[--out FILE]
+Run: python -m benchmarks.service.scale [--workers 1,2,4,8] [--trials 300] [--long 10000] [--queued 1000]
+[--polls 30] [--out FILE]
 
-- One job (one study) on n workers at 100 ms a trial, with a share of trials for each worker. Overhead is
-  all that the n workers together spent beside trials, per trial: database, queue, search, waiting.
+With nothing else on two cores it takes about a quarter of an hour. A part is left out by giving 0, or
+no workers.
+
+- One job (one study) on n workers at 100 ms a trial, with a share of trials for each worker, by the random
+  and the default searcher. Overhead is all that the n workers together spent beside trials, per trial:
+  database, queue, search, waiting. Only trials that took their time count.
+- A hundred clients that submit a job each and ask for its status at a fixed pace; latency counts from when
+  a poll was due. Then the same clients as fast as they are answered.
 - One job of many trials that take no time, on one worker: seconds of a trial, early and late.
 - One job with nothing behind it, and with a thousand jobs behind it.
-- A hundred clients that ask for the status of a job as fast as they are answered.
 """
 
 import argparse
@@ -22,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from benchmarks.service.fleet import Fleet
 from benchmarks.service.replay_jobs import replay_job, write_recording
@@ -33,17 +38,21 @@ from warpsmith.domain.state import TaskKind
 
 TRIAL_S = 0.1
 POLL_CLIENTS = 100
-POLL_S = 10.0
+POLL_EVERY_S = 0.4
+"""250 polls a second from all clients together."""
+FLAT_OUT_S = 10.0
 
 
-def searching(fleet: Fleet, jobs: list[str]) -> tuple[int, float]:
-    """Trials of these jobs, and seconds from the first slice's start to the last one's end."""
+def searching(fleet: Fleet, job: str) -> tuple[int, float]:
+    """Trials of a job that took their time, and seconds from the first slice's start to the last's end."""
     with fleet.database.read() as session:
-        query = select(TaskRow).where(TaskRow.job_id.in_(jobs), TaskRow.kind == TaskKind.SLICE)
+        query = select(TaskRow).where(TaskRow.job_id == job, TaskRow.kind == TaskKind.SLICE)
         slices = session.scalars(query).all()
+        timed = select(func.count()).select_from(TrialRow).where(TrialRow.job_id == job)
+        trials = session.scalar(timed.where(TrialRow.objective.is_not(None))) or 0
     began = min(t.started_at for t in slices if t.started_at is not None)
     ended = max(t.finished_at for t in slices if t.finished_at is not None)
-    return sum(int((t.result or {})["trials"]) for t in slices), (ended - began).total_seconds()
+    return trials, (ended - began).total_seconds()
 
 
 def run_jobs(fleet: Fleet, count: int, trials: int, searcher: str, limit_s: float = 600) -> list[str]:
@@ -71,28 +80,59 @@ def run_jobs(fleet: Fleet, count: int, trials: int, searcher: str, limit_s: floa
     return jobs
 
 
-async def poll(fleet: Fleet, job: str) -> dict[str, float]:
-    """Clients that ask for the status again and again."""
-    latencies: list[float] = []
-    end = time.monotonic() + POLL_S
-
-    async def client(http: httpx2.AsyncClient) -> None:
-        while time.monotonic() < end:
-            began = time.monotonic()
-            (await http.get(f"/v1/jobs/{job}")).raise_for_status()
-            latencies.append(time.monotonic() - began)
-
+async def poll(fleet: Fleet, seconds: float) -> dict[str, Any]:
+    """Clients that submit a job each, and ask for its status again and again."""
+    key = time.monotonic_ns()
     limits = httpx2.Limits(max_connections=POLL_CLIENTS)
     async with httpx2.AsyncClient(
         base_url=fleet.url, headers=fleet.headers, limits=limits, timeout=30
     ) as http:
-        await asyncio.gather(*(client(http) for _ in range(POLL_CLIENTS)))
-    latencies.sort()
+        submits: list[float] = []
+        paced: list[float] = []
+        full = time.monotonic() + seconds / 2
+        flat_out: list[float] = []
+
+        async def ask(job: str, due: float, latencies: list[float]) -> None:
+            (await http.get(f"/v1/jobs/{job}")).raise_for_status()
+            latencies.append(time.monotonic() - due)
+
+        async def client(number: int) -> None:
+            due = time.monotonic() + POLL_EVERY_S * number / POLL_CLIENTS
+            end = due + seconds
+            await asyncio.sleep(due + seconds / 2 * number / POLL_CLIENTS - time.monotonic())
+            due = time.monotonic()
+            job = replay_job(f"client {number}", budget={"trials": 5, "seconds": 3600}, strategy="search")
+            again = {"Idempotency-Key": f"{key}-{number}"}
+            reply = (await http.post("/v1/jobs", json=job, headers=again)).raise_for_status()
+            submits.append(time.monotonic() - due)
+            mine = str(reply.json()["id"])
+            while due < end:
+                due += POLL_EVERY_S
+                await asyncio.sleep(due - time.monotonic())
+                await ask(mine, due, paced if due > full else [])
+            began = time.monotonic()
+            while time.monotonic() < began + FLAT_OUT_S:
+                await ask(mine, time.monotonic(), flat_out)
+
+        await asyncio.gather(*(client(n) for n in range(POLL_CLIENTS)))
+    # All have submitted when the second half begins, and what they submitted is worked on.
     return {
         "clients": POLL_CLIENTS,
-        "polls_per_s": round(len(latencies) / POLL_S, 1),
-        "median_ms": round(statistics.median(latencies) * 1000, 1),
-        "p99_ms": round(latencies[int(len(latencies) * 0.99)] * 1000, 1),
+        "polls_per_s": round(len(paced) / (seconds / 2), 1),
+        **_latencies(paced),
+        "submits": _latencies(submits),
+        "flat_out_polls_per_s": round(len(flat_out) / FLAT_OUT_S, 1),
+        "flat_out": _latencies(flat_out),
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+
+
+def _latencies(seconds: list[float]) -> dict[str, float]:
+    seconds.sort()
+    return {
+        "count": len(seconds),
+        "median_ms": round(statistics.median(seconds) * 1000, 1),
+        "p99_ms": round(seconds[int(len(seconds) * 0.99)] * 1000, 1),
     }
 
 
@@ -141,29 +181,39 @@ def behind_one(fleet: Fleet, queued: int) -> dict[str, Any]:
     return {"queued_behind": queued, "alone_s": alone, "with_queue_s": timed(queued)}
 
 
-def run(folder: Path, workers: list[int], trials: int, long: int, queued: int) -> dict[str, Any]:
+def run(
+    folder: Path, workers: list[int], trials: int, long: int, queued: int, polls_s: float
+) -> dict[str, Any]:
     """All figures. Postgres syncs to disk, as a service's does."""
     recordings = write_recording(folder / "recordings")
     found: dict[str, Any] = {"rows": []}
     with PostgresProcess(durable=True) as postgres, private_redis() as redis:
+
+        def fleet(name: str, devices: int, trial_s: float) -> Fleet:
+            return Fleet(folder / name, recordings, postgres, redis, devices=devices, trial_s=trial_s)
+
+        def note(name: str, figures: Any) -> None:
+            found[name] = figures
+            print(name, figures, flush=True)
+
+        if polls_s:
+            with fleet("polls", 1, TRIAL_S) as one:
+                run_jobs(one, 1, 5, "random")
+                note("polls", asyncio.run(poll(one, polls_s)))
         for count in workers:
-            place = folder / f"fleet{count}"
-            with Fleet(place, recordings, postgres, redis, devices=count, trial_s=TRIAL_S) as fleet:
+            with fleet(f"workers{count}", count, TRIAL_S) as several:
+                # Every pool has been imported and started before anything is timed.
+                run_jobs(several, 1, 20 * count, "random")
                 for searcher in ("random", "default"):
-                    done, seconds = searching(fleet, run_jobs(fleet, 1, trials * count, searcher))
+                    done, seconds = searching(several, run_jobs(several, 1, trials * count, searcher)[0])
                     found["rows"].append(_row(count, searcher, done, seconds))
                     print(found["rows"][-1], flush=True)
-                if count == workers[0]:
-                    found["polls"] = asyncio.run(poll(fleet, run_jobs(fleet, 1, 5, "random")[0]))
-                    print(found["polls"], flush=True)
         if long:
-            with Fleet(folder / "long", recordings, postgres, redis, devices=1, trial_s=0) as fleet:
-                found["long_study"] = long_study(fleet, long)
-                print(found["long_study"], flush=True)
+            with fleet("long", 1, 0) as one:
+                note("long_study", long_study(one, long))
         if queued:
-            with Fleet(folder / "queue", recordings, postgres, redis, devices=1, trial_s=TRIAL_S) as fleet:
-                found["queue"] = behind_one(fleet, queued)
-                print(found["queue"], flush=True)
+            with fleet("queue", 1, TRIAL_S) as one:
+                note("queue", behind_one(one, queued))
     return found
 
 
@@ -188,16 +238,18 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--workers", default="1,2,4,8")
-    parser.add_argument("--trials", type=int, default=100, help="for each worker")
+    parser.add_argument("--trials", type=int, default=300, help="for each worker")
     parser.add_argument("--long", type=int, default=10_000)
     parser.add_argument("--queued", type=int, default=1000)
+    parser.add_argument("--polls", type=float, default=30, help="seconds of polling at a fixed pace")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    load = os.getloadavg()[0]
+    load, began = os.getloadavg()[0], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="warpsmith-scale-") as folder:
         counts = [int(n) for n in options.workers.split(",") if n]
-        figures = run(Path(folder), counts, options.trials, options.long, options.queued)
+        figures = run(Path(folder), counts, options.trials, options.long, options.queued, options.polls)
     record = {
+        "seconds": round(time.monotonic() - began),
         "what": "workers and overhead at 100 ms a trial, replay back end; 100 clients polling",
         "warpsmith": __version__,
         "cores": os.cpu_count(),
