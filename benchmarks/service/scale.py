@@ -113,6 +113,8 @@ async def poll(fleet: Fleet, seconds: float) -> dict[str, Any]:
             began = time.monotonic()
             while time.monotonic() < began + FLAT_OUT_S:
                 await ask(mine, time.monotonic(), flat_out)
+            # What comes next is measured alone.
+            (await http.post(f"/v1/jobs/{mine}/cancel")).raise_for_status()
 
         await asyncio.gather(*(client(n) for n in range(POLL_CLIENTS)))
     # All have submitted when the second half begins, and what they submitted is worked on.
