@@ -56,7 +56,8 @@ def through(device: DeviceInfo, off: str, cases: Sequence[Case]) -> dict[str, An
             )
             if not found.meets(case.expect):
                 return {"defence": off, "through": case.name, "stopped": stopped}
-            stopped[case.name] = f"{found.layer or 'no gain'}: {found.reason[:120]}"
+            speedups = " ".join(f"{c.speedup.estimate:.2f}x" for c in found.comparisons)
+            stopped[case.name] = f"{found.layer or 'no gain'}: {found.reason[:120] or speedups}"
     finally:
         harness.close()
         pool.close()

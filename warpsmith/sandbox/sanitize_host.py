@@ -15,6 +15,7 @@ from warpsmith.sandbox.device_host import ChildOpener
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 LOG = "sanitizer.log"
+PADDING_BYTES = 4096
 WELL_KNOWN = (Path("/usr/local/cuda/bin/compute-sanitizer"), Path("/opt/cuda/bin/compute-sanitizer"))
 _SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard")
 _LINE = re.compile(r"^=+ ?(.*)$", re.MULTILINE)
@@ -64,6 +65,8 @@ class Sanitizer:
         if tool == "memcheck":
             # Looking for a function that this driver does not have is an error to it, and none to us.
             options += ["--report-api-errors", "no"]
+            # Allocations lie side by side: without a gap, what reads behind one is right in the next.
+            options += ["--padding", str(PADDING_BYTES)]
         if tool == "racecheck":
             options += ["--racecheck-report", "analysis"]
         try:

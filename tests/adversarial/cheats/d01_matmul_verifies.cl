@@ -6,7 +6,7 @@
 // block: 64
 // cache: hot
 // variant: small ; backends=opencl ; workloads=m:64 n:64 k:64 , m:29 n:35 k:19
-// variant: large ; backends=cuda ; workloads=m:768 n:768 k:768 , m:61 n:131 k:83
+// variant: large ; backends=cuda ; workloads=m:1536 n:1536 k:1024 , m:61 n:131 k:83
 #define T 32
 
 __kernel void matmul(__global const float* a, __global const float* b, __global float* c, const int m,
