@@ -64,13 +64,13 @@ class Panel:
 
 
 def provider_name(job: Job, settings: Settings, role: AgentRole) -> ProviderName:
-    """Who answers for a role of a job: the job's choice for the role, its choice, the operator's.
+    """Who answers for a role of a job: the job's choice for the role, its choice, then the operator's two.
 
     Where no agent is to be asked, the rules lift the kernel's constants.
     """
     if job.strategy is Strategy.SEARCH:
         return "rules"
-    return job.agents.roles.get(role) or job.agents.provider or settings.agent_provider
+    return job.agents.roles.get(role) or job.agents.provider or settings.provider_of(role)
 
 
 def run_step(payload: StepPayload, context: StepContext, panel: Panel | None = None) -> StepResult:

@@ -7,12 +7,12 @@ values differ.
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from warpsmith.domain.job import ProviderName
+from warpsmith.domain.job import AgentRole, ProviderName
 
 
 class Settings(BaseSettings):
@@ -70,6 +70,8 @@ class Settings(BaseSettings):
     """Seconds that a trial of the replay back end takes."""
     agent_provider: ProviderName = "rules"
     """Who answers agent steps of jobs that do not choose."""
+    agent_providers: str = ""
+    """Others for single roles: `templater=openai,profiler=rules`."""
     agent_external_timeout_s: float = Field(default=600, gt=0)
     """An open request that nobody answers for so long is answered by the rules."""
     openai_base_url: str | None = None
@@ -99,10 +101,13 @@ class Settings(BaseSettings):
         """The database that holds everything."""
         return self.database_url or f"sqlite:///{self.data_dir.absolute() / 'warpsmith.db'}"
 
+    def provider_of(self, role: AgentRole) -> ProviderName:
+        """Who answers for a role of a job that does not choose."""
+        return cast(ProviderName, _by_role(self.agent_providers).get(role, self.agent_provider))
+
     def model_of(self, role: str) -> str:
         """The model that answers for a role."""
-        pairs = (item.split("=", 1) for item in self.openai_models.split(",") if "=" in item)
-        return {name.strip(): model.strip() for name, model in pairs}.get(role, self.openai_model)
+        return _by_role(self.openai_models).get(role, self.openai_model)
 
     def price_of(self, model: str) -> tuple[float, float] | None:
         """USD per million tokens of prompt and of reply; None where the operator gave none."""
@@ -118,6 +123,19 @@ class Settings(BaseSettings):
     def _empty_is_none(cls, value: object) -> object:
         return None if value == "" else value
 
+    @field_validator("agent_providers")
+    @classmethod
+    def _providers(cls, value: str) -> str:
+        roles, names = get_args(AgentRole), get_args(ProviderName)
+        for item in filter(str.strip, value.split(",")):
+            role, _, name = item.partition("=")
+            if role.strip() not in roles or name.strip() not in names:
+                raise ValueError(
+                    f"{item.strip()!r} is not of the form role=provider, with a role of "
+                    f"{', '.join(roles)} and a provider of {', '.join(names)}"
+                )
+        return value
+
     @field_validator("openai_prices")
     @classmethod
     def _prices(cls, value: str) -> str:
@@ -130,6 +148,11 @@ class Settings(BaseSettings):
         """Include folders by the names under which jobs may ask for them."""
         pairs = (item.split("=", 1) for item in self.include_dirs.split(":") if "=" in item)
         return {name: Path(path) for name, path in pairs}
+
+
+def _by_role(value: str) -> dict[str, str]:
+    pairs = (item.split("=", 1) for item in value.split(",") if "=" in item)
+    return {role.strip(): name.strip() for role, name in pairs}
 
 
 @lru_cache

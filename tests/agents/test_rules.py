@@ -183,6 +183,25 @@ def test_a_search_without_agents_lifts_constants_and_asks_nobody() -> None:
     assert provider_name(asked, settings, "templater") == "rules"
 
 
+def test_the_job_chooses_before_the_operator_and_a_role_before_all() -> None:
+    job = load_example("matmul", "opencl")
+    settings = Settings(
+        _env_file=None, agent_provider="external", agent_providers="templater=openai, profiler=rules"
+    )
+    names = {role: provider_name(job, settings, role) for role in ("templater", "profiler", "planner")}
+    assert names == {"templater": "openai", "profiler": "rules", "planner": "external"}
+    policy = AgentPolicy(provider="rules", roles={"profiler": "openai"})
+    chosen = job.model_copy(update={"agents": policy})
+    assert provider_name(chosen, settings, "templater") == "rules"
+    assert provider_name(chosen, settings, "profiler") == "openai"
+
+
+@pytest.mark.parametrize("wrong", ["templater", "cook=rules", "templater=nobody"])
+def test_a_provider_for_a_role_is_one_that_there_is(wrong: str) -> None:
+    with pytest.raises(ValueError, match="role=provider"):
+        Settings(_env_file=None, agent_providers=wrong)
+
+
 def test_facts_and_profile_reach_whoever_is_asked() -> None:
     context = searched(lambda c: 64 / c["BLOCK"])
     found = profile(context)
