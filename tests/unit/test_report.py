@@ -10,12 +10,13 @@ from rich.console import Console
 
 from tests.db.rows import measured, rejected
 from tests.jobs import SCALE_SOURCE, scale_job
-from warpsmith.domain.outcome import Comparison, Interval, Measured, Rejected, Verdict
+from warpsmith.domain.outcome import Comparison, Conditions, Interval, Measured, Rejected, Verdict
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import CandidateState, JobState, TrialState
 from warpsmith.domain.template import AppliedRule
 from warpsmith.report.bundle import report_html, write_bundle
 from warpsmith.report.curve import HEIGHT, WIDTH, progress_svg
+from warpsmith.report.evidence import counter_rows, evidence_rows
 from warpsmith.report.tables import (
     chosen_table,
     comparison_rows,
@@ -24,6 +25,7 @@ from warpsmith.report.tables import (
     energy_table,
     outcome_table,
 )
+from warpsmith.tuning.facts import Facts, KernelFacts
 from warpsmith.wire import CandidateView, DispatchEntry, JobResult, RejectionCount, TrialView
 
 HOSTILE = "</pre></style><script>alert('x')</script><img src=x onerror=alert(1)>{{ 7 * 7 }}&\"'"
@@ -388,3 +390,40 @@ def test_the_curve_stays_in_its_frame(speedups: tuple[float, ...]) -> None:
     numbers = re.findall(r"-?\d+\.\d+|nan|inf", progress_svg(trials(*speedups)))
     assert numbers
     assert all(0 <= float(n) <= WIDTH for n in numbers)
+
+
+def test_the_device_the_sanitizers_and_the_counters_stand_behind_the_figures() -> None:
+    blocks = tuple(
+        Conditions(
+            side=side,
+            core_mhz=mhz,
+            memory_mhz=3201,
+            temperature_c=40,
+            power_w=141.9,
+            power_limit_w=700.0,
+            throttled=("power cap",) if mhz == 1200 else (),
+        )
+        for side, mhz in (("A", 1980), ("B", 1200))
+    )
+    made = comparison("n=1000", (2.0, 1.9, 2.1), Verdict.FASTER).model_copy(
+        update={"blocks": blocks, "sanitizers": {"memcheck": "", "racecheck": HOSTILE}}
+    )
+    kernel = KernelFacts(configuration=BEST, objective=0.5, counters={"dram_bytes": 267264.0})
+    missing = kernel.model_copy(update={"counters": {}, "counters_missing": "ncu may not count here"})
+    shown = result(comparisons=(made,), facts=Facts(baseline=missing, best=kernel, trials=1, measured=1))
+    assert list(evidence_rows(shown)) == [
+        (
+            "n=1000",
+            "1200 to 1980",
+            "40",
+            "142 of 700",
+            "1 of 2",
+            f"memcheck: nothing found; racecheck: {HOSTILE}",
+        )
+    ]
+    assert list(counter_rows(shown)) == [("dram_bytes", "", "267,264")]
+    page = report_html(shown)
+    assert "1200 to 1980" in page
+    assert "ncu may not count here" in page
+    assert "<script>alert" not in page
+    assert "While it was measured" not in report_html(result())

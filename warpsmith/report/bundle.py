@@ -13,6 +13,7 @@ from pygments.lexers import CLexer, CudaLexer, DiffLexer
 
 from warpsmith.domain.device import Backend
 from warpsmith.report.curve import progress_svg
+from warpsmith.report.evidence import counter_rows, evidence_rows
 from warpsmith.report.launcher import launcher_source
 from warpsmith.report.lookup import Lookup
 from warpsmith.report.tables import comparison_rows, configuration_text, energy_rows, is_replayed
@@ -55,6 +56,8 @@ def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
         replayed=is_replayed(result),
         rows=list(comparison_rows(result)),
         energies=list(energy_rows(result)),
+        evidence=list(evidence_rows(result)),
+        counters=list(counter_rows(result)),
         curve=Markup(progress_svg(trials)),
         sources=[_Source(result, entry) for entry in _distinct(result)],
         styles=Markup(
