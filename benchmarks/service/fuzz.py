@@ -24,6 +24,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import WorkerRow
+from db.versions import VERSION
 from tests.api.service import Service, service_settings, serving
 from tests.api.stages import ended, searched
 from tests.jobs import DEVICE, scale_job
@@ -80,7 +81,7 @@ def _fill(service: Service) -> None:
         task = TaskRepository(session).enqueue(jobs[0], TaskKind.AGENT_STEP, "agents", payload)
         until = utc_now() + timedelta(hours=1)
         AgentRequestRepository(session).add(task, "templater", 1, "make a template", {}, {}, until)
-        WorkerRepository(session).register("w", "host", 1, __version__, ["gpu"], [DEVICE], {})
+        WorkerRepository(session).register("w", "host", 1, VERSION, ["gpu"], [DEVICE], {})
         # Nobody sends its heartbeats, and it lives all the same.
         session.get_one(WorkerRow, "w").last_seen = until
 
