@@ -11,7 +11,7 @@ from typing import Any
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.sandbox import probe_devices
 
-_PLACES = re.compile(r" --(out|resume) \S+")
+_PLACES = re.compile(r" --(out|resume|keep) \S+")
 """Folders of one machine, which say nothing to anyone else."""
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
