@@ -1,10 +1,11 @@
-"""Which inputs and outputs timed launches get."""
+"""Which inputs and outputs timed launches get, and what outputs hold before."""
 
 import itertools
 
+import numpy as np
 import pytest
 
-from warpsmith.sandbox.buffers import DISTINCT_VARIANTS
+from warpsmith.sandbox.buffers import DISTINCT_VARIANTS, poison_word
 from warpsmith.sandbox.rotation import Pair, left_behind, rotation, walked
 
 
@@ -37,3 +38,12 @@ def test_what_is_left_behind_is_what_was_written_last() -> None:
     run = [Pair(0, 0), Pair(1, 1), Pair(0, 1), Pair(1, 0)]
     assert set(left_behind(run)) == {Pair(0, 1), Pair(1, 0)}
     assert list(itertools.chain(*(walked(run, s, 3) for s in range(4)))) == run * 3
+
+
+@pytest.mark.parametrize(("dtype", "least"), [(np.float16, 8192.0), (np.float32, 1e28), (np.float64, 1e200)])
+def test_poison_is_nothing_like_zero(dtype: type, least: float) -> None:
+    words = [poison_word() for _ in range(2000)]
+    values = np.abs(np.frombuffer(b"".join(2 * word for word in words), dtype))
+    assert np.isfinite(values).all()
+    assert values.min() >= least
+    assert len(set(words)) > 1990

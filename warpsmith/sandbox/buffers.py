@@ -178,7 +178,7 @@ class WorkloadBuffers:
 
     def _fill(self, slot: _Slot) -> None:
         # Fills come in words; the guard begins right behind the last element.
-        pattern, words = secrets.token_bytes(4), slot.plan.size_bytes // 4 * 4
+        pattern, words = poison_word(), slot.plan.size_bytes // 4 * 4
         if words:
             slot.memory.fill(pattern, self._guard, words)
         rest = pattern[: slot.plan.size_bytes - words]
@@ -293,6 +293,12 @@ class WorkloadBuffers:
         if variant == 0 or variant >= DISTINCT_VARIANTS:
             self._inputs[key] = drawn
         return drawn
+
+
+def poison_word() -> bytes:
+    """Four random bytes, far from zero in every float type: zero is an answer that inputs can have."""
+    high = (0x70 + secrets.randbelow(11) + 0x80 * secrets.randbits(1) for _ in range(2))
+    return bytes(byte for top in high for byte in (secrets.randbits(8), top))
 
 
 def _spoiled(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
