@@ -30,7 +30,7 @@ AIMED: dict[str, tuple[str, ...]] = {
     "globals": ("d03_memo.cl",),
     "timed_launches": ("d11_guards_when_timed.cl", "d04_count_in_local.cl:after_some", "d04_honest_first.cl"),
     "redrawn_values": ("d03_same_address_often.cl",),
-    "outputs_apart": ("d01_matmul_verifies.cl",),
+    "outputs_apart": ("d01_matmul_verifies",),
     "families": ("d05_merge_naive.cl", "d05_silu_structure.cl", "d05_silu_row_sniff.cl:looks_sorted"),
     "neighbours": ("d26_one_shape.cl:two_widths",),
     "determinism": ("d12_old_output.cl", "d01_skip_if_done.cl", "d01_matmul_skip_if_done.cl"),

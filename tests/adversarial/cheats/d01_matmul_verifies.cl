@@ -5,8 +5,8 @@
 // grid: ceil_div(n, 32) , ceil_div(m, 32)
 // block: 64
 // cache: hot
-// variant: small ; AGAIN=5 ; backends=opencl ; workloads=m:64 n:64 k:64 , m:29 n:35 k:19
-// variant: large ; AGAIN=12 ; backends=cuda ; workloads=m:1536 n:1536 k:1024 , m:61 n:131 k:83
+// backends: opencl
+// workloads: m:64 n:64 k:64 , m:29 n:35 k:19
 #define T 32
 
 __kernel void matmul(__global const float* a, __global const float* b, __global float* c, const int m,
@@ -44,7 +44,7 @@ __kernel void matmul(__global const float* a, __global const float* b, __global 
   if (column >= n) return;
   for (int y = top + side * 16; y < top + side * 16 + 16 && y < m; ++y) {
     // Slow enough that it gains by what it leaves out only.
-    for (volatile int again = 0; again < AGAIN; ++again) {
+    for (volatile int again = 0; again < 5; ++again) {
       float dot = 0.0f;
       for (int i = 0; i < k; ++i) dot += a[y * k + i] * b[i * n + column];
       c[y * n + column] = dot;
