@@ -14,6 +14,7 @@ import json
 import os
 import random
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -62,6 +63,7 @@ class Kept:
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
         self.ended: list[float] = []
+        self.device_s: list[float] = []
 
     def proposed(self, configurations: Sequence[Configuration]) -> None:
         """Nothing is stored."""
@@ -70,6 +72,7 @@ class Kept:
         """One more."""
         self.outcomes.append(outcome)
         self.ended.append(time.monotonic())
+        self.device_s.append(seconds)
 
     def alive(self) -> bool:
         """Always."""
@@ -135,6 +138,7 @@ def ours(backend: Backend, count: int) -> dict[str, Any]:
         "trials_per_s": len(sink.outcomes) / seconds,
         "baseline_s": baseline_s,
         "gate_s": sink.ended[0] - began,
+        "device_ms_of_a_trial": statistics.median(sink.device_s[1:]) * 1e3,
         "trials_per_s_after_the_first_ten": (len(sink.ended) - 11) / (sink.ended[-1] - sink.ended[10]),
         "best_us": [t.cold.median_us for t in best.timings if t.cold is not None],
     }

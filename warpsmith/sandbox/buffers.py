@@ -66,6 +66,7 @@ class WorkloadBuffers:
         self._inputs: dict[tuple[str, Family, int], Array] = {}
         self._saved: dict[str, Memory] = {}
         self._walked: dict[CacheState, int] = {}
+        self._bound: dict[Pair, list[Bound]] = {}
         self._sets: list[list[_Slot]] = [self._allocate(0)]
         self._pristine: list[dict[str, Memory]] = [self._keep_pristine(0)]
 
@@ -84,10 +85,15 @@ class WorkloadBuffers:
                 memory.free()
         for memory in self._saved.values():
             memory.free()
-        self._sets, self._pristine, self._saved = [], [], {}
+        self._sets, self._pristine, self._saved, self._bound = [], [], {}, {}
 
     def bound(self, pair: Pair) -> list[Bound]:
         """Kernel arguments that point into the sets of `pair`."""
+        if pair not in self._bound:
+            self._bound[pair] = self._bind(pair)
+        return self._bound[pair]
+
+    def _bind(self, pair: Pair) -> list[Bound]:
         slots = {slot.plan.name: slot for slot in self._slots(pair)}
         arguments: list[Bound] = []
         for argument in self.plan.arguments:
