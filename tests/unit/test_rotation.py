@@ -30,8 +30,8 @@ def test_every_set_has_its_turn_equally_often(sets: int) -> None:
 
 
 def test_a_single_set_and_sets_that_are_restored_stay_together() -> None:
-    assert rotation(1, apart=True) == [Pair(0, 0)]
-    assert rotation(6, apart=False) == [Pair(i, i) for i in range(6)]
+    assert rotation(1, apart=True) == (Pair(0, 0),)
+    assert rotation(6, apart=False) == tuple(Pair(i, i) for i in range(6))
 
 
 def test_what_is_left_behind_is_what_was_written_last() -> None:

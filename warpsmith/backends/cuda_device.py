@@ -264,7 +264,7 @@ class CudaDevice:
 def _type(argument: Bound) -> np.dtype[Any]:
     if isinstance(argument, tuple):
         return np.dtype(np.uint64)
-    return np.dtype(np.uint16) if _is_bfloat16(argument) else argument.dtype
+    return argument.dtype if argument.dtype.kind != "V" else np.dtype(f"u{argument.itemsize}")
 
 
 def _packed(argument: Bound) -> Any:
@@ -273,8 +273,5 @@ def _packed(argument: Bound) -> Any:
         memory, offset = argument
         assert isinstance(memory, CudaMemory)
         return memory.address + offset
-    return np.frombuffer(argument.tobytes(), np.uint16)[0] if _is_bfloat16(argument) else argument
-
-
-def _is_bfloat16(argument: np.generic) -> bool:
-    return argument.dtype.kind == "V" or argument.dtype.name == "bfloat16"
+    # Python's packing knows no bfloat16: its bits are passed.
+    return argument if argument.dtype.kind != "V" else np.frombuffer(argument.tobytes(), _type(argument))[0]

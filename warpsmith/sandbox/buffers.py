@@ -103,7 +103,7 @@ class WorkloadBuffers:
                 arguments.append(numpy_dtype(argument.dtype).type(argument.value))
         return arguments
 
-    def rotation(self, cache: CacheState, apart: bool = True) -> list[Pair]:
+    def rotation(self, cache: CacheState, apart: bool = True) -> tuple[Pair, ...]:
         """What timed launches get, in order, from where the last timing ended; allocated when first asked.
 
         Args:
@@ -165,15 +165,16 @@ class WorkloadBuffers:
             size = slot.plan.dtype.size_bytes
             spans = [(0, slot.plan.elements)] if ranges is None else ranges[slot.plan.name]
             pieces = list(_spoiled(spans))
-            noise = secrets.token_bytes(4096)
+            longest = max(stop - start for start, stop in pieces) * size
+            noise = np.resize(np.frombuffer(secrets.token_bytes(4096), np.uint8), longest)
             if slot.plan.size_bytes <= JOINED_BYTES:
                 data = np.frombuffer(slot.memory.read(self._guard, slot.plan.size_bytes), np.uint8).copy()
                 for start, stop in pieces:
-                    data[start * size : stop * size] = _tiled(noise, (stop - start) * size)
+                    data[start * size : stop * size] = noise[: (stop - start) * size]
                 slot.memory.write(data, self._guard)
                 continue
             for start, stop in pieces:
-                slot.memory.write(_tiled(noise, (stop - start) * size), self._guard + start * size)
+                slot.memory.write(noise[: (stop - start) * size], self._guard + start * size)
 
     def poison(self, count: int = 1) -> None:
         """Fill the outputs of the first `count` sets with bytes that no kernel can have left there."""
@@ -323,12 +324,9 @@ def _spoiled(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     for start, stop in spans:
         step = max(SCRATCH_ELEMENTS, -(-(stop - start) // SCRATCH_CHUNKS))
         pieces += [(at, min(at + step, stop)) for at in range(start, stop, step)]
-    taken = [piece for piece in pieces if secrets.randbits(1)]
+    lots = secrets.randbits(len(pieces))
+    taken = [piece for i, piece in enumerate(pieces) if lots >> i & 1]
     yield from taken or pieces[:1]
-
-
-def _tiled(noise: bytes, size: int) -> Array:
-    return np.resize(np.frombuffer(noise, np.uint8), size)
 
 
 def _spots(size: int, whole: bool) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ answer to other inputs.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Pair:
     outputs: int
 
 
-def rotation(sets: int, apart: bool) -> list[Pair]:
+@cache
+def rotation(sets: int, apart: bool) -> tuple[Pair, ...]:
     """The pairs of launches one after the other; after the last, the first follows.
 
     Neighbours in the order in which an output is written differ by an odd number of sets, and so, with an
@@ -29,11 +31,11 @@ def rotation(sets: int, apart: bool) -> list[Pair]:
         apart: inputs and outputs move against each other.
     """
     if not apart or sets == 1:
-        return [Pair(i, i) for i in range(sets)]
+        return tuple(Pair(i, i) for i in range(sets))
     if sets == 2:
         # Sets as large as the cache: the second launch gains nothing from where the first one wrote.
-        return [Pair(1, 0), Pair(0, 0)]
-    return [Pair(i, (i + turn) % sets) for turn in range(2) for i in range(sets)]
+        return Pair(1, 0), Pair(0, 0)
+    return tuple(Pair(i, (i + turn) % sets) for turn in range(2) for i in range(sets))
 
 
 def walked(pairs: Sequence[Pair], sample: int, launches: int) -> list[Pair]:

@@ -64,16 +64,17 @@ class TimedWatch:
 
     def _choose(self, redraw: bool | None, launches: int) -> None:
         """The sample, and the launch in it, that is looked at."""
-        left = [
-            (sample, pair)
-            for sample in range(self._samples)
-            for pair in left_behind(walked(self._pairs, sample, launches))
-        ]
-        # Those that have the values whose answer is expected.
-        own = [(sample, pair) for sample, pair in left if pair.inputs % DISTINCT_VARIANTS == 0]
+        turns = secrets.SystemRandom().sample(range(self._samples), self._samples)
         wanted = bool(secrets.randbits(1)) if redraw is None else redraw
-        self._redrawn = not own or (wanted and self._buffers.redrawn_cheaply)
-        self._turn, self._chosen = secrets.choice(left if self._redrawn else own)
+        self._redrawn = wanted and self._buffers.redrawn_cheaply
+        for turn in turns:
+            left = left_behind(walked(self._pairs, turn, launches))
+            # Those that have the values whose answer is expected.
+            own = [pair for pair in left if pair.inputs % DISTINCT_VARIANTS == 0]
+            if own or self._redrawn:
+                break
+        self._redrawn = self._redrawn or not own
+        self._turn, self._chosen = turn, secrets.choice(left if self._redrawn else own)
 
     def _values(self) -> tuple[Family, int]:
         if self.other and self._check is not None and self._check.other is not None:
