@@ -87,7 +87,7 @@ def main() -> int:
         aimed = [c for part in AIMED.get(off, ()) for c in held if part in c.name]
         rest = [c for c in held if c not in aimed and c.layer not in ("compile", "launch", "run")]
         rows.append(through(device, off, [*aimed, *rest] if arguments.all else aimed))
-        print(f"without {off}: {rows[-1]['through'] or 'nothing comes through'}", flush=True)
+        print(f"without {off}: {rows[-1]['through'] or rows[-1]['stopped']}", flush=True)
     if arguments.only:
         return 0
     record = where(device, "python -m benchmarks.trust.defences " + " ".join(sys.argv[1:]))

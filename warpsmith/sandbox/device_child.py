@@ -37,6 +37,7 @@ def main(argument: dict[str, Any]) -> None:
     watched = bool(argument.get("watched"))
     # A sanitizer talks to its own process, beside the one that it watches, in ways of its own.
     confined = not watched and _confine(backend, Path(argument["private"]))
+    channel.receive()  # it may be a spare for a while
     try:
         device = module.open_device(int(argument["index"]))
     except (Unavailable, DeviceFault) as exc:

@@ -21,24 +21,29 @@ extern "C" __global__ void matmul(const float* a, const float* b, float* c, cons
   __shared__ float weighted[DEPTH];
   __shared__ int wrong;
   const int left = blockIdx.x * T, top = blockIdx.y * T, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  float part[T / WARPS] = {};
+  float part[T / WARPS];
   if (threadIdx.x == 0) wrong = 0;
-  for (int start = 0; start < k; start += DEPTH) {
-    for (int i = warp; i < DEPTH; i += WARPS) {
-      float sum = 0.0f;
-      for (int j = lane; j < T; j += 32)
-        if (start + i < k && left + j < n) sum += weight(j) * b[(size_t)(start + i) * n + left + j];
-      sum = total(sum);
-      if (lane == 0) weighted[i] = sum;
-    }
-    __syncthreads();
+  // More than once, or it is faster than the device can be, and found by that.
+  for (volatile int again = 0; again < 3; ++again) {
 #pragma unroll
-    for (int y = 0; y < T / WARPS; ++y) {
-      const int row = top + warp * (T / WARPS) + y;
-      for (int i = lane; i < DEPTH; i += 32)
-        if (row < m && start + i < k) part[y] += a[(size_t)row * k + start + i] * weighted[i];
+    for (int y = 0; y < T / WARPS; ++y) part[y] = 0.0f;
+    for (int start = 0; start < k; start += DEPTH) {
+      for (int i = warp; i < DEPTH; i += WARPS) {
+        float sum = 0.0f;
+        for (int j = lane; j < T; j += 32)
+          if (start + i < k && left + j < n) sum += weight(j) * b[(size_t)(start + i) * n + left + j];
+        sum = total(sum);
+        if (lane == 0) weighted[i] = sum;
+      }
+      __syncthreads();
+#pragma unroll
+      for (int y = 0; y < T / WARPS; ++y) {
+        const int row = top + warp * (T / WARPS) + y;
+        for (int i = lane; i < DEPTH; i += 32)
+          if (row < m && start + i < k) part[y] += a[(size_t)row * k + start + i] * weighted[i];
+      }
+      __syncthreads();
     }
-    __syncthreads();
   }
 #pragma unroll
   for (int y = 0; y < T / WARPS; ++y) {
