@@ -12,6 +12,7 @@ from api.deps import SLOT
 from api.embedded import EmbeddedWorker
 from api.limits import BodyLimit
 from api.openapi import DescribedApi
+from api.polls import Polls
 from db import migrate
 from db.broker import Bell
 from db.engine import open_database
@@ -45,6 +46,7 @@ def create_app(
             migrate.upgrade(chosen.sqlalchemy_url)
         database, bell = open_database(chosen), Bell(chosen)
         app.state.settings, app.state.database, app.state.bell = chosen, database, bell
+        app.state.polls = Polls()
         app.state.slots = asyncio.Semaphore(SLOTS)
         worker = EmbeddedWorker() if embedded else None
         if worker is not None:
@@ -68,6 +70,7 @@ def create_app(
     app.add_middleware(Gate, settings=chosen, open_access=open_access)
     problems.install(app)
     guarded = problems.responses(401, 403, 429, 503)
+    app.include_router(jobs.polled, responses=guarded)
     app.include_router(jobs.router, dependencies=[SLOT], responses=guarded)
     app.include_router(
         agent_requests.router,

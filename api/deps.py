@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 
 from api.auth import CurrentCaller
+from api.polls import Polls
 from db.broker import Bell
 from db.engine import Database
 from warpsmith.settings import Settings
@@ -34,6 +35,11 @@ async def get_database(request: Request, caller: CurrentCaller) -> Database:
 async def get_bell(request: Request) -> Bell:
     """Where queues are rung."""
     return cast(Bell, request.app.state.bell)
+
+
+async def get_polls(request: Request) -> Polls:
+    """Where polls meet."""
+    return cast(Polls, request.app.state.polls)
 
 
 def read_session(database: Annotated[Database, Depends(get_database)]) -> Iterator[Session]:
@@ -63,6 +69,7 @@ CurrentSettings = Annotated[Settings, Depends(get_settings)]
 CurrentDatabase = Annotated[Database, Depends(get_database)]
 """Use this one, which shows the caller nothing of other tenants."""
 FleetDatabase = Annotated[Database, Depends(get_fleet_database)]
+CurrentPolls = Annotated[Polls, Depends(get_polls)]
 CurrentBell = Annotated[Bell, Depends(get_bell)]
 # The scope matters: code after `yield` must have run before the reply is sent.
 ReadSession = Annotated[Session, Depends(read_session, scope="function")]

@@ -7,19 +7,28 @@ from fastapi import APIRouter, Body, Header, Path, Query, Response
 from api.admission import admit
 from api.auth import CurrentCaller, allow
 from api.checks import check_job
-from api.deps import CurrentBell, CurrentDatabase, CurrentSettings, FleetDatabase, ReadSession
+from api.deps import (
+    CurrentBell,
+    CurrentDatabase,
+    CurrentPolls,
+    CurrentSettings,
+    FleetDatabase,
+    ReadSession,
+)
 from api.examples import EXAMPLES
 from api.problems import Conflict, responses
 from db import views
 from db.broker import relay
 from db.keys import Scope
 from db.repositories.jobs import JobRepository
-from db.status import job_status, poll_status
+from db.status import job_status
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.wire import CandidateList, JobPage, JobResult, JobStatus, TrialPage
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+polled = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+"""What clients ask all the time; it waits for no slot, since it holds no connection while it waits."""
 
 # Postgres takes no text with NUL.
 NO_NUL = r"^[^\x00]*$"
@@ -81,13 +90,12 @@ def list_jobs(
     return views.job_page(session, after, limit, state)
 
 
-@router.get(
+@polled.get(
     "/{job_id}", response_model=JobStatus, dependencies=allow(Scope.READ), responses=responses(404, 422)
 )
-def status(job_id: JobId, database: CurrentDatabase) -> Response:
+async def status(job_id: JobId, database: CurrentDatabase, polls: CurrentPolls) -> Response:
     """Where a job stands: state, round, trials done, best so far, time left."""
-    # Clients ask this all the time: one statement, and one thread from the query to the bytes.
-    return Response(poll_status(database, job_id).model_dump_json(), media_type="application/json")
+    return Response(await polls.status(database, job_id), media_type="application/json")
 
 
 @router.get("/{job_id}/trials", dependencies=allow(Scope.READ), responses=responses(404, 422))

@@ -18,14 +18,10 @@ from warpsmith.wire import JobStatus, WorkloadProgress
 _JOB, _WORKLOAD, _CANDIDATE = JobRow.__table__, WorkloadRow.__table__, CandidateRow.__table__
 
 
-def poll_status(database: Database, job_id: str) -> JobStatus:
-    """Where a job stands, without a transaction.
-
-    Raises:
-        NotFound: there is no such job.
-    """
+def poll_statuses(database: Database, job_ids: Sequence[str]) -> dict[str, JobStatus]:
+    """Where these jobs stand, without a transaction; those that there are, by id."""
     with database.single() as connection:
-        return _one(connection, database.tenant, job_id)
+        return _read(connection, database.tenant, job_ids)
 
 
 def job_status(session: Session, job_id: str) -> JobStatus:
@@ -34,8 +30,10 @@ def job_status(session: Session, job_id: str) -> JobStatus:
     Raises:
         NotFound: there is no such job.
     """
-    session.flush()
-    return _one(session.connection(), session.info.get(TENANT), job_id)
+    found = job_statuses(session, [job_id])
+    if not found:
+        raise NotFound(f"no job {job_id}")
+    return found[0]
 
 
 def job_statuses(session: Session, job_ids: Sequence[str]) -> list[JobStatus]:
@@ -43,13 +41,6 @@ def job_statuses(session: Session, job_ids: Sequence[str]) -> list[JobStatus]:
     session.flush()
     found = _read(session.connection(), session.info.get(TENANT), job_ids)
     return [found[job_id] for job_id in job_ids if job_id in found]
-
-
-def _one(connection: Connection, tenant: str | None, job_id: str) -> JobStatus:
-    found = _read(connection, tenant, [job_id])
-    if not found:
-        raise NotFound(f"no job {job_id}")
-    return found[job_id]
 
 
 def _read(connection: Connection, tenant: str | None, job_ids: Sequence[str]) -> dict[str, JobStatus]:

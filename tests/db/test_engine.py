@@ -7,7 +7,7 @@ from sqlalchemy.exc import DBAPIError
 from db import engine
 from db.engine import Database
 from db.repositories.jobs import JobRepository
-from db.status import job_statuses, poll_status
+from db.status import job_status, job_statuses, poll_statuses
 from db.tables import JobRow, WorkloadRow
 from tests.db.rows import add_candidate, add_job
 from tests.jobs import scale_job
@@ -57,12 +57,14 @@ def test_the_status_is_that_of_the_tenants_own_job(database: Database) -> None:
         add_candidate(session, jobs[0]).feasible = 7
         add_candidate(session, jobs[0], 1).feasible = 9
     mine = database.of("mine")
-    status = poll_status(mine, jobs[0])
+    polled = poll_statuses(mine, jobs)
+    assert set(polled) == {jobs[0]}
+    status = polled[jobs[0]]
     assert status.feasible == 9
     assert [w.workload for w in status.workloads] == [w.key for w in scale_job().workloads]
-    with pytest.raises(NotFound):
-        poll_status(mine, jobs[1])
     with mine.read() as session:
+        with pytest.raises(NotFound):
+            job_status(session, jobs[1])
         assert job_statuses(session, jobs) == [status]
     with database.read() as session:
         assert [s.id for s in job_statuses(session, jobs[::-1])] == jobs[::-1]
