@@ -105,6 +105,7 @@ class RealWorkshop:
         """See `Workshop.search`."""
         device = self.tools.opener.info.scope()
         feasible = enumerate_space(template.space, [device | w.scope() for w in job.workloads])
+        least = min(max(LEAST_GAIN, NOISE_SHARE * noise), MOST_GAIN_LEFT)
         told = [(c, o.objective if isinstance(o, Measured) else None) for c, o in history]
         searcher = make_searcher(
             job.searcher,
@@ -112,7 +113,7 @@ class RealWorkshop:
             job.seed,
             history=told,
             warm_starts=(*first, *template.warm_starts),
-            least_gain=min(max(LEAST_GAIN, NOISE_SHARE * noise), MOST_GAIN_LEFT),
+            least_gain=least if job.budget.stop_early else 0.0,
         )
         return Search(searcher, feasible.count)
 

@@ -64,7 +64,7 @@ def run_jobs(fleet: Fleet, count: int, trials: int, searcher: str, limit_s: floa
                 f"scale {n}",
                 searcher=searcher,
                 strategy="search",
-                budget={"trials": trials, "seconds": 3600},
+                budget={"trials": trials, "seconds": 3600, "stop_early": False},
                 seed=n,
             ),
             f"{key}-{n}",

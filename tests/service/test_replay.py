@@ -99,6 +99,21 @@ def test_a_published_recording_is_read(tmp_path: Path) -> None:
     assert unknown.stage is Stage.SPACE
 
 
+@pytest.mark.parametrize("early", [True, False])
+def test_a_search_of_a_smooth_space_ends_by_itself_unless_it_is_told_not_to(
+    folder: Path, early: bool
+) -> None:
+    budget = {"trials": 1000, "seconds": 60, "stop_early": early}
+    job = Job.model_validate(replay_job(searcher="default", budget=budget))
+    search = workshop(folder).search(job, Template(kernel=job.kernel, space=job.space), [], [])
+    asked = 0
+    while asked < 120 and (configurations := search.searcher.ask(1)):
+        asked += 1
+        found = milliseconds(configurations[0])
+        search.searcher.tell(configurations[0], found if isinstance(found, float) else None)
+    assert (asked == 120) is not early
+
+
 def test_a_folder_without_recordings_is_no_device(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="no NAME-DEVICE"):
         replay.probe(tmp_path)

@@ -308,6 +308,12 @@ def test_the_roofline_ends_the_search(best: float, host: bool, rounds: int) -> N
     assert end.trials_done == (60 if rounds == 3 else 7), "one slice is enough to see the floor"
 
 
+def test_a_job_may_ask_for_all_of_its_budget_at_the_floor() -> None:
+    budget = Budget(rounds=3, trials=60, stop_early=False)
+    rows = Rows(budget, baseline=lambda r, p: timed_baseline(100.0), objective=lambda c: FLOOR)
+    assert rows.run().trials_done == 60
+
+
 def test_a_search_without_agents_asks_one_step_and_searches_all() -> None:
     end = Rows(Budget(rounds=4, trials=20), strategy=Strategy.SEARCH).run()
     assert roles(end) == ["templater"]

@@ -115,6 +115,8 @@ class Budget(Frozen):
     """Of models, prompts and replies together. 0: no model is called."""
     usd: float = Field(default=0, ge=0, le=10**5)
     """Of models, by the operator's prices."""
+    stop_early: bool = True
+    """End before the budget does where no gain above the noise is expected any more."""
 
 
 class SearcherName(StrEnum):

@@ -168,7 +168,8 @@ def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
     if role == "profiler":
         return _ask(payload.model_copy(update={"role": "planner", "profile": result.profile}))
     # In the first round nothing was measured that a gain could be expected over.
-    expected = result.expected_gain if payload.round > 1 else None
+    judged = payload.round > 1 and snapshot.job.budget.stop_early
+    expected = result.expected_gain if judged else None
     stop = result.stop or no_gain(expected, baseline_of(snapshot))
     if stop:
         return _go_on(snapshot, stop)

@@ -50,6 +50,8 @@ def at_the_floor(job: Job, baseline: BaselineResult, objective: float | None) ->
     limits = floors(job, baseline)
     if objective is None or baseline.device.shares_host or len(limits) < len(job.workloads):
         return ""
+    if not job.budget.stop_early:
+        return ""
     if any(limit.bound == "flops" for limit in limits.values()):
         return ""
     total, logs = 0.0, 0.0
