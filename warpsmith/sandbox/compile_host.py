@@ -1,5 +1,6 @@
 """Compiling from the worker's side: several compile children, each at one request at a time."""
 
+import hashlib
 import os
 import queue
 import re
@@ -18,6 +19,7 @@ from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied
 from warpsmith.sandbox.environment import child_environment
+from warpsmith.sandbox.patience import Patience
 from warpsmith.sandbox.process import ChildProcess, note_confinement
 
 MAX_REPLY_BYTES = 256 << 20
@@ -30,7 +32,8 @@ class CompilePool:
 
     Args:
         workers: compile children at once; 0 takes one per core.
-        timeout_s: deadline of one compilation; the child's whole group is killed past it.
+        timeout_s: deadline of one compilation; the child's whole group is killed past it. Where others of
+            the same template were quick, it is shorter: see `Patience`.
         include_dirs: folders that jobs may name, by name.
         memory_bytes: most address space that one compilation may take.
     """
@@ -45,6 +48,7 @@ class CompilePool:
         count = workers or os.cpu_count() or 1
         self._count = count
         self._timeout_s = timeout_s
+        self._patience = Patience(timeout_s)
         self._memory_bytes = memory_bytes
         self._include_dirs = dict(include_dirs or {})
         self._executor = ThreadPoolExecutor(count, thread_name_prefix="compile")
@@ -86,16 +90,20 @@ class CompilePool:
             "device_index": device.index,
         }
         child = self._take(kernel.kernel.backend)
+        template = hashlib.sha256(kernel.kernel.text.encode()).hexdigest()
+        limit_s = self._patience.limit_s(template)
+        began = time.monotonic()
         try:
-            deadline = time.monotonic() + self._timeout_s
-            child.channel.send(header, [source], deadline)
-            reply, blobs = child.channel.receive(deadline)
+            child.channel.send(header, [source], began + limit_s)
+            reply, blobs = child.channel.receive(began + limit_s)
             note_confinement(reply)
         except ChildDied as exc:
             died = child.explain(exc)
             if died.cause == "timeout":
-                return _rejected(f"the compiler did not finish within {self._timeout_s:g} s")
+                others = "; others of this template took a fraction" if limit_s < self._timeout_s else ""
+                return _rejected(f"the compiler did not finish within {limit_s:.3g} s{others}")
             return _rejected(f"the compiler crashed ({died.cause})", died.detail)
+        self._patience.took(template, time.monotonic() - began)
         if "crashed" in reply:
             printed = child.tail()
             child.kill()

@@ -1,0 +1,37 @@
+"""A configuration that its compiler never ends with, after others of the same template."""
+
+import time
+
+import pytest
+
+from tests.sandbox.conftest import PoolMaker
+from tests.sandbox.kernels import kernel, source
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import Compiled
+from warpsmith.sandbox import patience
+
+DOUBLING = "".join(f"#define A{k + 1} A{k} A{k}\n" for k in range(40))
+TEXT = source(
+    Backend.OPENCL,
+    "#if BOMB\n y[i] = x[i] + (0 A40);\n#else\n y[i] = 2.0f * x[i];\n#endif\n",
+    f"#define A0 +1\n{DOUBLING}",
+)
+
+
+def test_one_that_hangs_after_quick_ones_is_given_up_early(
+    make_pool: PoolMaker, opencl_info: DeviceInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "LEAST_S", 2.0)
+    monkeypatch.setattr(patience, "RATIO", 3.0)
+    pool = make_pool(timeout_s=60)
+    template = kernel(Backend.OPENCL, TEXT)
+    for n in range(patience.ENOUGH):
+        quick = template.model_copy(update={"defines": {"BOMB": "0", "N": str(n)}})
+        assert isinstance(pool.submit(quick, opencl_info).result(60), Compiled)
+    began = time.monotonic()
+    bomb = template.model_copy(update={"defines": {"BOMB": "1", "N": "0"}})
+    result = pool.submit(bomb, opencl_info).result(60)
+    assert isinstance(result, Rejected)
+    assert time.monotonic() - began < 30
+    assert "others of this template took a fraction" in result.reason
