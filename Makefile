@@ -30,8 +30,8 @@ $(STAMP): requirements/dev.txt
 demo: $(STAMP) ## Tune the silu_and_mul example here; leaves report.html and result.json in OUT
 	$(BIN)/python scripts/demo.py --out $(OUT)
 
-test: $(STAMP) ## Run the whole suite
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(STAMP) ## Run the whole suite, or what PYTEST_ARGS selects of it
+	$(BIN)/python scripts/suite.py $(PYTEST_ARGS)
 
 check: $(STAMP) ## Lint, types, import contracts, layout
 	$(BIN)/ruff check .

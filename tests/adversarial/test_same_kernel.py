@@ -3,6 +3,8 @@
 In the small; `benchmarks.trust.same_kernel` does the same 200 times on a device.
 """
 
+import pytest
+
 from benchmarks.trust.same_kernel import CLAIMS, one
 from tests.adversarial.corpus import task_job
 from tests.adversarial.harness import Harness
@@ -14,6 +16,7 @@ MOST = 2
 """Of six comparisons; at five false claims in a hundred, three or more come once in 450 runs."""
 
 
+@pytest.mark.alone
 def test_a_kernel_is_not_faster_than_itself(harness: Harness) -> None:
     rows = [row for task in TASKS for row in one(harness, task_job(task, Backend.OPENCL))]
     assert len(rows) == 2 * len(TASKS)

@@ -70,6 +70,7 @@ def test_many_problems_are_counted_and_not_all_told() -> None:
     assert len(str(caught.value)) < 1000
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "piece", ['\\"', '{"', '{"a":{', "<think>", "```\n", "``` ", ", ", '{"a":1,', "{ "], ids=repr
 )

@@ -42,10 +42,10 @@ def contexts(database: Database, tmp_path: Path) -> list[Context]:
     return made
 
 
-def run(contexts: list[Context], **changes: Any) -> str:
+def run(contexts: list[Context], trials: int = 20, **changes: Any) -> str:
     """A job that both workers work on until it has ended; its id."""
     database = contexts[0].database
-    budget = {"trials": 30, "seconds": 600, "rounds": 2}
+    budget = {"trials": trials, "seconds": 600, "rounds": 2}
     job = scale_job(budget=budget, rewrite={"enabled": False}, **changes)
     with database.write() as session:
         name = JobRepository(session).create(job)[0].id
@@ -54,6 +54,7 @@ def run(contexts: list[Context], **changes: Any) -> str:
     def serve(context: Context) -> None:
         while not ended.wait(0.005):
             with database.write() as session:
+                WorkerRepository(session).heartbeat(context.worker_id)
                 outbox = OutboxRepository(session)
                 bells = outbox.waiting()
                 outbox.mark_published([b.id for b in bells])
@@ -97,7 +98,7 @@ def test_a_job_of_two_devices_is_decided_again_as_it_was(contexts: list[Context]
 def test_a_replay_sees_that_another_number_would_have_decided_otherwise(
     contexts: list[Context], field: str, value: int
 ) -> None:
-    job = run(contexts)
+    job = run(contexts, trials=8)
     database = contexts[0].database
     with database.write() as session:
         rows = session.scalars(select(TaskRow).where(TaskRow.kind == TaskKind.SLICE)).all()

@@ -164,16 +164,17 @@ if shutil.which("nvcc"):
 def test_a_compile_bomb_ends_at_its_deadline_and_the_pool_goes_on(
     make_pool: PoolMaker, devices: Devices, backend: Backend, bomb: str, compiler: str
 ) -> None:
-    pool, others = make_pool(timeout_s=2), _compile_children()
+    # Long enough that the good source after it compiles in time on a machine with other work.
+    pool, others = make_pool(timeout_s=4), _compile_children()
     started = time.monotonic()
     future = pool.submit(kernel(backend, bomb, compiler=compiler), devices[backend])
     wait_until(lambda: len(_compile_children() - others) == 1)
     (leader,) = _compile_children() - others
     wait_until(lambda: len(group_of(leader)) >= (4 if compiler == "nvcc" else 2))
     result = future.result(10)
-    assert time.monotonic() - started < 6
+    assert time.monotonic() - started < 8
     assert isinstance(result, Rejected)
-    assert "did not finish within 2 s" in result.reason
+    assert "did not finish within 4 s" in result.reason
     wait_until(lambda: not group_of(leader))
     built(pool, devices[backend], source(backend, SCALE))
 

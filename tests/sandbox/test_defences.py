@@ -1,6 +1,6 @@
 """Cheats that only one defence finds, on PoCL: refused with it, measured without it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +44,10 @@ def job_of(**changes: Any) -> Job:
     return scale_job(workloads=workloads, parameters=[], **_launch(), **changes)
 
 
+def _job(loose: bool) -> Job:
+    return job_of(**({"tolerances": LOOSE} if loose else {}))
+
+
 def _launch() -> dict[str, Any]:
     # Hot: timed launches come back to the same few buffers within one trial, however slow the machine is.
     objective = {"cache": "hot"}
@@ -75,27 +79,47 @@ def built() -> dict[str, Compiled | Rejected]:
     return {}
 
 
+@pytest.fixture(scope="module")
+def benches(
+    tools: Tools, baselines: dict[str, BaselineResult]
+) -> Iterator[Callable[[Defences, bool], Bench]]:
+    """One for each set of defences, as a search has one for all of its trials."""
+    made: dict[tuple[Defences, bool], Bench] = {}
+
+    def bench(on: Defences, loose: bool) -> Bench:
+        if (on, loose) not in made:
+            made[on, loose] = Bench(_job(loose), replace(tools, defences=on))
+            made[on, loose].learn(baselines["loose" if loose else "tight"])
+        return made[on, loose]
+
+    yield bench
+    for one in made.values():
+        one.close()
+
+
 @pytest.fixture
-def judge(tools: Tools, baselines: dict[str, BaselineResult], built: dict[str, Compiled | Rejected]) -> Judge:
+def judge(
+    benches: Callable[[Defences, bool], Bench],
+    baselines: dict[str, BaselineResult],
+    built: dict[str, Compiled | Rejected],
+) -> Judge:
     """What becomes of a source as the first trial of a template, or as a search trial."""
 
     def run(source: str, on: Defences = ALL, loose: bool = False, gate: bool = True) -> Outcome:
-        job = job_of(**({"tolerances": LOOSE} if loose else {}))
+        job = _job(loose)
         baseline = baselines["loose" if loose else "tight"]
         options = ("-cl-std=CL2.0",) if "OUTLIVES" in source else ()
         kernel = job.kernel.model_copy(update={"source": source, "options": options})
         template = Template(kernel=kernel)
-        bench = Bench(job, replace(tools, defences=on))
-        bench.learn(baseline)
+        bench = benches(on, loose)
         times = {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
         configured = template.configured({})
-        try:
-            compiled = built.setdefault(source, built.get(source) or bench.compile(configured))
-            if gate:
-                return run_gate(bench, template, configured, compiled, times)
-            return run_trial(bench, template, configured, compiled, times)
-        finally:
-            bench.close()
+        compiled = built.setdefault(source, built.get(source) or bench.compile(configured))
+        outcome = (run_gate if gate else run_trial)(bench, template, configured, compiled, times)
+        if isinstance(outcome, Rejected) or "OUTLIVES" in source:
+            # The next trial must not inherit what this one did to the child.
+            bench.renew()
+        return outcome
 
     return run
 

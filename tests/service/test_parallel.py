@@ -275,6 +275,7 @@ def _run(contexts: list[Context], job_id: str) -> None:
         queue = f"gpu.{DEVICE.device_class}"
         while not ended.wait(0.005):
             with database.write() as session:
+                WorkerRepository(session).heartbeat(context.worker_id)
                 outbox = OutboxRepository(session)
                 bells = outbox.waiting()
                 outbox.mark_published([b.id for b in bells])

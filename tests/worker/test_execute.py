@@ -55,7 +55,7 @@ def submit(database: Database, job: Job) -> str:
 
 
 def ring_all(context: Context, limit: int = 100) -> None:
-    """Answer every bell until none is left."""
+    """Answer every bell until none is left; the worker stays alive however long that takes."""
     for _ in range(limit):
         with context.database.write() as session:
             bells = OutboxRepository(session).waiting()
@@ -63,6 +63,8 @@ def ring_all(context: Context, limit: int = 100) -> None:
         if not bells:
             return
         for bell in bells:
+            with context.database.write() as session:
+                WorkerRepository(session).heartbeat(context.worker_id)
             if bell.name == ADVANCE:
                 advance(context.database, bell.subject)
             else:
@@ -186,6 +188,8 @@ def test_a_killed_slice_is_continued_and_repeats_nothing(context: Context, tmp_p
         if tasks and tasks[-1].kind is TaskKind.SLICE:
             break
         for bell in bells:
+            with context.database.write() as session:
+                WorkerRepository(session).heartbeat(context.worker_id)
             if bell.name == ADVANCE:
                 advance(context.database, bell.subject)
             else:

@@ -1,0 +1,32 @@
+"""Run the whole suite: first what may have company, two tests at a time, then what wants quiet cores.
+
+Run: python scripts/suite.py [arguments of pytest]
+
+Arguments go to both runs, so that a file or `-k` may select from either part, or from both.
+"""
+
+import subprocess
+import sys
+
+import pytest
+
+BESIDE = ("--part", "beside", "-n", "2", "--dist", "worksteal")
+ALONE = ("--part", "alone")
+
+
+def verdict(codes: list[int]) -> int:
+    """The exit status of all runs: the first failure; a part with no test is none, unless all have none."""
+    ran = [code for code in codes if code != pytest.ExitCode.NO_TESTS_COLLECTED]
+    return next((code for code in ran if code), 0) if ran else int(pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+def main() -> int:
+    """Both parts, whatever comes of the first."""
+    command = (sys.executable, "-m", "pytest")
+    return verdict(
+        [subprocess.run([*command, *part, *sys.argv[1:]], check=False).returncode for part in (BESIDE, ALONE)]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
