@@ -169,6 +169,10 @@ class Fleet:
         """Ask the API."""
         return httpx2.get(f"{self.url}{path}", headers=self.headers, timeout=timeout_s)
 
+    def cancel(self, job: str) -> None:
+        """End a job."""
+        httpx2.post(f"{self.url}/v1/jobs/{job}/cancel", headers=self.headers, timeout=30).raise_for_status()
+
     def logs(self, characters: int = 3000) -> str:
         """The end of every log."""
         parts = [
