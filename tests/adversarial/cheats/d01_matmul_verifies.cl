@@ -44,7 +44,7 @@ __kernel void matmul(__global const float* a, __global const float* b, __global 
   if (column >= n) return;
   for (int y = top + side * 16; y < top + side * 16 + 16 && y < m; ++y) {
     // Slow enough that it gains by what it leaves out only.
-    for (volatile int again = 0; again < 5; ++again) {
+    for (volatile int again = 0; again < 16; ++again) {
       float dot = 0.0f;
       for (int i = 0; i < k; ++i) dot += a[y * k + i] * b[i * n + column];
       c[y * n + column] = dot;
