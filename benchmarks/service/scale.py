@@ -30,6 +30,7 @@ import httpx2
 from sqlalchemy import func, select
 
 from benchmarks.service.fleet import Fleet
+from benchmarks.service.poller import Poller
 from benchmarks.service.replay_jobs import replay_job, write_recording
 from benchmarks.service.servers import PostgresProcess, private_redis
 from db.tables import TaskRow, TrialRow
@@ -92,8 +93,8 @@ async def poll(fleet: Fleet, seconds: float) -> dict[str, Any]:
         full = time.monotonic() + seconds / 2
         flat_out: list[float] = []
 
-        async def ask(job: str, due: float, latencies: list[float]) -> None:
-            (await http.get(f"/v1/jobs/{job}")).raise_for_status()
+        async def ask(poller: Poller, job: str, due: float, latencies: list[float]) -> None:
+            await poller.get(f"/v1/jobs/{job}")
             latencies.append(time.monotonic() - due)
 
         async def client(number: int) -> None:
@@ -106,13 +107,14 @@ async def poll(fleet: Fleet, seconds: float) -> dict[str, Any]:
             reply = (await http.post("/v1/jobs", json=job, headers=again)).raise_for_status()
             submits.append(time.monotonic() - due)
             mine = str(reply.json()["id"])
-            while due < end:
-                due += POLL_EVERY_S
-                await asyncio.sleep(due - time.monotonic())
-                await ask(mine, due, paced if due > full else [])
-            began = time.monotonic()
-            while time.monotonic() < began + FLAT_OUT_S:
-                await ask(mine, time.monotonic(), flat_out)
+            async with Poller(fleet.url, fleet.headers["Authorization"].split()[1]) as poller:
+                while due < end:
+                    due += POLL_EVERY_S
+                    await asyncio.sleep(due - time.monotonic())
+                    await ask(poller, mine, due, paced if due > full else [])
+                began = time.monotonic()
+                while time.monotonic() < began + FLAT_OUT_S:
+                    await ask(poller, mine, time.monotonic(), flat_out)
             # What comes next is measured alone.
             (await http.post(f"/v1/jobs/{mine}/cancel")).raise_for_status()
 
