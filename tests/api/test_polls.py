@@ -52,7 +52,7 @@ def test_polls_at_a_time_share_statements(database: Database, jobs: list[str]) -
     event.listen(database.engine, "before_cursor_execute", lambda *a: statements.append(a[2]))
     wanted = jobs[:3] * TOGETHER
     assert asyncio.run(ask(Polls(), database.of("mine"), wanted)) == wanted
-    assert len([s for s in statements if "FROM job" in s]) <= 2
+    assert len([s for s in statements if "FROM job" in s]) in (1, 2)
 
 
 def test_a_tenant_gets_nothing_of_another(database: Database, jobs: list[str]) -> None:
