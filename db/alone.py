@@ -5,10 +5,11 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
 from db.engine import Database
 
@@ -16,12 +17,28 @@ LOCK_FILES = 16
 """Without Postgres all workers are on one machine, and a few files are locks enough."""
 
 
+class Held:
+    """A lock that this process holds, or has held."""
+
+    def __init__(self, connection: Connection | None = None) -> None:
+        self._connection = connection
+
+    def holds(self) -> bool:
+        """False once the connection is gone that the lock belongs to, since another may have it then."""
+        if self._connection is None:
+            return True
+        if not self._connection.invalidated:
+            with suppress(DBAPIError):
+                self._connection.execute(text("SELECT 1"))
+        return not self._connection.invalidated
+
+
 @contextmanager
-def alone(database: Database, kind: str, name: str, *, wait: bool) -> Iterator[bool]:
-    """True in the block where nobody else is in a block of that kind and name.
+def alone(database: Database, kind: str, name: str, *, wait: bool) -> Iterator[Held | None]:
+    """A lock in the block where nobody else is in a block of that kind and name.
 
     Args:
-        wait: until that is so; else the block is entered with False.
+        wait: until that is so; else the block is entered with None.
     """
     if database.engine.dialect.name == "postgresql":
         with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -30,18 +47,19 @@ def alone(database: Database, kind: str, name: str, *, wait: bool) -> Iterator[b
             if wait:
                 connection.execute(text(f"SELECT pg_advisory_lock({key})"), bound)
             elif not connection.execute(text(f"SELECT pg_try_advisory_lock({key})"), bound).scalar_one():
-                yield False
+                yield None
                 return
             try:
-                yield True
+                yield Held(connection)
             finally:
-                connection.execute(text(f"SELECT pg_advisory_unlock({key})"), bound)
+                if not connection.invalidated:
+                    connection.execute(text(f"SELECT pg_advisory_unlock({key})"), bound)
         return
     number = int(hashlib.sha256(name.encode()).hexdigest(), 16) % LOCK_FILES
     path = Path(tempfile.gettempdir()) / f"warpsmith-{kind}-{os.getuid()}-{number}.lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        yield _locked(descriptor, wait)
+        yield Held() if _locked(descriptor, wait) else None
     finally:
         os.close(descriptor)
 

@@ -1,8 +1,9 @@
 """Several slices of one search: one of them proposes, all of them claim what was proposed and run it.
 
-Whoever holds the lock of a search proposes into a pool of rows, and hears of everything that was
-finished. When it ends or dies another slice takes over and catches up. The unique key of (candidate,
-configuration) decides, so two that believe to hold the lock do no harm.
+Whoever holds the lock of a search proposes into a pool of rows, no more than the search may have, and
+hears of everything that was finished. When it ends or dies another slice takes over and catches up. The
+unique key of (candidate, configuration) decides, so nothing runs twice even where two believe to hold
+the lock; so that these do not spend too much, the lock is looked at before every proposal.
 """
 
 import time
@@ -15,7 +16,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from db.alone import alone
+from db.alone import Held, alone
 from db.engine import Database, utc_now
 from db.repositories.candidates import CandidateRepository
 from db.repositories.events import EventRepository
@@ -50,7 +51,7 @@ class SharedSearcher:
     Args:
         owned: configurations that this slice has claimed before; they come first.
         started: what was finished before this has been told already.
-        trials: how many this slice may run.
+        trials: how many the candidate may have in all, those of before included.
         alive: False: the slice is to end.
     """
 
@@ -68,17 +69,19 @@ class SharedSearcher:
     ) -> None:
         self.gave_up = False
         """Nothing was handed out although the search goes on."""
+        self.spent = False
+        """All trials that the candidate may have are proposed."""
         self._inner = inner
         self._database = database
         self._ids = (job_id, candidate_id, task_id)
         self._since = started - timedelta(seconds=LATE_S)
-        self._left = trials
+        self._trials = trials
+        self._room = 0
+        """Of the slice that proposes: how many more it may."""
         self._alive = alive
         self._ready = deque(owned)
         self._known = {configuration_key(c) for c in owned}
         """Claimed by this slice, whether handed out or not."""
-        self._untold: list[tuple[Configuration, float | None]] = []
-        """Results of this slice that its searcher, which does not propose, need not hear yet."""
         self._told: set[int] = set()
         self._hear_at = self._lead_at = 0.0
         self._began = time.monotonic()
@@ -86,15 +89,16 @@ class SharedSearcher:
         self._numbers = range(0)
         self._others = 0
         self._lock = ExitStack()
-        self._leads = self._exhausted = False
+        self._held: Held | None = None
+        """Where this slice proposes."""
+        self._exhausted = False
 
     def ask(self, count: int) -> Sequence[Configuration]:
         """See `tuning.ports.Searcher.ask`. Waits while another slice is about to propose."""
-        count = min(count, self._left)
         asked_at, wait_s = time.monotonic(), WAIT_S
         while len(self._ready) < count:
             self._claim(count - len(self._ready))
-            if len(self._ready) >= count or (self._ready and not self._leads):
+            if len(self._ready) >= count or (self._ready and not self._leads()):
                 break
             if self._lead():
                 if not self._propose(count - len(self._ready)) and not self._take_leftover():
@@ -109,22 +113,18 @@ class SharedSearcher:
                 time.sleep(wait_s)
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
         granted = [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
-        self._left -= len(granted)
         self._given += len(granted)
-        if self._leads:
+        if self._leads():
             self._fill_pool()
         return granted
 
     def tell(self, configuration: Configuration, value: float | None) -> None:
         """See `tuning.ports.Searcher.tell`."""
-        if self._leads:
-            self._inner.tell(configuration, value)
-        else:
-            self._untold.append((configuration, value))
+        self._inner.tell(configuration, value)
 
     def close(self) -> None:
         """Let another slice propose."""
-        self._leads = False
+        self._held = None
         # Where the database is away, the lock went with the connection.
         with suppress(DBAPIError):
             self._lock.close()
@@ -132,7 +132,7 @@ class SharedSearcher:
     def _ahead(self) -> int:
         """How many this slice runs in `AHEAD_S`, by its pace so far."""
         pace = self._given / max(time.monotonic() - self._began, AHEAD_S)
-        return max(1, min(int(AHEAD_S * pace), MOST_AHEAD, self._left - len(self._ready)))
+        return max(1, min(int(AHEAD_S * pace), MOST_AHEAD))
 
     def _claim(self, wanted: int) -> None:
         with self._database.write() as session:
@@ -157,19 +157,23 @@ class SharedSearcher:
     def _lead(self) -> bool:
         """Propose from now on, unless another slice does."""
         now = time.monotonic()
-        if not self._leads and now >= self._lead_at:
+        if not self._leads() and now >= self._lead_at:
             self._lead_at = now + LEAD_S
             with ExitStack() as tried:
-                self._leads = tried.enter_context(alone(self._database, "search", self._ids[1], wait=False))
-                if self._leads:
+                self._held = tried.enter_context(alone(self._database, "search", self._ids[1], wait=False))
+                if self._held is not None:
                     self._lock = tried.pop_all()
-            if self._leads:
-                for configuration, value in self._untold:
-                    self._inner.tell(configuration, value)
-                self._untold.clear()
-        if self._leads and now >= self._hear_at:
+                    with self._database.read() as session:
+                        self._room = self._trials - TrialRepository(session).counted(self._ids[1])
+        if self._held is not None and now >= self._hear_at:
             self._hear()
-        return self._leads
+        return self._held is not None
+
+    def _leads(self) -> bool:
+        """Whether this slice proposes. Two that did would propose more than the search may have."""
+        if self._held is not None and not self._held.holds():
+            self.close()
+        return self._held is not None
 
     def _fill_pool(self) -> None:
         """Keep as much proposed as the others run until this slice asks again."""
@@ -180,25 +184,28 @@ class SharedSearcher:
         with self._database.read() as session:
             pooled = TrialRepository(session).pooled(self._ids[1])
         missing = 2 * self._others * self._ahead() - pooled
-        while missing > 0 and self._propose(0, min(missing, PROPOSE)):
+        while missing > 0 and self._leads() and self._propose(0, min(missing, PROPOSE)):
             missing -= PROPOSE
 
     def _propose(self, own: int, pool: int = 0) -> bool:
         """Ask the searcher, and store what nobody has proposed before; False: it has nothing more."""
-        if self._exhausted:
-            return False
-        asked = self._inner.ask(own + pool)
-        if not asked:
-            self._exhausted = True
-            with self._database.write() as session:
-                EventRepository(session).add(self._ids[0], SETTLED, {"candidate": self._ids[1]})
+        if self._exhausted or self.spent:
             return False
         job_id, candidate_id, task_id = self._ids
+        self.spent = self._room <= 0
+        asked = [] if self.spent else self._inner.ask(min(own + pool, self._room))
+        if not asked:
+            self._exhausted = not self.spent
+            said = {"candidate": candidate_id, "trials": self._trials if self.spent else None}
+            with self._database.write() as session:
+                EventRepository(session).add(job_id, SETTLED, said)
+            return False
         numbers = self._take_numbers(len(asked))
         with self._database.write() as session:
             _without_waiting_for_the_disk(session)
             trials = TrialRepository(session)
             won = trials.propose_new(job_id, candidate_id, task_id if own else None, asked, numbers)
+        self._room -= len(won)
         if own:
             self._own(won)
         return True
@@ -217,7 +224,9 @@ class SharedSearcher:
     def _settled(self) -> bool:
         with self._database.read() as session:
             said = EventRepository(session).of_kind(self._ids[0], SETTLED)
-        return any(event.data["candidate"] == self._ids[1] for event in said)
+        ends = [e.data.get("trials") for e in said if e.data["candidate"] == self._ids[1]]
+        self.spent = self._trials in ends
+        return self.spent or None in ends
 
     def _hear(self) -> None:
         now = utc_now()

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -16,7 +17,7 @@ from warpsmith.domain.outcome import Measured, Outcome
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import Unavailable
-from warpsmith.search import enumerate_space, make_searcher
+from warpsmith.search import Deferred, enumerate_space, make_searcher
 from warpsmith.settings import Settings
 from warpsmith.tuning.bench import Bench, Tools
 from warpsmith.tuning.ports import CompilerPort, Searcher
@@ -107,7 +108,8 @@ class RealWorkshop:
         feasible = enumerate_space(template.space, [device | w.scope() for w in job.workloads])
         least = min(max(LEAST_GAIN, NOISE_SHARE * noise), MOST_GAIN_LEFT)
         told = [(c, o.objective if isinstance(o, Measured) else None) for c, o in history]
-        searcher = make_searcher(
+        make = partial(
+            make_searcher,
             job.searcher,
             feasible,
             job.seed,
@@ -115,7 +117,7 @@ class RealWorkshop:
             warm_starts=(*first, *template.warm_starts),
             least_gain=least if job.budget.stop_early else 0.0,
         )
-        return Search(searcher, feasible.count)
+        return Search(Deferred(make), feasible.count)
 
 
 class DeviceWorkshop(RealWorkshop):

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
 from db.broker import relay
@@ -20,6 +20,7 @@ from warpsmith.domain.state import TaskKind
 from warpsmith.errors import ChildDied, DeviceSick, InvalidInput, LeaseLost, Unavailable
 from warpsmith.logs import about
 from worker import profiling, work
+from worker.advance import advance
 from worker.context import Context
 
 STORE_AGAIN_S = 0.5
@@ -81,6 +82,7 @@ def _run(context: Context, row: TaskRow | None) -> bool:
             with lease:
                 outcome = _attempt(context, row, lease)
             _store_patiently(context, row, row.lease_token, outcome)
+            _decide(context, row.job_id)
         except LeaseLost:
             log.info("the task is somebody else's now, or its job has ended")
         ring(context)
@@ -90,6 +92,15 @@ def _run(context: Context, row: TaskRow | None) -> bool:
 def ring(context: Context) -> None:
     """Publish what the last transaction announced, so that nobody waits for the steward."""
     relay(context.database, context.bell)
+
+
+def _decide(context: Context, job_id: str) -> None:
+    """What comes next for the job, at once: the message that says so may wait behind those of many jobs,
+    and meanwhile its device would begin another one."""
+    try:
+        advance(context.database, job_id)
+    except DBAPIError as exc:
+        log.warning("the decision is left to the message: %s", type(exc).__name__)
 
 
 def _claim(context: Context, claim: Callable[[TaskRepository, str, float], TaskRow | None]) -> TaskRow | None:

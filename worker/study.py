@@ -30,7 +30,7 @@ def export_study(context: Context, job_id: str, candidate: CandidateRow, *, wait
     name = ""
     try:
         with alone(context.database, "study", candidate.id, wait=wait) as mine:
-            if not mine:
+            if mine is None:
                 return
             with context.database.read() as session:
                 trials = [_trial(row) for row in TrialRepository(session).finished(candidate.id)]

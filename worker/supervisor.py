@@ -14,6 +14,8 @@ from worker.pool import PARENT
 
 TICK_S = 0.05
 RESTART_S = 1.0
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""A searcher's matrices are small, and pools side by side whose threads wait for each other crawl."""
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +101,7 @@ class Supervisor:
         return [process for process in known if process.poll() is None]
 
     def _start(self, plan: PoolPlan, *, direct: bool = False) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, WORKER_ID: self._worker_id, PARENT: str(os.getpid())}
+        environment = {**ONE_THREAD, **os.environ, WORKER_ID: self._worker_id, PARENT: str(os.getpid())}
         environment.pop(POOL_DEVICE, None)
         if plan.device is not None:
             environment[POOL_DEVICE] = plan.device.model_dump_json()

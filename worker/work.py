@@ -162,8 +162,9 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     shared = None
     if payload.shared:
         ids = (row.job_id, candidate.id, row.id)
+        most = payload.candidate_trials or candidate.trials + trials
         shared = SharedSearcher(
-            search.searcher, context.database, *ids, leftover, started, trials, lease.alive
+            search.searcher, context.database, *ids, leftover, started, most, lease.alive
         )
     limits = SliceLimits(
         seconds=min(seconds, context.settings.slice_s), trials=trials, compile_ahead=workshop.compile_ahead
@@ -178,8 +179,8 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
             if shared is not None:
                 shared.close()
             sink.close()
-    if shared is not None and shared.gave_up:
-        result = result.model_copy(update={"exhausted": False})
+    if shared is not None and (shared.gave_up or shared.spent):
+        result = result.model_copy(update={"exhausted": False, "spent": shared.spent})
     export_later(context, row.job_id, candidate)
     result = result.model_copy(update={"feasible": search.feasible})
     return Done(result, lambda s: CandidateRepository(s).set_feasible(candidate.id, search.feasible))

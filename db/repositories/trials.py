@@ -112,6 +112,11 @@ class TrialRepository:
         query = select(func.count()).select_from(TrialRow).where(*_in_pool(candidate_id))
         return self._session.execute(query).scalar_one()
 
+    def counted(self, candidate_id: str) -> int:
+        """Trials of a candidate that spend its budget, those that are proposed included."""
+        query = select(func.count(TrialRow.id)).where(TrialRow.candidate_id == candidate_id, ~TrialRow.reused)
+        return self._session.execute(query).scalar_one()
+
     def drop_pooled(self, candidate_id: str) -> None:
         """Nobody is going to run what is still proposed."""
         self._session.execute(delete(TrialRow).where(*_in_pool(candidate_id)))

@@ -4,7 +4,8 @@ import pytest
 
 from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
-from warpsmith.search import enumerate_space, make_searcher
+from warpsmith.search import Deferred, enumerate_space, make_searcher
+from warpsmith.search.optuna_study import StudySearcher
 
 SPACE = Space(
     parameters=(
@@ -81,6 +82,28 @@ class TestSearcher:
         searcher = make_searcher(name, FEASIBLE, seed=2)
         searcher.tell({"BLOCK": 7}, 1.0)
         assert len(list(searcher.ask(3))) == 3
+
+    def test_one_that_is_made_late_asks_what_it_would_have_asked(self, name: SearcherName) -> None:
+        history = [(FEASIBLE.configuration(i), cost(FEASIBLE.configuration(i))) for i in range(0, 40, 3)]
+        early = make_searcher(name, FEASIBLE, seed=4)
+        made: list[StudySearcher] = []
+
+        def make() -> StudySearcher:
+            made.append(make_searcher(name, FEASIBLE, seed=4))
+            return made[0]
+
+        late = Deferred(make)
+        for searcher in (early, late):
+            for configuration, value in history:
+                searcher.tell(configuration, value)
+        assert not made, "a searcher that is never asked costs nothing"
+        for _ in range(6):
+            expected = list(early.ask(2))
+            assert list(late.ask(2)) == expected
+            for searcher in (early, late):
+                for configuration in expected:
+                    searcher.tell(configuration, cost(configuration))
+        assert len(made) == 1
 
 
 def test_the_default_finds_the_best_of_a_thousand_in_few() -> None:

@@ -13,6 +13,7 @@ import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 import worker.work
 from db import migrate
@@ -82,15 +83,33 @@ def test_a_new_template_is_tried_on_one_device_first() -> None:
     (gate,) = slices(snapshot(100, 0, [], devices=4))
     assert (gate.trials, gate.shared) == (1, False)
     started = slices(snapshot(100, 1, [], devices=4))
-    assert [p.trials for p in started] == [25, 25, 25, 24]
+    assert [(p.trials, p.candidate_trials) for p in started] == [(99, 100)] * 4, "they have them together"
     assert all(p.shared for p in started)
     assert [(p.trials, p.shared) for p in slices(snapshot(100, 0, [], devices=1))] == [(100, False)]
-    assert [p.trials for p in slices(snapshot(3, 1, [], devices=4))] == [1, 1]
+    assert [p.trials for p in slices(snapshot(3, 1, [], devices=4))] == [2, 2], "one trial for each"
+
+
+def running(payload: SlicePayload, name: str) -> TaskView:
+    return TaskView(name, TaskKind.SLICE, TaskState.RUNNING, payload, None)
+
+
+def test_a_device_that_is_free_joins_while_there_is_something_to_propose() -> None:
+    (one, two) = slices(snapshot(100, 1, [], devices=2))
+    ended = replace(running(one, "a"), state=TaskState.DONE, result=SliceResult(trials=40))
+    (joined,) = slices(snapshot(100, 81, [ended, running(two, "b")], devices=2))
+    assert (joined.trials, joined.candidate_trials) == (19, 100)
+    spent = replace(ended, result=SliceResult(trials=40, spent=True))
+    assert slices(snapshot(100, 81, [spent, running(two, "b")], devices=2)) == []
+    assert slices(snapshot(100, 99, [ended, running(two, "b")], devices=2)) == [], "one is left"
+    (again,) = slices(snapshot(100, 99, [spent, replace(ended, id="b", payload=two)], devices=2))
+    assert again.candidate_trials == 100, "what an ended slice left is run by another"
+    more = slices(snapshot(120, 81, [spent, running(two, "b")], devices=2))
+    assert [p.candidate_trials for p in more] == [120], "the candidate may have more now"
 
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_however_slices_end_no_more_is_granted_than_the_budget(data: st.DataObject) -> None:
+def test_however_slices_end_all_of_the_budget_is_run_and_no_more(data: st.DataObject) -> None:
     """Slices run their trials in any order and end early, late or at once; devices come and go."""
     budget = data.draw(st.integers(2, 30))
     tasks: list[TaskView] = []
@@ -110,22 +129,28 @@ def test_however_slices_end_no_more_is_granted_than_the_budget(data: st.DataObje
             return
         chosen = data.draw(st.sampled_from(running))
         assert isinstance(chosen.payload, SlicePayload)
-        left = chosen.payload.trials - ran[chosen.id]
+        most = chosen.payload.candidate_trials
+        assert chosen.payload.shared is (most is not None)
+        granted = chosen.payload.trials - ran[chosen.id]
+        left = granted if most is None else min(granted, most - 1 - sum(ran.values()))
         did = data.draw(st.integers(0, left))
         ran[chosen.id] += did
         assert 1 + sum(ran.values()) <= budget
         if did in (0, left) or data.draw(st.booleans()):
-            # A slice that brings nothing would go on for ever; real ones run at least one trial.
-            if ran[chosen.id] == 0:
+            # A slice that brings nothing would go on for ever; real ones run what they can.
+            if ran[chosen.id] == 0 and left > 0:
                 ran[chosen.id] += 1
-            ended = replace(chosen, state=TaskState.DONE, result=SliceResult(trials=ran[chosen.id]))
+            result = SliceResult(trials=ran[chosen.id], spent=did == left)
+            ended = replace(chosen, state=TaskState.DONE, result=result)
             tasks[tasks.index(chosen)] = ended
 
 
 SPACE = [{"BLOCK": b, "PER": p} for b in range(1, 21) for p in range(1, 6)]
 
 
-def shared_searchers(database: Database, count: int) -> dict[str, tuple[SharedSearcher, GridSearcher]]:
+def shared_searchers(
+    database: Database, count: int, trials: int = 1000
+) -> dict[str, tuple[SharedSearcher, GridSearcher]]:
     """Slices of one search, by task, with the searchers beneath them."""
     with database.write() as session:
         job = add_job(session).id
@@ -136,7 +161,7 @@ def shared_searchers(database: Database, count: int) -> dict[str, tuple[SharedSe
             row.state, row.payload = TaskState.RUNNING, {"candidate": candidate}
     inner = {task: GridSearcher(list(SPACE)) for task in tasks}
     return {
-        t: (SharedSearcher(inner[t], database, job, candidate, t, (), utc_now(), 100), inner[t])
+        t: (SharedSearcher(inner[t], database, job, candidate, t, (), utc_now(), trials), inner[t])
         for t in tasks
     }
 
@@ -171,16 +196,67 @@ def test_searchers_share_a_space_and_run_nothing_twice(database: Database) -> No
     assert sum(bool(part) for part in parts) >= 2, "one did everything"
 
 
+@pytest.mark.parametrize("kind", ["together", "one after the other"])
+def test_searchers_run_what_they_may_have_together_to_the_trial(database: Database, kind: str) -> None:
+    searchers = shared_searchers(database, 4, trials=37)
+
+    def search(task: str) -> int:
+        shared, mine = searchers[task][0], 0
+        while (found := shared.ask(3)) and (kind == "together" or mine < 10):
+            for configuration in found:
+                mine += 1
+                run(database, shared, dict(configuration))
+        shared.close()
+        assert not shared.gave_up
+        return mine
+
+    with ThreadPoolExecutor(4 if kind == "together" else 1) as pool:
+        parts = list(pool.map(search, searchers))
+    taken = sum(parts)
+    if kind == "together":
+        assert taken == 37
+        assert all(shared.spent for shared, _ in searchers.values())
+    with database.read() as session:
+        (candidate,) = {shared._ids[1] for shared, _ in searchers.values()}
+        assert taken <= TrialRepository(session).counted(candidate) <= 37
+
+
+@pytest.mark.parametrize("database", ["postgres"], indirect=True)
+def test_who_has_lost_the_lock_proposes_nothing_more(database: Database) -> None:
+    """The server ended its connection, as a restart does, and another slice proposes since then."""
+    (first, inner), (second, _) = shared_searchers(database, 2, trials=20).values()
+    assert len(first.ask(1)) == 1
+    assert first._leads()
+    with database.write() as session:
+        lost = session.execute(
+            text(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_locks "
+                "WHERE locktype = 'advisory' AND database = "
+                "(SELECT oid FROM pg_database WHERE datname = current_database())"
+            )
+        ).scalar_one()
+    assert lost == 1
+    while second.ask(5):
+        pass
+    assert second.spent
+    before = len(inner.waiting)
+    assert not first._leads()
+    assert first.ask(4) == [] and len(inner.waiting) == before
+    with database.read() as session:
+        assert TrialRepository(session).counted(first._ids[1]) == 20
+    for shared in (first, second):
+        shared.close()
+
+
 def test_who_proposes_next_has_heard_of_everything(database: Database) -> None:
     searchers = shared_searchers(database, 2)
     (first, _), (second, heard) = searchers.values()
     ran = list(first.ask(1))
     run(database, first, dict(ran[0]))
     ran += (theirs := list(second.ask(2)))
-    assert theirs and not second._leads, "it claims what the first has proposed"
+    assert theirs and not second._leads(), "it claims what the first has proposed"
     for configuration in theirs:
         run(database, second, dict(configuration))
-    assert not heard.told
     first.close()
     while len(ran) < len(SPACE):
         found = second.ask(1)
@@ -233,7 +309,7 @@ def test_a_job_on_several_devices_runs_everything_once(
     contexts = []
     for n in range(DEVICES):
         device = DEVICE.model_copy(update={"uid": f"test-{n}"})
-        workshop = FakeWorkshop(trial_s=0.01)
+        workshop = FakeWorkshop(trial_s=0.02)
         workshop.tools = replace(workshop.tools, opener=_Opener(workshop.tools.opener, device))
         with database.write() as session:
             WorkerRepository(session).register(f"w{n}", "host", 1, "0", ["control"], [device], {})

@@ -44,6 +44,8 @@ class GaussianProcess:
         self._noise = NOISE
         self.rows: list[int] = []
         """The rows that the process keeps, in the order in which `posterior` wants their values."""
+        self._entered = 0
+        """How many of them the matrices below hold; the others follow when they are needed."""
         self._inverse: Floats = np.zeros((16, 16))
         """Of the Cholesky factor of the points' covariance."""
         self._projected = np.zeros((16, len(feasible)), np.float32)
@@ -51,20 +53,24 @@ class GaussianProcess:
         self._next_fit = 6
 
     def add(self, row: int) -> None:
-        """Let a row enter; its influence on variances is felt at once."""
-        n = len(self.rows)
+        """Let a row enter; the next posterior feels its influence on variances."""
+        # Before a refit nothing is computed: a search that is taken up again hears of hundreds of rows.
+        self.rows.append(row)
+
+    def _enter(self, row: int) -> None:
+        n = self._entered
         if n == self._projected.shape[0]:
             self._grow(2 * n)
         column = matern(self._tables.distance(self._weights, self._codes[row], self._codes))
         inverse = self._inverse[:n, :n]
-        solved = inverse @ column[self.rows]
+        solved = inverse @ column[self.rows[:n]]
         pivot = math.sqrt(max(1.0 + self._noise + JITTER - float(solved @ solved), 1e-10))
         self._inverse[n, :n] = (solved @ inverse) / -pivot
         self._inverse[n, n] = 1.0 / pivot
         fresh = (column - solved.astype(np.float32) @ self._projected[:n]) / pivot
         self._projected[n] = fresh
         self._explained += fresh**2
-        self.rows.append(row)
+        self._entered += 1
 
     def posterior(self, targets: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation of every row of the set.
@@ -72,6 +78,8 @@ class GaussianProcess:
         Args:
             targets: standardised values of `rows`, in that order.
         """
+        for row in self.rows[self._entered :]:
+            self._enter(row)
         n = len(self.rows)
         inverse = self._inverse[:n, :n]
         ones = inverse.sum(axis=1)
@@ -112,7 +120,7 @@ class GaussianProcess:
         self._rebuild(every[np.union1d(keep, others)])
 
     def _grow(self, size: int) -> None:
-        n = len(self.rows)
+        n = self._entered
         inverse = np.zeros((size, size))
         inverse[:n, :n] = self._inverse[:n, :n]
         projected = np.zeros((size, self._projected.shape[1]), np.float32)
@@ -137,13 +145,14 @@ class GaussianProcess:
         gram = total[:, rows].astype(np.float64)
         gram[np.diag_indices_from(gram)] = 1.0 + self._noise + JITTER
         n = rows.size
-        self.rows = []
+        self._entered = 0
         self._grow(max(16, 2 * n) if n < WINDOW else n + 64)
         inverse = np.linalg.inv(np.linalg.cholesky(gram))
         self._inverse[:n, :n] = np.tril(inverse)
         np.matmul(inverse.astype(np.float32), total, out=self._projected[:n])
         self._explained = np.einsum("ij,ij->j", self._projected[:n], self._projected[:n], dtype=np.float64)
         self.rows = [int(r) for r in rows]
+        self._entered = n
 
 
 def _best_and_latest(targets: Floats, limit: int) -> NDArray[np.intp]:

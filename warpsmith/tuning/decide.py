@@ -16,7 +16,7 @@ from warpsmith.tuning.actions import (
     TaskView,
 )
 from warpsmith.tuning.counters import profiles, to_profile
-from warpsmith.tuning.parallel import slice_results, start_slices
+from warpsmith.tuning.parallel import is_spent, slice_results, start_slices
 from warpsmith.tuning.rows import baseline_of, best_so_far, last_slice, last_task, steps_of
 from warpsmith.tuning.stopping import at_the_floor, no_gain
 from warpsmith.tuning.tasks import (
@@ -204,14 +204,14 @@ def _search(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[Action,
     if exhausted or left <= 0 or floor or _budget_spent(snapshot):
         return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
     # A new template is tried on one device before it gets the others.
-    count = 1 if candidate.trials == 0 else min(snapshot.devices, left)
-    trials = 1 if count < min(snapshot.devices, left) else left
+    wide = min(snapshot.devices, left)
     shared = candidate.trials > 0 and snapshot.devices > 1
     detail = f"round {candidate.round}: searching candidate {candidate.number}"
-    return (
-        SetJobState(JobState.SEARCHING, detail),
-        *_slices(snapshot, candidate, trials, count, shared=shared),
-    )
+    if candidate.trials == 0 and wide > 1:
+        slices = _slices(snapshot, candidate, 1, 1, shared=False)
+    else:
+        slices = _slices(snapshot, candidate, left, wide, shared=shared)
+    return (SetJobState(JobState.SEARCHING, detail), *slices)
 
 
 def _widen(snapshot: JobSnapshot) -> tuple[Action, ...]:
@@ -221,13 +221,13 @@ def _widen(snapshot: JobSnapshot) -> tuple[Action, ...]:
     slices = [p for p in open_ if isinstance(p, SlicePayload) and p.shared]
     if searching is None or len(slices) < len(open_) or any(p.candidate != searching.id for p in slices):
         return ()
-    # What open slices were granted counts as spent, although some of it is among `trials` already.
-    granted = sum(p.trials for p in slices)
-    left = _trial_share(snapshot, searching) - searching.trials - granted
-    count = min(snapshot.devices - len(slices), left)
-    exhausted = any(s.exhausted for s in slice_results(snapshot.tasks, searching.id))
+    left = _trial_share(snapshot, searching) - searching.trials
+    # Each open slice runs one of what is left.
+    count = min(snapshot.devices, left) - len(slices)
+    over = any(s.exhausted for s in slice_results(snapshot.tasks, searching.id))
+    over = over or is_spent(snapshot.tasks, searching.id, searching.trials + left)
     floor = at_the_floor(snapshot.job, baseline_of(snapshot), searching.best_objective)
-    if count <= 0 or exhausted or floor or _budget_spent(snapshot):
+    if count <= 0 or over or floor or _budget_spent(snapshot):
         return ()
     return _slices(snapshot, searching, left, count, beside=len(slices), shared=True)
 
@@ -235,13 +235,15 @@ def _widen(snapshot: JobSnapshot) -> tuple[Action, ...]:
 def _slices(
     snapshot: JobSnapshot, of: CandidateSummary, trials: int, count: int, *, beside: int = 0, shared: bool
 ) -> tuple[Action, ...]:
-    seen = Seen(devices=snapshot.devices, beside=beside, trials=of.trials)
-    started = start_slices(of.id, trials, count, _seconds_left(snapshot), shared=shared)
-    return tuple(
-        StartTask(s.kind, s.payload.model_copy(update={"seen": seen}))
-        for s in started
-        if isinstance(s.payload, SlicePayload)
+    payload = SlicePayload(
+        candidate=of.id,
+        trials=trials,
+        seconds=_seconds_left(snapshot),
+        shared=shared,
+        candidate_trials=of.trials + trials if shared else None,
+        seen=Seen(devices=snapshot.devices, beside=beside, trials=of.trials),
     )
+    return tuple(start_slices(payload, count))
 
 
 def _search_on(snapshot: JobSnapshot) -> tuple[Action, ...]:

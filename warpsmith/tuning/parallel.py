@@ -7,20 +7,9 @@ from warpsmith.tuning.actions import StartTask, TaskView
 from warpsmith.tuning.tasks import SlicePayload, SliceResult
 
 
-def start_slices(candidate: str, trials: int, count: int, seconds: float, *, shared: bool) -> list[StartTask]:
-    """Up to `count` slices that have these trials between them.
-
-    Args:
-        shared: others may run beside them.
-    """
-    shares = [trials // count + (n < trials % count) for n in range(count)]
-    return [
-        StartTask(
-            TaskKind.SLICE, SlicePayload(candidate=candidate, trials=share, seconds=seconds, shared=shared)
-        )
-        for share in shares
-        if share > 0
-    ]
+def start_slices(payload: SlicePayload, count: int) -> list[StartTask]:
+    """So many slices that have the trials of `payload` between them: whoever is faster runs more."""
+    return [StartTask(TaskKind.SLICE, payload) for _ in range(count)]
 
 
 def slice_results(tasks: Iterable[TaskView], candidate: str) -> list[SliceResult]:
@@ -32,3 +21,15 @@ def slice_results(tasks: Iterable[TaskView], candidate: str) -> list[SliceResult
         and t.payload.candidate == candidate
         and isinstance(t.result, SliceResult)
     ]
+
+
+def is_spent(tasks: Iterable[TaskView], candidate: str, trials: int) -> bool:
+    """Whether slices of a candidate that may have so many trials in all have proposed them all."""
+    return any(
+        isinstance(t.payload, SlicePayload)
+        and t.payload.candidate == candidate
+        and t.payload.candidate_trials == trials
+        and isinstance(t.result, SliceResult)
+        and t.result.spent
+        for t in tasks
+    )

@@ -171,10 +171,12 @@ class SlicePayload(Frozen):
 
     candidate: str
     trials: int = Field(ge=1)
-    """How many trials this slice may have."""
+    """How many trials this slice may have; where it is shared, it and those beside it have them together."""
     seconds: float = Field(gt=0)
     shared: bool = False
     """Other slices of the candidate may run at the same time, so each configuration is claimed first."""
+    candidate_trials: int | None = None
+    """Where it is shared: how many trials the candidate may have in all."""
     seen: Seen | None = None
     """None: not recorded, as by older versions."""
 
@@ -186,6 +188,8 @@ class SliceResult(Frozen):
     seconds: float = 0.0
     exhausted: bool = False
     """The searcher has nothing more to propose."""
+    spent: bool = False
+    """All trials that its slices may have between them are proposed."""
     rejected: str = ""
     """The template fails with its default configuration, and why: the candidate is of no use."""
     feasible: int | None = None
