@@ -17,9 +17,10 @@ from warpsmith.domain.outcome import Measured, Outcome
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import Unavailable
-from warpsmith.search import Deferred, enumerate_space, make_searcher
+from warpsmith.search import enumerate_space, make_searcher
 from warpsmith.settings import Settings
 from warpsmith.tuning.bench import Bench, Tools
+from warpsmith.tuning.deferred import Deferred
 from warpsmith.tuning.ports import CompilerPort, Searcher
 from worker.artifacts import ArtifactStore, CachedCompiler
 

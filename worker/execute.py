@@ -14,6 +14,7 @@ from db.repositories.events import EventRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import DATABASE_AWAY, TaskRepository
+from db.repositories.turns import Soon
 from db.repositories.workers import WorkerRepository
 from db.tables import TaskRow
 from warpsmith.domain.state import TaskKind
@@ -24,9 +25,13 @@ from worker.advance import advance
 from worker.context import Context
 
 STORE_AGAIN_S = 0.5
+PATIENCE_S = 0.5
+"""A device waits so long for a job that has begun before it begins another one of its tenant."""
+LOOK_AGAIN_S = 0.02
 
 log = logging.getLogger(__name__)
 
+Claimed = TaskRow | Soon | None
 Worker = Callable[[Context, TaskRow, Lease], "work.Done | work.Parked"]
 
 WORK: dict[TaskKind, Worker] = {
@@ -54,7 +59,12 @@ def run_task(context: Context, task_id: str) -> bool:
 
 def run_next(context: Context, queue: str) -> bool:
     """Do what is most urgent in a queue; False where nothing waits there."""
-    return _run(context, _claim(context, lambda tasks, w, lease_s: tasks.claim_next(queue, w, lease_s)))
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        found = _claim_next(context, queue, PATIENCE_S if time.monotonic() < deadline else 0.0)
+        if not isinstance(found, Soon):
+            return _run(context, found)
+        time.sleep(LOOK_AGAIN_S)
 
 
 def answer(context: Context, task_id: str) -> bool:
@@ -68,9 +78,9 @@ def answer(context: Context, task_id: str) -> bool:
     return queue is not None and (run_next(context, queue) or run_task(context, task_id))
 
 
-def _run(context: Context, row: TaskRow | None) -> bool:
+def _run(context: Context, row: Claimed) -> bool:
     settings = context.settings
-    if row is None:
+    if not isinstance(row, TaskRow):
         return False
     assert row.lease_token is not None
     lease = Lease(
@@ -103,7 +113,11 @@ def _decide(context: Context, job_id: str) -> None:
         log.warning("the decision is left to the message: %s", type(exc).__name__)
 
 
-def _claim(context: Context, claim: Callable[[TaskRepository, str, float], TaskRow | None]) -> TaskRow | None:
+def _claim_next(context: Context, queue: str, patience_s: float) -> Claimed:
+    return _claim(context, lambda tasks, w, lease_s: tasks.claim_next(queue, w, lease_s, patience_s))
+
+
+def _claim(context: Context, claim: Callable[[TaskRepository, str, float], Claimed]) -> Claimed:
     with context.database.write() as session:
         workers = WorkerRepository(session)
         if workers.is_stopping(context.worker_id):
@@ -113,7 +127,7 @@ def _claim(context: Context, claim: Callable[[TaskRepository, str, float], TaskR
             if workers.has_put_aside(context.worker_id, device):
                 return None
         row = claim(TaskRepository(session), context.worker_id, context.settings.lease_s)
-        if row is not None and row.kind is TaskKind.BASELINE:
+        if isinstance(row, TaskRow) and row.kind is TaskKind.BASELINE:
             JobRepository(session).start_clock(row.job_id)
         return row
 

@@ -163,9 +163,7 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     if payload.shared:
         ids = (row.job_id, candidate.id, row.id)
         most = payload.candidate_trials or candidate.trials + trials
-        shared = SharedSearcher(
-            search.searcher, context.database, *ids, leftover, started, most, lease.alive
-        )
+        shared = SharedSearcher(search.searcher, context.database, *ids, leftover, started, most, lease.alive)
     limits = SliceLimits(
         seconds=min(seconds, context.settings.slice_s), trials=trials, compile_ahead=workshop.compile_ahead
     )

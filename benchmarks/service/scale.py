@@ -20,8 +20,10 @@ import asyncio
 import json
 import os
 import statistics
+import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from typing import Any
 import httpx2
 from sqlalchemy import func, select
 
+from benchmarks.provenance import commit_name, plain_command
 from benchmarks.service.fleet import Fleet
 from benchmarks.service.poller import Poller
 from benchmarks.service.replay_jobs import replay_job, write_recording
@@ -193,9 +196,15 @@ def behind_one(fleet: Fleet, queued: int) -> dict[str, Any]:
 
 
 def run(
-    folder: Path, workers: list[int], trials: int, long: int, queued: int, polls_s: float
+    folder: Path,
+    workers: list[int],
+    trials: int,
+    long: int,
+    queued: int,
+    polls_s: float,
+    keep: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
-    """All figures. Postgres syncs to disk, as a service's does."""
+    """All figures, kept one by one. Postgres syncs to disk, as a service's does."""
     recordings = write_recording(folder / "recordings")
     found: dict[str, Any] = {"rows": []}
     with PostgresProcess(durable=True) as postgres, private_redis() as redis:
@@ -206,6 +215,7 @@ def run(
         def note(name: str, figures: Any) -> None:
             found[name] = figures
             print(name, figures, flush=True)
+            keep(found)
 
         if polls_s:
             with fleet("polls", 1, TRIAL_S) as one:
@@ -217,8 +227,7 @@ def run(
                 run_jobs(several, 1, 20 * count, "random")
                 for searcher in ("random", "default"):
                     done, seconds = searching(several, run_jobs(several, 1, trials * count, searcher)[0])
-                    found["rows"].append(_row(count, searcher, done, seconds))
-                    print(found["rows"][-1], flush=True)
+                    note("rows", [*found["rows"], _row(count, searcher, done, seconds)])
         if long:
             with fleet("long", 1, 0) as one:
                 note("long_study", long_study(one, long))
@@ -256,20 +265,24 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     load, began = os.getloadavg()[0], time.monotonic()
+
+    def keep(figures: dict[str, Any]) -> None:
+        record = {
+            "seconds": round(time.monotonic() - began),
+            "what": "workers and overhead at 100 ms a trial, replay back end; 100 clients polling",
+            "warpsmith": __version__,
+            "commit": commit_name(),
+            "command": plain_command("python -m benchmarks.service.scale " + " ".join(sys.argv[1:])),
+            "cores": os.cpu_count(),
+            "load_average_before": round(load, 1),
+            **figures,
+        }
+        if options.out is not None:
+            options.out.write_text(json.dumps(record, indent=1) + "\n")
+
     with tempfile.TemporaryDirectory(prefix="warpsmith-scale-") as folder:
         counts = [int(n) for n in options.workers.split(",") if n]
-        figures = run(Path(folder), counts, options.trials, options.long, options.queued, options.polls)
-    record = {
-        "seconds": round(time.monotonic() - began),
-        "what": "workers and overhead at 100 ms a trial, replay back end; 100 clients polling",
-        "warpsmith": __version__,
-        "cores": os.cpu_count(),
-        "load_average_before": round(load, 1),
-        **figures,
-    }
-    print(json.dumps(record, indent=1))
-    if options.out is not None:
-        options.out.write_text(json.dumps(record, indent=1) + "\n")
+        run(Path(folder), counts, options.trials, options.long, options.queued, options.polls, keep)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,14 @@
 """What the records of this folder have in common."""
 
-import os
-import re
-import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
+from benchmarks.provenance import commit_name, plain_command
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.sandbox import probe_devices
 
-_PLACES = re.compile(r" --(out|resume|keep) \S+")
-"""Folders of one machine, which say nothing to anyone else."""
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 
@@ -53,15 +49,12 @@ def first_device(backend: Backend) -> DeviceInfo:
 
 
 def where(device: DeviceInfo, command: str) -> dict[str, Any]:
-    """Device, commit, time and command of a record; WARPSMITH_COMMIT names it where git does not."""
-    described = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    """Device, commit, time and command of a record."""
     return {
         "device": device.name,
         "driver": device.driver,
         "backend": device.backend.value,
-        "commit": described.stdout.strip() or os.environ.get("WARPSMITH_COMMIT", "unknown"),
+        "commit": commit_name(),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": _PLACES.sub("", command).strip(),
+        "command": plain_command(command),
     }

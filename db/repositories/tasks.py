@@ -5,13 +5,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import BaseModel
-from sqlalchemy import ColumnElement, exists, func, select, update
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import exists, func, select, update
+from sqlalchemy.orm import Session
 
 from db.engine import clock, utc_now
 from db.identifiers import new_id
 from db.names import RUN_TASK
 from db.repositories.outbox import OutboxRepository
+from db.repositories.turns import Soon, Turns
 from db.tables import JobRow, TaskRow
 from warpsmith.domain.state import TaskKind, TaskState
 from warpsmith.errors import LeaseLost, NotFound
@@ -98,36 +99,22 @@ class TaskRepository:
         ).scalar_one_or_none()
         return None if claimed is None else self.get(task_id)
 
-    def claim_next(self, queue: str, worker: str, lease_s: float) -> TaskRow | None:
-        """Take the next task of a queue; None: nothing waits.
+    def claim_next(
+        self, queue: str, worker: str, lease_s: float, patience_s: float = 0.0
+    ) -> TaskRow | Soon | None:
+        """Take the next task of a queue; None: nothing waits. Each of many workers gets another task.
 
-        Tenants take turns: the one that was served longest ago comes first. Among its tasks the order is:
-        lost on its way, higher priority, of a job that has begun, longer wait. Parked tasks are left
-        alone. Any number of workers may ask at once; each gets another task.
+        Args:
+            patience_s: `Soon` is returned instead of a job's first task where a job that has begun may
+                want the device within so many seconds of its last.
         """
-        waiting = (TaskRow.state == TaskState.QUEUED, TaskRow.queue == queue, TaskRow.rung_at <= utc_now())
-        for tenant in self._by_turn(queue, waiting):
-            query = (
-                select(TaskRow.id)
-                .where(*waiting, TaskRow.tenant == tenant)
-                .order_by(TaskRow.attempt == 0, TaskRow.priority.desc(), TaskRow.number == 0, TaskRow.id)
-                .limit(1)
-                .with_for_update(skip_locked=True)
-            )
-            found = self._session.execute(query).scalar_one_or_none()
-            if found is not None:
-                return self.claim(found, worker, lease_s)
-        return None
-
-    def _by_turn(self, queue: str, waiting: Sequence[ColumnElement[bool]]) -> Sequence[str]:
-        """Tenants with something in a queue, the one that was served longest ago first."""
-        other = aliased(TaskRow)
-        served = select(func.max(other.started_at)).where(
-            other.queue == queue, other.tenant == TaskRow.tenant
-        )
-        turn = served.correlate(TaskRow).scalar_subquery()
-        query = select(TaskRow.tenant).where(*waiting).group_by(TaskRow.tenant)
-        return self._session.scalars(query.order_by(turn.asc().nulls_first(), TaskRow.tenant)).all()
+        turns = Turns(self._session)
+        turn = turns.next(queue)
+        if turn is None:
+            return None
+        if patience_s and turn.begins and turns.is_being_decided(queue, turn.tenant, patience_s):
+            return Soon()
+        return self.claim(turn.task_id, worker, lease_s)
 
     def queue_of(self, task_id: str) -> str | None:
         """The queue of a task; None where there is no such task."""

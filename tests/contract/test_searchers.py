@@ -4,8 +4,9 @@ import pytest
 
 from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
-from warpsmith.search import Deferred, enumerate_space, make_searcher
+from warpsmith.search import enumerate_space, make_searcher
 from warpsmith.search.optuna_study import StudySearcher
+from warpsmith.tuning.deferred import Deferred
 
 SPACE = Space(
     parameters=(

@@ -76,3 +76,9 @@ def test_a_status_within_a_transaction_tells_what_that_has_written(database: Dat
         row.detail = "not committed"
         (status,) = job_statuses(session, [row.id])
     assert status.detail == "not committed"
+
+
+def test_identifiers_of_one_process_ascend() -> None:
+    made = [new_id() for _ in range(20_000)]
+    assert made == sorted(set(made)), "within a millisecond too"
+    assert {len(i) for i in made} == {26}

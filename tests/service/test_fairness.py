@@ -1,14 +1,16 @@
 """Who is served next: tenants take turns, priorities count within a tenant, jobs go slice by slice."""
 
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 
 from db import migrate
-from db.engine import Database
-from db.names import device_queue
+from db.engine import Database, utc_now
+from db.names import AGENT_QUEUE, device_queue
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
+from db.tables import TaskRow
 from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.state import TaskKind
 from warpsmith.tuning.tasks import SliceResult
@@ -41,13 +43,57 @@ def serve(database: Database, again: bool = False) -> tuple[str, str] | None:
     with database.write() as session:
         tasks = TaskRepository(session)
         row = tasks.claim_next(QUEUE, "w", 60)
-        if row is None:
+        if not isinstance(row, TaskRow):
             return None
         assert row.lease_token is not None
         tasks.finish(row.id, row.lease_token, SliceResult())
         if again:
             tasks.enqueue(row.job_id, TaskKind.SLICE, QUEUE, None)
         return row.tenant, row.job_id
+
+
+def ask_an_agent(database: Database, job: str, ago_s: float = 0.0) -> None:
+    """The job waits for an agent."""
+    with database.write() as session:
+        JobRepository(session).pin(job, DEVICE.device_class)
+        row = TaskRepository(session).enqueue(job, TaskKind.AGENT_STEP, AGENT_QUEUE, None)
+        row.created_at = utc_now() - timedelta(seconds=ago_s)
+
+
+def offered(database: Database, patience_s: float) -> str:
+    """What a device gets: a job's id, `soon`, or nothing."""
+    with database.write() as session:
+        row = TaskRepository(session).claim_next(QUEUE, "w", 60, patience_s)
+        session.flush()
+        found = row.job_id if isinstance(row, TaskRow) else "soon" if row else ""
+        session.rollback()
+    return found
+
+
+def test_a_device_waits_a_moment_for_a_job_that_has_begun(database: Database) -> None:
+    begun = add(database, "t")
+    assert serve(database) == ("t", begun)
+    new = add(database, "t")
+    assert offered(database, 0.5) == new, "nobody is asked anything"
+    ask_an_agent(database, begun)
+    assert offered(database, 30) == "soon"
+    assert offered(database, 0) == new, "patience has an end"
+    other = add(database, "other")
+    assert offered(database, 30) == other, "another tenant's turn waits for nobody"
+
+
+@pytest.mark.parametrize("why", ["asked long ago", "parked"])
+def test_a_device_does_not_wait_for_a_model(database: Database, why: str) -> None:
+    begun = add(database, "t")
+    assert serve(database) == ("t", begun)
+    new = add(database, "t")
+    ask_an_agent(database, begun, ago_s=60 if why == "asked long ago" else 0)
+    if why == "parked":
+        with database.write() as session:
+            row = TaskRepository(session).claim_next(AGENT_QUEUE, "w", 60)
+            assert isinstance(row, TaskRow) and row.lease_token is not None
+            TaskRepository(session).park(row.id, row.lease_token, utc_now() + timedelta(hours=1))
+    assert offered(database, 30) == new
 
 
 def serve_many(database: Database, count: int, again: bool = False) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Feasible sets and searchers (ask and tell). One module imports optuna."""
 
 from warpsmith.search.feasible import FeasibleSet, enumerate_space
-from warpsmith.search.make import Deferred, make_searcher
+from warpsmith.search.make import make_searcher
 
-__all__ = ["Deferred", "FeasibleSet", "enumerate_space", "make_searcher"]
+__all__ = ["FeasibleSet", "enumerate_space", "make_searcher"]

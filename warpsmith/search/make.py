@@ -1,6 +1,6 @@
 """Searchers by name."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration
@@ -9,7 +9,6 @@ from warpsmith.search.feasible import FeasibleSet
 from warpsmith.search.optuna_study import StudySearcher, TpeSearcher
 from warpsmith.search.portfolio import PortfolioSearcher
 from warpsmith.search.simple import GridSearcher, LocalSearcher, RandomSearcher
-from warpsmith.tuning.ports import Searcher
 
 _CLASSES: dict[SearcherName, type[SetSearcher]] = {
     SearcherName.DEFAULT: PortfolioSearcher,
@@ -41,31 +40,3 @@ def make_searcher(
     for configuration, value in history:
         study.tell(configuration, value)
     return study
-
-
-class Deferred:
-    """Implements `tuning.ports.Searcher`: is made, and hears what it was told, when it is first asked.
-
-    Of the slices that share a search one proposes; the others need no model of what was found.
-    """
-
-    def __init__(self, make: Callable[[], Searcher]) -> None:
-        self._make = make
-        self._made: Searcher | None = None
-        self._told: list[tuple[Configuration, float | None]] = []
-
-    def ask(self, count: int) -> Sequence[Configuration]:
-        """See `tuning.ports.Searcher.ask`."""
-        if self._made is None:
-            self._made = self._make()
-            for configuration, value in self._told:
-                self._made.tell(configuration, value)
-            self._told.clear()
-        return self._made.ask(count)
-
-    def tell(self, configuration: Configuration, value: float | None) -> None:
-        """See `tuning.ports.Searcher.tell`."""
-        if self._made is None:
-            self._told.append((configuration, value))
-        else:
-            self._made.tell(configuration, value)

@@ -1,0 +1,34 @@
+"""A searcher that is made when it is needed."""
+
+from collections.abc import Callable, Sequence
+
+from warpsmith.domain.space import Configuration
+from warpsmith.tuning.ports import Searcher
+
+
+class Deferred:
+    """Implements `tuning.ports.Searcher`: is made, and hears what it was told, when it is first asked.
+
+    Of the slices that share a search one proposes; the others need no model of what was found.
+    """
+
+    def __init__(self, make: Callable[[], Searcher]) -> None:
+        self._make = make
+        self._made: Searcher | None = None
+        self._told: list[tuple[Configuration, float | None]] = []
+
+    def ask(self, count: int) -> Sequence[Configuration]:
+        """See `tuning.ports.Searcher.ask`."""
+        if self._made is None:
+            self._made = self._make()
+            for configuration, value in self._told:
+                self._made.tell(configuration, value)
+            self._told.clear()
+        return self._made.ask(count)
+
+    def tell(self, configuration: Configuration, value: float | None) -> None:
+        """See `tuning.ports.Searcher.tell`."""
+        if self._made is None:
+            self._told.append((configuration, value))
+        else:
+            self._made.tell(configuration, value)
