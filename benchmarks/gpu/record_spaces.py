@@ -1,0 +1,112 @@
+"""Measure every feasible configuration of the CUDA examples, as recordings for `benchmarks.search`.
+
+    python benchmarks/gpu/record_spaces.py --out OUT [--most 6000] [--seconds 150] [family ...]
+
+Each example's template (of the rules) is measured whole, in random order, by a slice like a job's own:
+compiled, checked, timed, and stopped early where hopeless. The recorded time is the objective (1: the
+baseline), so that searchers can be compared on this measurement. Writes `OUT/FAMILY-H200.json.gz`, with
+the device, the commit and the seconds it took under `made`.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.gpu.smoke import FAMILIES, load  # noqa: E402
+from benchmarks.provenance import commit_name, plain_command  # noqa: E402
+from tests.fakes import ListSink  # noqa: E402
+from warpsmith.domain.device import Backend, DeviceInfo  # noqa: E402
+from warpsmith.domain.job import Job, SearcherName  # noqa: E402
+from warpsmith.domain.outcome import Measured  # noqa: E402
+from warpsmith.domain.template import Template  # noqa: E402
+from warpsmith.rewrite.templater import make_template  # noqa: E402
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices  # noqa: E402
+from warpsmith.search import enumerate_space, make_searcher  # noqa: E402
+from warpsmith.tuning.baseline import measure_baseline  # noqa: E402
+from warpsmith.tuning.bench import Bench, Tools  # noqa: E402
+from warpsmith.tuning.slice import SliceLimits, run_slice  # noqa: E402
+
+
+def restrictions(template: Template, scopes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The constraints for each workload, with the device's limits and the dimensions as numbers."""
+    own = {p.name for p in template.space.parameters}
+    found: dict[str, None] = {}
+    for scope in scopes:
+        for constraint in template.space.constraints:
+            words = constraint.expression.text
+            for name in sorted(set(scope) - own, key=len, reverse=True):
+                words = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w.])", repr(scope[name]), words)
+            found[words] = None
+    return list(found)
+
+
+def record(job: Job, device: DeviceInfo, pool: CompilePool, most: int, seconds: float) -> dict[str, Any]:
+    """One example's recording."""
+    template = make_template(job).template
+    scopes = [device.scope() | w.scope() for w in job.workloads]
+    feasible = enumerate_space(template.space, scopes)
+    bench = Bench(job, Tools(ChildOpener(device), pool, ReferenceRunner()))
+    sink = ListSink()
+    began = time.monotonic()
+    try:
+        baseline = measure_baseline(bench)
+        assert not baseline.refused, baseline.refused
+        searcher = make_searcher(SearcherName.RANDOM, feasible, seed=0)
+        limits = SliceLimits(seconds, most, compile_ahead=2 * (os.cpu_count() or 1))
+        run_slice(bench, template, baseline, searcher, sink, limits)
+    finally:
+        bench.close()
+    names = [p.name for p in template.space.parameters]
+    cache = {}
+    for configuration, outcome in sink.trials:
+        value = outcome.objective if isinstance(outcome, Measured) else f"{outcome.stage.value} failed"
+        cache[",".join(str(configuration[n]) for n in names)] = {**configuration, "time": value}
+    return {
+        "tune_params": {p.name: list(p.values) for p in template.space.parameters},
+        "restrictions": restrictions(template, scopes),
+        "cache": cache,
+        "made": {
+            "device": device.name,
+            "driver": device.driver,
+            "commit": commit_name(),
+            "command": plain_command("python " + " ".join(sys.argv)),
+            "feasible": feasible.count,
+            "recorded": len(cache),
+            "seconds": round(time.monotonic() - began, 1),
+        },
+    }
+
+
+def main() -> None:
+    """See the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("families", nargs="*", default=[])
+    parser.add_argument("--backend", default="cuda")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--most", type=int, default=6000)
+    parser.add_argument("--seconds", type=float, default=150, help="for each family")
+    options = parser.parse_intermixed_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    device = next(d for d in probe_devices().devices if d.backend is Backend(options.backend))
+    pool = CompilePool(os.cpu_count() or 1)
+    for family in options.families or FAMILIES:
+        found = record(load(family, options.backend), device, pool, options.most, options.seconds)
+        name = re.sub(r"^NVIDIA ", "", device.name).replace(" ", "_").replace("-", "_")
+        with gzip.open(options.out / f"{family}-{name}.json.gz", "wt") as file:
+            json.dump(found, file)
+        print(family, found["made"], flush=True)
+    pool.close()
+
+
+if __name__ == "__main__":
+    main()
