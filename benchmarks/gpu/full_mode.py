@@ -20,19 +20,20 @@ import redis
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.gpu.smaller import fields_of  # noqa: E402
 from tests.e2e.service import Service, ended  # noqa: E402
 from tests.e2e.test_job import finished, trials_of  # noqa: E402
 from tests.servers import fresh_database, postgres_server, redis_server  # noqa: E402
-from warpsmith.jobfile import load_job  # noqa: E402
 
 
-def run(service: Service, redis_url: str, job_file: Path) -> dict[str, Any]:
+def run(service: Service, redis_url: str, job_file: Path, workloads: int) -> dict[str, Any]:
     """The figures of one job that is killed once."""
-    fields = load_job(job_file).model_dump(mode="json", exclude_unset=True)
+    fields = fields_of(job_file, workloads)
     trials = fields["budget"]["trials"]
     started = time.monotonic()
     job = service.submit(fields)
     status = service.wait(job, lambda s: s["trials_done"] >= trials // 3 or ended(s), seconds=400)
+    print(f"{status['trials_done']} trials after {time.monotonic() - started:.0f} s", flush=True)
     if ended(status):
         raise SystemExit(f"the job ended before it could be killed: {status['detail']}")
     before = finished(trials_of(service, job))
@@ -68,13 +69,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--job", type=Path, default=ROOT / "examples" / "silu_and_mul" / "cuda.yaml")
+    parser.add_argument("--workloads", type=int, default=0, help="only so many, the smallest; 0: all")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     with postgres_server() as server, fresh_database(server) as database, redis_server() as broker:
         settings = {"WARPSMITH_DATABASE_URL": database, "WARPSMITH_BROKER_URL": broker}
         service = Service(options.out / "data", settings).start()
         try:
-            record = run(service, broker, options.job)
+            record = run(service, broker, options.job, options.workloads)
         except BaseException:
             print(service.logs(), file=sys.stderr)
             raise

@@ -22,6 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.gpu.smaller import with_smallest  # noqa: E402
 from benchmarks.gpu.smoke import FAMILIES, load  # noqa: E402
 from benchmarks.provenance import commit_name, plain_command  # noqa: E402
 from tests.fakes import ListSink  # noqa: E402
@@ -80,6 +81,7 @@ def record(job: Job, device: DeviceInfo, pool: CompilePool, most: int, seconds: 
             "driver": device.driver,
             "commit": commit_name(),
             "command": plain_command("python " + " ".join(sys.argv)),
+            "workloads": [w.key for w in job.workloads],
             "feasible": feasible.count,
             "recorded": len(cache),
             "seconds": round(time.monotonic() - began, 1),
@@ -95,12 +97,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--most", type=int, default=6000)
     parser.add_argument("--seconds", type=float, default=150, help="for each family")
+    parser.add_argument("--workloads", type=int, default=0, help="only so many, the smallest; 0: all")
     options = parser.parse_intermixed_args()
     options.out.mkdir(parents=True, exist_ok=True)
     device = next(d for d in probe_devices().devices if d.backend is Backend(options.backend))
     pool = CompilePool(os.cpu_count() or 1)
     for family in options.families or FAMILIES:
-        found = record(load(family, options.backend), device, pool, options.most, options.seconds)
+        job = with_smallest(load(family, options.backend), options.workloads)
+        found = record(job, device, pool, options.most, options.seconds)
         name = re.sub(r"^NVIDIA ", "", device.name).replace(" ", "_").replace("-", "_")
         with gzip.open(options.out / f"{family}-{name}.json.gz", "wt") as file:
             json.dump(found, file)
