@@ -48,9 +48,9 @@ def trials_of(service: Service, job: str) -> list[dict[str, Any]]:
 
 
 def finished(trials: list[dict[str, Any]]) -> dict[str, Any]:
-    """Finished trials by configuration; a configuration may finish once only."""
+    """Finished trials by candidate and configuration; each may finish once only."""
     done = [t for t in trials if t["state"] == "finished"]
-    by_key = {str(sorted(t["configuration"].items())): t["outcome"] for t in done}
+    by_key = {f"{t['candidate']} {sorted(t['configuration'].items())}": t["outcome"] for t in done}
     assert len(by_key) == len(done), "a configuration was run twice"
     return by_key
 
