@@ -66,12 +66,14 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--job", type=Path, default=ROOT / "examples" / "silu_and_mul" / "cuda.yaml")
     parser.add_argument("--workloads", type=int, default=5, help="only so many, the smallest; 0: all")
+    parser.add_argument("--searchers", nargs="+", default=["random", "default"])
+    parser.add_argument("--devices", nargs="+", default=["0", "0,1"], help="visible devices, in turns")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     found: list[dict[str, Any]] = []
     with postgres_server() as server, redis_server() as broker:
         for repeat in range(options.repeats):
-            for devices in ("0", "0,1"):
+            for devices in options.devices:
                 with fresh_database(server) as url:
                     settings = {
                         "WARPSMITH_DATABASE_URL": url,
@@ -82,7 +84,7 @@ def main() -> int:
                     service = Service(options.out / f"data-{repeat}-{len(devices)}", settings).start()
                     database = Database(url)
                     try:
-                        for searcher in ("random", "default"):
+                        for searcher in options.searchers:
                             figures = run(
                                 service, database, options.job, options.workloads, searcher, options.trials
                             )
@@ -100,12 +102,11 @@ def main() -> int:
         "commit": commit_name(),
         "command": plain_command("python " + " ".join(sys.argv)),
     }
-    for searcher in ("random", "default"):
-        one, two = (
-            statistics.median(r["rate"] for r in found if (r["searcher"], r["devices"]) == (searcher, n))
-            for n in (1, 2)
-        )
-        record[searcher] = {"one": one, "two": two, "speedup": round(two / one, 2)}
+    for searcher in options.searchers:
+        rates = {
+            n: [r["rate"] for r in found if (r["searcher"], r["devices"]) == (searcher, n)] for n in (1, 2)
+        }
+        record[searcher] = {n: statistics.median(r) for n, r in rates.items() if r}
     (options.out / "two-gpus.json").write_text(json.dumps(record | {"runs": found}, indent=1))
     print(json.dumps(record, indent=1))
     return 0
