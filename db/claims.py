@@ -20,6 +20,7 @@ from db.alone import Held, alone
 from db.engine import Database, utc_now
 from db.repositories.candidates import CandidateRepository
 from db.repositories.events import EventRepository
+from db.repositories.histories import HistoryRepository
 from db.repositories.trials import TrialRepository
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.tuning.ports import Searcher
@@ -164,7 +165,7 @@ class SharedSearcher:
                 if self._held is not None:
                     self._lock = tried.pop_all()
                     with self._database.read() as session:
-                        self._room = self._trials - TrialRepository(session).counted(self._ids[1])
+                        self._room = self._trials - HistoryRepository(session).counted(self._ids[1])
         if self._held is not None and now >= self._hear_at:
             self._hear()
         return self._held is not None
@@ -232,9 +233,9 @@ class SharedSearcher:
         now = utc_now()
         job_id, candidate_id, task_id = self._ids
         with self._database.read() as session:
-            trials = TrialRepository(session)
-            ids = set(trials.finished_since(candidate_id, task_id, self._since)) - self._told
-            results = trials.results(sorted(ids))
+            history = HistoryRepository(session)
+            ids = set(history.finished_since(candidate_id, task_id, self._since)) - self._told
+            results = history.results(sorted(ids))
             self._others = max(0, CandidateRepository(session).running_slices(job_id, candidate_id) - 1)
         for configuration, value in results:
             self._inner.tell(configuration, value)

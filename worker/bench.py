@@ -4,16 +4,14 @@ import fcntl
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured, Outcome
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import Unavailable
@@ -29,7 +27,8 @@ LEAST_GAIN, MOST_GAIN_LEFT = 0.001, 0.003
 NOISE_SHARE = 0.2
 """Of the device's noise: many trials can add up to what one cannot."""
 
-FinishedTrials = Sequence[tuple[Configuration, Outcome]]
+History = Callable[[], Sequence[tuple[Configuration, float | None]]]
+"""Finished trials of a search, in order; None where a configuration was rejected."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,14 @@ class Workshop(Protocol):
         self,
         job: Job,
         template: Template,
-        history: FinishedTrials,
+        history: History,
         first: Sequence[Configuration],
         noise: float = 0.0,
     ) -> Search:
         """The search of a template.
 
         Args:
-            history: finished trials, told to the searcher; it proposes none of them again.
+            history: asked for once, when the searcher is needed; it proposes none of these again.
             first: what is to be proposed before anything else.
             noise: of the device, as a share of a time; less than a part of it is no gain.
         """
@@ -100,7 +99,7 @@ class RealWorkshop:
         self,
         job: Job,
         template: Template,
-        history: FinishedTrials,
+        history: History,
         first: Sequence[Configuration],
         noise: float = 0.0,
     ) -> Search:
@@ -108,16 +107,17 @@ class RealWorkshop:
         device = self.tools.opener.info.scope()
         feasible = enumerate_space(template.space, [device | w.scope() for w in job.workloads])
         least = min(max(LEAST_GAIN, NOISE_SHARE * noise), MOST_GAIN_LEFT)
-        told = [(c, o.objective if isinstance(o, Measured) else None) for c, o in history]
-        make = partial(
-            make_searcher,
-            job.searcher,
-            feasible,
-            job.seed,
-            history=told,
-            warm_starts=(*first, *template.warm_starts),
-            least_gain=least if job.budget.stop_early else 0.0,
-        )
+
+        def make() -> Searcher:
+            return make_searcher(
+                job.searcher,
+                feasible,
+                job.seed,
+                history=history(),
+                warm_starts=(*first, *template.warm_starts),
+                least_gain=least if job.budget.stop_early else 0.0,
+            )
+
         return Search(Deferred(make), feasible.count)
 
 

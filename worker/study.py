@@ -15,7 +15,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository
 from db.tables import CandidateRow, TrialRow
 from warpsmith.domain.outcome import Rejected
-from warpsmith.search.optuna_study import FinishedTrial, export
+from warpsmith.search.stored_study import FinishedTrial, export
 from worker.context import Context
 
 log = logging.getLogger(__name__)

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
@@ -19,6 +20,7 @@ from db.lease import Lease
 from db.repositories.agent_requests import OPEN, AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
+from db.repositories.histories import HistoryRepository, Told
 from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository, workload_times_us
 from db.sink import DatabaseSink
@@ -26,8 +28,7 @@ from db.snapshot import elapsed_s, last_result, task_payload
 from db.step_facts import step_facts
 from db.tables import CandidateRow, TaskRow, TrialRow
 from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured, Outcome
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.outcome import Measured
 from warpsmith.domain.state import TaskKind
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.counters import counters_of
@@ -55,9 +56,6 @@ from worker.study import export_later, export_study
 
 FINALISTS = 8
 """Best trials of each workload that may be measured again; more than are ever needed."""
-STUDY_AT_ONCE = 1000
-"""Trials of a candidate whose study is written before its winners are measured again: Optuna takes some ten
-milliseconds for each. A longer study is written beside that, and may be complete minutes after the job."""
 OVERALL = ""
 """No workload's key."""
 
@@ -138,17 +136,16 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     started = utc_now()
     with context.database.write() as session:
         candidate = CandidateRepository(session).get(payload.candidate)
-        finished = TrialRepository(session).finished(candidate.id)
         trials_ = TrialRepository(session)
+        known = HistoryRepository(session).count_finished(candidate.id, row.id)
         leftover = trials_.take_leftover(row.job_id, candidate.id, row.id, pooled=not payload.shared)
         measured = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
-        starts = earlier_starts(session, candidate, len(finished))
+        starts = earlier_starts(session, candidate, known.all)
     assert measured is not None, "decide starts with the baseline"
-    if not finished and not leftover and adopt_known(context, row, candidate, job, measured):
-        with context.database.read() as session:
-            finished = TrialRepository(session).finished(candidate.id)
+    if not known.all and not leftover:
+        adopt_known(context, row, candidate, job, measured)
     # An earlier attempt at this very task may have finished some of what it was given.
-    trials = payload.trials - sum(t.task_id == row.id for t in finished)
+    trials = payload.trials - known.of_task
     seconds = payload.seconds - (utc_now() - row.created_at).total_seconds()
     if trials <= 0 or seconds <= 0:
         export_later(context, row.job_id, candidate)
@@ -156,9 +153,9 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     workshop = context.device_workshop()
     # What an earlier attempt proposed and never finished comes first, through the searcher, so that it
     # is not proposed a second time.
-    outcomes = _outcomes(finished)
     first = (*leftover, *starts)
-    search = workshop.search(job, candidate.template, outcomes, first, measured.aa_width)
+    history = partial(_history, context, candidate.id)
+    search = workshop.search(job, candidate.template, history, first, measured.aa_width)
     shared = None
     if payload.shared:
         ids = (row.job_id, candidate.id, row.id)
@@ -170,8 +167,8 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     with bench(workshop, job) as made:
         sink = DatabaseSink(context.database, lease, row.job_id, candidate.id, payload.shared)
         try:
-            gate = all(t.reused for t in finished)
             searcher = shared or search.searcher
+            gate = known.run == 0
             result = run_slice(made, candidate.template, measured, searcher, sink, limits, gate=gate)
         finally:
             if shared is not None:
@@ -195,8 +192,7 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
         finalists = _finalists(job, candidates, TrialRepository(session).measured(row.job_id))
     assert measured is not None, "decide starts with the baseline"
     for candidate in candidates:
-        write = export_study if candidate.trials <= STUDY_AT_ONCE else export_later
-        write(context, row.job_id, candidate)
+        export_study(context, row.job_id, candidate)
     workshop = context.device_workshop()
     with bench(workshop, job):
         result = verify_winners(
@@ -214,8 +210,9 @@ def _job(context: Context, row: TaskRow) -> Job:
         return JobRepository(session).get(row.job_id, with_spec=True).spec
 
 
-def _outcomes(rows: Iterable[TrialRow]) -> list[tuple[Configuration, Outcome]]:
-    return [(t.configuration, t.outcome) for t in rows if t.outcome is not None]
+def _history(context: Context, candidate_id: str) -> list[Told]:
+    with context.database.read() as session:
+        return HistoryRepository(session).of(candidate_id)
 
 
 def _record_step(

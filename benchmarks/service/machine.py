@@ -38,8 +38,8 @@ from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.state import JobState, TaskKind, TaskState, TrialState
 from warpsmith.domain.template import Template
 from warpsmith.errors import LeaseLost
-from warpsmith.search.optuna_study import FinishedTrial as StudyTrial
-from warpsmith.search.optuna_study import export
+from warpsmith.search.stored_study import FinishedTrial as StudyTrial
+from warpsmith.search.stored_study import export
 from warpsmith.tuning.tasks import (
     BaselineResult,
     SlicePayload,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Select, Table, bindparam, delete, func, select, update
@@ -112,11 +112,6 @@ class TrialRepository:
         query = select(func.count()).select_from(TrialRow).where(*_in_pool(candidate_id))
         return self._session.execute(query).scalar_one()
 
-    def counted(self, candidate_id: str) -> int:
-        """Trials of a candidate that spend its budget, those that are proposed included."""
-        query = select(func.count(TrialRow.id)).where(TrialRow.candidate_id == candidate_id, ~TrialRow.reused)
-        return self._session.execute(query).scalar_one()
-
     def drop_pooled(self, candidate_id: str) -> None:
         """Nobody is going to run what is still proposed."""
         self._session.execute(delete(TrialRow).where(*_in_pool(candidate_id)))
@@ -142,23 +137,6 @@ class TrialRepository:
             .returning(TrialRow.number, TrialRow.configuration)
         )
         return [row.configuration for row in sorted(taken, key=lambda row: int(row.number))]
-
-    def finished_since(self, candidate_id: str, task_id: str, since: datetime) -> Sequence[int]:
-        """Ids of trials that other slices of the candidate have finished since then."""
-        query = select(TrialRow.id).where(
-            TrialRow.candidate_id == candidate_id,
-            TrialRow.state == TrialState.FINISHED,
-            TrialRow.finished_at >= since,
-            TrialRow.task_id != task_id,
-        )
-        return self._session.scalars(query).all()
-
-    def results(self, ids: Sequence[int]) -> list[tuple[Configuration, float | None]]:
-        """Configurations and objectives of these trials, in the order of proposal."""
-        if not ids:
-            return []
-        query = select(TrialRow.configuration, TrialRow.objective).where(TrialRow.id.in_(ids))
-        return [(row[0], row[1]) for row in self._session.execute(query.order_by(TrialRow.number))]
 
     def finish(
         self, job_id: str, candidate_id: str, task_id: str | None, trials: Sequence[FinishedTrial]

@@ -20,6 +20,7 @@ from db import migrate
 from db.claims import SharedSearcher
 from db.engine import Database, utc_now
 from db.repositories.candidates import CandidateRepository
+from db.repositories.histories import HistoryRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
@@ -218,7 +219,7 @@ def test_searchers_run_what_they_may_have_together_to_the_trial(database: Databa
         assert all(shared.spent for shared, _ in searchers.values())
     with database.read() as session:
         (candidate,) = {shared._ids[1] for shared, _ in searchers.values()}
-        assert taken <= TrialRepository(session).counted(candidate) <= 37
+        assert taken <= HistoryRepository(session).counted(candidate) <= 37
 
 
 @pytest.mark.parametrize("database", ["postgres"], indirect=True)
@@ -243,7 +244,7 @@ def test_who_has_lost_the_lock_proposes_nothing_more(database: Database) -> None
     assert not first._leads()
     assert first.ask(4) == [] and len(inner.waiting) == before
     with database.read() as session:
-        assert TrialRepository(session).counted(first._ids[1]) == 20
+        assert HistoryRepository(session).counted(first._ids[1]) == 20
     for shared in (first, second):
         shared.close()
 

@@ -3,7 +3,6 @@
 import itertools
 import time
 
-import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +11,6 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter, Space, configuration_key
 from warpsmith.errors import ExpressionError
 from warpsmith.search import enumerate_space
-from warpsmith.search.optuna_study import FinishedTrial, export
 
 CONSTRAINTS = (
     "A * B <= 64",
@@ -101,19 +99,3 @@ def test_beyond_the_limit_a_part_is_drawn() -> None:
     assert not found.exact
     assert found.count >= 100_000
     assert all(c["p0"] + c["p1"] <= 20 for c in map(found.configuration, range(0, found.count, 997)))  # type: ignore[operator]
-
-
-def test_exported_studies_hold_our_trials_and_exporting_again_changes_nothing(tmp_path) -> None:
-    url = f"sqlite:///{tmp_path / 'study.db'}"
-    space = Space(parameters=(Parameter(name="A", values=(1, 2, 4)), Parameter(name="W", values=("x", "y"))))
-    trials = [
-        FinishedTrial(0, {"A": 1, "W": "x"}, 1.5),
-        FinishedTrial(1, {"A": 2, "W": "y"}, None, "compile: no"),
-    ]
-    assert export(url, "job/0", space, trials[:1]) == 1
-    assert export(url, "job/0", space, trials) == 1
-    assert export(url, "job/0", space, trials) == 0
-    study = optuna.load_study(study_name="job/0", storage=url)
-    assert [t.params for t in study.trials] == [t.configuration for t in trials]
-    assert [t.state.name for t in study.trials] == ["COMPLETE", "FAIL"]
-    assert study.best_value == 1.5

@@ -9,11 +9,10 @@ from pathlib import Path
 
 from tests.fakes import fake_tools
 from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import Template
 from warpsmith.tuning.bench import Tools
-from worker.bench import FinishedTrials, Search
+from worker.bench import History, Search
 
 
 def model(configuration: Configuration, workload: str) -> float:
@@ -68,7 +67,7 @@ class FakeWorkshop:
         self,
         job: Job,
         template: Template,
-        history: FinishedTrials,
+        history: History,
         first: Sequence[Configuration],
         noise: float = 0.0,
     ) -> Search:
@@ -76,6 +75,6 @@ class FakeWorkshop:
         values = [p.values for p in template.space.parameters]
         every = [dict(zip(names, combination, strict=True)) for combination in itertools.product(*values)]
         searcher = GridSearcher([*first, *(c for c in every if c not in first)])
-        for configuration, outcome in history:
-            searcher.tell(configuration, outcome.objective if isinstance(outcome, Measured) else None)
+        for configuration, value in history():
+            searcher.tell(configuration, value)
         return Search(searcher, len(every))

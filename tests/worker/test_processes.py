@@ -207,6 +207,6 @@ def test_a_cancelled_job_frees_the_device_for_the_next(fleet: Fleet) -> None:
         JobRepository(session).cancel(first)
     began = time.monotonic()
     fleet.wait(second, lambda s: s.trials_done >= 1)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
     with fleet.database.read() as session:
         assert job_status(session, first).state is JobState.CANCELLED

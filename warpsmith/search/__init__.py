@@ -1,4 +1,4 @@
-"""Feasible sets and searchers (ask and tell). One module imports optuna."""
+"""Feasible sets and searchers (ask and tell). Only `optuna_study` and `stored_study` import optuna."""
 
 from warpsmith.search.feasible import FeasibleSet, enumerate_space
 from warpsmith.search.make import make_searcher

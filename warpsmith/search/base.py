@@ -45,9 +45,9 @@ class SetSearcher:
         return out
 
     def tell(self, configuration: Configuration, value: float | None) -> None:
-        """See `tuning.ports.Searcher.tell`; what is not in the set is ignored."""
+        """See `tuning.ports.Searcher.tell`; what is not in the set, or told again, is ignored."""
         index = self.feasible.index(configuration)
-        if index is None:
+        if index is None or index in self.values:
             return
         if not self.asked[index]:
             self.asked[index] = True

@@ -1,25 +1,20 @@
-"""Optuna, in one place: searchers as samplers, and studies in the database.
+"""Optuna, in one place: searchers as samplers. Stored studies are written by `search.stored_study`.
 
-Inside a slice the study lives in memory, where asking costs about a millisecond; finished trials are
-appended to the stored study afterwards. Our own rows are the truth, and appending is idempotent.
+Inside a slice the study lives in memory, where asking costs about a millisecond.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import BaseSampler, TPESampler
-from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from warpsmith.domain.space import Configuration, Space
 from warpsmith.search.base import SetSearcher
 from warpsmith.search.feasible import FeasibleSet
 
-NUMBER = "warpsmith_number"
-REASON = "warpsmith_reason"
 TPE_RETRIES = 20
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -124,40 +119,7 @@ class TpeSearcher(SetSearcher):
             state = TrialState.FAIL if value is None else TrialState.COMPLETE
             self._study.tell(trial, value, state=state)
         elif value is not None:
-            self._study.add_trial(_frozen(self.feasible.space, self.feasible.configuration(index), value, {}))
-
-
-@dataclass(frozen=True)
-class FinishedTrial:
-    """A finished trial of ours, as a study shows it."""
-
-    number: int
-    configuration: Configuration
-    value: float | None
-    """None: rejected."""
-    reason: str = ""
-
-
-def export(
-    url: str, study_name: str, space: Space, trials: Sequence[FinishedTrial], *, create_tables: bool = True
-) -> int:
-    """Append finished trials to a stored study, creating it where it is missing; how many were new.
-
-    Calling it again with the same trials changes nothing: each carries its number.
-    """
-    storage = RDBStorage(url, skip_table_creation=not create_tables)
-    try:
-        study = optuna.create_study(
-            study_name=study_name, storage=storage, load_if_exists=True, direction="minimize"
-        )
-        known = {t.user_attrs.get(NUMBER) for t in study.get_trials(deepcopy=False)}
-        fresh = [t for t in trials if t.number not in known]
-        for trial in fresh:
-            attributes = {NUMBER: trial.number} | ({REASON: trial.reason} if trial.reason else {})
-            study.add_trial(_frozen(space, trial.configuration, trial.value, attributes))
-        return len(fresh)
-    finally:
-        storage.engine.dispose()
+            self._study.add_trial(_frozen(self.feasible.space, self.feasible.configuration(index), value))
 
 
 def distributions(space: Space) -> Mapping[str, BaseDistribution]:
@@ -165,15 +127,12 @@ def distributions(space: Space) -> Mapping[str, BaseDistribution]:
     return {p.name: CategoricalDistribution(p.values) for p in space.parameters}
 
 
-def _frozen(
-    space: Space, configuration: Configuration, value: float | None, attributes: dict[str, Any]
-) -> FrozenTrial:
+def _frozen(space: Space, configuration: Configuration, value: float) -> FrozenTrial:
     return optuna.trial.create_trial(
-        state=TrialState.FAIL if value is None else TrialState.COMPLETE,
+        state=TrialState.COMPLETE,
         value=value,
         params=dict(configuration),
         distributions=dict(distributions(space)),
-        user_attrs=attributes,
     )
 
 

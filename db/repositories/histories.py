@@ -1,0 +1,69 @@
+"""What a search has brought so far, as its searcher hears of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from db.tables import TrialRow
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.state import TrialState
+
+Told = tuple[Configuration, float | None]
+"""A configuration and its objective; None where it was rejected."""
+
+
+@dataclass(frozen=True)
+class FinishedCounts:
+    """How many trials of a candidate are finished."""
+
+    all: int
+    run: int
+    """Not taken over from earlier jobs."""
+    of_task: int
+
+
+class HistoryRepository:
+    """Reads the `trial` table, without what only reports need of a trial."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def count_finished(self, candidate_id: str, task_id: str) -> FinishedCounts:
+        """Finished trials of a candidate, and of one of its slices."""
+        every = func.count(TrialRow.id)
+        query = select(
+            every, every.filter(~TrialRow.reused), every.filter(TrialRow.task_id == task_id)
+        ).where(TrialRow.candidate_id == candidate_id, TrialRow.state == TrialState.FINISHED)
+        return FinishedCounts(*self._session.execute(query).one())
+
+    def of(self, candidate_id: str) -> list[Told]:
+        """All finished trials of a candidate, in the order of proposal."""
+        query = select(TrialRow.configuration, TrialRow.objective).where(
+            TrialRow.candidate_id == candidate_id, TrialRow.state == TrialState.FINISHED
+        )
+        return [(row[0], row[1]) for row in self._session.execute(query.order_by(TrialRow.number))]
+
+    def counted(self, candidate_id: str) -> int:
+        """Trials of a candidate that spend its budget, those that are proposed included."""
+        query = select(func.count(TrialRow.id)).where(TrialRow.candidate_id == candidate_id, ~TrialRow.reused)
+        return self._session.execute(query).scalar_one()
+
+    def finished_since(self, candidate_id: str, task_id: str, since: datetime) -> Sequence[int]:
+        """Ids of trials that other slices of the candidate have finished since then."""
+        query = select(TrialRow.id).where(
+            TrialRow.candidate_id == candidate_id,
+            TrialRow.state == TrialState.FINISHED,
+            TrialRow.finished_at >= since,
+            TrialRow.task_id != task_id,
+        )
+        return self._session.scalars(query).all()
+
+    def results(self, ids: Sequence[int]) -> list[Told]:
+        """Configurations and objectives of these trials, in the order of proposal."""
+        if not ids:
+            return []
+        query = select(TrialRow.configuration, TrialRow.objective).where(TrialRow.id.in_(ids))
+        return [(row[0], row[1]) for row in self._session.execute(query.order_by(TrialRow.number))]

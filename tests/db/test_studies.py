@@ -1,0 +1,99 @@
+"""Stored studies are what Optuna itself would have stored."""
+
+import time
+from collections.abc import Iterator
+
+import optuna
+import pytest
+from optuna.storages import RDBStorage
+from optuna.trial import TrialState
+
+from db import migrate
+from warpsmith.domain.space import Parameter, Space
+from warpsmith.search.optuna_study import distributions
+from warpsmith.search.stored_study import AT_ONCE, NUMBER, REASON, FinishedTrial, export
+
+SPACE = Space(
+    parameters=(
+        Parameter(name="A", values=(1, 2, 4)),
+        Parameter(name="SHARE", values=(0.5, 1.0)),
+        Parameter(name="FAST", values=(True, False)),
+        Parameter(name="W", values=("x", "y")),
+    )
+)
+TRIALS = [
+    FinishedTrial(0, {"A": 1, "SHARE": 0.5, "FAST": True, "W": "x"}, 1.5),
+    FinishedTrial(3, {"A": 2, "SHARE": 1.0, "FAST": False, "W": "y"}, None, "compile: no"),
+    FinishedTrial(7, {"A": 4, "SHARE": 1.0, "FAST": True, "W": "y"}, 0.25),
+]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path_factory.mktemp('studies') / 'x.db'}"
+    made: str = request.getfixturevalue("postgres_url")
+    # Beside our own tables, as in a service.
+    migrate.upgrade(made)
+    return made
+
+
+@pytest.fixture
+def storage(url: str) -> Iterator[RDBStorage]:
+    """The database, as Optuna opens it."""
+    made = RDBStorage(url)
+    yield made
+    made.remove_session()
+    made.engine.dispose()
+
+
+def test_a_study_is_what_optuna_would_have_stored(url: str, storage: RDBStorage) -> None:
+    theirs = optuna.create_study(study_name="theirs", storage=storage)
+    for trial in TRIALS:
+        attributes = {NUMBER: trial.number} | ({REASON: trial.reason} if trial.reason else {})
+        theirs.add_trial(
+            optuna.trial.create_trial(
+                state=TrialState.FAIL if trial.value is None else TrialState.COMPLETE,
+                value=trial.value,
+                params=dict(trial.configuration),
+                distributions=dict(distributions(SPACE)),
+                user_attrs=attributes,
+            )
+        )
+    assert export(url, "ours", SPACE, TRIALS) == len(TRIALS)
+    ours = optuna.load_study(study_name="ours", storage=storage)
+
+    def told(study: optuna.Study) -> list[object]:
+        return [
+            (t.number, t.state, t.values, t.params, t.distributions, t.user_attrs, t.system_attrs)
+            for t in study.trials
+        ]
+
+    assert told(ours) == told(theirs)
+    assert ours.best_params == theirs.best_params
+    for trial in ours.trials:
+        assert trial.datetime_start is not None and trial.duration is not None
+        assert abs(trial.datetime_start.timestamp() - time.time()) < 60, "in local time, as Optuna has it"
+    asked = ours.ask(dict(distributions(SPACE)))
+    assert asked.number == len(TRIALS), "the study goes on as any other"
+    ours.tell(asked, 3.0)
+    assert len(ours.trials) == len(TRIALS) + 1
+
+
+def test_exporting_again_appends_what_is_new_alone(url: str, storage: RDBStorage) -> None:
+    assert export(url, "job/0", SPACE, TRIALS[:1]) == 1
+    assert export(url, "job/0", SPACE, TRIALS) == 2
+    assert export(url, "job/0", SPACE, TRIALS) == 0
+    assert export(url, "other", SPACE, TRIALS[:2]) == 2, "another study has numbers of its own"
+    study = optuna.load_study(study_name="job/0", storage=storage)
+    assert [t.number for t in study.trials] == [0, 1, 2]
+    assert [t.user_attrs[NUMBER] for t in study.trials] == [0, 3, 7]
+    assert study.best_value == 0.25
+
+
+def test_many_trials_are_stored_in_batches(url: str, storage: RDBStorage) -> None:
+    many = [FinishedTrial(n, TRIALS[n % 3].configuration, float(n)) for n in range(2 * AT_ONCE + 7)]
+    assert export(url, "many", SPACE, many) == len(many)
+    study = optuna.load_study(study_name="many", storage=storage)
+    assert [t.value for t in study.trials] == [t.value for t in many]
+    assert [t.number for t in study.trials] == list(range(len(many)))
