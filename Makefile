@@ -41,10 +41,10 @@ check: $(STAMP) ## Lint, types, import contracts, layout
 	$(BIN)/python -m pytest -q tests/unit/test_layout.py
 
 lock: ## Pin every dependency anew (needs uv)
-	$(LOCK) --extra opencl --extra cuda --extra cuda-toolkit --extra dev -o requirements/dev.txt
-	$(LOCK) -o requirements/api.txt
-	$(LOCK) --extra opencl -o requirements/worker-cpu.txt
-	$(LOCK) --extra cuda --extra pycuda -o requirements/worker-gpu.txt
+	$(LOCK) --extra opencl --extra cuda --extra cuda-toolkit --extra otel --extra dev -o requirements/dev.txt
+	$(LOCK) --extra otel -o requirements/api.txt
+	$(LOCK) --extra opencl --extra otel -o requirements/worker-cpu.txt
+	$(LOCK) --extra cuda --extra pycuda --extra otel -o requirements/worker-gpu.txt
 	$(LOCK) --extra cuda -o requirements/node.txt
 	$(COMPILE) benchmarks/search/requirements.in -o requirements/bench.txt
 

@@ -24,6 +24,7 @@ from db.repositories.jobs import JobRepository
 from db.status import job_status
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
+from warpsmith.traces import job_span
 from warpsmith.wire import CandidateList, JobPage, JobResult, JobStatus, TrialPage
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -69,7 +70,8 @@ def submit(
             job, idempotency_key, tenant=caller.tenant, api_key=caller.key, priority=priority
         )
         status = job_status(session, row.id)
-    relay(database, bell)
+    with job_span("submit", row.id):
+        relay(database, bell)
     response.headers["Location"] = f"/v1/jobs/{row.id}"
     return status
 

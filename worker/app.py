@@ -5,6 +5,7 @@ from typing import Any
 from celery import signals
 
 from db.broker import celery_app
+from warpsmith import traces
 from warpsmith.settings import settings
 from worker.processes import die_with_parent
 
@@ -18,5 +19,6 @@ def _keep_our_logging(**_: Any) -> None:
 
 
 @signals.worker_process_init.connect  # type: ignore[untyped-decorator]
-def _tie_to_parent(**_: Any) -> None:
+def _begin(**_: Any) -> None:
     die_with_parent()
+    traces.configure("warpsmith-worker")

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from opentelemetry.trace import Span, StatusCode
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -20,6 +21,8 @@ from db.tables import TaskRow
 from warpsmith.domain.state import TaskKind
 from warpsmith.errors import ChildDied, DeviceSick, InvalidInput, LeaseLost, Unavailable
 from warpsmith.logs import about
+from warpsmith.traces import job_span
+from warpsmith.tuning.tasks import SliceResult
 from worker import profiling, work
 from worker.advance import advance
 from worker.context import Context
@@ -86,17 +89,31 @@ def _run(context: Context, row: Claimed) -> bool:
     lease = Lease(
         context.database, row.id, row.lease_token, context.worker_id, settings.lease_s, settings.renew_s
     )
-    with about(job=row.job_id, task=row.id):
+    facts: dict[str, str | int | float] = {
+        "task": row.id,
+        "attempt": row.attempt,
+        "worker": context.worker_id,
+    }
+    with about(job=row.job_id, task=row.id), job_span(row.kind.value, row.job_id, **facts) as span:
         log.info("%s begins, attempt %d", row.kind.value, row.attempt)
         try:
             with lease:
                 outcome = _attempt(context, row, lease)
+            _describe(span, outcome)
             _store_patiently(context, row, row.lease_token, outcome)
             _decide(context, row.job_id)
         except LeaseLost:
             log.info("the task is somebody else's now, or its job has ended")
         ring(context)
     return True
+
+
+def _describe(span: Span, outcome: "work.Done | work.Parked | Failure") -> None:
+    """What became of an attempt, in its span."""
+    if isinstance(outcome, Failure):
+        span.set_status(StatusCode.ERROR, outcome.cause)
+    elif isinstance(outcome, work.Done) and isinstance(outcome.result, SliceResult):
+        span.set_attribute("warpsmith.trials", outcome.result.trials)
 
 
 def ring(context: Context) -> None:

@@ -8,7 +8,7 @@ import argparse
 import os
 import sys
 
-from warpsmith import logs
+from warpsmith import logs, traces
 from worker import (
     direct,
     tasks,  # noqa: F401  registers the tasks
@@ -48,6 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
         end_if_orphan(int(os.environ[PARENT]))
     logs.configure()
     if options.direct:
+        traces.configure("warpsmith-worker")
         direct.serve(options.queues.split(","))
         return
     app.worker_main(command(options.queues, options.concurrency, options.name))

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from warpsmith import logs
+from warpsmith import logs, traces
 from warpsmith.client import Client
 from warpsmith.errors import Unavailable
 from warpsmith.settings import settings
@@ -24,6 +24,7 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
     import uvicorn
 
     logs.configure()
+    traces.configure("warpsmith-api")
     with_worker = current.embedded if embedded is None else embedded
     address, number = host or current.host, port or current.port
     mode = "embedded: SQLite and one worker of its own" if with_worker else "API only"
