@@ -136,9 +136,9 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     started = utc_now()
     with context.database.write() as session:
         candidate = CandidateRepository(session).get(payload.candidate)
-        trials_ = TrialRepository(session)
         known = HistoryRepository(session).count_finished(candidate.id, row.id)
-        leftover = trials_.take_leftover(row.job_id, candidate.id, row.id, pooled=not payload.shared)
+        ids = (row.job_id, candidate.id, row.id)
+        leftover = TrialRepository(session).take_leftover(*ids, pooled=not payload.shared)
         measured = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
         starts = earlier_starts(session, candidate, known.all)
     assert measured is not None, "decide starts with the baseline"
@@ -158,7 +158,6 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     search = workshop.search(job, candidate.template, history, first, measured.aa_width)
     shared = None
     if payload.shared:
-        ids = (row.job_id, candidate.id, row.id)
         most = payload.candidate_trials or candidate.trials + trials
         shared = SharedSearcher(search.searcher, context.database, *ids, leftover, started, most, lease.alive)
     limits = SliceLimits(
