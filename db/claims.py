@@ -41,7 +41,8 @@ LEAD_S = 0.5
 """How often a slice without work asks whether anybody still proposes."""
 PATIENCE_S = 10.0
 SETTLED = "settled"
-"""Kind of the event that says that a search has nothing more to propose."""
+"""Kind of the event that says that a search has nothing more to propose: `trials` says how many it may
+have where all of them are proposed, and is null where the searcher has no more."""
 
 
 class SharedSearcher:

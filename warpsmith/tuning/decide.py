@@ -16,7 +16,7 @@ from warpsmith.tuning.actions import (
     TaskView,
 )
 from warpsmith.tuning.counters import profiles, to_profile
-from warpsmith.tuning.parallel import is_spent, slice_results, start_slices
+from warpsmith.tuning.parallel import is_spent, slice_results
 from warpsmith.tuning.rows import baseline_of, best_so_far, last_slice, last_task, steps_of
 from warpsmith.tuning.stopping import at_the_floor, no_gain
 from warpsmith.tuning.tasks import (
@@ -221,11 +221,12 @@ def _widen(snapshot: JobSnapshot) -> tuple[Action, ...]:
     slices = [p for p in open_ if isinstance(p, SlicePayload) and p.shared]
     if searching is None or len(slices) < len(open_) or any(p.candidate != searching.id for p in slices):
         return ()
-    left = _trial_share(snapshot, searching) - searching.trials
+    share = _trial_share(snapshot, searching)
+    left = share - searching.trials
     # Each open slice runs one of what is left.
     count = min(snapshot.devices, left) - len(slices)
     over = any(s.exhausted for s in slice_results(snapshot.tasks, searching.id))
-    over = over or is_spent(snapshot.tasks, searching.id, searching.trials + left)
+    over = over or is_spent(snapshot.tasks, searching.id, share)
     floor = at_the_floor(snapshot.job, baseline_of(snapshot), searching.best_objective)
     if count <= 0 or over or floor or _budget_spent(snapshot):
         return ()
@@ -243,7 +244,8 @@ def _slices(
         candidate_trials=of.trials + trials if shared else None,
         seen=Seen(devices=snapshot.devices, beside=beside, trials=of.trials),
     )
-    return tuple(start_slices(payload, count))
+    # They have the trials between them: whoever is faster runs more.
+    return (StartTask(TaskKind.SLICE, payload),) * count
 
 
 def _search_on(snapshot: JobSnapshot) -> tuple[Action, ...]:

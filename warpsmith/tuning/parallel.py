@@ -1,15 +1,9 @@
-"""Several slices of one search at once: how they share its trials, and what they brought back."""
+"""What the slices of a search brought back; several may run at once."""
 
 from collections.abc import Iterable
 
-from warpsmith.domain.state import TaskKind
-from warpsmith.tuning.actions import StartTask, TaskView
+from warpsmith.tuning.actions import TaskView
 from warpsmith.tuning.tasks import SlicePayload, SliceResult
-
-
-def start_slices(payload: SlicePayload, count: int) -> list[StartTask]:
-    """So many slices that have the trials of `payload` between them: whoever is faster runs more."""
-    return [StartTask(TaskKind.SLICE, payload) for _ in range(count)]
 
 
 def slice_results(tasks: Iterable[TaskView], candidate: str) -> list[SliceResult]:
