@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from db.repositories.candidates import CandidateRepository
-from db.repositories.trials import TrialRepository
+from db.repositories.histories import HistoryRepository
 from db.tables import CandidateRow
 from warpsmith.domain.space import Configuration
 from warpsmith.search.transfer import onto, starts_from
@@ -26,11 +26,11 @@ def earlier_starts(session: Session, candidate: CandidateRow, finished: int) -> 
         return ()
     others = [c for c in CandidateRepository(session).of_job(candidate.job_id) if c.id != candidate.id]
     others = sorted((c for c in others if c.measured), key=lambda c: (c.id != candidate.parent, -c.number))
-    trials = TrialRepository(session)
+    history = HistoryRepository(session)
     space = candidate.template.space
     return starts_from(
         [
-            [(onto(space, t.configuration), t.objective) for t in trials.finished(other.id)]
+            [(onto(space, configuration), value) for configuration, value in history.of(other.id)]
             for other in others[:HISTORIES]
         ]
     )
