@@ -1,5 +1,8 @@
 """One trace a job, over the processes of the service, sent to a collector over HTTP."""
 
+import os
+import subprocess
+import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -83,14 +86,14 @@ def test_all_that_is_done_for_a_job_is_in_its_trace(collector: Collector, tmp_pa
         assert sum(trials) == 20
 
 
-def test_without_a_collector_nothing_is_sent(collector: Collector, tmp_path: Path) -> None:
-    service = Service(
-        tmp_path / "data", {"WARPSMITH_REPLAY_DIR": str(write_recording(tmp_path / "r"))}
-    ).start()
-    try:
-        assert (
-            service.wait(service.submit(replay_job(strategy="search")), ended, seconds=60)["state"] == "done"
-        )
-    finally:
-        service.stop()
-    assert not collector.spans
+@pytest.mark.parametrize("endpoint", ["", "http://127.0.0.1:9"])
+def test_only_who_names_a_collector_pays_for_it(endpoint: str) -> None:
+    program = (
+        "import sys; from warpsmith import traces; traces.configure('x')\n"
+        "with traces.job_span('baseline', 'job', attempt=1) as span:\n"
+        "    print('opentelemetry.sdk.trace' in sys.modules, span.is_recording())"
+    )
+    environment = os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
+    command = [sys.executable, "-c", program]
+    told = subprocess.check_output(command, env=environment, text=True, timeout=60)
+    assert told.split() == [str(bool(endpoint))] * 2
