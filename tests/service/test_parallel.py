@@ -5,7 +5,7 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
 from warpsmith.settings import Settings
 from warpsmith.tuning.actions import CandidateSummary, JobSnapshot, StartTask, TaskView
 from warpsmith.tuning.decide import decide
+from warpsmith.tuning.deferred import Deferred
 from warpsmith.tuning.tasks import BaselineResult, SlicePayload, SliceResult, StepPayload, StepResult
 from worker import execute
 from worker.advance import advance
@@ -161,8 +162,9 @@ def shared_searchers(
             row = session.get_one(TaskRow, task)
             row.state, row.payload = TaskState.RUNNING, {"candidate": candidate}
     inner = {task: GridSearcher(list(SPACE)) for task in tasks}
+    late = {task: Deferred(partial(inner.__getitem__, task)) for task in tasks}
     return {
-        t: (SharedSearcher(inner[t], database, job, candidate, t, (), utc_now(), trials), inner[t])
+        t: (SharedSearcher(late[t], database, job, candidate, t, (), utc_now(), trials), inner[t])
         for t in tasks
     }
 
@@ -258,6 +260,7 @@ def test_who_proposes_next_has_heard_of_everything(database: Database) -> None:
     assert theirs and not second._leads(), "it claims what the first has proposed"
     for configuration in theirs:
         run(database, second, dict(configuration))
+    assert not heard.told
     first.close()
     while len(ran) < len(SPACE):
         found = second.ask(1)
