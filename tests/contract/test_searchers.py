@@ -84,6 +84,16 @@ class TestSearcher:
         searcher.tell({"BLOCK": 7}, 1.0)
         assert len(list(searcher.ask(3))) == 3
 
+    def test_what_is_told_again_changes_nothing(self, name: SearcherName) -> None:
+        once, twice = (make_searcher(name, FEASIBLE, seed=6) for _ in range(2))
+        for _ in range(15):
+            expected = list(once.ask(1))
+            assert list(twice.ask(1)) == expected
+            (configuration,) = expected
+            for searcher in (once, twice, twice):
+                searcher.tell(configuration, cost(configuration))
+            twice.tell(configuration, 1e-9)
+
     def test_one_that_is_made_late_asks_what_it_would_have_asked(self, name: SearcherName) -> None:
         history = [(FEASIBLE.configuration(i), cost(FEASIBLE.configuration(i))) for i in range(0, 40, 3)]
         early = make_searcher(name, FEASIBLE, seed=4)

@@ -82,6 +82,20 @@ def test_a_device_waits_a_moment_for_a_job_that_has_begun(database: Database) ->
     assert offered(database, 30) == other, "another tenant's turn waits for nobody"
 
 
+def test_a_device_waits_for_the_decision_after_a_task(database: Database) -> None:
+    begun, new = add(database, "t"), add(database, "t")
+    with database.write() as session:
+        JobRepository(session).pin(begun, DEVICE.device_class)
+    assert serve(database) == ("t", begun)
+    assert offered(database, 30) == "soon", "its next task is about to be there"
+    with database.write() as session:
+        TaskRepository(session).enqueue(begun, TaskKind.SLICE, QUEUE, None)
+    assert offered(database, 30) == begun
+    with database.write() as session:
+        JobRepository(session).cancel(begun)
+    assert offered(database, 30) == new, "nothing follows in a job that has ended"
+
+
 @pytest.mark.parametrize("why", ["asked long ago", "parked"])
 def test_a_device_does_not_wait_for_a_model(database: Database, why: str) -> None:
     begun = add(database, "t")
