@@ -1,4 +1,4 @@
-"""Stored studies are what Optuna itself would have stored."""
+"""Stored studies are what Optuna itself would have stored, beside our own tables."""
 
 import time
 from collections.abc import Iterator
@@ -8,7 +8,6 @@ import pytest
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
-from db import migrate
 from warpsmith.domain.space import Parameter, Space
 from warpsmith.search.optuna_study import distributions
 from warpsmith.search.stored_study import AT_ONCE, NUMBER, REASON, FinishedTrial, export
@@ -28,26 +27,16 @@ TRIALS = [
 ]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path_factory.mktemp('studies') / 'x.db'}"
-    made: str = request.getfixturevalue("postgres_url")
-    # Beside our own tables, as in a service.
-    migrate.upgrade(made)
-    return made
-
-
 @pytest.fixture
-def storage(url: str) -> Iterator[RDBStorage]:
+def storage(database_url: str) -> Iterator[RDBStorage]:
     """The database, as Optuna opens it."""
-    made = RDBStorage(url)
+    made = RDBStorage(database_url)
     yield made
     made.remove_session()
     made.engine.dispose()
 
 
-def test_a_study_is_what_optuna_would_have_stored(url: str, storage: RDBStorage) -> None:
+def test_a_study_is_what_optuna_would_have_stored(database_url: str, storage: RDBStorage) -> None:
     theirs = optuna.create_study(study_name="theirs", storage=storage)
     for trial in TRIALS:
         attributes = {NUMBER: trial.number} | ({REASON: trial.reason} if trial.reason else {})
@@ -60,7 +49,7 @@ def test_a_study_is_what_optuna_would_have_stored(url: str, storage: RDBStorage)
                 user_attrs=attributes,
             )
         )
-    assert export(url, "ours", SPACE, TRIALS) == len(TRIALS)
+    assert export(database_url, "ours", SPACE, TRIALS) == len(TRIALS)
     ours = optuna.load_study(study_name="ours", storage=storage)
 
     def told(study: optuna.Study) -> list[object]:
@@ -80,20 +69,20 @@ def test_a_study_is_what_optuna_would_have_stored(url: str, storage: RDBStorage)
     assert len(ours.trials) == len(TRIALS) + 1
 
 
-def test_exporting_again_appends_what_is_new_alone(url: str, storage: RDBStorage) -> None:
-    assert export(url, "job/0", SPACE, TRIALS[:1]) == 1
-    assert export(url, "job/0", SPACE, TRIALS) == 2
-    assert export(url, "job/0", SPACE, TRIALS) == 0
-    assert export(url, "other", SPACE, TRIALS[:2]) == 2, "another study has numbers of its own"
+def test_exporting_again_appends_what_is_new_alone(database_url: str, storage: RDBStorage) -> None:
+    assert export(database_url, "job/0", SPACE, TRIALS[:1]) == 1
+    assert export(database_url, "job/0", SPACE, TRIALS) == 2
+    assert export(database_url, "job/0", SPACE, TRIALS) == 0
+    assert export(database_url, "other", SPACE, TRIALS[:2]) == 2, "another study has numbers of its own"
     study = optuna.load_study(study_name="job/0", storage=storage)
     assert [t.number for t in study.trials] == [0, 1, 2]
     assert [t.user_attrs[NUMBER] for t in study.trials] == [0, 3, 7]
     assert study.best_value == 0.25
 
 
-def test_many_trials_are_stored_in_batches(url: str, storage: RDBStorage) -> None:
+def test_many_trials_are_stored_in_batches(database_url: str, storage: RDBStorage) -> None:
     many = [FinishedTrial(n, TRIALS[n % 3].configuration, float(n)) for n in range(2 * AT_ONCE + 7)]
-    assert export(url, "many", SPACE, many) == len(many)
+    assert export(database_url, "many", SPACE, many) == len(many)
     study = optuna.load_study(study_name="many", storage=storage)
     assert [t.value for t in study.trials] == [t.value for t in many]
     assert [t.number for t in study.trials] == list(range(len(many)))
