@@ -52,7 +52,7 @@ class SharedSearcher:
 
     Args:
         owned: configurations that this slice has claimed before; they come first.
-        started: what was finished before this has been told already.
+        started: what was finished before this is in the searcher's history.
         trials: how many the candidate may have in all, those of before included.
         alive: False: the slice is to end.
     """

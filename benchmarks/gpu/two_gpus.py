@@ -38,7 +38,7 @@ def searched(database: Database, job: str) -> dict[str, Any]:
         slices = session.scalars(query.order_by(TaskRow.number)).all()
         rows = select(TrialRow.task_id, TrialRow.key).where(TrialRow.job_id == job)
         finished = session.execute(rows.where(TrialRow.state == TrialState.FINISHED)).all()
-    assert len({(r.key) for r in finished}) == len(finished), "a configuration was run twice"
+    assert len({r.key for r in finished}) == len(finished), "a configuration was run twice"
     began = min(s.started_at for s in slices if s.started_at is not None)
     seconds = max(s.finished_at for s in slices if s.finished_at is not None) - began
     of_slice = [sum(r.task_id == s.id for r in finished) for s in slices]
@@ -48,7 +48,7 @@ def searched(database: Database, job: str) -> dict[str, Any]:
 def run(
     service: Service, database: Database, job_file: Path, workloads: int, searcher: str, trials: int
 ) -> dict[str, Any]:
-    """One job, from HTTP to its end."""
+    """One job, from HTTP to the end of its search."""
     fields = fields_of(job_file, workloads) | {"searcher": searcher}
     fields["budget"] = {"rounds": 1, "trials": trials, "seconds": 400, "stop_early": False}
     began = time.monotonic()
