@@ -28,7 +28,7 @@ from benchmarks.provenance import commit_name, plain_command  # noqa: E402
 from tests.fakes import ListSink  # noqa: E402
 from warpsmith.domain.device import Backend, DeviceInfo  # noqa: E402
 from warpsmith.domain.job import Job, SearcherName  # noqa: E402
-from warpsmith.domain.outcome import Measured  # noqa: E402
+from warpsmith.domain.outcome import Measured, Outcome  # noqa: E402
 from warpsmith.domain.template import Template  # noqa: E402
 from warpsmith.rewrite.templater import make_template  # noqa: E402
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices  # noqa: E402
@@ -36,6 +36,7 @@ from warpsmith.search import enumerate_space, make_searcher  # noqa: E402
 from warpsmith.tuning.baseline import measure_baseline  # noqa: E402
 from warpsmith.tuning.bench import Bench, Tools  # noqa: E402
 from warpsmith.tuning.slice import SliceLimits, run_slice  # noqa: E402
+from warpsmith.tuning.trial import time_us  # noqa: E402
 
 
 def restrictions(template: Template, scopes: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -49,6 +50,15 @@ def restrictions(template: Template, scopes: Sequence[Mapping[str, Any]]) -> lis
                 words = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w.])", repr(scope[name]), words)
             found[words] = None
     return list(found)
+
+
+def entry(job: Job, outcome: Outcome) -> dict[str, Any]:
+    """What a recording keeps of an outcome: also each workload's microseconds and the compile facts."""
+    facts = {} if outcome.facts is None else outcome.facts.model_dump(exclude={"seconds"}, exclude_none=True)
+    if not isinstance(outcome, Measured):
+        return {"time": f"{outcome.stage.value} failed", "static": facts}
+    each = {t.workload: time_us(job, t) for t in outcome.timings}
+    return {"time": outcome.objective, "workloads_us": each, "static": facts}
 
 
 def record(job: Job, device: DeviceInfo, pool: CompilePool, most: int, seconds: float) -> dict[str, Any]:
@@ -70,8 +80,7 @@ def record(job: Job, device: DeviceInfo, pool: CompilePool, most: int, seconds: 
     names = [p.name for p in template.space.parameters]
     cache = {}
     for configuration, outcome in sink.trials:
-        value = outcome.objective if isinstance(outcome, Measured) else f"{outcome.stage.value} failed"
-        cache[",".join(str(configuration[n]) for n in names)] = {**configuration, "time": value}
+        cache[",".join(str(configuration[n]) for n in names)] = {**configuration, **entry(job, outcome)}
     return {
         "tune_params": {p.name: list(p.values) for p in template.space.parameters},
         "restrictions": restrictions(template, scopes),
