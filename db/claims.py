@@ -12,12 +12,10 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 
-from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.orm import Session
 
 from db.alone import Held, alone
-from db.engine import Database, utc_now
+from db.engine import Database, utc_now, without_waiting_for_the_disk
 from db.repositories.candidates import CandidateRepository
 from db.repositories.events import EventRepository
 from db.repositories.histories import HistoryRepository
@@ -138,7 +136,7 @@ class SharedSearcher:
 
     def _claim(self, wanted: int) -> None:
         with self._database.write() as session:
-            _without_waiting_for_the_disk(session)
+            without_waiting_for_the_disk(session)
             claimed = TrialRepository(session).claim_pooled(*self._ids[1:], max(wanted, self._ahead()))
         self._own(claimed)
 
@@ -204,7 +202,7 @@ class SharedSearcher:
             return False
         numbers = self._take_numbers(len(asked))
         with self._database.write() as session:
-            _without_waiting_for_the_disk(session)
+            without_waiting_for_the_disk(session)
             trials = TrialRepository(session)
             won = trials.propose_new(job_id, candidate_id, task_id if own else None, asked, numbers)
         self._room -= len(won)
@@ -217,7 +215,7 @@ class SharedSearcher:
             # Apart from the proposals: whoever proposes must not wait for whoever commits results.
             more = max(count, NUMBERS)
             with self._database.write() as session:
-                _without_waiting_for_the_disk(session)
+                without_waiting_for_the_disk(session)
                 first = TrialRepository(session).take_numbers(self._ids[0], more)
             self._numbers = range(first, first + more)
         taken, self._numbers = self._numbers[:count], self._numbers[count:]
@@ -243,9 +241,3 @@ class SharedSearcher:
         self._told |= ids
         self._since = now - timedelta(seconds=LATE_S)
         self._hear_at = time.monotonic() + HEAR_S
-
-
-def _without_waiting_for_the_disk(session: Session) -> None:
-    """A claim that a crash of the server forgets is made again."""
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(text("SET LOCAL synchronous_commit = off"))

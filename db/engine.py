@@ -18,6 +18,7 @@ from sqlalchemy import (
     event,
     func,
     literal,
+    text,
     type_coerce,
 )
 from sqlalchemy.engine import URL, make_url
@@ -123,6 +124,12 @@ def clock(session: Session, offset_s: float = 0.0) -> ColumnElement[datetime]:
         return literal(datetime.now(UTC) + timedelta(seconds=offset_s), UtcDateTime)
     shifted = func.clock_timestamp(type_=DateTime(timezone=True)) + timedelta(seconds=offset_s)
     return type_coerce(shifted, UtcDateTime)
+
+
+def without_waiting_for_the_disk(session: Session) -> None:
+    """Of a transaction that is simply made again where a crash of the server forgets it."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SET LOCAL synchronous_commit = off"))
 
 
 def utc_now() -> datetime:

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from db.engine import clock
 from db.repositories.workers import ALIVE_S, WorkerRepository
-from db.tables import AgentStepRow, JobRow, OutboxRow, TaskRow, TrialRow
+from db.tables import AgentStepRow, CompilationRow, JobRow, OutboxRow, TaskRow, TrialRow
 from warpsmith.domain.state import JobState, TaskKind, TaskState, TrialState
 
 RECENT_S = 600.0
@@ -29,7 +29,7 @@ class Sample:
 
 def samples(session: Session) -> list[Sample]:
     """Everything, in one transaction."""
-    parts = (_jobs, _tasks, _lost, _trials, _durations, _outbox, _workers, _agents)
+    parts = (_jobs, _tasks, _lost, _trials, _durations, _outbox, _workers, _compilations, _agents)
     return [sample for part in parts for sample in part(session)]
 
 
@@ -122,6 +122,15 @@ def _workers(session: Session) -> Iterator[Sample]:
     for name, count in sorted(devices.items()):
         words = "Devices of living workers."
         yield Sample("warpsmith_devices", "gauge", words, count, {"device_class": name})
+
+
+def _compilations(session: Session) -> Iterator[Sample]:
+    """Of the last minutes; see `db.repositories.compilations`."""
+    query = select(CompilationRow.queue, CompilationRow.state, func.count())
+    for queue, state, count in session.execute(query.group_by(CompilationRow.queue, CompilationRow.state)):
+        words = "Kernels that compile nodes were asked for in the last ten minutes, by state."
+        labels = {"queue": queue, "state": state.value}
+        yield Sample("warpsmith_compilations", "gauge", words, count, labels)
 
 
 def _agents(session: Session) -> Iterator[Sample]:

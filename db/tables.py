@@ -3,7 +3,18 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, Float, ForeignKey, Index, MetaData, String, Text, UniqueConstraint, false
+from sqlalchemy import (
+    JSON,
+    Float,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+    UniqueConstraint,
+    false,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from db.keys import KeyLimits
@@ -12,8 +23,15 @@ from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Outcome
 from warpsmith.domain.space import Configuration
-from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState, TrialState
-from warpsmith.domain.template import Template
+from warpsmith.domain.state import (
+    CandidateState,
+    CompilationState,
+    JobState,
+    TaskKind,
+    TaskState,
+    TrialState,
+)
+from warpsmith.domain.template import ConfiguredKernel, Template
 
 Id = String(32)
 Tenant = String(64)
@@ -282,9 +300,28 @@ class WorkerRow(Base):
     queues: Mapped[tuple[str, ...]] = mapped_column(ModelJson("texts", tuple[str, ...]))
     devices: Mapped[tuple[DeviceInfo, ...]] = mapped_column(ModelJson("devices", tuple[DeviceInfo, ...]))
     unavailable: Mapped[dict[str, str]] = mapped_column(ModelJson("reasons", dict[str, str]))
+    compile_slots: Mapped[int] = mapped_column(default=0, server_default="0")
+    """Compilations for others that it runs at once."""
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
     started_at: Mapped[datetime] = mapped_column(UtcDateTime)
     stopped_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class CompilationRow(Base):
+    """What a device's worker lets a compile node compile, and the binary; soon forgotten."""
+
+    __tablename__ = "compilation"
+    __table_args__ = (Index("ix_compilation_queue_state", "queue", "state"),)
+
+    key: Mapped[str] = mapped_column(String(64), primary_key=True)
+    """The hash of all that the binary is made from."""
+    queue: Mapped[str] = mapped_column(String(140))
+    state: Mapped[CompilationState] = mapped_column(words(CompilationState))
+    kernel: Mapped[ConfiguredKernel] = mapped_column(ModelJson("configured", ConfiguredKernel))
+    device: Mapped[DeviceInfo] = mapped_column(ModelJson("device", DeviceInfo))
+    artifact: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
+    worker: Mapped[str | None] = mapped_column(Id)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
 
 
 class EventRow(Base):

@@ -97,6 +97,7 @@ def worker_list(session: Session) -> WorkerList:
                 queues=w.queues,
                 devices=tuple(sorted({d.device_class for d in w.devices})),
                 unavailable=w.unavailable,
+                compile_slots=w.compile_slots,
                 last_seen=w.last_seen,
                 alive=w.last_seen > limit,
             )

@@ -170,6 +170,8 @@ class WorkerView(Frozen):
     """Device classes."""
     unavailable: dict[str, str] = {}
     """Back ends that this worker cannot use, and why."""
+    compile_slots: int = 0
+    """Kernels that it compiles at once for devices of other workers."""
     last_seen: datetime
     alive: bool
 

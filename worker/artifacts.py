@@ -46,39 +46,21 @@ class ArtifactStore:
         """What was stored under the key; None where there is nothing whole."""
         path = self._path(key)
         try:
-            digest, _, rest = path.read_bytes().partition(b"\n")
-            if hashlib.sha256(rest).hexdigest().encode() != digest:
-                return None
-            header, _, binary = rest.partition(b"\n")
-            fields = json.loads(header)
-            found = Compiled(
-                binary=binary,
-                entry=str(fields["entry"]),
-                facts=CompileFacts.model_validate(fields["facts"]),
-                log=str(fields["log"]),
-                globals=tuple(str(name) for name in fields["globals"]),
-            )
+            found = unpack(path.read_bytes())
             os.utime(path)
-        except (OSError, ValueError, LookupError, TypeError, ValidationError):
+        except OSError:
             return None
         return found
 
     def put(self, key: str, compiled: Compiled) -> None:
         """Store a binary; a full disk only means that it is compiled again."""
         path = self._path(key)
-        fields = {
-            "entry": compiled.entry,
-            "facts": compiled.facts.model_dump(mode="json"),
-            "log": compiled.log,
-            "globals": compiled.globals,
-        }
-        rest = json.dumps(fields).encode() + b"\n" + compiled.binary
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Under another name first: a reader sees all of it or nothing.
             descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
             with os.fdopen(descriptor, "wb") as file:
-                file.write(hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
+                file.write(pack(compiled))
             Path(name).replace(path)
             self._sweep()
         except OSError as exc:
@@ -139,6 +121,37 @@ class CachedCompiler:
         result = done.result()
         if isinstance(result, Compiled):
             self._store.put(key, result)
+
+
+def pack(compiled: Compiled) -> bytes:
+    """A binary with its facts, and a digest of both."""
+    fields = {
+        "entry": compiled.entry,
+        "facts": compiled.facts.model_dump(mode="json"),
+        "log": compiled.log,
+        "globals": compiled.globals,
+    }
+    rest = json.dumps(fields).encode() + b"\n" + compiled.binary
+    return hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
+
+
+def unpack(data: bytes) -> Compiled | None:
+    """What was packed; None where it is damaged."""
+    digest, _, rest = data.partition(b"\n")
+    if hashlib.sha256(rest).hexdigest().encode() != digest:
+        return None
+    header, _, binary = rest.partition(b"\n")
+    try:
+        fields = json.loads(header)
+        return Compiled(
+            binary=binary,
+            entry=str(fields["entry"]),
+            facts=CompileFacts.model_validate(fields["facts"]),
+            log=str(fields["log"]),
+            globals=tuple(str(name) for name in fields["globals"]),
+        )
+    except (ValueError, LookupError, TypeError, ValidationError):
+        return None
 
 
 def artifact_key(kernel: ConfiguredKernel, device: DeviceInfo) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job
@@ -21,6 +21,10 @@ from warpsmith.tuning.bench import Bench, Tools
 from warpsmith.tuning.deferred import Deferred
 from warpsmith.tuning.ports import CompilerPort, Searcher
 from worker.artifacts import ArtifactStore, CachedCompiler
+from worker.fleet_compiler import FleetCompiler
+
+if TYPE_CHECKING:
+    from warpsmith.sandbox import CompilePool
 
 LEAST_GAIN, MOST_GAIN_LEFT = 0.001, 0.003
 """Bounds of the relative gain, to be expected of one more trial, below which a search ends."""
@@ -29,6 +33,10 @@ NOISE_SHARE = 0.2
 
 History = Callable[[], Sequence[tuple[Configuration, float | None]]]
 """Finished trials of a search, in order; None where a configuration was rejected."""
+
+
+Fleet = Callable[[CompilerPort, int], FleetCompiler]
+"""Makes a compiler of one that compiles so many kernels at once."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,11 @@ class Workshop(Protocol):
     """A device with all that is needed to work on it."""
 
     tools: Tools
-    compile_ahead: int
+
+    @property
+    def compile_ahead(self) -> int:
+        """Configurations that are worth compiling while one is on the device, at most."""
+        ...
 
     def search(
         self,
@@ -91,9 +103,14 @@ def device_lock(device: DeviceInfo) -> Iterator[None]:
 class RealWorkshop:
     """A device behind its tools, searched by the searcher that the job names."""
 
-    def __init__(self, tools: Tools, compile_ahead: int) -> None:
+    def __init__(self, tools: Tools, compile_ahead: Callable[[], int]) -> None:
         self.tools = tools
-        self.compile_ahead = compile_ahead
+        self._compile_ahead = compile_ahead
+
+    @property
+    def compile_ahead(self) -> int:
+        """See `Workshop.compile_ahead`."""
+        return self._compile_ahead()
 
     def search(
         self,
@@ -122,30 +139,41 @@ class RealWorkshop:
 
 
 class DeviceWorkshop(RealWorkshop):
-    """One device of this machine: children that compile, run and compute references."""
+    """One device of this machine: children that compile, run and compute references.
 
-    def __init__(self, settings: Settings, device: DeviceInfo) -> None:
+    Args:
+        fleet: has compile nodes help compilers of this machine, of which there are so many.
+    """
+
+    def __init__(self, settings: Settings, device: DeviceInfo, fleet: Fleet | None = None) -> None:
         from warpsmith.measure.nvml import nvml_for
-        from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, sanitizer_for
+        from warpsmith.sandbox import ChildOpener, ReferenceRunner, sanitizer_for
         from warpsmith.sandbox.ncu_host import profiler_for
 
         workers = settings.compile_workers or os.cpu_count() or 1
-        includes = settings.permitted_includes()
-        pool = CompilePool(workers, settings.compile_timeout_s, includes)
+        pool = compile_pool(settings, workers)
         if not device.shares_host:
             pool.warm(device.backend)
+        helped = None if fleet is None else fleet(pool, workers)
         opener = ChildOpener(device, settings.run_timeout_s)
         nvml = nvml_for(device)
         tools = Tools(
             opener=opener,
-            compiler=_kept(pool, settings),
+            compiler=_kept(helped or pool, settings),
             reference=ReferenceRunner(),
             sanitizer=sanitizer_for(device, opener),
             conditions=nvml,
             energy=nvml,
             counters=profiler_for(device, opener) if settings.ncu else None,
         )
-        super().__init__(tools, 2 * workers)
+        super().__init__(tools, lambda: 2 * (workers + (helped.slots() if helped else 0)))
+
+
+def compile_pool(settings: Settings, workers: int) -> "CompilePool":
+    """Compile children of this machine."""
+    from warpsmith.sandbox import CompilePool
+
+    return CompilePool(workers, settings.compile_timeout_s, settings.permitted_includes())
 
 
 def _kept(pool: CompilerPort, settings: Settings) -> CompilerPort:
@@ -169,11 +197,11 @@ class ReplayWorkshop(RealWorkshop):
             raise Unavailable("there is no folder of recorded timings; set WARPSMITH_REPLAY_DIR")
         opener = ReplayOpener(device, settings.replay_trial_s)
         tools = Tools(opener, ReplayCompiler(settings.replay_dir), ReplayReference())
-        super().__init__(tools, compile_ahead=1)
+        super().__init__(tools, lambda: 1)
 
 
-def open_workshop(settings: Settings, device: DeviceInfo) -> Workshop:
-    """The real thing."""
+def open_workshop(settings: Settings, device: DeviceInfo, fleet: Fleet | None = None) -> Workshop:
+    """The real thing; see `DeviceWorkshop`."""
     if device.backend is Backend.REPLAY:
         return ReplayWorkshop(settings, device)
-    return DeviceWorkshop(settings, device)
+    return DeviceWorkshop(settings, device, fleet)

@@ -9,7 +9,9 @@ from db.identifiers import new_id
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings, settings
+from warpsmith.tuning.ports import CompilerPort
 from worker.bench import Workshop, open_workshop
+from worker.fleet_compiler import FleetCompiler
 
 WORKER_ID = "WARPSMITH_WORKER_ID"
 POOL_DEVICE = "WARPSMITH_POOL_DEVICE"
@@ -51,12 +53,23 @@ def context() -> Context:
 
 def _make() -> Context:
     current = settings()
-    device = os.environ.get(POOL_DEVICE)
-    workshop = open_workshop(current, DeviceInfo.model_validate_json(device)) if device else None
+    database, bell = open_database(current), Bell(current)
     return Context(
         settings=current,
-        database=open_database(current),
-        bell=Bell(current),
+        database=database,
+        bell=bell,
         worker_id=os.environ.get(WORKER_ID) or new_id(),
-        workshop=workshop,
+        workshop=_workshop(current, database, bell),
     )
+
+
+def _workshop(current: Settings, database: Database, bell: Bell) -> Workshop | None:
+    found = os.environ.get(POOL_DEVICE)
+    if not found:
+        return None
+    device = DeviceInfo.model_validate_json(found)
+
+    def fleet(here: CompilerPort, width: int) -> FleetCompiler:
+        return FleetCompiler(here, width, device, database, bell.ring)
+
+    return open_workshop(current, device, fleet)

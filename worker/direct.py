@@ -13,11 +13,11 @@ from types import FrameType
 
 from sqlalchemy.exc import DBAPIError
 
-from db.names import ADVANCE, CONTROL_QUEUE
+from db.names import ADVANCE, COMPILE_PREFIX, CONTROL_QUEUE
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
 from warpsmith.errors import LeaseLost
-from worker import advance, execute
+from worker import advance, compiling, execute
 from worker.context import Context, context
 
 POLL_S = 0.5
@@ -57,7 +57,9 @@ def step(made: Context, queues: Sequence[str]) -> bool:
     if CONTROL_QUEUE in queues:
         busy = decide_all(made) > 0
     for queue in queues:
-        if queue != CONTROL_QUEUE:
+        if queue.startswith(COMPILE_PREFIX):
+            busy |= compiling.run_next(made, queue)
+        elif queue != CONTROL_QUEUE:
             busy |= execute.run_next(made, queue)
     return busy
 

@@ -21,7 +21,7 @@ from db import migrate
 from db.broker import Bell
 from db.engine import Database, open_database
 from db.identifiers import new_id
-from db.names import AGENT_QUEUE, CONTROL_QUEUE, DEVICE_PREFIX, device_queue
+from db.names import AGENT_QUEUE, CONTROL_QUEUE
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.versions import VERSION
@@ -29,42 +29,17 @@ from warpsmith import logs
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import Unavailable, WarpsmithError
 from warpsmith.settings import Settings, settings
+from worker.plans import ALL_COMPILERS, ALL_DEVICES, PoolPlan, compilers_missing, plan_pools
 from worker.processes import die_with_parent
 from worker.steward import Steward
-from worker.supervisor import TICK_S, PoolPlan, Supervisor
+from worker.supervisor import TICK_S, Supervisor
 from worker.watchdog import Watchdog
 
 STOP_S = 15.0
 """How long pools may take to end their slices before they are killed."""
 SCHEMA_WAIT_S = 30.0
-ALL_DEVICES = "gpu"
-"""In `--queues`: the queues of all devices found here."""
 
 log = logging.getLogger(__name__)
-
-
-def plan_pools(queues: Sequence[str], devices: Sequence[DeviceInfo], concurrency: int) -> list[PoolPlan]:
-    """The pools that serve `queues`: one for what needs no device, one for each device.
-
-    Raises:
-        Unavailable: nothing on this machine could serve any of them.
-    """
-    light = tuple(q for q in queues if q in (CONTROL_QUEUE, AGENT_QUEUE))
-    plans = [PoolPlan("light", light, max(2, concurrency))] if light else []
-    for number, device in enumerate(devices):
-        name = device_queue(device.device_class)
-        if ALL_DEVICES in queues or name in queues:
-            plans.append(PoolPlan(f"device{number}", (name,), 1, device))
-    known = {ALL_DEVICES, *(q for plan in plans for q in plan.queues)}
-    for queue in queues:
-        if queue not in known:
-            raise Unavailable(
-                f"no device of this machine serves queue {queue!r}; "
-                f"queues are {CONTROL_QUEUE}, {AGENT_QUEUE}, {ALL_DEVICES} or {DEVICE_PREFIX}<device class>"
-            )
-    if not plans:
-        raise Unavailable("there is no device on this machine, and no other queue was asked for")
-    return plans
 
 
 def run(
@@ -97,7 +72,9 @@ def run(
     if devices is None:
         devices, unavailable = _probe(current.replay_dir)
     wanted = tuple(queues) or _everything(devices)
-    plans = plan_pools(wanted, devices, concurrency)
+    missing = compilers_missing() if ALL_COMPILERS in wanted else {}
+    plans = plan_pools(wanted, devices, concurrency, current.compile_workers, missing)
+    unavailable |= missing
     worker_id = new_id()
     _serve(current, plans, worker_id, unavailable, pool_module, stop, parent if embedded else None)
 
@@ -118,11 +95,12 @@ def _serve(
     watchdog = Watchdog(pools, bell, database, worker_id)
     devices = [plan.device for plan in plans if plan.device is not None]
     queues = [queue for plan in plans for queue in plan.queues]
+    slots = sum(plan.compile_slots for plan in plans)
     try:
         pools.keep_running()
         with database.write() as session:
             WorkerRepository(session).register(
-                worker_id, os.uname().nodename, os.getpid(), VERSION, queues, devices, unavailable
+                worker_id, os.uname().nodename, os.getpid(), VERSION, queues, devices, unavailable, slots
             )
         steward.begin(sorted({d.backend.value for d in devices}))
         log.info("worker %s serves %s", worker_id, ", ".join(queues))
@@ -227,7 +205,9 @@ def _everything(devices: Sequence[DeviceInfo]) -> tuple[str, ...]:
 def main(arguments: list[str] | None = None) -> int:
     """Command line; settings are those of `WARPSMITH_*`."""
     parser = argparse.ArgumentParser(prog="python -m worker.main", description=__doc__)
-    parser.add_argument("--queues", default="", help="comma-separated: control, agents, gpu, gpu.<class>")
+    parser.add_argument(
+        "--queues", default="", help="comma-separated: control, agents, compile, gpu, gpu.<class>"
+    )
     parser.add_argument("--concurrency", type=int, default=0, help="processes that need no device")
     parser.add_argument("--embedded", action="store_true", help="stop when the parent process ends")
     options = parser.parse_args(arguments)

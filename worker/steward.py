@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from db.broker import Bell, relay
 from db.engine import Database
+from db.repositories.compilations import CompilationRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
@@ -76,9 +77,10 @@ class Steward:
             self.draining = workers.is_stopping(self._worker_id)
 
     def prune(self) -> None:
-        """Forget old bells."""
+        """Forget old bells and binaries."""
         with self._database.write() as session:
             OutboxRepository(session).prune()
+            CompilationRepository(session).prune()
 
     def begin(self, backends: list[str]) -> None:
         """At the start: take over from dead workers of this machine, and ring for all that waits."""

@@ -6,10 +6,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from warpsmith.domain.device import DeviceInfo
+from worker.compiling import COMPILE_DEVICES, DEVICES
 from worker.context import POOL_DEVICE, WORKER_ID
+from worker.plans import PoolPlan
 from worker.pool import PARENT
 
 TICK_S = 0.05
@@ -18,16 +18,6 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THRE
 """A searcher's matrices are small, and pools side by side whose threads wait for each other crawl."""
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class PoolPlan:
-    """One Celery pool."""
-
-    name: str
-    queues: tuple[str, ...]
-    concurrency: int
-    device: DeviceInfo | None = None
 
 
 class Supervisor:
@@ -103,6 +93,7 @@ class Supervisor:
     def _start(self, plan: PoolPlan, *, direct: bool = False) -> subprocess.Popen[bytes]:
         environment = {**ONE_THREAD, **os.environ, WORKER_ID: self._worker_id, PARENT: str(os.getpid())}
         environment.pop(POOL_DEVICE, None)
+        environment[COMPILE_DEVICES] = DEVICES.dump_json(plan.compiles_for).decode()
         if plan.device is not None:
             environment[POOL_DEVICE] = plan.device.model_dump_json()
         command = [sys.executable, "-m", self._module, "--queues", ",".join(plan.queues)]

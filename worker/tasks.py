@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from sqlalchemy.exc import InterfaceError, OperationalError
 
-from db.names import ADVANCE, RUN_TASK
-from worker import advance, execute
+from db.names import ADVANCE, COMPILE, RUN_TASK
+from worker import advance, compiling, execute
 from worker.app import app
 from worker.context import context
 
@@ -27,6 +27,12 @@ def run_task(task_id: str) -> None:
 def advance_job(job_id: str) -> None:
     """Take the next decisions about a job."""
     _patiently(lambda: _advance(job_id))
+
+
+@app.task(name=COMPILE)  # type: ignore[untyped-decorator]
+def compile_kernel(key: str) -> None:
+    """Compile a kernel for a device worker of the fleet."""
+    _patiently(lambda: compiling.answer(context(), key))
 
 
 def _advance(job_id: str) -> None:

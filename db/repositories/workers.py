@@ -35,8 +35,13 @@ class WorkerRepository:
         queues: Sequence[str],
         devices: Sequence[DeviceInfo],
         unavailable: dict[str, str],
+        compile_slots: int = 0,
     ) -> WorkerRow:
-        """A worker has come up."""
+        """A worker has come up.
+
+        Args:
+            compile_slots: how many compilations for others it runs at once.
+        """
         now = utc_now()
         row = WorkerRow(
             id=worker_id,
@@ -46,6 +51,7 @@ class WorkerRepository:
             queues=tuple(queues),
             devices=tuple(devices),
             unavailable=unavailable,
+            compile_slots=compile_slots,
             last_seen=now,
             started_at=now,
         )
@@ -120,3 +126,8 @@ class WorkerRepository:
         """How many devices of a class living workers offer; two workers may share one."""
         alive = self.seen_lately(ALIVE_S)
         return len({(w.hostname, d.uid) for w in alive for d in w.devices if d.device_class == device_class})
+
+    def compile_slots(self, queue: str) -> int:
+        """How many compilations of a queue living workers that stay run at once."""
+        alive = (w for w in self.seen_lately(ALIVE_S) if DRAIN not in w.unavailable)
+        return sum(w.compile_slots for w in alive if queue in w.queues)

@@ -40,9 +40,9 @@ class Service:
             if not self.headers:
                 words = ("keys", "create", "e2e", "--scopes", "submit,read,agents,admin")
                 self.headers = {"Authorization": f"Bearer {self._run('warpsmith', *words)}"}
-        self._spawn("serve", "--port", str(self.port))
+        self.spawn("serve", "--port", str(self.port))
         if self.full:
-            self._spawn("worker")
+            self.spawn("worker")
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             if any(p.poll() is not None for p in self.processes):
@@ -95,6 +95,14 @@ class Service:
         assert reply.status_code == 200, reply.text
         return reply.json()
 
+    def wait_for(self, path: str, until: Any, seconds: float = 60) -> Any:
+        """Poll a page until `until(page)` holds."""
+        deadline = time.monotonic() + seconds
+        while not until(page := self.get(path)):
+            assert time.monotonic() < deadline, f"waited {seconds} s; last {page}\n{self.logs()}"
+            time.sleep(0.2)
+        return page
+
     def wait(self, job: str, until: Any, seconds: float = 150) -> Any:
         """Poll the status until `until(status)` holds."""
         deadline = time.monotonic() + seconds
@@ -106,15 +114,8 @@ class Service:
             time.sleep(0.2)
         raise AssertionError(f"waited {seconds} s; last status {status}\n{self.logs()}")
 
-    def _run(self, *command: str) -> str:
-        """A command that ends by itself; what it printed."""
-        words = [sys.executable, "-m", *command]
-        ran = subprocess.run(
-            words, cwd=ROOT, env=self._environment(), check=True, timeout=60, capture_output=True, text=True
-        )
-        return ran.stdout.strip()
-
-    def _spawn(self, *command: str) -> None:
+    def spawn(self, *command: str) -> subprocess.Popen[bytes]:
+        """One more process of the service, which `kill` and `stop` end too."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
         log = (self.data_dir / f"{command[0]}.log").open("ab")
         process = subprocess.Popen(
@@ -127,6 +128,15 @@ class Service:
         )
         log.close()
         self.processes.append(process)
+        return process
+
+    def _run(self, *command: str) -> str:
+        """A command that ends by itself; what it printed."""
+        words = [sys.executable, "-m", *command]
+        ran = subprocess.run(
+            words, cwd=ROOT, env=self._environment(), check=True, timeout=60, capture_output=True, text=True
+        )
+        return ran.stdout.strip()
 
     def _environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("WARPSMITH_")}

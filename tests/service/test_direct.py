@@ -21,7 +21,7 @@ from warpsmith.settings import Settings
 from worker import direct, watchdog
 from worker.bench import open_workshop
 from worker.context import Context
-from worker.supervisor import PoolPlan
+from worker.plans import PoolPlan
 from worker.watchdog import Watchdog
 
 

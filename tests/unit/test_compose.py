@@ -123,7 +123,8 @@ def check_command(words: list[str]) -> None:
 
 
 def test_the_services() -> None:
-    assert set(SERVICES) == {"postgres", "redis", "migrate", "api", "worker-cpu", "worker-gpu"}
+    ours = {"migrate", "api", "worker-cpu", "worker-gpu", "worker-compile"}
+    assert set(SERVICES) == {"postgres", "redis"} | ours
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -231,7 +232,9 @@ def test_the_api_is_published_on_loopback_alone() -> None:
 
 
 def test_the_gpu_worker_is_optional_and_gets_every_gpu() -> None:
-    assert [name for name, s in SERVICES.items() if "profiles" in s] == ["worker-gpu"]
+    profiles = {name: s["profiles"] for name, s in SERVICES.items() if "profiles" in s}
+    assert profiles == {"worker-gpu": ["gpu"], "worker-compile": ["compile"]}
+    assert "deploy" not in SERVICES["worker-compile"], "it needs no GPU"
     (device,) = SERVICES["worker-gpu"]["deploy"]["resources"]["reservations"]["devices"]
     assert device == {"driver": "nvidia", "count": "all", "capabilities": ["gpu"]}
 
@@ -240,6 +243,7 @@ def test_some_worker_serves_every_queue() -> None:
     queues = {n: s["command"][-1].split(",") for n, s in SERVICES.items() if n.startswith("worker-")}
     assert set(queues["worker-cpu"]) == {"control", "agents", "gpu"}
     assert queues["worker-gpu"] == ["gpu"]
+    assert queues["worker-compile"] == ["compile"]
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -16,7 +16,7 @@ LEDGER = "TEST_LEDGER"
 TRIAL_S = "TEST_TRIAL_S"
 
 
-def _open(settings: Settings, device: DeviceInfo) -> FakeWorkshop:
+def _open(settings: Settings, device: DeviceInfo, fleet: object = None) -> FakeWorkshop:
     return FakeWorkshop(trial_s=float(os.environ[TRIAL_S]), ledger=Path(os.environ[LEDGER]))
 
 

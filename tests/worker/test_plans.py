@@ -14,7 +14,7 @@ from warpsmith.domain.state import TaskState
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
 from worker.bench import device_lock
-from worker.main import plan_pools
+from worker.plans import plan_pools
 from worker.steward import Steward
 
 OTHER = DEVICE.model_copy(update={"index": 1, "uid": "test-1", "name": "other"})

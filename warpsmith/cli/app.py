@@ -49,7 +49,7 @@ def serve(
 
 @app.command()
 def worker(
-    queues: Annotated[str, typer.Option(help="control, agents, gpu, gpu.<device class>")] = "",
+    queues: Annotated[str, typer.Option(help="control, agents, compile, gpu, gpu.<class>")] = "",
     concurrency: Annotated[int, typer.Option(help="Processes for work without a device; 0: two.")] = 0,
 ) -> None:
     """Run a worker on this machine, with every device found here."""
@@ -162,7 +162,9 @@ def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
         return
     for item in found.items:
         state = "alive" if item.alive else "gone"
-        typer.echo(f"{item.id}  {state}  {item.hostname}  {', '.join(item.devices) or 'no device'}")
+        words = ", ".join(item.devices) or "no device"
+        words += f", compiles {item.compile_slots} at once for others" if item.compile_slots else ""
+        typer.echo(f"{item.id}  {state}  {item.hostname}  {words}")
         for backend, reason in item.unavailable.items():
             typer.echo(f"    {backend}: {reason}")
 

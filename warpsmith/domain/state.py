@@ -54,6 +54,16 @@ class TrialState(StrEnum):
     FINISHED = "finished"
 
 
+class CompilationState(StrEnum):
+    """Where a compilation for somebody else stands."""
+
+    WANTED = "wanted"
+    TAKEN = "taken"
+    DONE = "done"
+    FAILED = "failed"
+    """No binary came of it; whoever wanted it compiles it again, since compilers differ."""
+
+
 class TaskKind(StrEnum):
     """What a worker can be asked to do."""
 

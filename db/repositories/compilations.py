@@ -1,0 +1,104 @@
+"""Compilations that one worker wants and another does. Nothing here is missed if it is lost."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from db.engine import clock, utc_now, without_waiting_for_the_disk
+from db.tables import CompilationRow
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.state import CompilationState
+from warpsmith.domain.template import ConfiguredKernel
+
+KEEP_S = 600.0
+"""A binary is soon in the folder of whoever wanted it."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Something to compile."""
+
+    key: str
+    """The hash of all that the binary is made from."""
+    queue: str
+    kernel: ConfiguredKernel
+    device: DeviceInfo
+
+
+class CompilationRepository:
+    """Everything that is asked of the `compilation` table. Writes do not wait for the disk."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def want(self, wanted: Sequence[Wanted]) -> list[str]:
+        """Ask for these; the keys of those that nobody had asked for."""
+        without_waiting_for_the_disk(self._session)
+        now = utc_now()
+        # In one order everywhere: two that want the same would else wait for each other.
+        rows = [
+            {**vars(w), "state": CompilationState.WANTED, "created_at": now}
+            for w in sorted(wanted, key=lambda w: w.key)
+        ]
+        dialect = sqlite if self._session.get_bind().dialect.name == "sqlite" else postgresql
+        insert = dialect.insert(CompilationRow).values(rows).on_conflict_do_nothing()
+        return list(self._session.scalars(insert.returning(CompilationRow.key)))
+
+    def take(self, key: str, worker: str) -> Wanted | None:
+        """Compile this one; None where somebody else does, or nobody wants it any more."""
+        without_waiting_for_the_disk(self._session)
+        row = self._session.execute(
+            update(CompilationRow)
+            .where(CompilationRow.key == key, CompilationRow.state == CompilationState.WANTED)
+            .values(state=CompilationState.TAKEN, worker=worker)
+            .returning(CompilationRow.queue, CompilationRow.kernel, CompilationRow.device)
+        ).one_or_none()
+        return None if row is None else Wanted(key, row.queue, row.kernel, row.device)
+
+    def take_next(self, queue: str, worker: str) -> Wanted | None:
+        """Compile what has waited longest in a queue; None: nothing waits."""
+        waiting = (CompilationRow.queue == queue, CompilationRow.state == CompilationState.WANTED)
+        query = select(CompilationRow.key).where(*waiting).order_by(CompilationRow.created_at).limit(1)
+        key = self._session.scalar(query.with_for_update(skip_locked=True))
+        return None if key is None else self.take(key, worker)
+
+    def finish(self, key: str, worker: str, artifact: bytes | None) -> None:
+        """What came of it; None: no binary. Nothing happens where it is no longer this worker's."""
+        without_waiting_for_the_disk(self._session)
+        state = CompilationState.FAILED if artifact is None else CompilationState.DONE
+        self._session.execute(
+            update(CompilationRow)
+            .where(CompilationRow.key == key, CompilationRow.state == CompilationState.TAKEN)
+            .where(CompilationRow.worker == worker)
+            .values(state=state, artifact=artifact)
+        )
+
+    def states(self, keys: Sequence[str]) -> Mapping[str, CompilationState]:
+        """Where these stand; what is forgotten is left out."""
+        query = select(CompilationRow.key, CompilationRow.state).where(CompilationRow.key.in_(keys))
+        return {row.key: row.state for row in self._session.execute(query)}
+
+    def artifacts(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        """The binaries of those that are done."""
+        query = select(CompilationRow.key, CompilationRow.artifact).where(
+            CompilationRow.key.in_(keys), CompilationRow.artifact.is_not(None)
+        )
+        return {row.key: row.artifact for row in self._session.execute(query) if row.artifact is not None}
+
+    def withdraw(self, keys: Sequence[str]) -> list[str]:
+        """Take back what no node has begun; which of these that was."""
+        without_waiting_for_the_disk(self._session)
+        gone = (
+            delete(CompilationRow)
+            .where(CompilationRow.key.in_(keys), CompilationRow.state == CompilationState.WANTED)
+            .returning(CompilationRow.key)
+        )
+        return list(self._session.scalars(gone))
+
+    def prune(self, older_s: float = KEEP_S) -> None:
+        """Forget what was asked for long ago."""
+        before = clock(self._session, -older_s)
+        self._session.execute(delete(CompilationRow).where(CompilationRow.created_at < before))

@@ -1,0 +1,338 @@
+"""Compiling with the fleet's help: real cubins from nodes without a GPU, and nothing that depends on them."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from db.engine import Database
+from db.names import COMPILE, COMPILE_PREFIX, compile_queue
+from db.repositories.compilations import CompilationRepository, Wanted
+from db.repositories.workers import WorkerRepository
+from db.tables import CompilationRow
+from tests.jobs import DEVICE
+from tests.worker.test_execute import SilentBell
+from warpsmith.backends.cubin import read_cubin
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.outcome import CompileFacts, Rejected, Stage
+from warpsmith.domain.plan import Compiled
+from warpsmith.domain.state import CompilationState
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.settings import Settings
+from worker import compiling, fleet_compiler
+from worker.artifacts import artifact_key
+from worker.context import Context
+from worker.fleet_compiler import FleetCompiler
+from worker.plans import PoolPlan, compilers_missing, plan_pools
+
+CUDA = DEVICE.model_copy(update={"backend": Backend.CUDA, "architecture": "sm_90", "uid": "GPU-1"})
+QUEUE = compile_queue(CUDA)
+SOURCE = 'extern "C" __global__ void scale(float* y) { y[threadIdx.x] *= FACTOR; }'
+
+
+def kernel(factor: int, source: str = SOURCE) -> ConfiguredKernel:
+    launch = {"block": [32], "grid": [1]}
+    parameters = [{"name": "y", "role": "output", "dtype": "float32", "shape": [32]}]
+    fields = {
+        "backend": "cuda",
+        "source": source,
+        "entry": "scale",
+        "launch": launch,
+        "arguments": parameters,
+    }
+    return ConfiguredKernel(
+        kernel=Kernel.model_validate(fields | {"arguments": parameters}),
+        defines={"FACTOR": str(factor)},
+        configuration={"FACTOR": factor},
+    )
+
+
+class Here:
+    """This machine's compilers: each kernel waits until it is let go."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.open: list[tuple[int, Future[Compiled | Rejected]]] = []
+
+    def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
+        factor = int(kernel.configuration["FACTOR"])
+        self.asked.append(factor)
+        future: Future[Compiled | Rejected] = Future()
+        self.open.append((factor, future))
+        return future
+
+    def let_go(self) -> None:
+        """End the oldest."""
+        factor, future = self.open.pop(0)
+        future.set_result(Compiled(f"here {factor}".encode(), "scale", CompileFacts(), "", ()))
+
+
+def until(condition: Callable[[], object], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def fleet(database: Database, here: Any, width: int = 1, rung: list[str] | None = None) -> FleetCompiler:
+    def ring(name: str, queue: str, subject: str) -> None:
+        assert (name, queue) == (COMPILE, QUEUE)
+        if rung is not None:
+            rung.append(subject)
+
+    return FleetCompiler(here, width, CUDA, database, ring)
+
+
+def register(database: Database, worker_id: str = "node", slots: int = 2) -> None:
+    with database.write() as session:
+        WorkerRepository(session).register(worker_id, "host", 1, "0", [QUEUE], [], {}, slots)
+
+
+@contextmanager
+def node(database: Database, tmp_path: Path, worker_id: str = "node") -> Iterator[Context]:
+    """A compile node of this process, with a real compiler, that works from the database."""
+    register(database, worker_id)
+    settings = Settings(_env_file=None, data_dir=tmp_path)  # type: ignore[call-arg]
+    context = Context(settings, database, SilentBell(), worker_id)
+    ended = threading.Event()
+
+    def work() -> None:
+        while not ended.is_set():
+            if not compiling.run_next(context, QUEUE):
+                ended.wait(0.01)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield context
+    finally:
+        ended.set()
+        thread.join()
+        for compilers in compiling._compilers.values():
+            compilers.close()  # type: ignore[attr-defined]
+        compiling._compilers.clear()
+
+
+def rows(database: Database) -> list[CompilationRow]:
+    with database.read() as session:
+        return list(session.query(CompilationRow).order_by(CompilationRow.key))
+
+
+def test_without_compile_nodes_the_database_is_not_bothered(database: Database) -> None:
+    here = Here()
+    compiler = fleet(database, here)
+    for factor in (1, 2, 3):
+        compiler.submit(kernel(factor), CUDA)
+    assert here.asked == [1, 2, 3]
+    assert compiler.slots() == 0
+    assert rows(database) == []
+
+
+def test_a_node_without_a_gpu_makes_the_cubins_that_are_waited_for(
+    database: Database, tmp_path: Path
+) -> None:
+    here = Here()
+    with node(database, tmp_path):
+        compiler = fleet(database, here)
+        assert compiler.slots() == 2
+        mine, *others = [compiler.submit(kernel(factor), CUDA) for factor in (1, 2, 3)]
+        made = [o.result(60) for o in others]
+    assert here.asked == [1], "the first had a compiler here"
+    assert not mine.done()
+    assert compiler.helped == 2
+    for compiled in made:
+        assert isinstance(compiled, Compiled)
+        assert compiled.facts.registers, "the compile facts come along"
+        assert list(read_cubin(compiled.binary).entries) == ["scale"]
+    assert made[0] != made[1]
+    again = fleet(database, here := Here())
+    assert again.submit(kernel(1), CUDA) is not again.submit(kernel(2), CUDA)
+    until(lambda: again.helped == 1)
+    assert here.asked == [1], "what the fleet has compiled is not compiled again"
+
+
+def test_what_a_node_rejects_is_compiled_here(database: Database, tmp_path: Path) -> None:
+    here = Here()
+    with node(database, tmp_path):
+        compiler = fleet(database, here)
+        compiler.submit(kernel(1), CUDA)
+        bad = compiler.submit(kernel(2, SOURCE + "\n#error of this node"), CUDA)
+        until(lambda: here.asked == [1, 2])
+    here.let_go()
+    here.let_go()
+    assert isinstance(bad.result(5), Compiled), "compilers differ: this one's word counts"
+    assert compiler.helped == 0
+
+
+def test_what_no_node_begins_is_taken_back(database: Database) -> None:
+    register(database)
+    here, rung = Here(), list[str]()
+    compiler = fleet(database, here, rung=rung)
+    results = [compiler.submit(kernel(factor), CUDA) for factor in range(4)]
+    until(lambda: len(rung) == 3)
+    assert [r.state for r in rows(database)] == [CompilationState.WANTED] * 3
+    for done in range(4):
+        until(lambda done=done: len(here.asked) > done)
+        assert len(here.open) == 1, "one at a time here"
+        here.let_go()
+    assert here.asked == [0, 1, 2, 3], "oldest first"
+    assert [r.result(5).binary for r in results] == [f"here {n}".encode() for n in range(4)]  # type: ignore[union-attr]
+    until(lambda: rows(database) == [])
+
+
+def take_all(database: Database) -> list[str]:
+    with database.write() as session:
+        keys = [row.key for row in session.query(CompilationRow)]
+        return [key for key in keys if CompilationRepository(session).take(key, "node")]
+
+
+def test_a_node_that_dies_is_not_waited_for(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_compiler, "LATE_S", 0.5)
+    register(database)
+    here = Here()
+    compiler = fleet(database, here)
+    for factor in (1, 2):
+        compiler.submit(kernel(factor), CUDA)
+    until(lambda: take_all(database))
+    began = time.monotonic()
+    until(lambda: here.asked == [1, 2])
+    assert time.monotonic() - began > 0.2, "a node gets some time"
+
+
+@pytest.mark.parametrize("damage", ["bytes", "forgotten"])
+def test_a_damaged_binary_is_never_used(database: Database, damage: str) -> None:
+    register(database)
+    here = Here()
+    compiler = fleet(database, here)
+    results = [compiler.submit(kernel(factor), CUDA) for factor in (1, 2)]
+    keys: list[str] = []
+    until(lambda: keys.extend(take_all(database)) or keys)
+    with database.write() as session:
+        if damage == "bytes":
+            CompilationRepository(session).finish(keys[0], "node", b"0000\n{}\nnot a cubin")
+        else:
+            session.query(CompilationRow).delete()
+    until(lambda: here.asked == [1, 2])
+    here.let_go()
+    here.let_go()
+    assert [r.result(5).binary for r in results] == [b"here 1", b"here 2"]  # type: ignore[union-attr]
+
+
+def test_only_who_took_it_brings_it(database: Database) -> None:
+    key = artifact_key(kernel(1), CUDA)
+    assert key is not None
+    with database.write() as session:
+        compilations = CompilationRepository(session)
+        wanted = Wanted(key, QUEUE, kernel(1), CUDA)
+        assert compilations.want([wanted]) == [key]
+        assert compilations.want([wanted]) == [], "asked for already"
+        assert compilations.take(key, "one") == wanted
+        assert compilations.take(key, "two") is None
+        assert compilations.take_next(QUEUE, "two") is None
+        assert compilations.withdraw([key]) == [], "somebody is at it"
+        compilations.finish(key, "two", b"forged")
+        assert compilations.states([key]) == {key: CompilationState.TAKEN}
+        compilations.finish(key, "one", b"made")
+        assert compilations.artifacts([key]) == {key: b"made"}
+        compilations.prune(older_s=3600)
+        assert compilations.states([key]) == {key: CompilationState.DONE}
+        compilations.prune(older_s=-1)
+        assert compilations.states([key]) == {}
+
+
+def test_a_database_that_goes_away_costs_the_help_only(database: Database, tmp_path: Path) -> None:
+    register(database)
+    here = Here()
+    compiler = fleet(database, here)
+    assert compiler.slots() == 2
+    gone = Database(f"sqlite:///{tmp_path / 'no' / 'tables.db'}")
+    compiler._database = gone
+    results = [compiler.submit(kernel(factor), CUDA) for factor in (1, 2, 3)]
+    until(lambda: sorted(here.asked) == [1, 2, 3])
+    while here.open:
+        here.let_go()
+    assert all(isinstance(r.result(5), Compiled) for r in results)
+    compiler.submit(kernel(4), CUDA)
+    assert here.asked[-1] == 4, "no help is expected for a while"
+    gone.dispose()
+
+
+def test_a_draining_node_takes_nothing_and_is_not_counted_on(database: Database, tmp_path: Path) -> None:
+    register(database)
+    with database.write() as session:
+        CompilationRepository(session).want([Wanted("k" * 64, QUEUE, kernel(1), CUDA)])
+        WorkerRepository(session).drain("node")
+        assert WorkerRepository(session).compile_slots(QUEUE) == 0
+    settings = Settings(_env_file=None, data_dir=tmp_path)  # type: ignore[call-arg]
+    context = Context(settings, database, SilentBell(), "node")
+    assert not compiling.run_next(context, QUEUE)
+    assert not compiling.answer(context, "k" * 64)
+
+
+class Slow:
+    """A compiler here that counts, rejects every fifth and takes a moment."""
+
+    def __init__(self, width: int) -> None:
+        self.asked: Counter[int] = Counter()
+        self.pool = ThreadPoolExecutor(width)
+
+    def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
+        return self.pool.submit(self._compile, int(kernel.configuration["FACTOR"]))
+
+    def _compile(self, factor: int) -> Compiled | Rejected:
+        time.sleep(0.005)
+        self.asked[factor] += 1
+        if factor % 5 == 0:
+            return Rejected(stage=Stage.COMPILE, reason=f"no {factor}")
+        return Compiled(f"{factor}".encode(), "scale", CompileFacts(), "", ())
+
+
+def test_many_kernels_over_two_workers_and_three_nodes_each_get_their_own_binary(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = Slow(3)
+    monkeypatch.setattr(compiling, "_compiler", lambda context: elsewhere)
+    with node(database, tmp_path, "a"), node(database, tmp_path, "b"), node(database, tmp_path, "c"):
+        workers = [(fleet(database, here, 2), here) for here in (Slow(2), Slow(2))]
+        results = [
+            (factor, compiler.submit(kernel(factor), CUDA)) for factor in range(60) for compiler, _ in workers
+        ]
+        for factor, result in results:
+            outcome = result.result(60)
+            if factor % 5:
+                assert isinstance(outcome, Compiled)
+                assert outcome.binary == f"{factor}".encode()
+            else:
+                assert isinstance(outcome, Rejected)
+                assert outcome.reason == f"no {factor}"
+    assert sum(compiler.helped for compiler, _ in workers) > 10
+    assert max(elsewhere.asked.values()) == 1, "the fleet compiles nothing twice"
+    for compiler, here in workers:
+        assert max(here.asked.values()) == 1
+        assert compiler._orders == {}
+
+
+def test_a_compile_node_serves_what_it_has_compilers_for() -> None:
+    (plan,) = plan_pools(("compile",), [], 0, 3)
+    assert plan == PoolPlan("compile", ("compile.cuda",), 3)
+    assert plan.compile_slots == 3
+    here = compile_queue(DEVICE)
+    (plan,) = plan_pools(("compile",), [DEVICE, CUDA], 0, 1, {"compile.cuda": "no NVRTC"})
+    assert plan == PoolPlan("compile", (here,), 1, compiles_for=(DEVICE,))
+    light, _ = plan_pools(("control", "compile"), [], 0, 1)
+    assert light.compile_slots == 0
+    with pytest.raises(Exception, match="no NVRTC"):
+        plan_pools(("compile",), [], 0, 1, {"compile.cuda": "no NVRTC"})
+
+
+def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compilers_missing() == {}, "NVRTC is one of the tests' requirements"
+    monkeypatch.setattr("worker.plans._LOAD_NVRTC", "raise SystemExit('NVRTC is missing')")
+    assert compilers_missing() == {f"{COMPILE_PREFIX}cuda": "NVRTC is missing"}
