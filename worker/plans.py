@@ -1,5 +1,6 @@
 """Which pools a worker runs for the queues that it is to serve."""
 
+import json
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ ALL_COMPILERS = "compile"
 """In `--queues`: everything that can be compiled here for devices of other machines."""
 CUDA_COMPILER_S = 60.0
 
+_PATH = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
 _LOAD_NVRTC = "from warpsmith.backends.cuda_compile import import_compiler; import_compiler()"
 
 
@@ -77,7 +79,7 @@ def compilers_missing() -> dict[str, str]:
     """Compilers that could serve any machine and are not here, by queue, and why."""
     try:
         tried = subprocess.run(
-            [sys.executable, "-c", _LOAD_NVRTC],
+            [sys.executable, "-I", "-c", _PATH + _LOAD_NVRTC, json.dumps([p for p in sys.path if p])],
             env=child_environment(Backend.CUDA),
             capture_output=True,
             text=True,

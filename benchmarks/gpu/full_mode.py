@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.gpu.smaller import fields_of  # noqa: E402
+from benchmarks.provenance import plain_command  # noqa: E402
 from tests.e2e.service import Service, ended  # noqa: E402
 from tests.e2e.test_job import finished, trials_of  # noqa: E402
 from tests.servers import fresh_database, postgres_server, redis_server  # noqa: E402
@@ -88,7 +89,7 @@ def main() -> int:
     record |= {
         "commit": options.commit,
         "postgres": version.stdout.strip(),
-        "command": "python benchmarks/gpu/full_mode.py " + " ".join(sys.argv[1:]),
+        "command": plain_command("python " + " ".join(sys.argv)),
     }
     (options.out / "full-mode.json").write_text(json.dumps(record, indent=1))
     print(json.dumps({k: v for k, v in record.items() if k != "comparisons"}, indent=1))

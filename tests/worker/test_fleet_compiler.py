@@ -332,7 +332,11 @@ def test_a_compile_node_serves_what_it_has_compilers_for() -> None:
         plan_pools(("compile",), [], 0, 1, {"compile.cuda": "no NVRTC"})
 
 
-def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert compilers_missing() == {}, "NVRTC is one of the tests' requirements"
+    (tmp_path / "only_here.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("worker.plans._LOAD_NVRTC", "import only_here")
+    assert compilers_missing() == {}, "packages are found where this process finds them"
     monkeypatch.setattr("worker.plans._LOAD_NVRTC", "raise SystemExit('NVRTC is missing')")
     assert compilers_missing() == {f"{COMPILE_PREFIX}cuda": "NVRTC is missing"}
