@@ -24,7 +24,6 @@ from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.state import CompilationState
 from warpsmith.domain.template import ConfiguredKernel
-from warpsmith.errors import Unavailable
 from warpsmith.tuning.ports import CompilerPort
 from worker.artifacts import artifact_key, unpack
 
@@ -139,8 +138,12 @@ class FleetCompiler:
                 self._announce()
                 self._collect()
                 self._take_back()
-            except (DBAPIError, Unavailable) as exc:
+            except DBAPIError as exc:
                 log.warning("compiling without the fleet: %s", type(exc).__name__)
+                self._all_here()
+            except Exception:
+                # Whatever it is: somebody waits for these kernels.
+                log.exception("compiling without the fleet")
                 self._all_here()
 
     def _away(self) -> list[_Order]:
@@ -177,7 +180,7 @@ class FleetCompiler:
                 self.helped += 1
                 self._longest_s = max(self._longest_s or 0.0, time.monotonic() - order.since)
                 self._settle(order, compiled)
-            elif self._is_lost(order, states.get(key)):
+            elif self._is_lost(order, state):
                 self._compile_after_all(order)
 
     def _is_lost(self, order: _Order, state: CompilationState | None) -> bool:

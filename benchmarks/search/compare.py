@@ -128,7 +128,8 @@ def read(folder: Path, method: str) -> list[Run]:
 def figures(spaces: Sequence[RecordedSpace], runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
     """By method: the summary, the cost, and the score's difference to ours with its interval."""
     out: dict[str, dict[str, Any]] = {}
-    for method in METHODS:
+    methods = [m for m in METHODS if any(r.method == m for r in runs)]
+    for method in methods:
         mine = sorted((r for r in runs if r.method == method), key=lambda r: r.seed)
         traces = {s.name: [r.trace for r in mine if r.space == s.name] for s in spaces}
         costs = [r.seconds * 1e3 for r in mine if r.space in traces]
@@ -136,7 +137,7 @@ def figures(spaces: Sequence[RecordedSpace], runs: Sequence[Run]) -> dict[str, d
             "ms_per_evaluation": float(np.mean(costs)),
             "curve": convergence(spaces, traces),
         }
-    for method in METHODS[1:]:
+    for method in methods[1:]:
         out[method]["ours_minus_this"] = paired_difference(
             {s.name: out[OURS]["by_space"][s.name]["scores"] for s in spaces},
             {s.name: out[method]["by_space"][s.name]["scores"] for s in spaces},

@@ -264,6 +264,15 @@ def test_a_database_that_goes_away_costs_the_help_only(database: Database, tmp_p
     gone.dispose()
 
 
+def test_a_fault_of_its_own_costs_the_help_only(database: Database) -> None:
+    register(database)
+    here = Here()
+    broken = FleetCompiler(here, 1, CUDA, database, lambda name, queue, subject: 1 / 0)
+    for factor in (1, 2, 3):
+        broken.submit(kernel(factor), CUDA)
+    until(lambda: sorted(here.asked) == [1, 2, 3])
+
+
 def test_a_draining_node_takes_nothing_and_is_not_counted_on(database: Database, tmp_path: Path) -> None:
     register(database)
     with database.write() as session:
