@@ -28,7 +28,7 @@ from benchmarks.provenance import commit_name, plain_command  # noqa: E402
 from tests.fakes import ListSink  # noqa: E402
 from warpsmith.domain.device import Backend, DeviceInfo  # noqa: E402
 from warpsmith.domain.job import Job, SearcherName  # noqa: E402
-from warpsmith.domain.outcome import Measured, Outcome  # noqa: E402
+from warpsmith.domain.outcome import CutShort, Measured, Outcome  # noqa: E402
 from warpsmith.domain.template import Template  # noqa: E402
 from warpsmith.rewrite.templater import make_template  # noqa: E402
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices  # noqa: E402
@@ -55,6 +55,7 @@ def restrictions(template: Template, scopes: Sequence[Mapping[str, Any]]) -> lis
 def entry(job: Job, outcome: Outcome) -> dict[str, Any]:
     """What a recording keeps of an outcome: also each workload's microseconds and the compile facts."""
     facts = {} if outcome.facts is None else outcome.facts.model_dump(exclude={"seconds"}, exclude_none=True)
+    assert not isinstance(outcome, CutShort), "a trial by itself ends on its last workload"
     if not isinstance(outcome, Measured):
         return {"time": f"{outcome.stage.value} failed", "static": facts}
     each = {t.workload: time_us(job, t) for t in outcome.timings}
