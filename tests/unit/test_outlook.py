@@ -53,10 +53,11 @@ def test_what_is_slow_on_workloads_that_say_all_of_the_others_ends() -> None:
         (alike(), {"a": 10.1}, ["b", "c"]),
         (alike(ENOUGH - 1), {"a": 18.0}, ["b", "c"]),
         (alike(noise=0.6), {"a": 18.0}, ["b", "c"]),
-        (alike(), {"a": 18.0}, []),
-        ([{"a": 10.0 + i} for i in range(12)], {"a": 30.0}, ["b"]),
+        (alike(), {"a": 18.0, "b": 36.0, "c": 72.0}, []),
+        (alike(), {"a": 18.0}, ["b"]),
+        ([{"a": 10.0 + i, "b": 20.0 + i} for i in range(12)], {"a": 30.0}, ["b", "c"]),
     ],
-    ids=["near the best", "too few", "unlike", "the last workload", "never seen on the other"],
+    ids=["near the best", "too few", "unlike", "the last workload", "two workloads", "never seen on one"],
 )
 def test_what_may_be_best_somewhere_goes_on(
     rows: list[dict[str, float]], times_us: Mapping[str, float], rest: list[str]
@@ -115,6 +116,14 @@ def test_without_those_that_go_on_by_chance_estimates_may_stay_wrong() -> None:
     assert mean_error(0, after([])) < -0.06
 
 
+KEYS = ("n=4096", "n=1001", "n=2048")
+WORK = {"n=4096": 4.0, "n=1001": 1.0, "n=2048": 2.0}
+
+
+def three_workloads() -> Job:
+    return scale_job(workloads=[{"dimensions": {"n": n}} for n in (4096, 1001, 2048)])
+
+
 def searched(job: Job, model: TimeModel) -> tuple[ListSink, Listed]:
     tools, _ = fake_tools(model)
     bench = Bench(job, tools)
@@ -127,28 +136,28 @@ def searched(job: Job, model: TimeModel) -> tuple[ListSink, Listed]:
 def together(configuration: Configuration, workload: str) -> float:
     """The default is the best by far, everywhere."""
     block, per = int(configuration["BLOCK"]), int(configuration["PER"])
-    return (5.0 + abs(math.log2(block / 64)) * 4 + per) * (2.0 if workload == "n=4096" else 1.0)
+    return (5.0 + abs(math.log2(block / 64)) * 4 + per) * WORK[workload]
 
 
 def test_a_slice_cuts_trials_short_and_tells_the_searcher_the_estimate(monkeypatch) -> None:
     monkeypatch.setattr(module, "BY_CHANCE", 0.0)
-    sink, searcher = searched(scale_job(), together)
+    sink, searcher = searched(three_workloads(), together)
     cut = [(c, o) for c, o in sink.trials if isinstance(o, CutShort)]
     assert len(sink.trials) == 16
     assert len(cut) >= 5
     base = together({"BLOCK": 64, "PER": 1}, "n=1001")
     for configuration, outcome in cut:
         assert [t.workload for t in outcome.timings] == ["n=1001"], "the cheapest comes first"
-        assert outcome.skipped == ("n=4096",)
+        assert outcome.skipped == ("n=2048", "n=4096")
         assert outcome.estimate == pytest.approx(together(configuration, "n=1001") / base, rel=0.02)
         assert searcher.told[configuration_key(configuration)] == outcome.estimate
     whole = [o for _, o in sink.trials if isinstance(o, Measured)]
-    assert all([t.workload for t in o.timings] == ["n=4096", "n=1001"] for o in whole), "in the job's order"
+    assert all([t.workload for t in o.timings] == list(KEYS) for o in whole), "in the job's order"
 
 
 def test_what_goes_on_by_chance_is_measured_whole_and_keeps_what_was_expected(monkeypatch) -> None:
     monkeypatch.setattr(module, "BY_CHANCE", 1.1)
-    sink, _ = searched(scale_job(), together)
+    sink, _ = searched(three_workloads(), together)
     whole = [o for _, o in sink.trials if isinstance(o, Measured)]
     assert len(whole) == 16
     expected = [(o.expected, o.objective) for o in whole if o.expected is not None]
@@ -158,7 +167,7 @@ def test_what_goes_on_by_chance_is_measured_whole_and_keeps_what_was_expected(mo
 
 def test_a_wrong_kernel_is_rejected_even_where_it_is_hopeless() -> None:
     tools, _ = fake_tools(together, lambda c: "wrong" if c["BLOCK"] == 256 else "")
-    job = scale_job()
+    job = three_workloads()
     bench, sink = Bench(job, tools), ListSink()
     baseline = measure_baseline(Bench(job, fake_tools(together)[0]))
     run_slice(bench, bench.user_template, baseline, Listed(all_configurations()), sink, LIMITS)
@@ -166,33 +175,33 @@ def test_a_wrong_kernel_is_rejected_even_where_it_is_hopeless() -> None:
     assert any(isinstance(o, CutShort) for _, o in sink.trials)
 
 
-TIMES = st.lists(st.tuples(*[st.floats(1.0, 100.0)] * 2), min_size=16, max_size=16)
+TIMES = st.lists(st.tuples(*[st.floats(1.0, 100.0)] * 3), min_size=16, max_size=16)
 SLOWNESS = st.lists(st.floats(1.0, 50.0), min_size=16, max_size=16)
 
 
 @settings(max_examples=25, deadline=None)
 @given(TIMES, SLOWNESS, st.floats(0.0, 1.0))
 def test_what_was_cut_short_is_never_the_best(
-    free: list[tuple[float, float]], slow: list[float], share: float
+    free: list[tuple[float, float, float]], slow: list[float], share: float
 ) -> None:
     """Whatever the times, from workloads that say nothing of each other to such that say all."""
-    job = scale_job()
+    job = three_workloads()
     keys = [configuration_key(c) for c in (job.space.defaults, *all_configurations())]
     table = {
-        key: {"n=4096": own[0] ** share * 3 * s, "n=1001": own[1] ** share * s}
+        key: {k: us**share * s * WORK[k] for k, us in zip(KEYS, own, strict=True)}
         for key, own, s in zip(keys, free, slow, strict=True)
     }
     sink, _ = searched(job, lambda c, workload: table[configuration_key(c)][workload])
-    best, best_us = math.inf, dict.fromkeys(("n=4096", "n=1001"), math.inf)
+    best, best_us = math.inf, dict.fromkeys(KEYS, math.inf)
     for _, outcome in sink.trials:
         assert not isinstance(outcome, Rejected)
         times_us = {t.workload: t.cold.median_us for t in outcome.timings if t.cold is not None}
         if isinstance(outcome, Measured):
-            assert set(times_us) == {"n=4096", "n=1001"}
+            assert set(times_us) == set(KEYS)
             best = min(best, outcome.objective)
             best_us = {k: min(us, times_us[k]) for k, us in best_us.items()}
         else:
-            assert {*times_us, *outcome.skipped} == {"n=4096", "n=1001"}
+            assert {*times_us, *outcome.skipped} == set(KEYS)
             assert times_us and outcome.skipped
             assert outcome.estimate >= best * (1 - 1e-9)
             assert all(us > best_us[k] for k, us in times_us.items())

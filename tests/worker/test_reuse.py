@@ -95,8 +95,12 @@ def test_the_same_job_again_runs_its_default_alone(lab: Lab) -> None:
 
 
 def test_what_was_cut_short_runs_again(lab: Lab) -> None:
-    budget = {"trials": 100, "seconds": 600}
-    first, _ = lab.run(blocks=BLOCKS[::-1], budget=budget)
+    fields: dict[str, Any] = {
+        "blocks": BLOCKS[::-1],
+        "budget": {"trials": 100, "seconds": 600},
+        "workloads": [{"dimensions": {"n": n}} for n in (4096, 1001, 2048)],
+    }
+    first, _ = lab.run(**fields)
     with lab.context.database.read() as session:
         found = job_result(session, first)
         assert found is not None
@@ -107,7 +111,7 @@ def test_what_was_cut_short_runs_again(lab: Lab) -> None:
         assert len(cut) == found.trials_cut_short
         chosen = {configuration_key(e.configuration) for e in found.dispatch if e.configuration}
         assert chosen == {configuration_key({"BLOCK": 256, "PER": 4})}
-    _, run = lab.run(blocks=BLOCKS[::-1], name="again", budget=budget)
+    _, run = lab.run(name="again", **fields)
     assert run == {DEFAULT, *cut}
 
 

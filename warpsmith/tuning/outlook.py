@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+LEAST_WORKLOADS = 3
+"""Of those that allow a configuration; with two there was little to save, and long searches became worse."""
 ENOUGH = 6
 """Trials on all workloads before anything is said of another; more where more is regressed on."""
 LEAST_GAIN = 0.0005
@@ -78,7 +80,7 @@ class Outlook:
             return list(keys)
         cheap = sorted(keys, key=lambda key: self.baseline_us[key])
         known = self._table(cheap)
-        if len(keys) < 3 or len(known) < ENOUGH:
+        if len(keys) < LEAST_WORKLOADS or len(known) < ENOUGH:
             return cheap
         spread = known.std(axis=0) > 0
         if not spread.all():
@@ -95,7 +97,7 @@ class Outlook:
             rest: keys of the other workloads that allow it.
         """
         timed = list(times_us)
-        if not (self.cuts and self.steady and rest):
+        if not (self.cuts and self.steady and rest) or len(timed) + len(rest) < LEAST_WORKLOADS:
             return None
         if any(us <= self.best_us.get(key, us) * NEAR for key, us in times_us.items()):
             return None
