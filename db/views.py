@@ -120,6 +120,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
     candidates = CandidateRepository(session).of_job(job_id, with_templates=True)
     query = select(func.sum(TrialRow.seconds), func.count().filter(TrialRow.reused))
     busy_s, reused = session.execute(query.where(TrialRow.job_id == job_id)).one()
+    cut_short = TrialRepository(session).cut_short(job_id)
     return JobResult(
         id=row.id,
         job=row.spec,
@@ -132,7 +133,8 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         speedup=verify.speedup if verify else None,
         comparisons=verify.comparisons if verify else (),
         dispatch=_dispatch(row.spec, baseline, verify, candidates),
-        trials_measured=row.trials_done - row.trials_rejected,
+        trials_measured=row.trials_done - row.trials_rejected - cut_short,
+        trials_cut_short=cut_short,
         trials_rejected=row.trials_rejected,
         trials_reused=reused,
         trials_per_second=row.trials_done / busy_s if busy_s else 0.0,

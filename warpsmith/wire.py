@@ -148,8 +148,10 @@ class JobResult(Frozen):
     dispatch: tuple[DispatchEntry, ...]
     trials_measured: int
     trials_rejected: int
+    trials_cut_short: int = 0
+    """Ended before they ran on all workloads, since the others promised too little."""
     trials_reused: int = 0
-    """Taken over from earlier jobs of the same kernel; not among the two above."""
+    """Taken over from earlier jobs of the same kernel; not among those above."""
     trials_per_second: float
     rejections: tuple[RejectionCount, ...]
     seconds: float

@@ -14,7 +14,7 @@ from db.repositories.trials import FinishedTrial, TrialRepository
 from db.tables import CandidateRow, TaskRow, TrialRow
 from warpsmith import __version__
 from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
+from warpsmith.domain.outcome import CutShort, Measured, Outcome, Rejected, Stage
 from warpsmith.domain.space import Space, allows, configuration_key
 from warpsmith.domain.template import Template
 from warpsmith.tuning.tasks import BaselineResult
@@ -83,6 +83,8 @@ def still_count(
 def _as_here(job: Job, baseline_us: Mapping[str, float], outcome: Outcome) -> Outcome | None:
     if isinstance(outcome, Rejected):
         return outcome if outcome.stage in LASTING else None
+    if isinstance(outcome, CutShort):
+        return None
     if {t.workload for t in outcome.timings} != {w.key for w in job.workloads} or outcome.drift != 1.0:
         return None
     if any(not baseline_us.get(t.workload) or not time_us(job, t) for t in outcome.timings):

@@ -14,7 +14,7 @@ from db.engine import normal_url
 from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository
 from db.tables import CandidateRow, TrialRow
-from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.outcome import CutShort, Rejected
 from warpsmith.search.stored_study import FinishedTrial, export
 from worker.context import Context
 
@@ -77,4 +77,5 @@ def _patient(url: URL) -> URL:
 
 def _trial(row: TrialRow) -> FinishedTrial:
     reason = row.outcome.reason if isinstance(row.outcome, Rejected) else ""
-    return FinishedTrial(row.number, row.configuration, row.objective, reason)
+    pruned = isinstance(row.outcome, CutShort)
+    return FinishedTrial(row.number, row.configuration, row.objective, reason, pruned)

@@ -4,15 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session
 
+from db.repositories.trials import is_cut_short
 from db.tables import TrialRow
+from warpsmith.domain.outcome import told
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import TrialState
 
 Told = tuple[Configuration, float | None]
-"""A configuration and its objective; None where it was rejected."""
+"""A configuration and its objective, or its estimate where it was cut short; None where it was rejected."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,7 @@ class HistoryRepository:
 
     def of(self, candidate_id: str) -> list[Told]:
         """All finished trials of a candidate, in the order of proposal."""
-        query = select(TrialRow.configuration, TrialRow.objective).where(
-            TrialRow.candidate_id == candidate_id, TrialRow.state == TrialState.FINISHED
-        )
-        return [(row[0], row[1]) for row in self._session.execute(query.order_by(TrialRow.number))]
+        return self._told(TrialRow.candidate_id == candidate_id, TrialRow.state == TrialState.FINISHED)
 
     def counted(self, candidate_id: str) -> int:
         """Trials of a candidate that spend its budget, those that are proposed included."""
@@ -65,5 +64,11 @@ class HistoryRepository:
         """Configurations and objectives of these trials, in the order of proposal."""
         if not ids:
             return []
-        query = select(TrialRow.configuration, TrialRow.objective).where(TrialRow.id.in_(ids))
-        return [(row[0], row[1]) for row in self._session.execute(query.order_by(TrialRow.number))]
+        return self._told(TrialRow.id.in_(ids))
+
+    def _told(self, *which: ColumnElement[bool]) -> list[Told]:
+        # Outcomes are long, and only those that were cut short are needed.
+        outcome = case((is_cut_short(), TrialRow.outcome), else_=None)
+        query = select(TrialRow.configuration, TrialRow.objective, outcome).where(*which)
+        rows = self._session.execute(query.order_by(TrialRow.number))
+        return [(row[0], row[1] if row[2] is None else told(row[2])) for row in rows]

@@ -148,13 +148,12 @@ class TrialRepository:
         fresh = self._store(candidate_id, task_id, trials)
         if not fresh:
             return 0
-        measured = [t.outcome for t in fresh if isinstance(t.outcome, Measured)]
         self._session.execute(
             update(JobRow)
             .where(JobRow.id == job_id)
             .values(
                 trials_done=JobRow.trials_done + len(fresh),
-                trials_rejected=JobRow.trials_rejected + len(fresh) - len(measured),
+                trials_rejected=JobRow.trials_rejected + sum(isinstance(t.outcome, Rejected) for t in fresh),
             )
         )
         candidate = update(CandidateRow).where(CandidateRow.id == candidate_id)
@@ -179,6 +178,7 @@ class TrialRepository:
             .join(CandidateRow, CandidateRow.id == TrialRow.candidate_id)
             .where(CandidateRow.reuse_key == reuse_key, TrialRow.state == TrialState.FINISHED)
             .where(~TrialRow.reused, TrialRow.finished_at > utc_now() - timedelta(seconds=within_s))
+            .where(~is_cut_short())
             .order_by(TrialRow.id.desc())
             .limit(limit)
         )
@@ -214,6 +214,11 @@ class TrialRepository:
         query = select(TrialRow).where(TrialRow.job_id == job_id, TrialRow.objective.is_not(None))
         query = query.order_by(TrialRow.objective, TrialRow.number).execution_options(yield_per=500)
         yield from self._session.scalars(query)
+
+    def cut_short(self, job_id: str) -> int:
+        """Trials that did not run on all workloads, because they were hopeless."""
+        query = select(func.count()).select_from(TrialRow)
+        return self._session.execute(query.where(TrialRow.job_id == job_id, is_cut_short())).scalar_one()
 
     def rejections(self, job_id: str, limit: int = 50) -> Sequence[RejectionGroup]:
         """Rejected trials by stage and like reason, most frequent first."""
@@ -274,6 +279,12 @@ class TrialRepository:
             self._session.execute(query.values(best_us=time_us))
 
 
+def is_cut_short() -> ColumnElement[bool]:
+    """Finished, and neither measured nor rejected."""
+    finished = TrialRow.state == TrialState.FINISHED
+    return finished & TrialRow.objective.is_(None) & TrialRow.stage.is_(None)
+
+
 def _in_pool(candidate_id: str) -> tuple[ColumnElement[bool], ...]:
     return (
         TrialRow.candidate_id == candidate_id,
@@ -315,7 +326,7 @@ def _values(trial: FinishedTrial) -> dict[str, Any]:
     outcome = trial.outcome
     return {
         "outcome": outcome,
-        "objective": None if isinstance(outcome, Rejected) else outcome.objective,
+        "objective": outcome.objective if isinstance(outcome, Measured) else None,
         "stage": outcome.stage.value if isinstance(outcome, Rejected) else None,
         "reason_group": _NUMBER.sub("#", outcome.reason)[:200] if isinstance(outcome, Rejected) else None,
         "seconds": trial.seconds,

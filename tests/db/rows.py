@@ -9,7 +9,7 @@ from db.repositories.tasks import TaskRepository
 from db.tables import CandidateRow, JobRow, TaskRow
 from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured, Rejected, Stage, TimeSummary, WorkloadTiming
+from warpsmith.domain.outcome import CutShort, Measured, Rejected, Stage, TimeSummary, WorkloadTiming
 from warpsmith.domain.state import TaskKind
 from warpsmith.domain.template import Template
 
@@ -34,6 +34,10 @@ def measured(times_us: dict[str, float], objective: float) -> Measured:
         return WorkloadTiming(workload=key, cold=summary, max_error=0.0)
 
     return Measured(timings=tuple(timing(k, v) for k, v in times_us.items()), objective=objective)
+
+
+def cut_short(times_us: dict[str, float], estimate: float, skipped: str) -> CutShort:
+    return CutShort(timings=measured(times_us, 1.0).timings, skipped=(skipped,), estimate=estimate)
 
 
 def rejected(reason: str, stage: Stage = Stage.CORRECTNESS) -> Rejected:

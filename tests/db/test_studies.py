@@ -23,8 +23,11 @@ SPACE = Space(
 TRIALS = [
     FinishedTrial(0, {"A": 1, "SHARE": 0.5, "FAST": True, "W": "x"}, 1.5),
     FinishedTrial(3, {"A": 2, "SHARE": 1.0, "FAST": False, "W": "y"}, None, "compile: no"),
+    FinishedTrial(5, {"A": 1, "SHARE": 1.0, "FAST": True, "W": "x"}, None, pruned=True),
     FinishedTrial(7, {"A": 4, "SHARE": 1.0, "FAST": True, "W": "y"}, 0.25),
 ]
+
+STATES = {0: TrialState.COMPLETE, 3: TrialState.FAIL, 5: TrialState.PRUNED, 7: TrialState.COMPLETE}
 
 
 @pytest.fixture
@@ -42,7 +45,7 @@ def test_a_study_is_what_optuna_would_have_stored(database_url: str, storage: RD
         attributes = {NUMBER: trial.number} | ({REASON: trial.reason} if trial.reason else {})
         theirs.add_trial(
             optuna.trial.create_trial(
-                state=TrialState.FAIL if trial.value is None else TrialState.COMPLETE,
+                state=STATES[trial.number],
                 value=trial.value,
                 params=dict(trial.configuration),
                 distributions=dict(distributions(SPACE)),
@@ -71,12 +74,12 @@ def test_a_study_is_what_optuna_would_have_stored(database_url: str, storage: RD
 
 def test_exporting_again_appends_what_is_new_alone(database_url: str, storage: RDBStorage) -> None:
     assert export(database_url, "job/0", SPACE, TRIALS[:1]) == 1
-    assert export(database_url, "job/0", SPACE, TRIALS) == 2
+    assert export(database_url, "job/0", SPACE, TRIALS) == 3
     assert export(database_url, "job/0", SPACE, TRIALS) == 0
     assert export(database_url, "other", SPACE, TRIALS[:2]) == 2, "another study has numbers of its own"
     study = optuna.load_study(study_name="job/0", storage=storage)
-    assert [t.number for t in study.trials] == [0, 1, 2]
-    assert [t.user_attrs[NUMBER] for t in study.trials] == [0, 3, 7]
+    assert [t.number for t in study.trials] == [0, 1, 2, 3]
+    assert [t.user_attrs[NUMBER] for t in study.trials] == [0, 3, 5, 7]
     assert study.best_value == 0.25
 
 

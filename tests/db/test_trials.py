@@ -4,12 +4,13 @@ import pytest
 
 from db.engine import Database
 from db.repositories.candidates import CandidateRepository
+from db.repositories.histories import HistoryRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
-from tests.db.rows import add_candidate, add_job, measured, rejected
+from tests.db.rows import add_candidate, add_job, cut_short, measured, rejected
 from tests.jobs import scale_job
 from warpsmith.domain.outcome import Outcome, Stage
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.state import CandidateState, TrialState
 
 SMALL, LARGE = (w.key for w in scale_job().workloads)
@@ -66,6 +67,29 @@ def test_best_so_far_follows(database: Database) -> None:
         assert best == {SMALL: 2.0, LARGE: 8.0}
         assert CandidateRepository(session).get(ids[1]).best_objective == 0.7
         assert [t.objective for t in TrialRepository(session).measured(ids[0])] == [0.7, 0.8, 0.9]
+
+
+def test_what_was_cut_short_counts_as_nothing_but_a_trial(database: Database) -> None:
+    ids = _candidate(database)
+    a, b, c = _configurations(3)
+    with database.write() as session:
+        TrialRepository(session).propose(*ids, [a, b, c])
+        CandidateRepository(session).set_reuse_key(ids[1], "same")
+    _finish(database, ids, (a, measured({SMALL: 4.0, LARGE: 8.0}, 0.8)), (b, rejected("no")))
+    _finish(database, ids, (c, cut_short({SMALL: 1.0}, 0.1, LARGE)))
+    with database.read() as session:
+        trials, history = TrialRepository(session), HistoryRepository(session)
+        job, candidate = JobRepository(session).get(ids[0]), CandidateRepository(session).get(ids[1])
+        assert (job.trials_done, job.trials_rejected, trials.cut_short(ids[0])) == (3, 1, 1)
+        assert (candidate.trials, candidate.measured, candidate.best_objective) == (3, 1, 0.8)
+        best = {w.key: w.best_us for w in JobRepository(session).workloads([ids[0]])[ids[0]]}
+        assert best == {SMALL: 4.0, LARGE: 8.0}
+        assert [t.configuration for t in trials.measured(ids[0])] == [a]
+        assert [g.count for g in trials.rejections(ids[0])] == [1]
+        assert sorted(t.key for t in trials.known("same", 60)) == sorted(map(configuration_key, (a, b)))
+        told = [(a, 0.8), (b, None), (c, 0.1)]
+        assert history.of(ids[1]) == told, "a searcher hears the estimate"
+        assert history.results([t.id for t in trials.finished(ids[1])]) == told
 
 
 def test_pages_over_two_candidates_are_in_the_order_of_proposal(database: Database) -> None:

@@ -14,7 +14,7 @@ from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from tests.api.service import service_settings
-from tests.db.rows import add_candidate, add_job, add_task, measured, rejected
+from tests.db.rows import add_candidate, add_job, add_task, cut_short, measured, rejected
 from warpsmith import logs
 from warpsmith.settings import settings
 from warpsmith.tuning.tasks import StepPayload, StepResult
@@ -39,11 +39,15 @@ def test_metrics_count_what_there_is(tmp_path: Path) -> None:
             tasks.expire(3)
             assert tasks.claim(running.id, "w", 10) is not None
             candidate = add_candidate(session, job.id)
-            configurations = [{"BLOCK": b, "PER": 1} for b in (32, 64, 128)]
+            configurations = [{"BLOCK": b, "PER": 1} for b in (32, 64, 128, 256)]
             trials = TrialRepository(session)
             trials.propose(job.id, candidate.id, configurations)
-            outcomes = [measured({"n=4096": 2.0}, 0.5), rejected("no")]
-            done = [FinishedTrial(c, o, 1.5) for c, o in zip(configurations[:2], outcomes, strict=True)]
+            outcomes = [
+                measured({"n=4096": 2.0}, 0.5),
+                rejected("no"),
+                cut_short({"n=1001": 2.0}, 3.0, "n=4096"),
+            ]
+            done = [FinishedTrial(c, o, 1.5) for c, o in zip(configurations[:3], outcomes, strict=True)]
             trials.finish(job.id, candidate.id, waiting.id, done)
             answer = StepResult(provider="openai", tokens=70, usd=0.25, latency_s=2.0)
             payload = StepPayload(role="planner", round=1)
@@ -60,9 +64,10 @@ def test_metrics_count_what_there_is(tmp_path: Path) -> None:
         ("warpsmith_tasks_running", queue): 1,
         ("warpsmith_task_attempts_lost_total", (("cause", "lease expired"),)): 1,
         ("warpsmith_trials_total", (("outcome", "measured"),)): 1,
+        ("warpsmith_trials_total", (("outcome", "cut_short"),)): 1,
         ("warpsmith_trials_total", (("outcome", "rejected_correctness"),)): 1,
         ("warpsmith_trials_open", ()): 1,
-        ("warpsmith_trial_seconds_total", ()): 3.0,
+        ("warpsmith_trial_seconds_total", ()): 4.5,
         ("warpsmith_workers_alive", ()): 0,
         ("warpsmith_agent_tokens_total", (("provider", "openai"), ("role", "planner"))): 70,
         ("warpsmith_agent_usd_total", (("provider", "openai"), ("role", "planner"))): 0.25,

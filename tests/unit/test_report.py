@@ -292,6 +292,13 @@ def test_text_of_the_bundle_is_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 # Tables.
 
 
+def test_trials_cut_short_are_counted_apart_where_there_are_any() -> None:
+    assert "cut short" not in rendered(outcome_table(result()))
+    lines = rendered(outcome_table(result(trials_cut_short=7)), 120).splitlines()
+    (line,) = [text for text in lines if "cut short" in text]
+    assert "7" in line.split()
+
+
 def test_tables_fit_a_terminal_whole() -> None:
     for table in (comparison_table(result()), chosen_table(result()), outcome_table(result())):
         text = rendered(table)

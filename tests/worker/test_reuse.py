@@ -19,6 +19,7 @@ from tests.worker.bench_fakes import FakeWorkshop
 from tests.worker.fake_pool import as_it_is
 from tests.worker.test_execute import SilentBell, ring_all
 from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import CutShort
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.state import JobState, TrialState
 from warpsmith.settings import Settings
@@ -51,7 +52,9 @@ class Lab:
             {"name": "BLOCK", "values": blocks, "default": 64},
             {"name": "PER", "values": [1, 2, 4, 8]},
         ]
-        fields = {"parameters": parameters, "budget": {"trials": 100, "seconds": 600}}
+        # The fake's times say all of one workload by another; here every trial is to be whole.
+        budget = {"trials": 100, "seconds": 600, "stop_early": False}
+        fields = {"parameters": parameters, "budget": budget}
         return scale_job(**(fields | changes))
 
 
@@ -89,6 +92,27 @@ def test_the_same_job_again_runs_its_default_alone(lab: Lab) -> None:
         assert new == pytest.approx(old)
         (candidate,) = candidate_list(session, second).items
         assert candidate.feasible == 16
+
+
+def test_what_was_cut_short_runs_again(lab: Lab) -> None:
+    fields: dict[str, Any] = {
+        "blocks": BLOCKS[::-1],
+        "budget": {"trials": 100, "seconds": 600},
+        "workloads": [{"dimensions": {"n": n}} for n in (4096, 1001, 2048)],
+    }
+    first, _ = lab.run(**fields)
+    with lab.context.database.read() as session:
+        found = job_result(session, first)
+        assert found is not None
+        assert found.trials_cut_short > 0
+        assert found.trials_measured + found.trials_rejected + found.trials_cut_short == 16
+        items = trial_page(session, first).items
+        cut = {configuration_key(t.configuration) for t in items if isinstance(t.outcome, CutShort)}
+        assert len(cut) == found.trials_cut_short
+        chosen = {configuration_key(e.configuration) for e in found.dispatch if e.configuration}
+        assert chosen == {configuration_key({"BLOCK": 256, "PER": 4})}
+    _, run = lab.run(name="again", **fields)
+    assert run == {DEFAULT, *cut}
 
 
 def test_an_edited_space_runs_what_is_new(lab: Lab) -> None:

@@ -116,7 +116,8 @@ class Budget(Frozen):
     usd: float = Field(default=0, ge=0, le=10**5)
     """Of models, by the operator's prices."""
     stop_early: bool = True
-    """End before the budget does where no gain above the noise is expected any more."""
+    """End before the budget does where no gain above the noise is expected any more, and a trial before
+    its last workload where the others promise nothing."""
 
 
 class SearcherName(StrEnum):

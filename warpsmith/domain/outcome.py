@@ -77,6 +77,23 @@ class Measured(Frozen):
     """Weighted geometric mean of time over baseline time; below 1 is faster. Lower is better."""
     drift: float = 1.0
     """The baseline's time then over its stored time, where far from 1; `objective` is corrected."""
+    expected: float | None = None
+    """The estimate with which it would have been cut short, where it went on by chance."""
+
+
+class CutShort(Frozen):
+    """Checked and timed on its first workloads only, since the others promised too little.
+
+    It is no measurement: it never wins, is never served and is nobody's best.
+    """
+
+    kind: Literal["cut_short"] = "cut_short"
+    timings: tuple[WorkloadTiming, ...]
+    skipped: tuple[str, ...]
+    """`Workload.key` of those that it did not run on."""
+    facts: CompileFacts = CompileFacts()
+    estimate: float = Field(gt=0)
+    """Of the objective, for the search alone; no better than the best that was measured."""
 
 
 class Rejected(Frozen):
@@ -90,7 +107,14 @@ class Rejected(Frozen):
     facts: CompileFacts | None = None
 
 
-Outcome = Annotated[Measured | Rejected, Field(discriminator="kind")]
+Outcome = Annotated[Measured | CutShort | Rejected, Field(discriminator="kind")]
+
+
+def told(outcome: Outcome) -> float | None:
+    """What a search hears: the objective or its estimate; None where the configuration was rejected."""
+    if isinstance(outcome, Rejected):
+        return None
+    return outcome.objective if isinstance(outcome, Measured) else outcome.estimate
 
 
 class Interval(Frozen):

@@ -35,8 +35,17 @@ class FinishedTrial:
     number: int
     configuration: Configuration
     value: float | None
-    """None: rejected."""
+    """None: rejected, or cut short."""
     reason: str = ""
+    pruned: bool = False
+    """Cut short."""
+
+    @property
+    def state(self) -> TrialState:
+        """In Optuna's words."""
+        if self.pruned:
+            return TrialState.PRUNED
+        return TrialState.FAIL if self.value is None else TrialState.COMPLETE
 
 
 def export(
@@ -75,7 +84,7 @@ def _append(session: Session, study_id: int, space: Space, trials: Sequence[Fini
         {
             "number": before + place,
             "study_id": study_id,
-            "state": TrialState.FAIL if trial.value is None else TrialState.COMPLETE,
+            "state": trial.state,
             "_datetime_start_utc": now,
             "_datetime_complete_utc": now,
         }

@@ -44,6 +44,11 @@ class DriftWatch:
         self._looked_at = 0.0
         self._ratio = 1.0
 
+    @property
+    def is_steady(self) -> bool:
+        """Whether times could be compared with earlier ones when the device was last looked at."""
+        return abs(self._ratio - 1.0) <= TOLERATED
+
     def ratio(self) -> float:
         """How much slower the device is than at the baseline, looked at now where that is due."""
         if self._pending is not None and time.monotonic() - self._looked_at >= EVERY_S:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations
 
 from warpsmith.domain.base import Frozen
-from warpsmith.domain.outcome import Measured, Outcome
+from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.space import Configuration
 
 MIN_TRIALS = 8
@@ -88,6 +88,6 @@ def _by_value(name: str, trials: Trials) -> dict[str, dict[str, float] | dict[st
         tried[value] = tried.get(value, 0) + 1
         if isinstance(outcome, Measured):
             best[value] = min(best.get(value, math.inf), round(outcome.objective, 4))
-        else:
+        elif isinstance(outcome, Rejected):
             failed[value] = failed.get(value, 0) + 1
     return {"best": best, "rejected": {v: f"{n} of {tried[v]}" for v, n in failed.items()}}

@@ -6,12 +6,14 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
+from warpsmith.domain.job import Metric
+from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage, told
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.tuning.ahead import Pending, Proposals, SliceLimits
 from warpsmith.tuning.bench import Bench, Look
 from warpsmith.tuning.drift import DriftWatch, corrected
+from warpsmith.tuning.outlook import Outlook
 from warpsmith.tuning.ports import Searcher, TrialSink
 from warpsmith.tuning.tasks import BaselineResult, SliceResult
 from warpsmith.tuning.trial import Judge, TrialRun, at_once, run_gate, start_trial, time_us
@@ -44,7 +46,11 @@ def run_slice(
     """
     bench.learn(baseline)
     baseline_us = {t.workload: time_us(bench.job, t) or 0.0 for t in baseline.timings}
-    slice_ = _Slice(bench, template, searcher, sink, limits, baseline_us)
+    job = bench.job
+    # The fastest few are compared by energy, so that more of them matter than the best.
+    cuts = job.budget.stop_early and job.objective.metric is Metric.TIME
+    outlook = Outlook({w.key: w.weight for w in job.workloads}, baseline_us, cuts)
+    slice_ = _Slice(bench, template, searcher, sink, limits, baseline_us, outlook)
     if gate:
         rejected = slice_.gate()
         if rejected is not None:
@@ -84,9 +90,8 @@ class _Slice:
     sink: TrialSink
     limits: SliceLimits
     baseline_us: Mapping[str, float]
+    outlook: Outlook
     done: int = 0
-    best_us: dict[str, float] = field(default_factory=dict)
-    """By workload."""
     spoilt: bool = False
     """The child is to be replaced before the next trial."""
     started: float = field(default_factory=time.monotonic)
@@ -134,13 +139,11 @@ class _Slice:
 
     def finish(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
         """Tell everybody."""
-        self.searcher.tell(configuration, outcome.objective if isinstance(outcome, Measured) else None)
+        self.searcher.tell(configuration, told(outcome))
         self.sink.finished(configuration, outcome, seconds)
         self.done += 1
-        if isinstance(outcome, Measured):
-            for timing in outcome.timings:
-                value = time_us(self.bench.job, timing) or 0.0
-                self.best_us[timing.workload] = min(self.best_us.get(timing.workload, value), value)
+        if isinstance(outcome, Measured) and outcome.drift == 1.0:
+            self.outlook.learn({t.workload: time_us(self.bench.job, t) or 0.0 for t in outcome.timings})
 
     def result(self, exhausted: bool = False, rejected: str = "") -> SliceResult:
         """What the slice brought."""
@@ -152,6 +155,7 @@ class _Slice:
         if self.spoilt:
             self.spoilt = False
             self.bench.renew()
+        self.outlook.steady = drift.is_steady
         began = time.monotonic()
         run = start_trial(
             self.bench,
@@ -160,7 +164,7 @@ class _Slice:
             compiled,
             self.baseline_us,
             judge,
-            best_us=dict(self.best_us),
+            outlook=self.outlook,
         )
         seconds = time.monotonic() - began
         return run, seconds, drift.ratio()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import (
     CompileFacts,
+    CutShort,
     Measured,
     Outcome,
     Rejected,
@@ -24,6 +25,7 @@ from warpsmith.measure.statistics import summarise
 from warpsmith.tuning.bench import Bench, Case, Look
 from warpsmith.tuning.further import check_further
 from warpsmith.tuning.launch_limits import launch_refusal
+from warpsmith.tuning.outlook import Estimate, Outlook
 
 GIVE_UP_RATIO = 3.0
 """A configuration this many times slower than the baseline is timed with few samples only."""
@@ -61,6 +63,25 @@ class TrialRun:
     parts: list[_Part] = field(default_factory=list)
     ended: Rejected | None = None
     """Why it ended before every workload had its turn, other than by a judgement."""
+    estimate: Estimate | None = None
+    """What was expected of it, where it looked hopeless."""
+    skipped: tuple[str, ...] = ()
+    """Keys of workloads that it did not run on for that."""
+
+    def is_hopeless(self, outlook: Outlook, rest: Sequence[Workload]) -> bool:
+        """Whether what was timed so far makes the other workloads a waste of time; remembers it."""
+        if self.estimate is not None:
+            return False
+        times_us = {
+            p.workload.key: summarise(p.samples.samples_us, p.samples.launches).median_us
+            for p in self.parts
+            if p.samples is not None
+        }
+        self.estimate = outlook.judge(times_us, [w.key for w in rest])
+        if self.estimate is None or self.estimate.goes_on:
+            return False
+        self.skipped = tuple(w.key for w in rest)
+        return True
 
     def settle(self) -> Outcome:
         """What came of it.
@@ -87,8 +108,12 @@ class TrialRun:
             timings.append(workload_timing(job, part.workload, summary, checked))
         if self.ended is not None:
             return self.ended
+        facts, in_order = self.facts or CompileFacts(), _as_in(job, timings)
+        expected = None if self.estimate is None else self.estimate.objective
+        if self.skipped and expected is not None:
+            return CutShort(timings=in_order, skipped=self.skipped, facts=facts, estimate=expected)
         objective = objective_of(job, timings, self.baseline_us)
-        return Measured(timings=tuple(timings), facts=self.facts or CompileFacts(), objective=objective)
+        return Measured(timings=in_order, facts=facts, objective=objective, expected=expected)
 
 
 def at_once(bench: Bench) -> Judge:
@@ -128,7 +153,7 @@ def start_trial(
     judge: Judge,
     *,
     whole: bool = False,
-    best_us: Mapping[str, float] | None = None,
+    outlook: Outlook | None = None,
 ) -> TrialRun:
     """Launch and time one configuration: all of a trial that needs the device.
 
@@ -136,7 +161,7 @@ def start_trial(
         baseline_us: the baseline's time by workload key, in the objective's cache state.
         judge: takes what was brought back; may answer later, while the device goes on.
         whole: compare every element of every output, not a sample.
-        best_us: the best so far by workload key.
+        outlook: what the search has seen so far; without it, nothing is cut short.
 
     Raises:
         InvalidInput: the job's reference is of no use.
@@ -159,7 +184,10 @@ def start_trial(
         return run
     bench.expect(case for w in allowed for case in (Case(w), bench.other(w)))
     handle: int | None = None
-    for workload in allowed:
+    if outlook is not None:
+        by_key = {w.key: w for w in allowed}
+        allowed = [by_key[key] for key in outlook.order(list(by_key))]
+    for place, workload in enumerate(allowed, 1):
         try:
             size = launch_size(kernel, workload, bench.tools.opener.info)
             refusal = launch_refusal(size, bench.tools.opener.info)
@@ -169,7 +197,8 @@ def start_trial(
             device = bench.device(workload)
             if handle is None:
                 handle = device.load(compiled)
-            give_up = _give_up_above(baseline_us[workload.key], (best_us or {}).get(workload.key))
+            best_us = None if outlook is None else outlook.best_us.get(workload.key)
+            give_up = _give_up_above(baseline_us[workload.key], best_us)
             _run_part(run, handle, workload, size, judge, whole, give_up)
         except (ExpressionError, KernelRefused) as exc:
             run.ended = _rejected(Stage.LAUNCH, str(exc), workload, compiled)
@@ -178,7 +207,7 @@ def start_trial(
             bench.renew(faulted=True)
             run.ended = _rejected(Stage.RUN, child_words(exc), workload, compiled)
             return run
-        if run.parts[-1].is_refused:
+        if run.parts[-1].is_refused or (outlook is not None and run.is_hopeless(outlook, allowed[place:])):
             break
     if handle is not None:
         device.unload(handle)
@@ -243,6 +272,11 @@ def _run_part(
     plan = replace(search_plan(bench.job.objective.cache), give_up_above_us=give_up_above_us)
     samples, timed = bench.sample(handle, workload, size, plan, other=other)
     run.parts[-1] = replace(part, samples=samples, timed=None if timed is None else judge(timed))
+
+
+def _as_in(job: Job, timings: Sequence[WorkloadTiming]) -> tuple[WorkloadTiming, ...]:
+    places = {w.key: place for place, w in enumerate(job.workloads)}
+    return tuple(sorted(timings, key=lambda t: places[t.workload]))
 
 
 def _give_up_above(baseline_us: float, best_us: float | None) -> float:

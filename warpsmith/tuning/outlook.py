@@ -1,0 +1,154 @@
+"""What a trial's first workloads say of the others, so that a hopeless configuration ends early.
+
+How workloads relate is learnt from the trials of the slice that ran on all of them: a regression of the
+logarithms of time over baseline time, local in the first workload, since configurations that are slow for
+different reasons relate differently. Which trials run on all workloads is decided by the first workloads
+alone, so that a regression on these is not biased by the choice.
+"""
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+LEAST_WORKLOADS = 3
+"""Of those that allow a configuration; with two there was little to save, and long searches became worse."""
+ENOUGH = 6
+"""Trials on all workloads before anything is said of another; more where more is regressed on."""
+LEAST_GAIN = 0.0005
+"""Relative gain, of the objective and of the mean over workloads of each one's own best together, that the
+rest of a trial must promise."""
+BY_CHANCE = 0.1
+"""Share of hopeless trials that go on all the same: without them nothing would be learnt where times are bad,
+and nobody would see whether estimates are right."""
+NEAR = 1.02
+"""What is within this factor of the best of a workload runs on all: it may be the best when timed again."""
+NARROW = 1e-3
+RIDGE = 1e-6
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is expected of a configuration that is not worth running on the other workloads."""
+
+    objective: float
+    """Never better than the best objective that was measured."""
+    goes_on: bool
+    """It runs on the others all the same, by chance."""
+
+
+@dataclass
+class Outlook:
+    """Hears of every trial that ran on all workloads that allow it, and judges those that are under way.
+
+    Args:
+        weights: by workload key, of all workloads of the job.
+        baseline_us: by workload key.
+        cuts: whether any trial ends early.
+        draw: a number from 0 to 1, for what goes on by chance.
+    """
+
+    weights: Mapping[str, float]
+    baseline_us: Mapping[str, float]
+    cuts: bool = True
+    draw: Callable[[], float] = random.random
+    steady: bool = True
+    """False: the device is slower or faster now than it was, and nothing ends early."""
+    best_us: dict[str, float] = field(default_factory=dict)
+    """The best so far by workload key."""
+    _best: float = math.inf
+    """Logarithm of the best objective."""
+    _whole: list[dict[str, float]] = field(default_factory=list)
+    """Logarithms of time over baseline time, by workload key."""
+
+    def learn(self, times_us: Mapping[str, float]) -> None:
+        """A configuration ran on all workloads that allow it."""
+        logs = self._logs(times_us)
+        self._whole.append(logs)
+        self._best = min(self._best, sum(self._share(k) * v for k, v in logs.items()))
+        for key, value in times_us.items():
+            self.best_us[key] = min(self.best_us.get(key, value), value)
+
+    def order(self, keys: Sequence[str]) -> list[str]:
+        """The workload that says most of every other comes first; then the cheapest."""
+        if not self.cuts:
+            return list(keys)
+        cheap = sorted(keys, key=lambda key: self.baseline_us[key])
+        known = self._table(cheap)
+        if len(keys) < LEAST_WORKLOADS or len(known) < ENOUGH:
+            return cheap
+        spread = known.std(axis=0) > 0
+        if not spread.all():
+            return cheap
+        likeness = np.corrcoef(known.T).min(axis=0)
+        first = cheap[int(np.argmax(likeness))]
+        return [first, *(key for key in cheap if key != first)]
+
+    def judge(self, times_us: Mapping[str, float], rest: Sequence[str]) -> Estimate | None:
+        """What is expected of a hopeless configuration; None where it may be best somewhere, or nobody knows.
+
+        Args:
+            times_us: what was timed so far, by workload key, in the order of timing.
+            rest: keys of the other workloads that allow it.
+        """
+        timed = list(times_us)
+        if not (self.cuts and self.steady and rest) or len(timed) + len(rest) < LEAST_WORKLOADS:
+            return None
+        if any(us <= self.best_us.get(key, us) * NEAR for key, us in times_us.items()):
+            return None
+        known = self._table([*timed, *rest])
+        if len(known) < max(ENOUGH, len(timed) + 3):
+            return None
+        logs = self._logs(times_us)
+        at = np.array([logs[key] for key in timed])
+        shares = np.array([self._share(key) for key in rest])
+        x, y = known[:, : len(timed)], known[:, len(timed) :]
+        mean, deviation = _predicted(x, np.column_stack([y, y @ shares]), at)
+        objective = sum(self._share(key) * logs[key] for key in timed) + mean[-1]
+        gain = _gain(self._best, objective, deviation[-1])
+        for key, share, expected, spread in zip(rest, shares, mean, deviation, strict=False):
+            best = math.log(self.best_us[key] / self.baseline_us[key])
+            gain += share * _gain(best, expected, spread)
+        if gain > LEAST_GAIN:
+            return None
+        return Estimate(math.exp(max(objective, self._best)), self.draw() < BY_CHANCE)
+
+    def _logs(self, times_us: Mapping[str, float]) -> dict[str, float]:
+        return {key: math.log(us / self.baseline_us[key]) for key, us in times_us.items()}
+
+    def _share(self, key: str) -> float:
+        return self.weights[key] / sum(self.weights.values())
+
+    def _table(self, keys: Sequence[str]) -> Floats:
+        """Trials that ran on all of these, a column a workload."""
+        rows = [[logs[key] for key in keys] for logs in tuple(self._whole) if all(k in logs for k in keys)]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), len(keys))
+
+
+def _predicted(x: Floats, y: Floats, at: Floats) -> tuple[Floats, Floats]:
+    """Mean and deviation of a new row of `y` at `at`."""
+    count, terms = len(x), x.shape[1] + 1
+    distance = np.abs(x[:, 0] - at[0])
+    reach = np.sort(distance)[min(count - 1, max(ENOUGH, count // 2))] + NARROW
+    weights = np.exp(-0.5 * (distance / reach) ** 2)
+    design = np.column_stack([np.ones(count), x])
+    here = np.concatenate([[1.0], at])
+    inverse = np.linalg.inv(design.T @ (weights[:, None] * design) + RIDGE * np.eye(terms))
+    slopes = inverse @ (design.T @ (weights[:, None] * y))
+    residual = weights @ (y - design @ slopes) ** 2 / (weights.sum() * (1 - terms / count))
+    spread = residual * (1.0 + here @ inverse @ here * weights.mean())
+    return here @ slopes, np.sqrt(np.maximum(spread, 0.0))
+
+
+def _gain(best: float, mean: float, deviation: float) -> float:
+    """By how much a normal value is expected to undercut the best."""
+    if deviation <= 0:
+        return max(0.0, best - mean)
+    z = (best - mean) / deviation
+    below = 0.5 * math.erfc(-z / math.sqrt(2.0))
+    return float(deviation * (z * below + math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)))
