@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.search.feasible import FeasibleSet
-from warpsmith.search.kernel import PRIOR, Floats, Prior, Tables, matern, matern_slope
+from warpsmith.search.kernel import PRIOR, Floats, Prior, Tables, matern, matern_in_place, matern_slope
 
 JITTER = 1e-8
 NOISE = 2.5e-3
@@ -61,13 +61,13 @@ class GaussianProcess:
         n = self._entered
         if n == self._projected.shape[0]:
             self._grow(2 * n)
-        column = matern(self._tables.distance(self._weights, self._codes[row], self._codes))
+        column = self._covariances(np.array([row]))[0]
         inverse = self._inverse[:n, :n]
         solved = inverse @ column[self.rows[:n]]
         pivot = math.sqrt(max(1.0 + self._noise + JITTER - float(solved @ solved), 1e-10))
         self._inverse[n, :n] = (solved @ inverse) / -pivot
         self._inverse[n, n] = 1.0 / pivot
-        fresh = (column - solved.astype(np.float32) @ self._projected[:n]) / pivot
+        fresh = (column - solved.astype(np.float32) @ self._projected[:n]) / np.float32(pivot)
         self._projected[n] = fresh
         self._explained += fresh**2
         self._entered += 1
@@ -119,6 +119,11 @@ class GaussianProcess:
             others = self._rng.choice(others, WINDOW // 4, replace=False)
         self._rebuild(every[np.union1d(keep, others)])
 
+    def _covariances(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        result = self._tables.distances(self._weights, self._codes[rows])
+        matern_in_place(result)
+        return result
+
     def _grow(self, size: int) -> None:
         n = self._entered
         inverse = np.zeros((size, size))
@@ -128,20 +133,7 @@ class GaussianProcess:
         self._inverse, self._projected = inverse, projected
 
     def _rebuild(self, rows: NDArray[np.intp]) -> None:
-        codes = self._codes[rows]
-        total = np.zeros((rows.size, self._codes.shape[0]), np.float32)
-        for weight, column, table in zip(
-            self._weights, self._tables.columns, self._tables.tables, strict=True
-        ):
-            small = (weight * table).astype(np.float32)
-            total += small[codes[:, column]][:, self._codes[:, column]]
-        root = np.sqrt(total)
-        root *= -math.sqrt(5.0)
-        total *= 5.0 / 3.0
-        total += 1.0
-        total -= root
-        np.exp(root, out=root)
-        total *= root
+        total = self._covariances(rows)
         gram = total[:, rows].astype(np.float64)
         gram[np.diag_indices_from(gram)] = 1.0 + self._noise + JITTER
         n = rows.size

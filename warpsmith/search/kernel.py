@@ -81,11 +81,15 @@ class Tables:
             for column, table in zip(self.columns, self.tables, strict=True)
         ]
 
-    def distance(self, weights: Floats, row: Codes, others: Codes) -> Floats:
-        """Weighted squared distance of one row to many."""
-        total = np.zeros(others.shape[0])
+    def distances(self, weights: Floats, rows: Codes) -> NDArray[np.float32]:
+        """Weighted squared distances of some rows to the whole set, [rows, set]."""
+        # One look-up a column: those of the set cost more than all else here.
+        by_column: dict[int, Floats] = {}
         for weight, column, table in zip(weights, self.columns, self.tables, strict=True):
-            total += (weight * table[row[column]])[others[:, column]]
+            by_column[column] = by_column.get(column, 0.0) + weight * table
+        total = np.zeros((rows.shape[0], self.codes.shape[0]), np.float32)
+        for column, table in by_column.items():
+            total += np.take(table.astype(np.float32)[rows[:, column]], self.codes[:, column], axis=1)
         return total
 
 
@@ -94,6 +98,17 @@ def matern(squared: Floats) -> Floats:
     r = np.sqrt(squared)
     result: Floats = (1.0 + SQRT5 * r + (5.0 / 3.0) * squared) * np.exp(-SQRT5 * r)
     return result
+
+
+def matern_in_place(squared: NDArray[np.float32]) -> None:
+    """The same, where `squared` is too large for copies."""
+    root = np.sqrt(squared)
+    root *= -SQRT5
+    squared *= 5.0 / 3.0
+    squared += 1.0
+    squared -= root
+    np.exp(root, out=root)
+    squared *= root
 
 
 def matern_slope(squared: Floats) -> Floats:
