@@ -43,16 +43,23 @@ from warpsmith.tuning.trial import time_us  # noqa: E402
 
 
 def restrictions(template: Template, scopes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The constraints for each workload, with the device's limits and the dimensions as numbers."""
+    """The constraints, with the device's limits and the dimensions as numbers.
+
+    A configuration is feasible where one workload allows it.
+    """
     own = {p.name for p in template.space.parameters}
-    found: dict[str, None] = {}
+    found: dict[tuple[str, ...], None] = {}
     for scope in scopes:
+        allowed = []
         for constraint in template.space.constraints:
             words = constraint.expression.text
             for name in sorted(set(scope) - own, key=len, reverse=True):
                 words = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w.])", repr(scope[name]), words)
-            found[words] = None
-    return list(found)
+            allowed.append(words)
+        found[tuple(allowed)] = None
+    common = [w for w in next(iter(found)) if all(w in each for each in found)]
+    rest = [" and ".join(f"({w})" for w in each if w not in common) for each in found]
+    return common + ([" or ".join(f"({words})" for words in rest)] if all(rest) else [])
 
 
 def median_of(job: Job, outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from warpsmith.search.gaussian import JITTER, MEAN_PRECISION, VARIANCE_SHAPE, WI
 from warpsmith.search.kernel import Kind, Tables, matern
 from warpsmith.search.portfolio import (
     FRESH_POINTS,
+    LEAST_QUIET_RESULTS,
     MAX_STARTS,
-    QUIET_RESULTS,
     QUIET_TURNS,
     TRUSTED_POINTS,
     PortfolioSearcher,
@@ -118,8 +118,8 @@ def test_a_search_settles_when_nothing_is_to_be_gained_and_not_before() -> None:
             values.append(loss(configuration))
             study.tell(configuration, values[-1])
     assert min(values) == 1.0
-    assert TRUSTED_POINTS + QUIET_RESULTS <= len(values) < len(FEASIBLE) / 2
-    assert min(values[:-QUIET_RESULTS]) <= 1.01
+    assert TRUSTED_POINTS + LEAST_QUIET_RESULTS <= len(values) < len(FEASIBLE) / 2
+    assert min(values[:-LEAST_QUIET_RESULTS]) <= 1.01
 
 
 def test_a_settled_search_is_settled_when_it_is_taken_up_again() -> None:

@@ -21,9 +21,13 @@ from warpsmith.search.kernel import PRIOR, Floats, Prior
 FIRST_POINTS = 6
 TRUSTED_POINTS = 25
 """Measured rows below which the model is not asked how much there is to gain."""
-QUIET_RESULTS = 20
+LEAST_QUIET_RESULTS = 20
 QUIET_TURNS = 3
-"""A search has settled when this many results brought nothing, and this many turns promise nothing."""
+"""A search has settled when enough results brought nothing, and this many turns promise nothing.
+
+Enough is the square root of the set's size: the larger the set, the more isolated optima the process has
+not heard of, and it is sure of itself there.
+"""
 FRESH_POINTS = 4
 """Space-filling points after known starts, so that these are never the only guide."""
 MAX_STARTS = 8
@@ -96,7 +100,8 @@ class PortfolioSearcher(SetSearcher):
         known = [v for v in self.values.values() if v is not None]
         if len(known) < TRUSTED_POINTS or len(self._gains) < QUIET_TURNS or self._starts:
             return False
-        before = [v for v in list(self.values.values())[:-QUIET_RESULTS] if v is not None]
+        quiet = max(LEAST_QUIET_RESULTS, math.isqrt(self.feasible.count))
+        before = [v for v in list(self.values.values())[:-quiet] if v is not None]
         if not before or min(before) > min(known) * (1.0 + least):
             return False
         return max(self._gains[-QUIET_TURNS:]) < least
