@@ -122,6 +122,22 @@ def test_a_search_settles_when_nothing_is_to_be_gained_and_not_before() -> None:
     assert min(values[:-LEAST_QUIET_RESULTS]) <= 1.01
 
 
+@pytest.mark.parametrize(("side", "enough"), [(10, 20), (50, 50)])
+def test_the_larger_the_set_the_more_results_must_have_brought_nothing(side: int, enough: int) -> None:
+    values = tuple(range(side))
+    space = Space(parameters=tuple(Parameter(name=n, values=values) for n in "AB"))
+    feasible = enumerate_space(space, [{}])
+    searcher = PortfolioSearcher(feasible, 0)
+    for configuration in searcher.ask(TRUSTED_POINTS):
+        searcher.tell(configuration, 1.0)
+    searcher._gains = [0.0] * 3
+    told = TRUSTED_POINTS
+    while not searcher.settled(0.01):
+        searcher.tell(feasible.configuration(int(searcher.open_rows[0])), 1.0)
+        told += 1
+    assert told == max(enough + 1, TRUSTED_POINTS)
+
+
 def test_a_settled_search_is_settled_when_it_is_taken_up_again() -> None:
     first = make_searcher(SearcherName.DEFAULT, FEASIBLE, 3, least_gain=0.01)
     history = []
