@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from db.engine import Database
+from db.metrics import samples
 from db.names import COMPILE, COMPILE_PREFIX, compile_queue
 from db.repositories.compilations import CompilationRepository, Wanted
 from db.repositories.workers import WorkerRepository
@@ -245,6 +246,16 @@ def test_only_who_took_it_brings_it(database: Database) -> None:
         assert compilations.states([key]) == {key: CompilationState.DONE}
         compilations.prune(older_s=-1)
         assert compilations.states([key]) == {}
+
+
+def test_what_nodes_are_asked_for_is_counted(database: Database) -> None:
+    with database.write() as session:
+        compilations = CompilationRepository(session)
+        compilations.want([Wanted(name * 64, QUEUE, kernel(1), CUDA) for name in "abc"])
+        assert compilations.take_next(QUEUE, "node") is not None
+    with database.read() as session:
+        found = {s.labels["state"]: s.value for s in samples(session) if s.name == "warpsmith_compilations"}
+    assert found == {"wanted": 2, "taken": 1}
 
 
 def test_a_database_that_goes_away_costs_the_help_only(database: Database, tmp_path: Path) -> None:
