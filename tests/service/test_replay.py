@@ -107,11 +107,11 @@ def test_a_search_of_a_smooth_space_ends_by_itself_unless_it_is_told_not_to(
     job = Job.model_validate(replay_job(searcher="default", budget=budget))
     search = workshop(folder).search(job, Template(kernel=job.kernel, space=job.space), list, [])
     asked = 0
-    while asked < 120 and (configurations := search.searcher.ask(1)):
+    while asked < 250 and (configurations := search.searcher.ask(1)):
         asked += 1
         found = milliseconds(configurations[0])
         search.searcher.tell(configurations[0], found if isinstance(found, float) else None)
-    assert (asked == 120) is not early
+    assert (asked == 250) is not early
 
 
 def test_a_folder_without_recordings_is_no_device(tmp_path: Path) -> None:
