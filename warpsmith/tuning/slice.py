@@ -1,5 +1,6 @@
 """A slice: one worker runs trials of one candidate until its lease, its budget or the space ends."""
 
+import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -49,7 +50,8 @@ def run_slice(
     job = bench.job
     # The fastest few are compared by energy, so that more of them matter than the best.
     cuts = job.budget.stop_early and job.objective.metric is Metric.TIME
-    outlook = Outlook({w.key: w.weight for w in job.workloads}, baseline_us, cuts)
+    draw = random.Random(job.seed).random
+    outlook = Outlook({w.key: w.weight for w in job.workloads}, baseline_us, cuts, draw)
     slice_ = _Slice(bench, template, searcher, sink, limits, baseline_us, outlook)
     if gate:
         rejected = slice_.gate()
