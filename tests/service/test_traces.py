@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,6 +25,13 @@ class Collector(ThreadingHTTPServer):
     def __init__(self) -> None:
         self.spans: dict[str, list[Span]] = defaultdict(list)
         super().__init__(("127.0.0.1", 0), _Handler)
+
+    def wait_for(self, program: str, name: str, count: int, seconds: float = 10) -> None:
+        """Wait until so many spans of that name have come."""
+        deadline = time.monotonic() + seconds
+        while sum(span.name == name for span in list(self.spans[program])) < count:
+            assert time.monotonic() < deadline, f"{count} spans {name} did not come"
+            time.sleep(0.05)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -64,6 +72,8 @@ def test_all_that_is_done_for_a_job_is_in_its_trace(collector: Collector, tmp_pa
         jobs = [service.submit(replay_job(f"traced {n}", strategy="search")) for n in range(2)]
         for job in jobs:
             assert service.wait(job, ended, seconds=60)["state"] == "done"
+        # A span ends after the job does, and a worker that is stopped may take the last ones with it.
+        collector.wait_for("warpsmith-worker", "verify", len(jobs))
     finally:
         service.stop()
     assert set(collector.spans) == {"warpsmith-api", "warpsmith-worker"}
