@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Callable
 from functools import lru_cache
 
 from pydantic import TypeAdapter
@@ -24,23 +25,19 @@ log = logging.getLogger(__name__)
 
 def answer(context: Context, key: str) -> bool:
     """A bell rang: compile that, where it is still wanted; False where it is not."""
-    with context.database.write() as session:
-        if WorkerRepository(session).is_stopping(context.worker_id):
-            return False
-        wanted = CompilationRepository(session).take(key, context.worker_id)
-    return _compile(context, wanted)
+    return _compile(context, lambda compilations: compilations.take(key, context.worker_id))
 
 
 def run_next(context: Context, queue: str) -> bool:
     """Compile what has waited longest; False where nothing waits."""
+    return _compile(context, lambda compilations: compilations.take_next(queue, context.worker_id))
+
+
+def _compile(context: Context, take: Callable[[CompilationRepository], Wanted | None]) -> bool:
     with context.database.write() as session:
         if WorkerRepository(session).is_stopping(context.worker_id):
             return False
-        wanted = CompilationRepository(session).take_next(queue, context.worker_id)
-    return _compile(context, wanted)
-
-
-def _compile(context: Context, wanted: Wanted | None) -> bool:
+        wanted = take(CompilationRepository(session))
     if wanted is None:
         return False
     device = wanted.device
