@@ -118,12 +118,6 @@ class FleetCompiler:
             self._wake.set()
         return order.result
 
-    def close(self) -> None:
-        """Ends the compilers of this machine, where they can be ended."""
-        close = getattr(self._here, "close", None)
-        if close is not None:
-            close()
-
     def _begin(self) -> None:
         with self._lock:
             if self._thread is None:

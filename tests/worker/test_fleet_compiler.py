@@ -26,6 +26,7 @@ from warpsmith.domain.outcome import CompileFacts, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.state import CompilationState
 from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
 from worker import compiling, fleet_compiler
 from worker.artifacts import artifact_key
@@ -348,7 +349,7 @@ def test_a_compile_node_serves_what_it_has_compilers_for() -> None:
     assert plan == PoolPlan("compile", (here,), 1, compiles_for=(DEVICE,))
     light, _ = plan_pools(("control", "compile"), [], 0, 1)
     assert light.compile_slots == 0
-    with pytest.raises(Exception, match="no NVRTC"):
+    with pytest.raises(Unavailable, match="no NVRTC"):
         plan_pools(("compile",), [], 0, 1, {"compile.cuda": "no NVRTC"})
 
 
