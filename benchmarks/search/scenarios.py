@@ -44,7 +44,8 @@ LEAST_GAIN = 0.001
 class Task:
     """One scenario on one space."""
 
-    folder: str
+    folders: tuple[str, ...]
+    """Of the space itself first; of others that are history only."""
     space: str
     scenario: str
     seeds: tuple[int, ...]
@@ -90,7 +91,7 @@ def pruned(space: RecordedSpace) -> RecordedSpace:
 def work(task: Task) -> tuple[Task, list[Trace], float]:
     """Every seed of a scenario."""
     if not _SPACES:
-        _SPACES.update({s.name: s for s in load_all(Path(task.folder))})
+        _SPACES.update({s.name: s for folder in task.folders for s in load_all(Path(folder))})
     space = _SPACES[task.space]
     starts: list[Configuration] = []
     if task.scenario in (HISTORY, MISLED):
@@ -156,15 +157,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/search"))
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", nargs="*", help="these scenarios; the others stay as recorded in OUT")
+    parser.add_argument(
+        "--history", type=Path, nargs="*", default=[], help="more recordings, as history only"
+    )
     options = parser.parse_args()
     spaces = load_all(options.spaces)
-    related = [s for s in spaces if s.restrictions and relatives(s, spaces)]
+    past_spaces = spaces + [s for folder in options.history for s in load_all(folder)]
+    related = [s for s in spaces if s.restrictions and relatives(s, past_spaces)]
     facts = [s for s in spaces if s.name.startswith("ktt_")]
     plan = [(c, s) for c in (COLD, SETTLED, HISTORY, MISLED, BATCHES) for s in related]
     plan += [(c, s) for c in (PLAIN, PRUNED) for s in facts]
     plan = [(c, s) for c, s in plan if not options.only or c in options.only]
     seeds = tuple(range(options.seeds))
-    tasks = [Task(str(options.spaces), s.name, scenario, seeds) for scenario, s in plan]
+    folders = (str(options.spaces), *map(str, options.history))
+    tasks = [Task(folders, s.name, scenario, seeds) for scenario, s in plan]
     found: dict[str, dict[str, list[Trace]]] = {}
     for task, traces, _ in in_processes(work, tasks, options.processes):
         found.setdefault(task.scenario, {})[task.space] = traces
@@ -180,6 +186,7 @@ def main() -> None:
             "mean_evaluations_to_5_percent": float(np.mean([np.mean(v) for v in reach.values()])),
             "mean_evaluations": float(np.mean([np.mean([len(t) for t in traces[s.name]]) for s in over])),
         }
+    record["relatives"] = {s.name: [o.name for o in relatives(s, past_spaces)] for s in related}
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"
     record["overhead"] = next(in_processes(overhead, [20_000], 1))
@@ -196,6 +203,9 @@ def markdown(record: dict[str, Any]) -> list[str]:
         "",
         f"{record['seeds']} seeds. Compile facts: the two `ktt_` spaces; the others: the"
         f" {len(record['scenarios'][COLD]['by_space'])} restricted spaces.",
+        "History: the same kernel on "
+        + ", ".join(f"{len(others)} other GPUs ({name})" for name, others in record["relatives"].items())
+        + ".",
         "",
         f"| scenario | ratio at {AT} | within 5 %, % of runs | score | mean evaluations | of these, to 5 % |",
         "|---|---|---|---|---|---|",

@@ -45,8 +45,15 @@ class RecordedSpace:
 
     @cached_property
     def feasible(self) -> FeasibleSet:
-        """Every configuration that the restrictions allow and that was recorded."""
-        return enumerate_space(self.space, [{}])
+        """Every configuration that the restrictions allow.
+
+        Where a recording names none, what it did not try was not allowed by those that it had.
+        """
+        allowed = enumerate_space(self.space, [{}])
+        if self.restrictions:
+            return allowed
+        tried = [self.knows(allowed.configuration(row)) for row in range(len(allowed))]
+        return FeasibleSet(allowed.space, allowed.codes[tried], allowed.allowed[tried])
 
     @cached_property
     def best(self) -> float:
