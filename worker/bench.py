@@ -15,7 +15,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import Unavailable
-from warpsmith.search import enumerate_space, make_searcher
+from warpsmith.search import enumerate_space, launched, make_searcher
 from warpsmith.settings import Settings
 from warpsmith.tuning.bench import Bench, Tools
 from warpsmith.tuning.deferred import Deferred
@@ -121,8 +121,10 @@ class RealWorkshop:
         noise: float = 0.0,
     ) -> Search:
         """See `Workshop.search`."""
-        device = self.tools.opener.info.scope()
-        feasible = enumerate_space(template.space, [device | w.scope() for w in job.workloads])
+        info = self.tools.opener.info
+        scopes = [info.scope() | w.scope() for w in job.workloads]
+        feasible = enumerate_space(template.space, scopes)
+        warp = 1 if info.shares_host else info.limits.warp_size
         least = min(max(LEAST_GAIN, NOISE_SHARE * noise), MOST_GAIN_LEFT)
 
         def make() -> Searcher:
@@ -133,6 +135,7 @@ class RealWorkshop:
                 history=history(),
                 warm_starts=(*first, *template.warm_starts),
                 least_gain=least if job.budget.stop_early else 0.0,
+                launched=launched(template.kernel.launch, feasible, scopes, warp),
             )
 
         return Search(Deferred(make), feasible.count)

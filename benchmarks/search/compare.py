@@ -71,7 +71,9 @@ def work(task: Task) -> list[Run]:
             trace, seconds = run(OptunaTpe(space.feasible, seed), space, BUDGET)
         elif task.method == LEFT_OUT:
             prior = read_prior(RECORD, space.kernel)
-            trace, seconds = run(PortfolioSearcher(space.feasible, seed, prior), space, BUDGET)
+            trace, seconds = run(
+                PortfolioSearcher(space.feasible, seed, prior, space.launched), space, BUDGET
+            )
         else:
             name = SearcherName.DEFAULT if task.method == OURS else SearcherName.RANDOM
             trace, seconds = replay(space, seed, BUDGET, name)

@@ -52,7 +52,7 @@ _SPACES: dict[str, RecordedSpace] = {}
 def search(space: RecordedSpace, seed: int, budget: int, noise: float) -> list[Pair]:
     """A search that sees noisy times."""
     rng = np.random.default_rng((seed, round(noise * 1e6)))
-    searcher = make_searcher(SearcherName.DEFAULT, space.feasible, seed)
+    searcher = make_searcher(SearcherName.DEFAULT, space.feasible, seed, launched=space.launched)
     trace: list[Pair] = []
     while len(trace) < budget:
         asked = searcher.ask(1)

@@ -22,7 +22,9 @@ def replay(
     least_gain: float = 0.0,
 ) -> tuple[Trace, float]:
     """Values in order of evaluation, and seconds of processor time of the searcher per evaluation."""
-    searcher = make_searcher(name, space.feasible, seed, warm_starts=starts, least_gain=least_gain)
+    searcher = make_searcher(
+        name, space.feasible, seed, warm_starts=starts, least_gain=least_gain, launched=space.launched
+    )
     return run(searcher, space, budget, batch)
 
 

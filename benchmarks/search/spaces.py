@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.search.launches import LAUNCHES, WARP
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
 from warpsmith.search.feasible import FeasibleSet, enumerate_space
+from warpsmith.search.launched import Launched, launched
 
 WITHIN = 1.05
 FACTS = "static"
@@ -54,6 +56,12 @@ class RecordedSpace:
             return allowed
         tried = [self.knows(allowed.configuration(row)) for row in range(len(allowed))]
         return FeasibleSet(allowed.space, allowed.codes[tried], allowed.allowed[tried])
+
+    @cached_property
+    def launched(self) -> Launched | None:
+        """What the launch says of every row; None for kernels whose launch was not kept."""
+        launch = LAUNCHES.get(self.kernel)
+        return None if launch is None else launched(launch, self.feasible, [{}], WARP)
 
     @cached_property
     def best(self) -> float:

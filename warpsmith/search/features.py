@@ -1,4 +1,4 @@
-"""Quantities that the constraints speak of: threads of a block, bytes of a tile, elements of a thread.
+"""Quantities that the constraints and the launch speak of: threads of a block, bytes of a tile, blocks.
 
 Who writes `BLOCK_X * BLOCK_Y <= 1024` says that the product matters. Each such part of a constraint is
 one more coordinate of a configuration for the search's model.
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.search.feasible import FeasibleSet, parameter_values
+from warpsmith.search.launched import Launched
 from warpsmith.search.vectorise import evaluate
 
 LEVELS = 64
@@ -18,8 +19,24 @@ LEVELS = 64
 _OPERATORS = (ast.Add, ast.Mult, ast.Div, ast.FloorDiv)
 
 
-def constraint_features(feasible: FeasibleSet) -> list[tuple[NDArray[np.int16], NDArray[np.float64]]]:
-    """Level of every row, and the levels' values scaled to [0, 1], for each feature that varies."""
+Feature = tuple[NDArray[np.int16], NDArray[np.float64]]
+"""Level of every row, and the levels' values scaled to [0, 1]."""
+
+
+def derived_features(feasible: FeasibleSet, launched: Launched | None = None) -> list[Feature]:
+    """What varies of the constraints' quantities and of the launch's; one of those that are alike."""
+    found = _constraint_features(feasible)
+    known = {codes.tobytes() for codes, _ in found}
+    for sizes in launched.sizes if launched is not None else ():
+        if np.ptp(sizes) > 0:
+            feature = _levels(sizes)
+            if feature[0].tobytes() not in known:
+                known.add(feature[0].tobytes())
+                found.append(feature)
+    return found
+
+
+def _constraint_features(feasible: FeasibleSet) -> list[Feature]:
     space = feasible.space
     scope = {
         p.name: parameter_values(space, column)[feasible.codes[:, column]]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from warpsmith.search.feasible import FeasibleSet
 from warpsmith.search.kernel import PRIOR, Floats, Prior, Tables, matern, matern_in_place, matern_slope
+from warpsmith.search.launched import Launched
 
 JITTER = 1e-8
 NOISE = 2.5e-3
@@ -31,11 +32,19 @@ WINDOW = 400
 class GaussianProcess:
     """Posterior mean and variance for every row of the set.
 
-    Rows enter when they are proposed; their values may follow later.
+    Rows enter when they are proposed; their values may follow later. What the launch lets expect is the
+    mean before anything is known.
     """
 
-    def __init__(self, feasible: FeasibleSet, seed: int = 0, prior: Prior = PRIOR) -> None:
-        self._tables = Tables(feasible)
+    def __init__(
+        self,
+        feasible: FeasibleSet,
+        seed: int = 0,
+        prior: Prior = PRIOR,
+        launched: Launched | None = None,
+    ) -> None:
+        self._tables = Tables(feasible, launched)
+        self._expected = np.zeros(len(feasible)) if launched is None else launched.expected
         self._codes = self._tables.codes
         self._rng = np.random.default_rng(seed)
         self._prior = np.array([*(prior[k] for k in self._tables.kinds), (math.log(NOISE), 1.0)])
@@ -80,6 +89,7 @@ class GaussianProcess:
         """
         for row in self.rows[self._entered :]:
             self._enter(row)
+        targets = targets - self._expected[self.rows]
         n = len(self.rows)
         inverse = self._inverse[:n, :n]
         ones = inverse.sum(axis=1)
@@ -89,7 +99,7 @@ class GaussianProcess:
         mean = solved.astype(np.float32) @ self._projected[:n]
         scale = math.sqrt(_variance(float(solved @ solved), n))
         deviation = scale * np.sqrt(np.maximum(1.0 - self._explained, 1e-10))
-        return mean.astype(np.float64) + centre, deviation
+        return mean.astype(np.float64) + centre + self._expected, deviation
 
     def due(self, count: int) -> bool:
         """True when the data has grown enough for a refit.
@@ -110,8 +120,9 @@ class GaussianProcess:
         every = np.asarray(rows, np.intp)
         pick = _best_and_latest(targets, FIT_LIMIT)
         codes = self._codes[every[pick]]
+        surprises = (targets - self._expected[every])[pick]
         self._weights, self._noise = fit(
-            self._tables.gather(codes, codes), targets[pick], self._weights, self._noise, self._prior
+            self._tables.gather(codes, codes), surprises, self._weights, self._noise, self._prior
         )
         keep = _best_and_latest(targets, WINDOW * 3 // 4)
         others = np.setdiff1d(np.arange(every.size), keep)

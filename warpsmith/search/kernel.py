@@ -1,10 +1,10 @@
 """The covariance of two configurations, from tables over pairs of values of each parameter.
 
 An ordered parameter contributes how far apart its values lie, by rank and by logarithm, and whether
-they differ at all; a parameter of words contributes the latter only; a quantity that the constraints
-speak of contributes how far apart it is. Whole numbers contribute their odd part and their power of two
-as well: 96 and 112 threads may be as unlike 128 as they are alike. Each contribution has a weight of its
-own (an inverse squared length scale); Matérn-5/2 over the weighted sum.
+they differ at all; a parameter of words contributes the latter only; a quantity that the constraints or
+the launch speak of contributes how far apart it is. Whole numbers contribute their odd part and their
+power of two as well: 96 and 112 threads may be as unlike 128 as they are alike. Each contribution has a
+weight of its own (an inverse squared length scale); Matérn-5/2 over the weighted sum.
 """
 
 import math
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from warpsmith.domain.space import Parameter
 from warpsmith.search.feasible import FeasibleSet
-from warpsmith.search.features import constraint_features
+from warpsmith.search.features import derived_features
+from warpsmith.search.launched import Launched
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int16]
@@ -51,7 +52,7 @@ PRIOR: Prior = {
 class Tables:
     """Squared distances of every pair of values, one table per contribution."""
 
-    def __init__(self, feasible: FeasibleSet) -> None:
+    def __init__(self, feasible: FeasibleSet, launched: Launched | None = None) -> None:
         self.columns: list[int] = []
         self.tables: list[Floats] = []
         self.kinds: list[Kind] = []
@@ -60,7 +61,7 @@ class Tables:
                 continue
             for kind, table in _contributions(parameter):
                 self._add(column, kind, table)
-        features = constraint_features(feasible)
+        features = derived_features(feasible, launched)
         self.codes: Codes = np.column_stack([feasible.codes, *(codes for codes, _ in features)])
         """[rows, columns]: the set's codes, and one column more for each derived quantity."""
         for column, (_, levels) in enumerate(features, start=feasible.codes.shape[1]):

@@ -6,12 +6,12 @@ from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration
 from warpsmith.search.base import SetSearcher
 from warpsmith.search.feasible import FeasibleSet
+from warpsmith.search.launched import Launched
 from warpsmith.search.optuna_study import StudySearcher, TpeSearcher
 from warpsmith.search.portfolio import PortfolioSearcher
 from warpsmith.search.simple import GridSearcher, LocalSearcher, RandomSearcher
 
 _CLASSES: dict[SearcherName, type[SetSearcher]] = {
-    SearcherName.DEFAULT: PortfolioSearcher,
     SearcherName.RANDOM: RandomSearcher,
     SearcherName.GRID: GridSearcher,
     SearcherName.TPE: TpeSearcher,
@@ -26,6 +26,7 @@ def make_searcher(
     history: Sequence[tuple[Configuration, float | None]] = (),
     warm_starts: Sequence[Configuration] = (),
     least_gain: float = 0.0,
+    launched: Launched | None = None,
 ) -> StudySearcher:
     """A searcher that has heard of everything finished before.
 
@@ -33,8 +34,13 @@ def make_searcher(
         history: finished trials of this search, in order; None where a configuration was rejected.
         warm_starts: configurations to propose first.
         least_gain: relative gain below which the search ends before its set does; 0: never.
+        launched: what the launch says of every configuration; the default searcher alone looks at it.
     """
-    searcher = _CLASSES[name](feasible, seed)
+    searcher: SetSearcher
+    if name is SearcherName.DEFAULT:
+        searcher = PortfolioSearcher(feasible, seed, launched=launched)
+    else:
+        searcher = _CLASSES[name](feasible, seed)
     searcher.start_with(warm_starts)
     study = StudySearcher(searcher, least_gain)
     for configuration, value in history:

@@ -17,6 +17,7 @@ from warpsmith.search.density import CategoricalDensity
 from warpsmith.search.feasible import FeasibleSet
 from warpsmith.search.gaussian import GaussianProcess
 from warpsmith.search.kernel import PRIOR, Floats, Prior
+from warpsmith.search.launched import PLAUSIBLE, Launched
 
 FIRST_POINTS = 6
 TRUSTED_POINTS = 25
@@ -43,9 +44,16 @@ POOL = 1500
 class PortfolioSearcher(SetSearcher):
     """Turns: expected improvement, density ratio, expected improvement, density ratio, ..."""
 
-    def __init__(self, feasible: FeasibleSet, seed: int = 0, prior: Prior = PRIOR) -> None:
+    def __init__(
+        self,
+        feasible: FeasibleSet,
+        seed: int = 0,
+        prior: Prior = PRIOR,
+        launched: Launched | None = None,
+    ) -> None:
         super().__init__(feasible, seed)
-        self._process = GaussianProcess(feasible, seed, prior)
+        self._process = GaussianProcess(feasible, seed, prior, launched)
+        self._launched = launched
         self._density = CategoricalDensity(feasible)
         self._imputed: dict[int, float] = {}
         self._logs: dict[int, float] = {}
@@ -147,8 +155,11 @@ class PortfolioSearcher(SetSearcher):
         return (min(self._logs.values()) - centre) / scale
 
     def _space_filling(self) -> int:
-        """Among random rows, the one farthest (in parameters that differ) from all asked before."""
+        """Among random plausible rows, the one farthest (in parameters that differ) from all asked before."""
         rows = self.open_rows
+        if self._launched is not None:
+            plausible = rows[self._launched.expected[rows] <= PLAUSIBLE]
+            rows = plausible if plausible.size else rows
         if self._pool is None or not np.any(~self.asked[self._pool]):
             size = min(POOL, rows.size)
             self._pool = self.rng.choice(rows, size=size, replace=False)
