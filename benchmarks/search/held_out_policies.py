@@ -90,9 +90,15 @@ def nearest(table: Table, shape: Shape) -> int:
     return table.choices[int(np.argmin(((logs - np.log(shape)) ** 2).sum(axis=1)))]
 
 
-def look_up(least: float | None = None, step: float | None = None, aligned: int | None = None) -> Policy:
+def look_up(
+    least: float | None = None,
+    step: float | None = None,
+    aligned: int | None = None,
+    unknown_corner: float | None = None,
+) -> Policy:
     """Ours; with other constants where they are given."""
-    given = {k: v for k, v in {"step": step, "aligned": aligned}.items() if v is not None}
+    constants = {"step": step, "aligned": aligned, "unknown_corner": unknown_corner}
+    given = {k: v for k, v in constants.items() if v is not None}
 
     def policy(table: Table, shape: Shape) -> int:
         servers = table.servers
@@ -110,7 +116,12 @@ POLICIES: Mapping[str, Policy] = {
     "look-up": look_up(),
     "look-up, least speed-up 1.02": look_up(least=1.02),
     "look-up, least speed-up 1.05": look_up(least=1.05),
-    "look-up, least speed-up 1.20": look_up(least=1.20),
+    "look-up, any corners": look_up(unknown_corner=1.0),
+    "look-up, any corners, least speed-up 1.20": look_up(least=1.20, unknown_corner=1.0),
+    "look-up, 1.20 where a corner is unknown": look_up(unknown_corner=1.20),
+    "look-up, 1.35 where a corner is unknown": look_up(unknown_corner=1.35),
+    "look-up, 2.00 where a corner is unknown": look_up(unknown_corner=2.0),
+    "look-up, never where a corner is unknown": look_up(unknown_corner=math.inf),
     "look-up, neighbours any distance apart": look_up(step=math.inf),
     "look-up, neighbours at most 2x apart": look_up(step=2.0),
     "look-up, divisibility ignored": look_up(aligned=1),

@@ -32,7 +32,7 @@ Weights = list[tuple[Kind, float]]
 
 def fitted(space: RecordedSpace) -> Weights:
     """The log weight of every contribution, mean over draws."""
-    tables = Tables(space.feasible, space.launched)
+    tables = Tables(space.feasible)
     times = np.array(
         [
             space.time(c) if space.knows(c) else None

@@ -65,6 +65,16 @@ def test_the_smallest_box_decides_and_every_workload_in_it_counts() -> None:
     assert served((128, 192), grid, speedups) == 0
 
 
+def test_where_a_corner_is_unknown_more_is_asked_for() -> None:
+    # The first corner is smaller than every workload: nothing says how a configuration does there.
+    ends = [(256, 512), (512, 256)]
+    assert served((256, 256), ends, (1.45, 1.45)) is None
+    assert served((256, 256), ends, (1.55, 1.55)) == 0
+    assert served((384, 384), [*ends, (256, 256), (512, 512)], (1.1, 1.1, 1.1, 1.1)) == 0
+    # A line has two corners only, and both are workloads.
+    assert served((256, 384), [(256, 256), (256, 512)], (1.1, 1.1)) == 0
+
+
 def test_of_several_the_one_that_is_best_in_the_worst_case_serves() -> None:
     assert served((1536,), [(1024,), (2048,)], (3.0, 1.2), (1.4, 1.4)) == 1
 

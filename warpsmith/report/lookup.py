@@ -2,14 +2,16 @@
 
 Two workloads span a box in the space of dimensions. The smallest box around a shape decides: a
 configuration serves the shape when it was faster than the baseline, by more than `least_speedup`, on every
-workload in that box, and when the shape is as divisible as those workloads are. Otherwise the baseline
-stays: outside of all boxes, between workloads too far apart, where neighbours disagree.
+workload in that box, and when the shape is as divisible as those workloads are. Where a corner of the box
+is no workload it must have been faster by far: the shape may be unlike all that was measured, smaller than
+each of them, say. Otherwise the baseline stays: outside of all boxes, between workloads too far apart,
+where neighbours disagree.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Job
@@ -21,6 +23,8 @@ from warpsmith.wire import DispatchEntry, JobResult
 
 LEAST_GAIN = 0.05
 """On every workload of a box. All but one of those figures are the search's, not verified ones."""
+UNKNOWN_CORNER = 1.5
+"""Least speed-up on every workload of a box of which a corner is no workload."""
 NOISES = 2.0
 """The same on a noisy device, in A/A widths."""
 MOST_STEP = 4.0
@@ -58,6 +62,7 @@ def boxes(
     least: float,
     step: float = MOST_STEP,
     aligned: int = ALIGNED,
+    unknown_corner: float = UNKNOWN_CORNER,
 ) -> list[Box]:
     """Every box that two shapes span, smallest first.
 
@@ -65,7 +70,9 @@ def boxes(
         shapes: of the workloads.
         speedups: [servers][workloads], baseline time over a configuration's; 0 where it was not timed.
         least: what a configuration must exceed on every workload of a box to serve there.
+        unknown_corner: the same where a corner of the box is no workload.
     """
+    known = set(shapes)
     found: dict[tuple[Shape, Shape], Box] = {}
     for one, other in combinations(shapes, 2):
         low = tuple(map(min, one, other))
@@ -80,7 +87,8 @@ def boxes(
         )
         worst = [min(own[i] for i in inside) for own in speedups]
         best = max(range(len(worst)), key=lambda i: worst[i], default=None)
-        served = best is not None and worst[best] > least
+        complete = known.issuperset(product(*zip(low, high, strict=True)))
+        served = best is not None and worst[best] > (least if complete else max(least, unknown_corner))
         found[low, high] = Box(low, high, multiples, best if served else None)
     return sorted(found.values(), key=lambda b: (_size(b), b.low, b.high))
 

@@ -1,0 +1,108 @@
+"""What the launch says of configurations, and what the default searcher makes of it."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.kernel import Launch
+from warpsmith.domain.space import Constraint, Parameter, Space
+from warpsmith.search.feasible import FeasibleSet, enumerate_space
+from warpsmith.search.features import derived_features
+from warpsmith.search.launched import PLAUSIBLE, Launched, launched
+from warpsmith.search.portfolio import FIRST_POINTS, PortfolioSearcher
+
+SPACE = Space(
+    parameters=(
+        Parameter(name="BX", values=(1, 8, 16, 48, 64, 128, 512)),
+        Parameter(name="BY", values=(1, 2, 4)),
+        Parameter(name="TILE", values=(1, 2, 4, 8)),
+    ),
+    constraints=(Constraint(expression="BX * BY <= 1024"),),
+)
+LAUNCH = Launch(
+    block=(Expression("BX"), Expression("BY")), grid=(Expression("ceil_div(n, BX * TILE)"), Expression("m"))
+)
+SCOPES = [{"n": 4096, "m": 4}, {"n": 16384, "m": 1}]
+
+
+def of(launch: Launch = LAUNCH, warp: int = 32) -> tuple[FeasibleSet, Launched]:
+    feasible = enumerate_space(SPACE, SCOPES)
+    found = launched(launch, feasible, SCOPES, warp)
+    assert found is not None
+    return feasible, found
+
+
+def test_sizes_are_means_of_logarithms_over_workloads() -> None:
+    feasible, found = of()
+    row = feasible.index({"BX": 64, "BY": 2, "TILE": 4})
+    assert row is not None
+    threads, blocks, total = (sizes[row] for sizes in found.sizes)
+    assert threads == 7
+    assert blocks == pytest.approx(np.log2([16 * 4, 64 * 1]).mean())
+    assert total == threads + blocks
+
+
+def test_few_threads_many_threads_and_idle_lanes_are_expected_to_be_slow() -> None:
+    feasible, found = of()
+
+    def expected(bx: int, by: int = 1) -> float:
+        row = feasible.index({"BX": bx, "BY": by, "TILE": 1})
+        assert row is not None
+        return float(found.expected[row])
+
+    assert expected(128) < expected(512) < expected(512, 2)
+    assert expected(128) < expected(8)
+    assert expected(64) < expected(48) < expected(1), "a quarter of the second warp is idle"
+
+
+def test_processor_cores_have_no_warps_and_nothing_is_expected() -> None:
+    _, found = of(warp=1)
+    assert not found.expected.any()
+
+
+@pytest.mark.parametrize("grid", ["ceil_div(n, BX - 16)", "n // (BX * 4096)"])
+def test_a_launch_without_a_value_somewhere_says_nothing(grid: str) -> None:
+    feasible = enumerate_space(SPACE, SCOPES)
+    launch = Launch(block=(Expression("BX"),), grid=(Expression(grid),))
+    assert launched(launch, feasible, SCOPES, 32) is None
+
+
+def test_a_quantity_that_the_constraints_speak_of_already_counts_once() -> None:
+    feasible, found = of()
+    # The constraint knows the threads of a block; blocks and threads in all are new.
+    assert len(derived_features(feasible)) == 1
+    assert len(derived_features(feasible, found)) == 3
+
+
+def test_first_points_are_plausible_launches() -> None:
+    feasible, found = of()
+    searcher = PortfolioSearcher(feasible, 3, launched=found)
+    first = [feasible.index(c) for c in searcher.ask(FIRST_POINTS)]
+    assert all(row is not None and found.expected[row] <= PLAUSIBLE for row in first)
+    assert (found.expected > PLAUSIBLE).mean() > 0.3, "or the test says nothing"
+
+
+@pytest.mark.parametrize("time", [lambda bx: 1.0 + abs(bx - 64), lambda bx: 1.0 + abs(bx - 512)])
+def test_what_is_measured_overrules_what_was_expected(time: Callable[[int], float]) -> None:
+    feasible, found = of()
+    searcher = PortfolioSearcher(feasible, 1, launched=found)
+    for _ in range(30):
+        (configuration,) = searcher.ask(1)
+        searcher.tell(configuration, time(int(configuration["BX"]) * int(configuration["BY"])))
+    row = searcher.best()
+    assert row is not None
+    best = feasible.configuration(row)
+    least = min(time(int(c["BX"]) * int(c["BY"])) for c in map(feasible.configuration, range(len(feasible))))
+    assert time(int(best["BX"]) * int(best["BY"])) == least
+
+
+def test_without_a_launch_the_searcher_is_as_before() -> None:
+    feasible, _ = of()
+    one, two = PortfolioSearcher(feasible, 5), PortfolioSearcher(feasible, 5, launched=None)
+    for _ in range(12):
+        (a,), (b,) = one.ask(1), two.ask(1)
+        assert a == b
+        for searcher in (one, two):
+            searcher.tell(a, float(int(a["BX"]) + int(a["TILE"])))
