@@ -1,0 +1,96 @@
+"""Recorded spaces: what is read of a recording, and how those of the hub become ones."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.search.hub import RESTRICTIONS, converted, converted_ktt
+from benchmarks.search.launch_ablation import expectation, family
+from benchmarks.search.launches import LAUNCHES
+from benchmarks.search.spaces import RecordedSpace, load
+
+
+def saved(tmp_path: Path, name: str, space: dict[str, Any]) -> RecordedSpace:
+    path = tmp_path / f"{name}.json.gz"
+    with gzip.open(path, "wt") as stream:
+        json.dump(space, stream)
+    return load(path)
+
+
+def ktt_result(bx: int, tile: int, duration: float | None) -> dict[str, Any]:
+    said = {
+        "CompilationData": {
+            "RegistersCount": 20,
+            "LocalMemorySize": 0,
+            "PrivateMemorySize": 8,
+            "MaxWorkGroupSize": 1024,
+        },
+        "LocalSize": {"X": bx, "Y": 1, "Z": 1},
+        "GlobalSize": {"X": 100, "Y": 2, "Z": 1},
+        "Duration": duration,
+    }
+    return {
+        "Status": "ComputationFailed" if duration is None else "Ok",
+        "ComputationResults": [] if duration is None else [said],
+        "Configuration": [
+            {"Name": "BLOCK_SIZE_X", "Value": bx},
+            {"Name": "TILE_SIZE", "Value": tile},
+        ],
+    }
+
+
+def test_an_output_of_ktt_keeps_times_facts_and_failures(tmp_path: Path) -> None:
+    results = [ktt_result(64, 1, 2000.0), ktt_result(32, 2, 1500.0), ktt_result(64, 2, None)]
+    space = saved(tmp_path, "ktt_pnpoly-X", converted_ktt({"Results": results}))
+    assert space.tune_params == {"BLOCK_SIZE_X": [32, 64], "TILE_SIZE": [1, 2]}
+    assert space.time({"BLOCK_SIZE_X": 64, "TILE_SIZE": 1}) == 2.0
+    assert space.best == 1.5
+    assert space.time({"BLOCK_SIZE_X": 64, "TILE_SIZE": 2}) is None
+    assert len(space.failed_early) == 1
+    # 32 with 1 was never tried: the tool's own constraints, which nobody wrote down, forbade it.
+    assert len(space.feasible) == 3
+    assert space.feasible.index({"BLOCK_SIZE_X": 32, "TILE_SIZE": 1}) is None
+
+
+def test_a_cache_of_kernel_tuner_keeps_restrictions_and_no_single_timings(tmp_path: Path) -> None:
+    params = {"block_size_x": [32, 64], "tile_size": [1, 2], "between_method": [0], "use_method": [0]}
+    cache = {
+        f"{bx},{tile},0,0": {
+            "block_size_x": bx,
+            "tile_size": tile,
+            "between_method": 0,
+            "use_method": 0,
+            "time": bx / tile,
+            "times": [1.0] * 32,
+        }
+        for bx in (32, 64)
+        for tile in (1, 2)
+    }
+    space = converted({"tune_params": params, "cache": cache}, RESTRICTIONS["pnpoly"])
+    assert all("times" not in entry for entry in space["cache"].values())
+    read = saved(tmp_path, "pnpoly-X", space)
+    assert (len(read.feasible), read.best, read.launched is not None) == (4, 16.0, True)
+
+
+def test_a_kernel_whose_launch_was_not_kept_has_none(tmp_path: Path) -> None:
+    space = {"tune_params": {"A": [1, 2]}, "restrictions": ["A > 0"], "cache": {}}
+    assert saved(tmp_path, "other-X", space).launched is None
+
+
+def test_every_kernel_of_the_hub_has_a_launch() -> None:
+    assert RESTRICTIONS.keys() <= LAUNCHES.keys()
+
+
+def test_nothing_of_a_kernels_own_family_enters_its_expectation(tmp_path: Path) -> None:
+    def space(name: str, times: dict[int, float]) -> RecordedSpace:
+        block = "BLOCK_SIZE_X" if name.startswith("ktt") else "block_size_x"
+        tile = "TILE_SIZE" if name.startswith("ktt") else "tile_size"
+        cache = {f"{bx},1": {block: bx, tile: 1, "time": ms} for bx, ms in times.items()}
+        params = {block: list(times), tile: [1]}
+        return saved(tmp_path, name, {"tune_params": params, "restrictions": None, "cache": cache})
+
+    own = space("pnpoly-X", {64: 1.0, 128: 2.0, 1024: 8.0})
+    same_family = space("ktt_pnpoly-Y", {64: 1.0, 128: 2.0, 1024: 8.0})
+    assert family(own.kernel) == family(same_family.kernel)
+    assert not expectation(own, [own, same_family]).any()
