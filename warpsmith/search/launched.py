@@ -22,7 +22,7 @@ EXPECTED = (0.8, 0.0, -0.3, -0.3, -0.1, 0.1, 0.6)
 """How much slower than others, in standard deviations of the log time, before anything was measured.
 
 CUDA's guide to good practice: 128 to 256 threads are a good start, 64 the least, whole warps. How much that
-is worth was judged on recordings (docs/search.md).
+is worth was judged on recordings (docs/search-figures.md).
 """
 IDLE_LANES = 1.5
 """The same, times the share of a block's lanes that no thread uses."""
