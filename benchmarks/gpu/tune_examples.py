@@ -67,6 +67,11 @@ def without_sources(result: dict[str, Any]) -> dict[str, Any]:
     return short
 
 
+def speedup(result: dict[str, Any]) -> str:
+    """Geometric mean, or that nothing was verified."""
+    return "none" if result["speedup"] is None else f"{result['speedup']:.3f}"
+
+
 def rows(family: str, record: dict[str, Any]) -> list[str]:
     """Table rows of one family."""
     if "error" in record:
@@ -103,7 +108,7 @@ def main() -> None:
         job = Path(family).resolve() if is_file else ROOT / "examples" / family / "cuda.yaml"
         folder = arguments.out / (job.stem if is_file else family)
         records[family] = tune(job, folder, arguments.seconds)
-        note = records[family].get("error") or f"{records[family]['result']['speedup']:.3f}x"
+        note = records[family].get("error") or speedup(records[family]["result"]) + "x"
         print(f"{family}: {note} ({records[family]['wall_s']:.0f} s)", flush=True)
     smi = subprocess.run(
         ["nvidia-smi", "--query-gpu=name,driver_version,power.limit,clocks.max.sm", "--format=csv,noheader"],
@@ -133,7 +138,7 @@ def main() -> None:
         if "result" in records[family]:
             r = records[family]["result"]
             lines.append(
-                f"| {family} | {r['speedup']:.3f} | {r['trials_measured']} | {r['trials_rejected']} "
+                f"| {family} | {speedup(r)} | {r['trials_measured']} | {r['trials_rejected']} "
                 f"| {r['trials_per_second']:.2f} | {records[family]['wall_s']:.0f} |"
             )
     table = "\n".join(lines)

@@ -374,6 +374,22 @@ def test_seconds_end_the_search_but_not_the_verification() -> None:
     assert rows.kinds[-1] == "verify"
 
 
+def test_a_budget_that_the_baseline_spends_is_named_as_what_failed() -> None:
+    def slow(rows, payload):
+        rows.snapshot = replace(rows.snapshot, elapsed_s=100.0)
+        return BaselineResult(device=DEVICE)
+
+    rows = Rows(Budget(seconds=60, trials=100), baseline=slow)
+    said: list[str] = []
+    while not rows.snapshot.state.is_terminal:
+        for action in decide(rows.snapshot):
+            said += [action.detail] if isinstance(action, SetJobState) else []
+            rows.apply(action)
+    assert rows.snapshot.state is JobState.FAILED
+    assert "no configuration was tried" in said[-1]
+    assert "raise budget.seconds" in said[-1]
+
+
 def test_a_job_waits_for_a_worker_of_its_back_end() -> None:
     rows = Rows(Budget())
     alone = replace(rows.snapshot, available_classes=())

@@ -259,6 +259,9 @@ def _search_on(snapshot: JobSnapshot) -> tuple[Action, ...]:
 
 
 def _finish_search(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
+    if not snapshot.trials_done and _budget_spent(snapshot):
+        detail = f"no configuration was tried ({why}); raise budget.seconds"
+        return (SetJobState(JobState.FAILED, detail),)
     if not any(c.measured for c in snapshot.candidates):
         detail = f"no configuration passed its checks ({why}); see the rejections"
         return (SetJobState(JobState.FAILED, detail),)
