@@ -94,3 +94,11 @@ def test_nothing_of_a_kernels_own_family_enters_its_expectation(tmp_path: Path) 
     same_family = space("ktt_pnpoly-Y", {64: 1.0, 128: 2.0, 1024: 8.0})
     assert family(own.kernel) == family(same_family.kernel)
     assert not expectation(own, [own, same_family]).any()
+    params = {"MDIMC": [8, 32], "NDIMC": [8, 32], "MWG": [64], "NWG": [64]}
+    cache = {
+        f"{m},{n},64,64": {"MDIMC": m, "NDIMC": n, "MWG": 64, "NWG": 64, "time": 1.0}
+        for m in (8, 32)
+        for n in (8, 32)
+    }
+    gemm = saved(tmp_path, "gemm-X", {"tune_params": params, "restrictions": None, "cache": cache})
+    assert expectation(gemm, [own, same_family]).any(), "other families do enter"

@@ -156,11 +156,11 @@ class PortfolioSearcher(SetSearcher):
 
     def _space_filling(self) -> int:
         """Among random plausible rows, the one farthest (in parameters that differ) from all asked before."""
-        rows = self.open_rows
-        if self._launched is not None:
-            plausible = rows[self._launched.expected[rows] <= PLAUSIBLE]
-            rows = plausible if plausible.size else rows
         if self._pool is None or not np.any(~self.asked[self._pool]):
+            rows = self.open_rows
+            if self._launched is not None:
+                plausible = rows[self._launched.expected[rows] <= PLAUSIBLE]
+                rows = plausible if plausible.size else rows
             size = min(POOL, rows.size)
             self._pool = self.rng.choice(rows, size=size, replace=False)
         pool = self._pool[~self.asked[self._pool]]
