@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-_PLACES = re.compile(r" --(out|resume|keep|peer|spaces) \S+")
+_PLACES = re.compile(r" --(out|resume|keep|peer|spaces|hub|history) \S+")
 """Files and folders of one machine, which say nothing to anyone else."""
 
 
@@ -20,4 +20,4 @@ def commit_name() -> str:
 
 def plain_command(command: str) -> str:
     """A command line without the places of the machine that it ran on."""
-    return _PLACES.sub("", command).strip()
+    return _PLACES.sub("", command).replace(f"{ROOT}/", "").strip()
