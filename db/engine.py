@@ -1,6 +1,7 @@
 """Engines and sessions, on SQLite and Postgres alike."""
 
 import math
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ from db.types import UtcDateTime
 from warpsmith.settings import Settings
 
 BUSY_TIMEOUT_S = 30
+WAL_AGAIN_S = 0.02
 FRESH_S = 1.0
 """A connection that was used so lately is not asked whether it still lives."""
 USED_AT = "used_at"
@@ -161,10 +163,23 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
-    cursor.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(cursor)
     cursor.execute("PRAGMA synchronous = NORMAL")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()
+
+
+def _write_ahead(cursor: Any) -> None:
+    # SQLite does not wait here when another connection changes the mode of the same new file.
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as exc:
+            if exc.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(WAL_AGAIN_S)
 
 
 def _begin_sqlite(connection: Connection) -> None:

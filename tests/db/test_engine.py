@@ -1,5 +1,9 @@
 """Connections that died while nobody used them, and queries of sessions that are bound to a tenant."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pytest
 from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError
@@ -25,6 +29,20 @@ def kill_connections(url: str) -> None:
             )
         )
     other.dispose()
+
+
+def test_many_may_open_a_new_file_at_once(tmp_path: Path) -> None:
+    ready = threading.Barrier(8)
+
+    def open_it(url: str) -> str:
+        ready.wait()
+        with Database(url).read() as session:
+            return str(session.scalar(text("PRAGMA journal_mode")))
+
+    with ThreadPoolExecutor(8) as pool:
+        for turn in range(40):
+            urls = [f"sqlite:///{tmp_path}/{turn}.db"] * 8
+            assert list(pool.map(open_it, urls)) == ["wal"] * 8
 
 
 def test_an_idle_connection_that_died_is_replaced(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,7 @@ def test_what_is_many_times_slower_does_not_run_on_every_workload(
     assert len(cut) + len(whole) == len(FEW) + len(MANY)
     assert len(cut) >= 5
     assert 1 in whole
-    for outcome in cut.values():
-        assert outcome.estimate > 1.5
+    for again, outcome in cut.items():
+        # A few repetitions may be hopeless beside one, by little.
+        assert outcome.estimate > (1.5 if again in MANY else 1.0)
         assert {t.workload for t in outcome.timings} | set(outcome.skipped) == {w.key for w in job.workloads}
