@@ -1,31 +1,47 @@
 """References from the worker's side."""
 
+import os
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 
 import numpy as np
 
 from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.errors import ChildDied, InvalidInput
+from warpsmith.sandbox.confine import memory_limit
 from warpsmith.sandbox.environment import child_environment
 from warpsmith.sandbox.messages import plan_to_json
 from warpsmith.sandbox.process import ChildProcess
 from warpsmith.verify.dtypes import reference_dtype
 from warpsmith.verify.report import Array, ReferenceCase
 
+ELEMENTS_EACH = 1 << 22
+"""A further child is started for every so many elements of all cases together: to start one takes 0.2 s."""
+ROOM = 8
+"""Times the bytes of a case's buffers as float64 that a child is expected to take at its height."""
+WIDE_BYTES = 8
+
+
+class _TooLate(InvalidInput):
+    """Company does not make a computation so much slower."""
+
 
 @dataclass(frozen=True)
 class ReferenceRunner:
-    """Implements `tuning.ports.ReferencePort`: a fresh child for every call, another after one that dies.
+    """Implements `tuning.ports.ReferencePort`: fresh children for every call, another after one that dies.
 
     Args:
         timeout_s: deadline of one computation.
-        memory_bytes: most address space that the child may take, libraries included.
+        memory_bytes: most address space that a child may take, libraries included.
+        children: most that compute at once; 0: one per core.
     """
 
     timeout_s: float = 120
     memory_bytes: int = 48 << 30
+    children: int = 0
 
     def numpy(
         self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
@@ -40,25 +56,55 @@ class ReferenceRunner:
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
         """See `ReferencePort.numpy_many`."""
-        found: list[Mapping[str, Array] | InvalidInput] = []
+        beside = self._at_once([plan for plan, _ in cases])
+        line = SimpleQueue[tuple[int, ReferenceCase]]()
+        for case in enumerate(cases):
+            line.put(case)
+        found: dict[int, Mapping[str, Array] | InvalidInput] = {}
+        with ThreadPoolExecutor(beside) as pool:
+            for done in [pool.submit(self._work_off, source, function, line) for _ in range(beside)]:
+                found |= done.result()
+        if beside > 1:
+            # What others left no memory for may succeed alone.
+            for number, outcome in found.items():
+                if isinstance(outcome, InvalidInput) and not isinstance(outcome, _TooLate):
+                    line.put((number, cases[number]))
+            found |= self._work_off(source, function, line)
+        return [found[number] for number in range(len(cases))]
+
+    def _at_once(self, plans: Sequence[WorkloadPlan]) -> int:
+        """Children that the cores have time, the cases have work, and the memory has room for."""
+        elements = [sum(b.elements for b in plan.buffers) for plan in plans]
+        room = memory_limit(self.memory_bytes) // max(1, ROOM * WIDE_BYTES * max(elements))
+        work = 1 + sum(elements) // ELEMENTS_EACH
+        return max(1, min(self.children or len(os.sched_getaffinity(0)), len(plans), work, room))
+
+    def _work_off(
+        self, source: str, function: str, line: "SimpleQueue[tuple[int, ReferenceCase]]"
+    ) -> dict[int, Mapping[str, Array] | InvalidInput]:
+        """Take cases until none is left; results by the cases' numbers."""
+        found: dict[int, Mapping[str, Array] | InvalidInput] = {}
         child: ChildProcess | None = None
         try:
-            for plan, dims in cases:
+            while True:
+                try:
+                    number, (plan, dims) = line.get_nowait()
+                except Empty:
+                    return found
                 if child is None:
                     argument = {"memory_bytes": self.memory_bytes}
                     child = ChildProcess(
                         "warpsmith.sandbox.reference_child", argument, child_environment(None)
                     )
                 try:
-                    found.append(self._ask(child, source, function, plan, dims))
+                    found[number] = self._ask(child, source, function, plan, dims)
                 except InvalidInput as exc:
-                    found.append(exc)
+                    found[number] = exc
                     child.kill()
                     child = None
         finally:
             if child is not None:
                 child.kill()
-        return found
 
     def _ask(
         self, child: ChildProcess, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
@@ -70,8 +116,9 @@ class ReferenceRunner:
             reply, blobs = child.channel.receive(deadline)
         except ChildDied as exc:
             died = child.explain(exc)
-            words = f"ran past {self.timeout_s:g} s" if died.cause == "timeout" else str(died)
-            raise InvalidInput("reference", f"the NumPy function {words}") from exc
+            if died.cause == "timeout":
+                raise _TooLate("reference", f"the NumPy function ran past {self.timeout_s:g} s") from exc
+            raise InvalidInput("reference", f"the NumPy function {died}") from exc
         if "error" in reply:
             raise InvalidInput("reference", str(reply["error"])[:1500])
         try:

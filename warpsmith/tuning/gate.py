@@ -8,7 +8,7 @@ from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.tools import Case
-from warpsmith.verify.compare import compare
+from warpsmith.verify.compare import passes
 from warpsmith.verify.inputs import draw_inputs
 from warpsmith.verify.report import Array
 
@@ -47,8 +47,8 @@ def _trivial_answers(
         for buffer in plan.mutated:
             want = expected[buffer.name]
             with np.errstate(invalid="ignore", over="ignore"):
-                value = float(want.astype(np.float64).mean()) if fill is None else fill
-                answer[buffer.name] = np.full(want.shape, value).astype(want.dtype)
+                value = float(want.mean(dtype=np.float64)) if fill is None else fill
+                answer[buffer.name] = np.broadcast_to(np.asarray(value).astype(want.dtype), want.shape)
         yield name, answer
 
 
@@ -62,7 +62,7 @@ def _nearest_input(
     for value in drawn.values():
         if value.size == want.size:
             guess = value.astype(want.dtype)
-            if not compare(guess, want, tolerance).wrong:
+            if passes(guess, want, tolerance):
                 return guess
     return None
 
@@ -70,7 +70,6 @@ def _nearest_input(
 def _passes(
     bench: Bench, plan: WorkloadPlan, answer: Mapping[str, Array], expected: Mapping[str, Array]
 ) -> bool:
-    return not any(
-        compare(answer[b.name], expected[b.name], bench.job.tolerance(b.name, b.dtype)).wrong
-        for b in plan.mutated
+    return all(
+        passes(answer[b.name], expected[b.name], bench.job.tolerance(b.name, b.dtype)) for b in plan.mutated
     )
