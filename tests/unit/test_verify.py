@@ -13,8 +13,8 @@ from warpsmith.domain.kernel import Distribution, Draw, Dtype, Role
 from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
 from warpsmith.tuning.bench import Bench, Tools
 from warpsmith.verify import compare as compare_module
-from warpsmith.verify.compare import compare
-from warpsmith.verify.dtypes import numpy_dtype, reference_dtype
+from warpsmith.verify.compare import compare, passes
+from warpsmith.verify.dtypes import numpy_dtype, reference_dtype, widened
 from warpsmith.verify.inputs import POOL_ELEMENTS, TILE_ELEMENTS, draw_buffer, draw_inputs
 from warpsmith.verify.ranges import sample_ranges
 
@@ -335,3 +335,26 @@ def test_an_output_smaller_than_a_row_or_of_one_element_is_whole() -> None:
     ranges = sample_ranges(100_000, 10**9, np.random.default_rng(0), 65_536)
     assert ranges[0][0] == 0
     assert ranges[-1][1] == 100_000
+
+
+@pytest.mark.parametrize("dtype", [Dtype.FLOAT16, Dtype.BFLOAT16], ids=str)
+def test_two_byte_floats_are_looked_up_as_they_convert(dtype: Dtype) -> None:
+    every = np.arange(1 << 16, dtype=np.uint16).view(numpy_dtype(dtype))
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(widened(every), every.astype(np.float64))
+
+
+@pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf, 0.0])
+@pytest.mark.parametrize("tolerance", [Tolerance(atol=0.0, rtol=0.1), Tolerance(atol=0.1, rtol=0.0)], ids=str)
+def test_what_is_not_finite_is_judged_beside_what_is(special: float, tolerance: Tolerance) -> None:
+    want = np.array([1.0, special, 2.0])
+    assert compare(want.copy(), want, tolerance).max_error == 0.0
+    assert compare(want.astype(np.float32), want, tolerance).max_error == 0.0
+    got = np.array([1.05, special, 2.5])
+    report = compare(got, want, tolerance)
+    assert (report.wrong, report.first_wrong) == (1, 2)
+    got = np.array([1.0, 1.0, 2.0])
+    assert compare(got, want, tolerance).wrong == 1
+    assert compare(want, got, tolerance).wrong == 1
+    assert not passes(got, want, tolerance)
+    assert passes(want.astype(np.float32), want, tolerance)

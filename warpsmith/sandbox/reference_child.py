@@ -11,7 +11,7 @@ from warpsmith.sandbox.child import take_channel
 from warpsmith.sandbox.confine import Confinement, confine, memory_limit
 from warpsmith.sandbox.messages import plan_from_json
 from warpsmith.sandbox.process import system_paths
-from warpsmith.verify.dtypes import reference_dtype
+from warpsmith.verify.dtypes import reference_dtype, widened
 from warpsmith.verify.inputs import draw_inputs
 
 
@@ -52,7 +52,9 @@ def _compute(
         if not isinstance(argument, BufferPlan):
             inputs[argument.name] = argument.value
         elif argument.name in drawn:
-            wide = drawn[argument.name].astype(reference_dtype(argument.dtype))
+            values = drawn[argument.name]
+            is_float = argument.dtype.is_float
+            wide = widened(values) if is_float else values.astype(reference_dtype(argument.dtype))
             inputs[argument.name] = wide.reshape(argument.shape)
     names: dict[str, Any] = {"np": np}
     try:

@@ -1,7 +1,10 @@
 """Element types as NumPy types."""
 
+from functools import cache
+
 import ml_dtypes
 import numpy as np
+from numpy.typing import NDArray
 
 from warpsmith.domain.kernel import Dtype
 
@@ -19,6 +22,23 @@ def reference_dtype(dtype: Dtype) -> np.dtype[np.generic]:
     if dtype.is_float:
         return np.dtype(np.float64)
     return np.dtype(np.uint64 if dtype.value.startswith("u") else np.int64)
+
+
+def widened(values: NDArray[np.generic]) -> NDArray[np.float64]:
+    """The same numbers as float64; those of two bytes are looked up. May be `values` itself."""
+    if values.dtype.itemsize == 2 and values.dtype.kind not in "iu":
+        result: NDArray[np.float64] = np.take(_all_of(values.dtype), values.view(np.uint16))
+        return result
+    # A kernel may leave signalling NaNs, of which the conversion would warn.
+    with np.errstate(invalid="ignore"):
+        return values.astype(np.float64, copy=False)
+
+
+@cache
+def _all_of(dtype: np.dtype[np.generic]) -> NDArray[np.float64]:
+    """What each of the 65,536 patterns of two bytes means."""
+    with np.errstate(invalid="ignore"):
+        return np.arange(1 << 16, dtype=np.uint16).view(dtype).astype(np.float64)
 
 
 _EPSILON = {
