@@ -2,6 +2,7 @@
 
 import heapq
 import itertools
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -32,8 +33,8 @@ from warpsmith.domain.outcome import Measured
 from warpsmith.domain.state import TaskKind
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.counters import counters_of
-from warpsmith.tuning.decide import VERIFY_RESERVE
 from warpsmith.tuning.proposed import check_proposals
+from warpsmith.tuning.seconds import SpareTime, verification_s
 from warpsmith.tuning.slice import SliceLimits, run_slice
 from warpsmith.tuning.tasks import (
     BaselineResult,
@@ -97,10 +98,12 @@ def baseline(context: Context, row: TaskRow, _lease: Lease) -> Done:
         with bench(context.device_workshop(), job) as made:
             return Done(check_proposals(made, known, payload.cases))
     with bench(context.device_workshop(), job) as made:
+        began = time.monotonic()
         result = measure_baseline(made)
         if not result.refused:
-            result = result.model_copy(update={"counters": counters_of(made)})
-    times_us = {t.workload: time for t in result.timings if (time := time_us(job, t)) is not None}
+            seconds = time.monotonic() - began
+            result = result.model_copy(update={"counters": counters_of(made), "seconds": seconds})
+    times_us = {t.workload: us for t in result.timings if (us := time_us(job, t)) is not None}
     return Done(result, lambda session: JobRepository(session).set_baseline(row.job_id, times_us))
 
 
@@ -112,7 +115,8 @@ def agent_step(context: Context, row: TaskRow, lease: Lease) -> "Done | Parked":
         facts = step_facts(session, row.job_id, payload)
         elapsed = elapsed_s(session, JobRepository(session).get(row.job_id))
     asked = StepContext(**vars(facts), include_dirs=context.settings.permitted_includes())
-    seconds = max(1.0, (facts.job.budget.seconds * (1 - VERIFY_RESERVE) - elapsed) * STEP_SHARE)
+    left = facts.job.budget.seconds - verification_s(facts.job, facts.baseline) - elapsed
+    seconds = max(1.0, left * STEP_SHARE)
     purse = JobPurse(context.database, row.job_id)
     mailbox = StepMailbox(context.database, row.id)
     try:
@@ -193,9 +197,11 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
     for candidate in candidates:
         export_study(context, row.job_id, candidate)
     workshop = context.device_workshop()
+    seconds = payload.seconds and payload.seconds - (utc_now() - row.created_at).total_seconds()
+    spare = SpareTime(seconds, len(job.workloads))
     with bench(workshop, job):
         result = verify_winners(
-            job, workshop.tools, finalists, measured.aa_width, payload.pairs, lease.alive, measured
+            job, workshop.tools, finalists, measured.aa_width, payload.pairs, lease.alive, measured, spare
         )
     if len(result.choices) < len(job.workloads):
         return Done(None)

@@ -20,6 +20,7 @@ from warpsmith.measure.energy import EnergyWatch, energy_plan, pareto, power_w
 from warpsmith.measure.nvml import Nvml
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.bench import Bench, Tools
+from warpsmith.tuning.seconds import SpareTime
 from warpsmith.tuning.winners import Finalist, verify_winners
 
 
@@ -162,7 +163,7 @@ def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "LEAST_S", 0.01)
 
 
-def verified(job: Job, counter: Any, *blocks: int):
+def verified(job: Job, counter: Any, *blocks: int, seconds: float | None = None):
     tools = tools_with(counter)
     baseline = measure_baseline(Bench(job, tools))
     assert baseline.refused == ""
@@ -174,7 +175,8 @@ def verified(job: Job, counter: Any, *blocks: int):
         cold = timing.cold.model_copy(update={"median_us": times_us(configuration, "")})
         outcome = Measured(timings=(timing.model_copy(update={"cold": cold}),), objective=0.5)
         finalists.append(Finalist("c0", Bench(job, tools).user_template, configuration, outcome))
-    return verify_winners(job, tools, finalists, 0.001, 4, lambda: True, baseline)
+    spare = SpareTime(seconds, len(job.workloads))
+    return verify_winners(job, tools, finalists, 0.001, 4, lambda: True, baseline, spare)
 
 
 def key(block: int) -> str:
@@ -190,6 +192,17 @@ def test_a_comparison_has_the_energy_of_both() -> None:
     assert comparison.energy_spread is not None
     assert comparison.energy_spread < 0.2
     assert comparison.pareto == (key(32),)
+
+
+@pytest.mark.usefixtures("short_runs")
+@pytest.mark.parametrize(
+    ("metric", "seconds", "told"), [("time", 0.0, 0), ("time", 3600.0, 1), ("energy", 0.0, 1)]
+)
+def test_without_time_for_it_there_is_no_energy_unless_it_is_what_counts(
+    metric: str, seconds: float, told: int
+) -> None:
+    (comparison,) = verified(cuda_job(metric=metric), Meter(), 32, 128, seconds=seconds).comparisons
+    assert sum(mj is not None for mj in (comparison.baseline_mj, comparison.best_mj)) == 2 * told
 
 
 @pytest.mark.usefixtures("short_runs")

@@ -18,6 +18,7 @@ from warpsmith.tuning.actions import (
 from warpsmith.tuning.counters import profiles, to_profile
 from warpsmith.tuning.parallel import is_spent, slice_results
 from warpsmith.tuning.rows import baseline_of, best_so_far, last_slice, last_task, steps_of
+from warpsmith.tuning.seconds import verification_s
 from warpsmith.tuning.stopping import at_the_floor, no_gain
 from warpsmith.tuning.tasks import (
     BaselineResult,
@@ -47,8 +48,6 @@ __all__ = [
 
 MAX_REPAIRS = 2
 """Templates of one round that may be rejected before the round is given up."""
-VERIFY_RESERVE = 0.15
-"""Share of the seconds that is kept for the re-measurement of winners."""
 
 
 def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
@@ -268,7 +267,8 @@ def _finish_search(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
     profile = _profile(snapshot, _parents(snapshot, snapshot.job.budget.rounds + 1)[0])
     if profile:
         return profile
-    verify = StartTask(TaskKind.VERIFY, VerifyPayload())
+    seconds = max(0.001, snapshot.job.budget.seconds - snapshot.elapsed_s)
+    verify = StartTask(TaskKind.VERIFY, VerifyPayload(seconds=seconds))
     return (SetJobState(JobState.VERIFYING, f"measuring winners again; {why}"), verify)
 
 
@@ -330,7 +330,8 @@ def _budget_spent(snapshot: JobSnapshot) -> str:
 
 
 def _seconds_left(snapshot: JobSnapshot) -> float:
-    return max(0.001, snapshot.job.budget.seconds * (1 - VERIFY_RESERVE) - snapshot.elapsed_s)
+    kept = verification_s(snapshot.job, baseline_of(snapshot))
+    return max(0.001, snapshot.job.budget.seconds - kept - snapshot.elapsed_s)
 
 
 def _summary(result: Result) -> str:

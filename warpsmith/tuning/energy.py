@@ -1,19 +1,23 @@
 """Energy of two kernels on one workload, in turns."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from warpsmith.domain.job import Job
+from warpsmith.domain.job import Job, Metric
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.outcome import Comparison
-from warpsmith.measure.energy import EnergyCounter, EnergyWatch, energy_plan, power_w
+from warpsmith.measure.energy import RUN_S, EnergyCounter, EnergyWatch, energy_plan, power_w
 from warpsmith.measure.protocol import winner_blocks
 from warpsmith.tuning.blocks import Side
+from warpsmith.tuning.seconds import SpareTime
 
 PAIRS = 3
 """Runs of each kernel."""
+ENERGIES_S = 1.2 * 2 * PAIRS * RUN_S
+"""That the energies of two kernels take."""
 MIN_SAVING = 0.02
 """No difference in energy below this is called one."""
 
@@ -73,6 +77,23 @@ def energies(
     return Energies(
         float(np.median(found["A"])), float(np.median(found["B"])), max(map(_spread, found.values()))
     )
+
+
+def energies_in_time(
+    job: Job,
+    counter: EnergyCounter | None,
+    sides: Mapping[str, Side],
+    times_us: Mapping[str, float],
+    seed: int,
+    spare: SpareTime,
+) -> Energies | None:
+    """See `energies`; None as well where nobody asked for them and there is no time."""
+    if counter is None or not (job.objective.metric is Metric.ENERGY or spare.fits(ENERGIES_S)):
+        return None
+    began = time.monotonic()
+    found = energies(job, counter, sides, times_us, seed)
+    spare.took(time.monotonic() - began)
+    return found
 
 
 def _spread(runs: Sequence[float]) -> float:

@@ -72,6 +72,8 @@ class BaselineResult(Frozen):
     """Of the best configurations of candidates; the newest last."""
     ceilings: Ceilings | None = None
     """What the device's memory and launches allow, measured by our own kernels."""
+    seconds: float = 0.0
+    """That all this took; 0 in results of older versions."""
 
 
 class ProposedCase(Frozen):
@@ -199,6 +201,8 @@ class VerifyPayload(Frozen):
     """Winners are to be measured again."""
 
     pairs: int = Field(default=12, ge=4, le=200)
+    seconds: float | None = None
+    """That it may take, energy included; comparisons are made whatever they take."""
 
 
 class Choice(Frozen):

@@ -18,7 +18,7 @@ from warpsmith.tuning.baseline import MIN_BLOCK_SAMPLES, compiled_baseline
 from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.blocks import Side, TimedBlocks, interleaved, joined
 from warpsmith.tuning.cleanroom import Cleanroom
-from warpsmith.tuning.energy import energies
+from warpsmith.tuning.energy import energies_in_time
 from warpsmith.tuning.finalists import (
     Finalist,
     elected,
@@ -32,6 +32,7 @@ from warpsmith.tuning.finalists import (
 from warpsmith.tuning.further import check_further
 from warpsmith.tuning.launch_limits import launch_refusal
 from warpsmith.tuning.playoff import TIMINGS, play_off
+from warpsmith.tuning.seconds import SpareTime
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.tuning.tools import Case, Tools
 
@@ -55,6 +56,7 @@ def verify_winners(
     pairs: int,
     alive: Callable[[], bool],
     baseline: BaselineResult | None = None,
+    spare: SpareTime | None = None,
 ) -> VerifyResult:
     """Measure the best configuration of every workload against the baseline.
 
@@ -64,12 +66,13 @@ def verify_winners(
         pairs: block pairs of each comparison.
         alive: asked between workloads; False ends the work (the lease is lost).
         baseline: what the user's kernel was found to be right on; winners must be, too.
+        spare: says whether there is time for the energy of winners that nobody asked for; None: always.
 
     Raises:
         InvalidInput: the job's reference or kernel is of no use any more.
     """
     finalists = few(job, finalists, baseline)
-    contest = _Contest(job, tools, aa_width, pairs, baseline)
+    contest = _Contest(job, tools, aa_width, pairs, baseline, spare or SpareTime(None, len(job.workloads)))
     comparisons: list[Comparison] = []
     choices: list[Choice] = []
     try:
@@ -78,6 +81,7 @@ def verify_winners(
                 break
             contenders = contest.played_off(workload, ranked(job, workload, finalists))
             comparison, finalist = contest.decide(workload, contenders)
+            contest.spare.next_part()
             if comparison is not None:
                 comparisons.append(comparison)
             if finalist is None:
@@ -103,8 +107,15 @@ def verify_winners(
 
 class _Contest:
     def __init__(
-        self, job: Job, tools: Tools, aa_width: float, pairs: int, baseline: BaselineResult | None
+        self,
+        job: Job,
+        tools: Tools,
+        aa_width: float,
+        pairs: int,
+        baseline: BaselineResult | None,
+        spare: SpareTime,
     ) -> None:
+        self.spare = spare
         self.withdrawn: list[str] = []
         self._job = job
         self._aa_width = aa_width
@@ -302,10 +313,8 @@ class _Contest:
         }
         others = {name: _plain_us(side, other_plan) for name, side in sides.items()}
         baseline_us = summarise([s for b in blocks["A"] for s in b], 1).median_us
-        energy = None
-        if self._tools.energy is not None:
-            times_us = {"A": baseline_us, "B": best_us}
-            energy = energies(self._job, self._tools.energy, sides, times_us, self._base.seed)
+        times_us = {"A": baseline_us, "B": best_us}
+        energy = energies_in_time(self._job, self._tools.energy, sides, times_us, self._base.seed, self.spare)
         return Comparison(
             workload=workload.key,
             configuration_key=key,

@@ -1,0 +1,63 @@
+"""How a job's seconds are divided: what is kept for verifying winners, and who gets what is left of it."""
+
+import time
+from dataclasses import dataclass, field
+
+from warpsmith.domain.device import Backend
+from warpsmith.domain.job import Job
+from warpsmith.tuning.tasks import BaselineResult
+
+LEAST_SHARE, MOST_SHARE = 0.15, 0.5
+"""Of the job's seconds, for verification."""
+DEVICE_EACH_S = 4.0
+"""Of a workload's verification on a device of its own, beside what the baseline took: six processes that open
+the device, blocks of timings, four sanitizers. On an H200 4.6 and 3.3 s were seen (five and eight workloads)."""
+HOST_EACH_S = 0.5
+"""The same where kernels run on the host's cores, which neither open slowly nor have sanitizers."""
+
+
+def verification_s(job: Job, baseline: BaselineResult | None) -> float:
+    """Seconds that are kept for verification: as many as it is expected to take, within bounds."""
+    least = LEAST_SHARE * job.budget.seconds
+    if baseline is None:
+        return least
+    expected = baseline.seconds + _each_s(baseline) * len(job.workloads)
+    return min(max(least, expected), MOST_SHARE * job.budget.seconds)
+
+
+def _each_s(baseline: BaselineResult) -> float:
+    if baseline.device.backend is Backend.REPLAY:
+        return 0.0
+    return HOST_EACH_S if baseline.device.shares_host else DEVICE_EACH_S
+
+
+@dataclass
+class SpareTime:
+    """Of a verification: whether something beside the comparisons fits in.
+
+    Args:
+        seconds: that the verification may take; None: as long as it likes.
+        parts: comparisons that it is made of, equally long as far as is known.
+    """
+
+    seconds: float | None
+    parts: int
+    _begun: float = field(default_factory=time.monotonic)
+    _done: int = 0
+    _extra_s: float = 0.0
+
+    def fits(self, extra_s: float) -> bool:
+        """Whether so many more seconds, at the end of a part, leave enough for the parts to come."""
+        if self.seconds is None:
+            return True
+        taken = time.monotonic() - self._begun
+        each = (taken - self._extra_s) / (self._done + 1)
+        return taken + extra_s + each * (self.parts - self._done - 1) <= self.seconds
+
+    def took(self, extra_s: float) -> None:
+        """So many seconds went into something beside the comparisons."""
+        self._extra_s += extra_s
+
+    def next_part(self) -> None:
+        """A part is done."""
+        self._done += 1
