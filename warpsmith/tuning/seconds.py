@@ -10,8 +10,8 @@ from warpsmith.tuning.tasks import BaselineResult
 LEAST_SHARE, MOST_SHARE = 0.15, 0.5
 """Of the job's seconds, for verification."""
 DEVICE_EACH_S = 4.0
-"""Of a workload's verification on a device of its own, beside what the baseline took: six processes that open
-the device, blocks of timings, four sanitizers. On an H200 4.6 and 3.3 s were seen (five and eight workloads)."""
+"""Of a workload's verification on a device of its own, beside what the baseline took: six processes that
+open the device, blocks of timings, four sanitizers. On an H200 4.6 and 3.3 s were seen."""
 HOST_EACH_S = 0.5
 """The same where kernels run on the host's cores, which neither open slowly nor have sanitizers."""
 
