@@ -24,7 +24,8 @@ def kept(budget_s: float, baseline_s: float, **device: object) -> float:
         (100, 10, {"shares_host": False}, 10 + 5 * DEVICE_EACH_S),
         (100, 10, {"shares_host": True}, 15),
         (60, 10, {"shares_host": True}, 10 + 5 * HOST_EACH_S),
-        (100, 70, {"shares_host": False}, 50),
+        (100, 25, {"shares_host": False}, 35),
+        (100, 70, {"shares_host": False}, 15),
         (10, 1, {"backend": Backend.REPLAY}, 1.5),
     ],
 )

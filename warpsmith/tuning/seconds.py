@@ -7,8 +7,10 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.tuning.tasks import BaselineResult
 
-LEAST_SHARE, MOST_SHARE = 0.15, 0.5
+LEAST_SHARE = 0.15
 """Of the job's seconds, for verification."""
+SEARCH_SHARE = 0.4
+"""Of them, for what lies between the baseline and the verification, where there are enough for the least."""
 DEVICE_EACH_S = 4.0
 """Of a workload's verification on a device of its own, beside what the baseline took: six processes that
 open the device, blocks of timings, four sanitizers. On an H200 4.6 and 3.3 s were seen."""
@@ -17,12 +19,17 @@ HOST_EACH_S = 0.5
 
 
 def verification_s(job: Job, baseline: BaselineResult | None) -> float:
-    """Seconds that are kept for verification: as many as it is expected to take, within bounds."""
+    """Seconds that are kept for verification: as many as it is expected to take, within bounds.
+
+    What it is not given it takes beyond the budget: a comparison is never cut short, and one of a search
+    that had no time is worth nothing.
+    """
     least = LEAST_SHARE * job.budget.seconds
     if baseline is None:
         return least
     expected = baseline.seconds + _each_s(baseline) * len(job.workloads)
-    return min(max(least, expected), MOST_SHARE * job.budget.seconds)
+    rest = (1.0 - SEARCH_SHARE) * job.budget.seconds - baseline.seconds
+    return max(least, min(expected, rest))
 
 
 def _each_s(baseline: BaselineResult) -> float:
