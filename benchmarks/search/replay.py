@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from benchmarks.search.spaces import RecordedSpace
 from warpsmith.domain.job import SearcherName
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.search.base import SetSearcher
 from warpsmith.search.make import make_searcher
 
@@ -20,23 +20,32 @@ def replay(
     starts: Sequence[Configuration] = (),
     batch: int = 1,
     least_gain: float = 0.0,
+    foreseen: int = 0,
 ) -> tuple[Trace, float]:
-    """Values in order of evaluation, and seconds of processor time of the searcher per evaluation."""
+    """Values in order of evaluation, and seconds of processor time of the searcher per evaluation.
+
+    Args:
+        foreseen: likely configurations that are compiled before each proposal.
+    """
     searcher = make_searcher(
         name, space.feasible, seed, warm_starts=starts, least_gain=least_gain, launched=space.launched
     )
-    return run(searcher, space, budget, batch)
+    return run(searcher, space, budget, batch, foreseen)
 
 
 def run(
-    searcher: "SetSearcher | object", space: RecordedSpace, budget: int, batch: int = 1
+    searcher: "SetSearcher | object", space: RecordedSpace, budget: int, batch: int = 1, foreseen: int = 0
 ) -> tuple[Trace, float]:
     """Drive any ask/tell searcher to `budget` recorded evaluations."""
     trace: Trace = []
     spent = 0.0
     while len(trace) < budget:
         started = time.process_time()
+        if foreseen:
+            _compile(searcher, space, searcher.likely(foreseen))  # type: ignore[attr-defined]
         asked = searcher.ask(min(batch, budget - len(trace)))  # type: ignore[attr-defined]
+        if foreseen:
+            _compile(searcher, space, asked)
         spent += time.process_time() - started
         if not asked:
             break
@@ -49,3 +58,10 @@ def run(
             searcher.tell(configuration, value)  # type: ignore[attr-defined]
             spent += time.process_time() - started
     return trace, spent / max(1, len(trace))
+
+
+def _compile(searcher: object, space: RecordedSpace, configurations: Sequence[Configuration]) -> None:
+    for configuration in configurations:
+        report = space.reports.get(configuration_key(configuration))
+        if report is not None:
+            searcher.learn(configuration, *report)  # type: ignore[attr-defined]

@@ -36,6 +36,8 @@ COLD, SETTLED, HISTORY, MISLED, BATCHES, PLAIN, PRUNED = (
 )
 SCENARIOS = (COLD, SETTLED, HISTORY, MISLED, BATCHES, PLAIN, PRUNED)
 BATCH = 8
+FORESEEN = 4
+"""Configurations that are compiled for each one that runs, where compile facts count."""
 LEAST_GAIN = 0.001
 """What a job on a quiet device ends at, see `worker.bench`."""
 
@@ -79,7 +81,13 @@ def pruned(space: RecordedSpace) -> RecordedSpace:
         ]
     )
     smaller = RecordedSpace(
-        space.name, space.kernel, space.tune_params, space.restrictions, space.times, frozenset()
+        space.name,
+        space.kernel,
+        space.tune_params,
+        space.restrictions,
+        space.times,
+        frozenset(),
+        space.reports,
     )
     # The cached property: the set that a searcher is given.
     smaller.__dict__["feasible"] = FeasibleSet(
@@ -101,7 +109,11 @@ def work(task: Task) -> tuple[Task, list[Trace], float]:
         space = pruned(space)
     batch = BATCH if task.scenario == BATCHES else 1
     least = LEAST_GAIN if task.scenario == SETTLED else 0.0
-    runs = [replay(space, seed, BUDGET, starts=starts, batch=batch, least_gain=least) for seed in task.seeds]
+    ahead = FORESEEN if task.scenario == PRUNED else 0
+    runs = [
+        replay(space, seed, BUDGET, starts=starts, batch=batch, least_gain=least, foreseen=ahead)
+        for seed in task.seeds
+    ]
     return task, [t for t, _ in runs], float(np.mean([s for _, s in runs]))
 
 

@@ -4,7 +4,7 @@ import gzip
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,16 @@ import numpy as np
 
 from benchmarks.search.launches import LAUNCHES, WARP
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
+from warpsmith.measure.occupancy import occupancy
 from warpsmith.search.feasible import FeasibleSet, enumerate_space
 from warpsmith.search.launched import Launched, launched
 
 WITHIN = 1.05
 FACTS = "static"
 """Under which a recording keeps what the compiler said of a configuration."""
+ARCHITECTURES = {"RTX_2080_Ti": "sm_75", "RTX_3090": "sm_86"}
+Report = tuple[float | None, bool]
+"""Occupancy, and whether registers are spilled."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class RecordedSpace:
 
     Where compile facts were recorded, a failed one that has none did not get as far as running.
     """
+    reports: Mapping[str, Report] = field(default_factory=dict)
+    """Of compilers, by key, where they were recorded with the size of a block."""
 
     @cached_property
     def space(self) -> Space:
@@ -89,26 +95,36 @@ def load(path: Path) -> RecordedSpace:
     params: dict[str, list[Any]] = data["tune_params"]
     times: dict[str, float | None] = {}
     early = set()
+    reports: dict[str, Report] = {}
+    stem = path.name.removesuffix(".json.gz")
+    architecture = ARCHITECTURES.get(stem.partition("-")[2], "")
     has_facts = any(isinstance(e, dict) and FACTS in e for e in data["cache"].values())
     for key, recorded in data["cache"].items():
         entry = recorded if isinstance(recorded, dict) else {"time": recorded}
         values = _values(key, entry, params)
         name = configuration_key(values)
         time = entry["time"]
+        if "block" in entry.get(FACTS, {}):
+            reports[name] = _report(architecture, entry[FACTS])
         times[name] = float(time) if isinstance(time, int | float) and math.isfinite(time) else None
         if isinstance(time, str):
             unbuilt = has_facts and FACTS not in entry
             if unbuilt or "Compil" in time or "Runtime" in time:
                 early.add(name)
-    name = path.name.removesuffix(".json.gz")
     return RecordedSpace(
-        name=name,
-        kernel=name.split("-")[0],
+        name=stem,
+        kernel=stem.split("-")[0],
         tune_params=params,
         restrictions=tuple(data.get("restrictions") or ()),
         times=times,
         failed_early=frozenset(early),
+        reports=reports,
     )
+
+
+def _report(architecture: str, said: Mapping[str, float]) -> Report:
+    shared = int(said.get("smem") or 0)
+    return occupancy(architecture, int(said["block"]), int(said["regs"]), shared), bool(said.get("priv"))
 
 
 def load_all(folder: Path) -> list[RecordedSpace]:

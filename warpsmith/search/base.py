@@ -55,6 +55,13 @@ class SetSearcher:
         self.values[index] = value
         self.on_tell(index, value)
 
+    def likely(self, count: int) -> Sequence[Configuration]:
+        """See `tuning.ports.Foreseeing.likely`; only models know."""
+        return ()
+
+    def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
+        """See `tuning.ports.Foreseeing.learn`; only models care."""
+
     def choose(self) -> int:
         """The next row; only called while some row was not asked."""
         raise NotImplementedError

@@ -45,6 +45,10 @@ class GaussianProcess:
     ) -> None:
         self._tables = Tables(feasible, launched)
         self._expected = np.zeros(len(feasible)) if launched is None else launched.expected
+        self.foreseen = np.zeros(len(feasible))
+        """Of every row, how much slower its compiler's report makes it; see `search.compiled`."""
+        self.reported = np.zeros(len(feasible), bool)
+        """Rows whose compiler's report is known."""
         self._codes = self._tables.codes
         self._rng = np.random.default_rng(seed)
         self._prior = np.array([*(prior[k] for k in self._tables.kinds), (math.log(NOISE), 1.0)])
@@ -65,6 +69,11 @@ class GaussianProcess:
         """Let a row enter; the next posterior feels its influence on variances."""
         # Before a refit nothing is computed: a search that is taken up again hears of hundreds of rows.
         self.rows.append(row)
+
+    def foresee(self, row: int, slowness: float) -> None:
+        """Take in what a compiler's report says of a row."""
+        self.foreseen[row] = slowness
+        self.reported[row] = True
 
     def _enter(self, row: int) -> None:
         n = self._entered
@@ -89,7 +98,18 @@ class GaussianProcess:
         """
         for row in self.rows[self._entered :]:
             self._enter(row)
-        targets = targets - self._expected[self.rows]
+        mean, scale = self._mean(targets, self._expected)
+        if self.foreseen.any():
+            # Rows without a report are judged as if there were none: what is known of their neighbours'
+            # slowness is in the values of these already.
+            informed, _ = self._mean(targets, self._expected + self.foreseen)
+            mean = np.where(self.reported, informed, mean)
+        deviation = scale * np.sqrt(np.maximum(1.0 - self._explained, 1e-10))
+        return mean, deviation
+
+    def _mean(self, targets: Floats, expected: Floats) -> tuple[Floats, float]:
+        """Posterior mean over `expected`, and the scale of the deviation."""
+        targets = targets - expected[self.rows]
         n = len(self.rows)
         inverse = self._inverse[:n, :n]
         ones = inverse.sum(axis=1)
@@ -98,8 +118,7 @@ class GaussianProcess:
         solved = solved - centre * ones
         mean = solved.astype(np.float32) @ self._projected[:n]
         scale = math.sqrt(_variance(float(solved @ solved), n))
-        deviation = scale * np.sqrt(np.maximum(1.0 - self._explained, 1e-10))
-        return mean.astype(np.float64) + centre + self._expected, deviation
+        return mean.astype(np.float64) + centre + expected, scale
 
     def due(self, count: int) -> bool:
         """True when the data has grown enough for a refit.

@@ -91,6 +91,14 @@ class StudySearcher:
             state = TrialState.FAIL if value is None else TrialState.COMPLETE
             self._study.tell(trial, value, state=state)
 
+    def likely(self, count: int) -> Sequence[Configuration]:
+        """See `tuning.ports.Foreseeing.likely`."""
+        return self._searcher.likely(count)
+
+    def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
+        """See `tuning.ports.Foreseeing.learn`."""
+        self._searcher.learn(configuration, occupancy, spills)
+
 
 class TpeSearcher(SetSearcher):
     """Optuna's own TPE over the set; what it proposes outside the set, or twice, is asked again."""

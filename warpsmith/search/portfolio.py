@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from warpsmith.domain.space import Configuration
 from warpsmith.search.base import SetSearcher
+from warpsmith.search.compiled import slowness
 from warpsmith.search.density import CategoricalDensity
 from warpsmith.search.feasible import FeasibleSet
 from warpsmith.search.gaussian import GaussianProcess
@@ -59,6 +60,8 @@ class PortfolioSearcher(SetSearcher):
         self._logs: dict[int, float] = {}
         self._order: list[int] = []
         self._turn = 0
+        self._scores: list[Floats | None] = [None, None]
+        """Of all rows, when the density and the process last had their turns."""
         self._gains: list[float] = []
         self._known: set[int] = set()
         self._started = 0
@@ -79,11 +82,32 @@ class PortfolioSearcher(SetSearcher):
             score = gain
         else:
             score = self._density.ratio(sorted(self._logs, key=lambda r: (self._logs[r], r)))
+            score = score * np.exp(-self._process.foreseen)
         score = score * self._density.chance_to_run()
         score[self.asked] = -math.inf
+        self._scores[self._turn % 2] = score
         best = int(np.argmax(score))
         self._imputed[best] = float(mean[best])
         return best
+
+    def likely(self, count: int) -> Sequence[Configuration]:
+        """See `tuning.ports.Foreseeing.likely`: by the score of when the next turn's method last had one."""
+        score = self._scores[(self._turn + 1) % 2]
+        if score is None:
+            rows = np.zeros(0, np.intp) if self._pool is None else self._pool
+            rank = self._density.nearest[rows].astype(np.float64)
+        else:
+            rows = np.argpartition(-score, min(4 * count, score.size - 1))[: 4 * count]
+            rank = -score[rows]
+        rows = rows[np.argsort(rank, kind="stable")]
+        rows = rows[~self.asked[rows] & ~self._process.reported[rows]]
+        return [self.feasible.configuration(int(r)) for r in rows[:count]]
+
+    def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
+        """See `tuning.ports.Foreseeing.learn`."""
+        index = self.feasible.index(configuration)
+        if index is not None:
+            self._process.foresee(index, slowness(occupancy, spills))
 
     def start_with(self, configurations: Iterable[Configuration]) -> None:
         """Propose these first, at most eight at once: old results may mislead."""
@@ -164,6 +188,8 @@ class PortfolioSearcher(SetSearcher):
             size = min(POOL, rows.size)
             self._pool = self.rng.choice(rows, size=size, replace=False)
         pool = self._pool[~self.asked[self._pool]]
+        good = pool[self._process.foreseen[pool] <= PLAUSIBLE]
+        pool = good if good.size else pool
         return int(pool[np.argmin(self._density.nearest[pool])])
 
 

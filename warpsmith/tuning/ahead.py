@@ -11,8 +11,9 @@ from functools import partial
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.domain.template import Template
 from warpsmith.tuning.bench import Bench
+from warpsmith.tuning.foresight import Foresight, Pending
 from warpsmith.tuning.ports import Searcher, TrialSink
 
 FIRST_AHEAD = 4
@@ -20,6 +21,9 @@ FIRST_AHEAD = 4
 SMOOTHING = 0.2
 SLACK = 1.5
 """Compilations do not all take equally long, and the device must not wait for the slow ones."""
+
+
+__all__ = ["Pending", "Proposals", "SliceLimits"]
 
 
 @dataclass(frozen=True)
@@ -30,15 +34,6 @@ class SliceLimits:
     trials: int
     compile_ahead: int
     """Configurations that may be compiling or waiting while one is on the device, at most."""
-
-
-@dataclass(frozen=True)
-class Pending:
-    """A configuration with its binary to come."""
-
-    configuration: Configuration
-    kernel: ConfiguredKernel
-    compiled: "Future[Compiled | Rejected]"
 
 
 class Proposals:
@@ -58,9 +53,9 @@ class Proposals:
         leftover: list[Configuration],
     ) -> None:
         self._bench = bench
-        self._template = template
         self._searcher = searcher
         self._sink = sink
+        self._foresight = Foresight(bench, template, searcher)
         self._most = max(1, limits.compile_ahead)
         self._leftover = leftover
         self._queue: deque[Pending] = deque()
@@ -72,6 +67,10 @@ class Proposals:
         shares_host = self._bench.tools.opener.info.shares_host
         if not self._queue or not shares_host:
             self._fill(wanted)
+        if not shares_host:
+            # Half of what may wait is what compiles at once.
+            idle = -(-self._most // 2) - sum(not p.compiled.done() for p in self._queue)
+            self._foresight.look(min(idle, wanted - len(self._queue)))
         if shares_host:
             for pending in self._queue:
                 pending.compiled.exception()
@@ -99,12 +98,10 @@ class Proposals:
             asked = list(self._searcher.ask(count - len(fresh)))
             self._sink.proposed(asked)
             fresh += asked
-        info = self._bench.tools.opener.info
         for configuration in fresh:
-            kernel = self._template.configured(configuration)
-            compiled = self._bench.tools.compiler.submit(kernel, info)
-            compiled.add_done_callback(partial(self._note_compiled, time.monotonic()))
-            self._queue.append(Pending(configuration, kernel, compiled))
+            pending = self._foresight.compile(configuration)
+            pending.compiled.add_done_callback(partial(self._note_compiled, time.monotonic()))
+            self._queue.append(pending)
 
     def _note_compiled(self, submitted: float, done: "Future[Compiled | Rejected]") -> None:
         self._compile_s = _smoothed(self._compile_s, time.monotonic() - submitted)

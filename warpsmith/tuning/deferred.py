@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from warpsmith.domain.space import Configuration
-from warpsmith.tuning.ports import Searcher
+from warpsmith.tuning.ports import Foreseeing, Searcher
 
 
 class Deferred:
@@ -32,3 +32,14 @@ class Deferred:
             self._told.append((configuration, value))
         else:
             self._made.tell(configuration, value)
+
+    def likely(self, count: int) -> Sequence[Configuration]:
+        """See `tuning.ports.Foreseeing.likely`; nothing before it is made."""
+        made: object = self._made
+        return made.likely(count) if isinstance(made, Foreseeing) else ()
+
+    def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
+        """See `tuning.ports.Foreseeing.learn`."""
+        made: object = self._made
+        if isinstance(made, Foreseeing):
+            made.learn(configuration, occupancy, spills)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import Conditions, Outcome, Rejected
@@ -154,6 +154,24 @@ class Searcher(Protocol):
 
     def tell(self, configuration: Configuration, value: float | None) -> None:
         """The objective of a configuration (lower is better), or None where it was rejected."""
+        ...
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A searcher that makes use of what compilers say of configurations before they run."""
+
+    def likely(self, count: int) -> Sequence[Configuration]:
+        """Up to `count` that it may ask for soon and has not learnt of, the likeliest first. Asks nothing."""
+        ...
+
+    def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
+        """What a compiler reported.
+
+        Args:
+            occupancy: resident warps over the most that fit; None where nobody knows.
+            spills: whether registers are spilled to memory.
+        """
         ...
 
 
