@@ -1,9 +1,15 @@
-"""How the recorded kernels are launched, as their definitions in the collection say."""
+"""How the recorded kernels are launched, as their definitions in the collection or our own examples say."""
 
-from warpsmith.domain.expressions import Expression
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from agents.rules import make_template
+from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.kernel import Launch
+from warpsmith.jobfile import load_job
 
 WARP = 32
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def _launch(block: tuple[str, ...], grid: tuple[str, ...]) -> Launch:
@@ -35,4 +41,18 @@ LAUNCHES = {
     ),
     "ktt_pnpoly": _launch(("BLOCK_SIZE_X",), ("ceil_div(20000000, BLOCK_SIZE_X * TILE_SIZE)",)),
 }
-"""By kernel; the searcher knows nothing of the launch of any other."""
+"""By kernel of the collection."""
+
+
+def launch_of(kernel: str) -> tuple[Launch, Sequence[Mapping[str, Value]]] | None:
+    """How a kernel is launched, and its workloads' dimensions; None for one of which nothing is known.
+
+    An example's is that of the template that the rules make of it.
+    """
+    if kernel in LAUNCHES:
+        return LAUNCHES[kernel], [{}]
+    example = EXAMPLES / kernel / "cuda.yaml"
+    if not example.exists():
+        return None
+    job = load_job(example)
+    return make_template(job).template.kernel.launch, [w.scope() for w in job.workloads]

@@ -38,6 +38,8 @@ SCENARIOS = (COLD, SETTLED, HISTORY, MISLED, BATCHES, PLAIN, PRUNED)
 BATCH = 8
 FORESEEN = 4
 """Configurations that are compiled for each one that runs, where compile facts count."""
+FACTS_SEEDS = 3
+"""Times as many, since there are only two spaces with compile facts."""
 LEAST_GAIN = 0.001
 """What a job on a quiet device ends at, see `worker.bench`."""
 
@@ -180,9 +182,11 @@ def main() -> None:
     plan = [(c, s) for c in (COLD, SETTLED, HISTORY, MISLED, BATCHES) for s in related]
     plan += [(c, s) for c in (PLAIN, PRUNED) for s in facts]
     plan = [(c, s) for c, s in plan if not options.only or c in options.only]
-    seeds = tuple(range(options.seeds))
     folders = (str(options.spaces), *map(str, options.history))
-    tasks = [Task(folders, s.name, scenario, seeds) for scenario, s in plan]
+    tasks = [
+        Task(folders, s.name, c, tuple(range(options.seeds * (FACTS_SEEDS if s in facts else 1))))
+        for c, s in plan
+    ]
     found: dict[str, dict[str, list[Trace]]] = {}
     for task, traces, _ in in_processes(work, tasks, options.processes):
         found.setdefault(task.scenario, {})[task.space] = traces
@@ -213,7 +217,8 @@ def markdown(record: dict[str, Any]) -> list[str]:
     lines = [
         "# Search: history, batches, compile facts, overhead",
         "",
-        f"{record['seeds']} seeds. Compile facts: the two `ktt_` spaces; the others: the"
+        f"{record['seeds']} seeds. Compile facts: the two `ktt_` spaces, {FACTS_SEEDS} times the seeds, "
+        f"{FORESEEN} configurations compiled for each that runs; the others: the"
         f" {len(record['scenarios'][COLD]['by_space'])} restricted spaces.",
         "History: the same kernel on "
         + ", ".join(f"{len(others)} other GPUs ({name})" for name, others in record["relatives"].items())

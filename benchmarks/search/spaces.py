@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.search.launches import LAUNCHES, WARP
+from benchmarks.search.launches import WARP, launch_of
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
 from warpsmith.measure.occupancy import occupancy
 from warpsmith.search.feasible import FeasibleSet, enumerate_space
@@ -66,8 +66,8 @@ class RecordedSpace:
     @cached_property
     def launched(self) -> Launched | None:
         """What the launch says of every row; None for kernels whose launch was not kept."""
-        launch = LAUNCHES.get(self.kernel)
-        return None if launch is None else launched(launch, self.feasible, [{}], WARP)
+        found = launch_of(self.kernel)
+        return None if found is None else launched(found[0], self.feasible, found[1], WARP)
 
     @cached_property
     def best(self) -> float:

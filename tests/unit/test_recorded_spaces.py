@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.search.hub import RESTRICTIONS, converted, converted_ktt
 from benchmarks.search.launch_ablation import expectation, family
-from benchmarks.search.launches import LAUNCHES
+from benchmarks.search.launches import LAUNCHES, launch_of
 from benchmarks.search.spaces import RecordedSpace, load
 
 
@@ -102,3 +102,12 @@ def test_nothing_of_a_kernels_own_family_enters_its_expectation(tmp_path: Path) 
     }
     gemm = saved(tmp_path, "gemm-X", {"tune_params": params, "restrictions": None, "cache": cache})
     assert expectation(gemm, [own, same_family]).any(), "other families do enter"
+
+
+def test_an_example_is_launched_as_its_template_says() -> None:
+    found = launch_of("stencil")
+    assert found is not None
+    launch, scopes = found
+    assert [part.text for part in launch.block] == ["WS_BLOCK_X", "WS_BLOCK_Y"]
+    assert {"height", "width"} <= scopes[0].keys()
+    assert launch_of("no_such_kernel") is None
