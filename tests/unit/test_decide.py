@@ -23,6 +23,7 @@ from warpsmith.tuning.decide import (
     TaskView,
     decide,
 )
+from warpsmith.tuning.seconds import DEVICE_EACH_S
 from warpsmith.tuning.tasks import (
     BaselineResult,
     ChecksPayload,
@@ -33,6 +34,7 @@ from warpsmith.tuning.tasks import (
     SliceResult,
     StepPayload,
     StepResult,
+    VerifyPayload,
     VerifyResult,
 )
 
@@ -372,6 +374,25 @@ def test_seconds_end_the_search_but_not_the_verification() -> None:
     assert end.state is JobState.DONE
     assert rows.kinds.count("slice") == 2
     assert rows.kinds[-1] == "verify"
+    last = rows.snapshot.tasks[-1].payload
+    assert isinstance(last, VerifyPayload)
+    assert last.seconds == pytest.approx(0.001), "nothing is left, so that no energy is measured"
+
+
+def test_a_search_leaves_what_its_verification_is_expected_to_take() -> None:
+    def measured(rows, payload):
+        return BaselineResult(device=DEVICE, seconds=10.0)
+
+    rows = Rows(
+        Budget(seconds=60, trials=1000), baseline=measured, slice=lambda r, p: SliceResult(trials=500)
+    )
+    rows.run()
+    slices = [t.payload for t in rows.snapshot.tasks if isinstance(t.payload, SlicePayload)]
+    kept = 10.0 + DEVICE_EACH_S * len(rows.snapshot.job.workloads)
+    assert slices[0].seconds == pytest.approx(60 - kept)
+    last = rows.snapshot.tasks[-1].payload
+    assert isinstance(last, VerifyPayload)
+    assert last.seconds == pytest.approx(60)
 
 
 def test_a_budget_that_the_baseline_spends_is_named_as_what_failed() -> None:
