@@ -50,6 +50,7 @@ class Knowing(Listed):
     def __init__(self, configurations: Sequence[Configuration]) -> None:
         super().__init__(configurations)
         self.learnt: dict[str, tuple[float | None, bool]] = {}
+        self.excluded: list[str] = []
 
     def likely(self, count: int) -> Sequence[Configuration]:
         unknown = [c for c in self.left if configuration_key(c) not in self.learnt]
@@ -58,8 +59,8 @@ class Knowing(Listed):
     def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
         self.learnt[configuration_key(configuration)] = (occupancy, spills)
 
-    def tell(self, configuration: Configuration, value: float | None) -> None:
-        super().tell(configuration, value)
+    def exclude(self, configuration: Configuration) -> None:
+        self.excluded.append(configuration_key(configuration))
         self.left = [c for c in self.left if c != configuration]
 
 
@@ -121,8 +122,24 @@ def test_what_does_not_compile_is_never_asked_for_unless_it_was_already() -> Non
     made.compile(every[7])
     compiler.ready(lambda key: True)
     made.look(0)
-    assert searcher.told == dict.fromkeys(keys(every[:2])), "the trial of the third says so itself"
-    assert searcher.learnt == {}
+    assert searcher.excluded == keys(every[:2]), "the trial of the third says so itself"
+    assert searcher.learnt == searcher.told == {}
+
+
+def test_a_compiler_that_failed_is_asked_again() -> None:
+    every = all_configurations()
+    searcher = Knowing(every)
+    made, compiler = foresight(searcher)
+    made.look(2)
+    first, second = compiler.begun.values()
+    first.set_exception(RuntimeError("no compiler"))
+    second.cancel()
+    made.look(0)
+    compiler.begun.clear()
+    made.compile(every[0])
+    made.compile(every[1])
+    assert list(compiler.begun) == keys(every[:2])
+    assert searcher.excluded == []
 
 
 def test_other_searchers_have_nothing_compiled_early() -> None:
@@ -159,6 +176,6 @@ def test_a_search_runs_what_compiles_and_records_nothing_else() -> None:
     bench.close()
     measured = [c for c, o in sink.trials if isinstance(o, Measured)]
     assert sorted(keys(measured)) == sorted(keys([c for c in all_configurations() if c["PER"] != 8]))
-    pruned = [k for k, v in searcher.told.items() if v is None]
-    assert len(pruned) == 4
+    rejected = [k for k, v in searcher.told.items() if v is None]
+    assert len(rejected) + len(searcher.excluded) == 4
     assert len(sink.trials) < len(all_configurations()), "some were known not to compile before they ran"

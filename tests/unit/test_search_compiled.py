@@ -120,3 +120,19 @@ def test_what_was_learnt_is_not_likely_again() -> None:
         searcher.learn(configuration, *REPORTS["good"])
     assert len(first) == 8
     assert not [c for c in searcher.likely(8) if c in first]
+
+
+def test_what_does_not_build_is_never_asked_for_and_is_no_result() -> None:
+    feasible = enumerate_space(SPACE, [{}])
+    searcher = PortfolioSearcher(feasible, 2)
+    bad = [feasible.configuration(r) for r in range(0, len(feasible), 5)]
+    for configuration in bad:
+        searcher.exclude(configuration)
+        searcher.exclude(configuration)
+    asked = []
+    while found := searcher.ask(1):
+        asked += found
+        searcher.tell(found[0], value(found[0]))
+    assert len(asked) == len(feasible) - len(bad)
+    assert not [c for c in asked if c in bad]
+    assert len(searcher.values) == len(asked)

@@ -56,6 +56,8 @@ class ReferenceRunner:
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
         """See `ReferencePort.numpy_many`."""
+        if not cases:
+            return []
         beside = self._at_once([plan for plan, _ in cases])
         line = SimpleQueue[tuple[int, ReferenceCase]]()
         for case in enumerate(cases):

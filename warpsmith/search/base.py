@@ -62,6 +62,13 @@ class SetSearcher:
     def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
         """See `tuning.ports.Foreseeing.learn`; only models care."""
 
+    def exclude(self, configuration: Configuration) -> None:
+        """See `tuning.ports.Foreseeing.exclude`."""
+        index = self.feasible.index(configuration)
+        if index is not None and not self.asked[index]:
+            self.asked[index] = True
+            self.on_exclude(index)
+
     def choose(self) -> int:
         """The next row; only called while some row was not asked."""
         raise NotImplementedError
@@ -71,6 +78,9 @@ class SetSearcher:
 
     def on_tell(self, index: int, value: float | None) -> None:
         """A row's value is known."""
+
+    def on_exclude(self, index: int) -> None:
+        """A row will never be asked for: it does not build."""
 
     @property
     def open_rows(self) -> NDArray[np.intp]:

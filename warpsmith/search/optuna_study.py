@@ -99,6 +99,10 @@ class StudySearcher:
         """See `tuning.ports.Foreseeing.learn`."""
         self._searcher.learn(configuration, occupancy, spills)
 
+    def exclude(self, configuration: Configuration) -> None:
+        """See `tuning.ports.Foreseeing.exclude`."""
+        self._searcher.exclude(configuration)
+
 
 class TpeSearcher(SetSearcher):
     """Optuna's own TPE over the set; what it proposes outside the set, or twice, is asked again."""

@@ -127,6 +127,11 @@ class PortfolioSearcher(SetSearcher):
             self._logs[index] = math.log(max(value, TINY))
         self._density.tell(index, value is not None)
 
+    def on_exclude(self, index: int) -> None:
+        """See `SetSearcher.on_exclude`: what is alike may not build either."""
+        self._density.ask(index)
+        self._density.tell(index, False)
+
     def settled(self, least: float) -> bool:
         """See `SetSearcher.settled`: the latest results brought nothing and the model promises nothing."""
         known = [v for v in self.values.values() if v is not None]

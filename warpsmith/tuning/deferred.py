@@ -43,3 +43,9 @@ class Deferred:
         made: object = self._made
         if isinstance(made, Foreseeing):
             made.learn(configuration, occupancy, spills)
+
+    def exclude(self, configuration: Configuration) -> None:
+        """See `tuning.ports.Foreseeing.exclude`."""
+        made: object = self._made
+        if isinstance(made, Foreseeing):
+            made.exclude(configuration)

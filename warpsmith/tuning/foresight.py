@@ -39,7 +39,6 @@ class Foresight:
     def __init__(self, bench: Bench, template: Template, searcher: Searcher) -> None:
         self._bench = bench
         self._template = template
-        self._searcher = searcher
         self._hears = searcher if isinstance(searcher, Foreseeing) else None
         self._early: dict[str, Pending] = {}
         """Not asked for so far, the oldest first."""
@@ -85,14 +84,18 @@ class Foresight:
             if not pending.compiled.done():
                 waiting.append(pending)
                 continue
+            key = configuration_key(pending.configuration)
+            if pending.compiled.cancelled() or pending.compiled.exception() is not None:
+                # Whoever asks for it has it compiled again, and meets what is wrong with the compilers.
+                self._early.pop(key, None)
+                continue
             found = pending.compiled.result()
             if not isinstance(found, Rejected):
                 searcher.learn(
                     pending.configuration, self._occupancy(pending.kernel, found.facts), _spills(found.facts)
                 )
-            elif self._early.pop(configuration_key(pending.configuration), None) is not None:
-                # Nobody asked, so it is no trial; the search only has to know better than to ask.
-                self._searcher.tell(pending.configuration, None)
+            elif self._early.pop(key, None) is not None:
+                searcher.exclude(pending.configuration)
         self._unheard = waiting
 
     def _occupancy(self, kernel: ConfiguredKernel, facts: CompileFacts) -> float | None:

@@ -174,6 +174,10 @@ class Foreseeing(Protocol):
         """
         ...
 
+    def exclude(self, configuration: Configuration) -> None:
+        """What does not build is never to be asked for; it was no trial."""
+        ...
+
 
 class TrialSink(Protocol):
     """Where a slice keeps its trials; commits about once a second."""
