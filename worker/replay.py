@@ -28,6 +28,7 @@ from warpsmith.tuning.decide import (
     AddCandidate,
     CandidateSummary,
     JobSnapshot,
+    Payload,
     PinDevice,
     Result,
     SetCandidate,
@@ -36,7 +37,7 @@ from warpsmith.tuning.decide import (
     TaskView,
     decide,
 )
-from warpsmith.tuning.tasks import SlicePayload, StepPayload, StepResult
+from warpsmith.tuning.tasks import SlicePayload, StepPayload, StepResult, VerifyPayload
 
 MAX_DECISIONS = 10_000
 REUSED = "reused by "
@@ -198,15 +199,12 @@ class _Run:
         row = self._tasks[place]
         recorded, result = task_payload(row), task_result(row)
         self._compare(f"task {place}", row.kind, action.kind)
+        self._compare(f"task {place}, question", recorded, _by_the_same_clock(action.payload, recorded))
         if isinstance(recorded, SlicePayload) and isinstance(action.payload, SlicePayload):
-            # Its seconds are those of the clock, which went on a little before the row was written.
-            wanted = action.payload.model_copy(update={"seconds": recorded.seconds})
-            self._compare(f"task {place}, question", recorded, wanted)
             self._open.append(row)
             view = replace(self._view(row, None), state=TaskState.RUNNING)
             self._now = replace(self._now, tasks=[*self._now.tasks, view])
             return
-        self._compare(f"task {place}, question", recorded, action.payload)
         if isinstance(recorded, StepPayload) and isinstance(result, StepResult):
             result = self._step(row, recorded, result)
         self._done(row, result)
@@ -255,6 +253,14 @@ class _Run:
             counted.append(replace(c, trials=done, measured=measured, best_objective=best))
         done = self._now.trials_done + len(trials)
         self._now = replace(self._now, candidates=counted, trials_done=done)
+
+
+def _by_the_same_clock(replayed: Payload | None, recorded: Payload | None) -> Payload | None:
+    """What was asked, with the recorded seconds: the clock went on a little before the row was written."""
+    for kind in (SlicePayload, VerifyPayload):
+        if isinstance(replayed, kind) and isinstance(recorded, kind):
+            return replayed.model_copy(update={"seconds": recorded.seconds})
+    return replayed
 
 
 def main(arguments: list[str] | None = None) -> int:
