@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from warpsmith.domain.base import Frozen
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.outcome import CompileFacts, Measured
-from warpsmith.domain.plan import BufferPlan, launch_size, plan_workload
+from warpsmith.domain.plan import BufferPlan, LaunchSize, launch_size, plan_workload
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import ExpressionError
@@ -168,18 +169,23 @@ def _workload(
     except ExpressionError:
         return facts
     threads = size.block[0] * size.block[1] * size.block[2]
-    resident = None
-    if compiled.registers is not None:
-        shared = size.shared_bytes + (compiled.static_shared_bytes or 0)
-        resident = occupancy(device.architecture, threads, compiled.registers, shared)
     return facts.model_copy(
         update={
             "blocks": size.grid[0] * size.grid[1] * size.grid[2],
             "threads_per_block": threads,
             "shared_bytes": size.shared_bytes,
-            "occupancy": resident,
+            "occupancy": occupancy_of(size, compiled, device),
         }
     )
+
+
+def occupancy_of(size: LaunchSize, compiled: CompileFacts, device: DeviceInfo) -> float | None:
+    """Resident warps over the most that fit, for one launch; None where the platform does not say."""
+    if compiled.registers is None:
+        return None
+    threads = size.block[0] * size.block[1] * size.block[2]
+    shared = size.shared_bytes + (compiled.static_shared_bytes or 0)
+    return occupancy(device.architecture, threads, compiled.registers, shared)
 
 
 def _bytes(job: Job, baseline: BaselineResult, workload: Workload) -> int:

@@ -12,8 +12,8 @@ from warpsmith.domain.plan import Compiled, launch_size
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ExpressionError
-from warpsmith.measure.occupancy import occupancy
 from warpsmith.tuning.bench import Bench
+from warpsmith.tuning.facts import occupancy_of
 from warpsmith.tuning.ports import Foreseeing, Searcher
 
 MOST_KEPT = 256
@@ -91,9 +91,8 @@ class Foresight:
                 continue
             found = pending.compiled.result()
             if not isinstance(found, Rejected):
-                searcher.learn(
-                    pending.configuration, self._occupancy(pending.kernel, found.facts), _spills(found.facts)
-                )
+                occupancy = self._occupancy(pending.kernel, found.facts)
+                searcher.learn(pending.configuration, occupancy, bool(found.facts.spill_bytes))
             elif self._early.pop(key, None) is not None:
                 searcher.exclude(pending.configuration)
         self._unheard = waiting
@@ -101,20 +100,12 @@ class Foresight:
     def _occupancy(self, kernel: ConfiguredKernel, facts: CompileFacts) -> float | None:
         """The lowest over the workloads; None where the device's table or a launch says nothing."""
         info = self._bench.tools.opener.info
-        if facts.registers is None:
-            return None
         found = []
         for workload in self._bench.job.workloads:
             try:
                 size = launch_size(kernel, workload, info)
             except ExpressionError:
                 continue
-            shared = size.shared_bytes + (facts.static_shared_bytes or 0)
-            threads = size.block[0] * size.block[1] * size.block[2]
-            found.append(occupancy(info.architecture, threads, facts.registers, shared))
+            found.append(occupancy_of(size, facts, info))
         known = [o for o in found if o is not None]
         return min(known, default=None)
-
-
-def _spills(facts: CompileFacts) -> bool:
-    return bool(facts.spill_bytes)
