@@ -12,6 +12,7 @@ from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
+from db.snapshot import last_result
 from db.step_facts import step_facts
 from db.views import job_result
 from tests.jobs import scale_job
@@ -22,7 +23,7 @@ from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.sandbox import ChildOpener, probe_devices
 from warpsmith.sandbox.ncu_host import NsightCompute
 from warpsmith.settings import Settings
-from warpsmith.tuning.tasks import StepPayload
+from warpsmith.tuning.tasks import BaselineResult, StepPayload
 from worker.bench import open_workshop
 from worker.context import Context
 from worker.replay import replay
@@ -65,6 +66,9 @@ def run(context: Context, program: Path) -> str:
         row = JobRepository(session).get(name)
         assert row.state is JobState.DONE, row.detail
         assert replay(session, name, {}).differences == ()
+        measured = last_result(session, name, TaskKind.BASELINE, BaselineResult)
+        assert measured is not None
+        assert measured.seconds > 0
     return name
 
 
