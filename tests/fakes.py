@@ -106,7 +106,9 @@ class FakeDevice:
             other = plan.check.other is not None
             family, variant = plan.check.other or (Family.DECLARED, 0)
             of = replace(self.plans[workload], family=family, variant=variant)
-            y = 2.0 * draw_inputs(of)["x"] + np.float32(self.fault(self.loaded[handle]) == "timed")
+            y = 2.0 * draw_inputs(of)["x"]
+            if self.fault(self.loaded[handle]) == "timed":
+                y += 1.0 + np.abs(y)  # a plain 1 would not show beside large inputs
             y = np.concatenate([y[a:b] for a, b in plan.check.ranges["y"]])
             self.timed = TimedReport(RunReport({"y": y}, (), ()), other)
         return TimingSamples(tuple(value * (1 + 0.001 * i) for i in range(plan.samples)), 10)
