@@ -25,9 +25,9 @@ from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.rewrite.masking import without_comments
 from warpsmith.rewrite.rules import RULES
+from warpsmith.tuning.cost import time_us
 from warpsmith.tuning.facts import Facts, facts_of
 from warpsmith.tuning.tasks import StepPayload
-from warpsmith.tuning.trial import time_us
 
 SHOWN_TRIALS = 5
 MAX_LOG_CHARACTERS = 4000

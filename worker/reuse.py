@@ -17,8 +17,8 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import CutShort, Measured, Outcome, Rejected, Stage
 from warpsmith.domain.space import Space, allows, configuration_key
 from warpsmith.domain.template import Template
+from warpsmith.tuning.cost import costs, objective_of
 from warpsmith.tuning.tasks import BaselineResult
-from warpsmith.tuning.trial import objective_of, time_us
 from worker.context import Context
 
 PROTOCOL = 2
@@ -63,7 +63,7 @@ def still_count(
     job: Job, space: Space, baseline: BaselineResult, known: Iterable[TrialRow]
 ) -> Iterable[FinishedTrial]:
     """Known outcomes as this job would have them; the default configuration is always run."""
-    baseline_us = {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
+    before = costs(job, baseline.timings)
     values = {p.name: {configuration_key({p.name: v}) for v in p.values} for p in space.parameters}
     default = configuration_key(space.defaults)
     for row in known:
@@ -75,22 +75,22 @@ def still_count(
         scopes = [{**baseline.device.scope(), **w.scope(), **tried} for w in job.workloads]
         if any(allows(space.constraints, scope) is not None for scope in scopes):
             continue
-        outcome = _as_here(job, baseline_us, row.outcome)
+        outcome = _as_here(job, before, row.outcome)
         if outcome is not None:
             yield FinishedTrial(tried, outcome, 0.0)
 
 
-def _as_here(job: Job, baseline_us: Mapping[str, float], outcome: Outcome) -> Outcome | None:
+def _as_here(job: Job, before: Mapping[str, float], outcome: Outcome) -> Outcome | None:
     if isinstance(outcome, Rejected):
         return outcome if outcome.stage in LASTING else None
     if isinstance(outcome, CutShort):
         return None
     if {t.workload for t in outcome.timings} != {w.key for w in job.workloads} or outcome.drift != 1.0:
         return None
-    if any(not baseline_us.get(t.workload) or not time_us(job, t) for t in outcome.timings):
+    if len(before) < len(job.workloads) or len(costs(job, outcome.timings)) < len(job.workloads):
         return None
     return Measured(
         timings=outcome.timings,
         facts=outcome.facts,
-        objective=objective_of(job, outcome.timings, baseline_us),
+        objective=objective_of(job, outcome.timings, before),
     )

@@ -23,7 +23,7 @@ from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
 from db.repositories.histories import HistoryRepository, Told
 from db.repositories.jobs import JobRepository
-from db.repositories.trials import TrialRepository, workload_times_us
+from db.repositories.trials import TrialRepository
 from db.sink import DatabaseSink
 from db.snapshot import elapsed_s, last_result, task_payload
 from db.step_facts import step_facts
@@ -32,6 +32,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.state import TaskKind
 from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.cost import costs, time_us
 from warpsmith.tuning.counters import counters_of
 from warpsmith.tuning.proposed import check_proposals
 from warpsmith.tuning.seconds import SpareTime, verification_s
@@ -46,7 +47,6 @@ from warpsmith.tuning.tasks import (
     VerifyPayload,
     VerifyResult,
 )
-from warpsmith.tuning.trial import time_us
 from warpsmith.tuning.winners import Finalist, verify_winners
 from worker.bench import bench
 from worker.context import Context
@@ -250,7 +250,7 @@ def _finalists(job: Job, candidates: Iterable[CandidateRow], trials: Iterable[Tr
     best[OVERALL] = []
     for order, trial in enumerate(trials):
         assert isinstance(trial.outcome, Measured)
-        values = workload_times_us(trial.outcome, job.objective.cache.value)
+        values = costs(job, trial.outcome.timings)
         if job.objective.configurations is not None:
             values = {**values, OVERALL: trial.outcome.objective}
         for key, value in values.items():

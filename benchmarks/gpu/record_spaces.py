@@ -38,8 +38,8 @@ from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_d
 from warpsmith.search import enumerate_space, make_searcher  # noqa: E402
 from warpsmith.tuning.baseline import measure_baseline  # noqa: E402
 from warpsmith.tuning.bench import Bench, Tools  # noqa: E402
+from warpsmith.tuning.cost import time_us  # noqa: E402
 from warpsmith.tuning.slice import SliceLimits, run_slice  # noqa: E402
-from warpsmith.tuning.trial import time_us  # noqa: E402
 
 
 def restrictions(template: Template, scopes: Sequence[Mapping[str, Any]]) -> list[str]:

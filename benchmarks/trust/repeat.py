@@ -20,7 +20,8 @@ from warpsmith.domain.outcome import Measured
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.trial import run_trial, time_us
+from warpsmith.tuning.cost import time_us
+from warpsmith.tuning.trial import run_trial
 from warpsmith.tuning.winners import Finalist, verify_winners
 
 BEST = ("WS_BLOCK=128", "WS_ROW_SPLIT=16", "WS_VEC=8", "WS_UNROLL=1", "WS_FAST_MATH=1")

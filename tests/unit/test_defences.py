@@ -20,10 +20,11 @@ from warpsmith.settings import Settings
 from warpsmith.tuning import drift as drift_module
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.bench import Bench
+from warpsmith.tuning.cost import time_us
 from warpsmith.tuning.drift import DriftWatch, corrected
 from warpsmith.tuning.further import MAX_NEIGHBOURS, neighbours
 from warpsmith.tuning.judge import undeclared_globals
-from warpsmith.tuning.trial import run_gate, run_trial, time_us
+from warpsmith.tuning.trial import run_gate, run_trial
 from warpsmith.verify.compare import Budget, compare
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.inputs import draw_buffer
@@ -164,7 +165,9 @@ def test_trials_timed_while_the_device_drifts_are_marked_and_corrected(
 
     def one(watch: DriftWatch) -> Measured:
         outcome = corrected(
-            run_trial(bench, bench.user_template, kernel, bench.compile(kernel), times), watch.ratio()
+            JOB.objective.metric,
+            run_trial(bench, bench.user_template, kernel, bench.compile(kernel), times),
+            watch.ratio(),
         )
         assert isinstance(outcome, Measured)
         return outcome

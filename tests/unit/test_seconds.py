@@ -5,7 +5,7 @@ import pytest
 from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.device import Backend
 from warpsmith.tuning import seconds
-from warpsmith.tuning.seconds import DEVICE_EACH_S, HOST_EACH_S, SpareTime, verification_s
+from warpsmith.tuning.seconds import DEVICE_EACH_S, ENERGY_EACH_S, HOST_EACH_S, SpareTime, verification_s
 from warpsmith.tuning.tasks import BaselineResult
 
 WORKLOADS = [{"dimensions": {"n": 1024 * i}} for i in range(1, 6)]
@@ -33,6 +33,14 @@ def test_verification_gets_what_it_is_expected_to_take_within_bounds(
     budget_s: float, baseline_s: float, device: dict[str, object], want_s: float
 ) -> None:
     assert kept(budget_s, baseline_s, **device) == pytest.approx(want_s)
+
+
+def test_a_job_about_energy_keeps_more() -> None:
+    kernel = scale_job().kernel.model_dump(mode="json") | {"backend": "cuda"}
+    job = scale_job(kernel=kernel, objective={"metric": "energy"}, budget={"seconds": 1000})
+    info = DEVICE.model_copy(update={"shares_host": False, "backend": Backend.CUDA})
+    found = verification_s(job, BaselineResult(device=info, seconds=100))
+    assert found == pytest.approx(100 + 2 * ENERGY_EACH_S)
 
 
 def test_before_the_baseline_a_share_is_kept() -> None:

@@ -91,11 +91,12 @@ class Metric(StrEnum):
 
     TIME = "time"
     ENERGY = "energy"
-    """Of the fastest few, verified and no slower than the baseline, the one that needs least energy."""
+    """The search goes by energy; of the three that need least, verified and no slower than the baseline,
+    the one that needs least is served."""
 
 
 class Objective(Frozen):
-    """What is minimised: the weighted geometric mean over workloads of time over baseline time."""
+    """What is minimised: the weighted geometric mean over workloads of cost over the baseline's."""
 
     metric: Metric = Metric.TIME
     cache: CacheState = CacheState.COLD

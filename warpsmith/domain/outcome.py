@@ -65,6 +65,8 @@ class WorkloadTiming(Frozen):
     hot: TimeSummary | None = None
     max_error: float | None = None
     """Largest |got - want| / (atol + rtol * |want|) over all compared elements; above 1 is wrong."""
+    energy_mj: float | None = None
+    """Millijoules of a launch by the device's own counter; None where energy does not count."""
 
 
 class Measured(Frozen):
@@ -74,15 +76,16 @@ class Measured(Frozen):
     timings: tuple[WorkloadTiming, ...]
     facts: CompileFacts = CompileFacts()
     objective: float = Field(gt=0)
-    """Weighted geometric mean of time over baseline time; below 1 is faster. Lower is better."""
+    """Weighted geometric mean of time over baseline time, or of energy over the baseline's where the job
+    is about energy. Below 1 is better than the baseline."""
     drift: float = 1.0
-    """The baseline's time then over its stored time, where far from 1; `objective` is corrected."""
+    """The baseline's time then over its stored time, where far from 1; then times are corrected."""
     expected: float | None = None
     """The estimate with which it would have been cut short, where it went on by chance."""
 
 
 class CutShort(Frozen):
-    """Checked and timed on its first workloads only, since the others promised too little.
+    """Checked and timed on its first workloads only, or not metered, since the rest promised too little.
 
     It is no measurement: it never wins, is never served and is nobody's best.
     """
@@ -90,7 +93,7 @@ class CutShort(Frozen):
     kind: Literal["cut_short"] = "cut_short"
     timings: tuple[WorkloadTiming, ...]
     skipped: tuple[str, ...]
-    """`Workload.key` of those that it did not run on."""
+    """`Workload.key` of those that it did not run on, or whose energy was not measured."""
     facts: CompileFacts = CompileFacts()
     estimate: float = Field(gt=0)
     """Of the objective, for the search alone; no better than the best that was measured."""

@@ -8,9 +8,10 @@ from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRef
 from warpsmith.measure.protocol import search_plan, winner_blocks
 from warpsmith.measure.statistics import speedup_interval, summarise
 from warpsmith.tuning.bench import Bench
+from warpsmith.tuning.blocks import Side
 from warpsmith.tuning.ceilings import ceilings_of
 from warpsmith.tuning.contract import check_case, family_cases, neighbour_cases, passing
-from warpsmith.tuning.energy import counts_energy
+from warpsmith.tuning.energy import counts_energy, metered
 from warpsmith.tuning.gate import untestable
 from warpsmith.tuning.launch_limits import launch_refusal
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
@@ -108,7 +109,10 @@ def _measure(
     for cache in CacheState:
         samples = child.time(handle, workload.key, size, search_plan(cache))
         times[cache.value] = summarise(samples.samples_us, samples.launches)
-    return WorkloadTiming(workload=workload.key, max_error=checked.max_error, **times)
+    timing = WorkloadTiming(workload=workload.key, max_error=checked.max_error, **times)
+    if bench.job.objective.metric is Metric.TIME:
+        return timing
+    return metered(Side(bench, workload, handle, size), timing)
 
 
 def _noise(

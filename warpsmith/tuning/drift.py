@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 
 from warpsmith.domain.device import Backend
+from warpsmith.domain.job import Metric
 from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.plan import Compiled, launch_size
 from warpsmith.errors import ChildDied, KernelRefused
@@ -17,11 +18,15 @@ TOLERATED = 0.1
 """Drift up to this is not corrected: a look has noise of its own."""
 
 
-def corrected(outcome: Outcome, ratio: float) -> Outcome:
-    """The outcome of a trial that was timed while the device ran so much slower."""
+def corrected(metric: Metric, outcome: Outcome, ratio: float) -> Outcome:
+    """The outcome of a trial that was timed while the device ran so much slower.
+
+    An energy stays as it is: a device that is held back takes less power for longer.
+    """
     if not isinstance(outcome, Measured) or abs(ratio - 1.0) <= TOLERATED:
         return outcome
-    return outcome.model_copy(update={"drift": ratio, "objective": outcome.objective / ratio})
+    objective = outcome.objective / (ratio if metric is Metric.TIME else 1.0)
+    return outcome.model_copy(update={"drift": ratio, "objective": objective})
 
 
 class DriftWatch:

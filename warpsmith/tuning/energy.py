@@ -8,16 +8,19 @@ import numpy as np
 
 from warpsmith.domain.job import Job, Metric
 from warpsmith.domain.kernel import Role
-from warpsmith.domain.outcome import Comparison
+from warpsmith.domain.outcome import Comparison, Rejected, Stage, WorkloadTiming
 from warpsmith.measure.energy import RUN_S, EnergyCounter, EnergyWatch, energy_plan, power_w
 from warpsmith.measure.protocol import winner_blocks
+from warpsmith.tuning.bench import Look
 from warpsmith.tuning.blocks import Side
+from warpsmith.tuning.cost import time_us
 from warpsmith.tuning.seconds import SpareTime
 
 PAIRS = 3
 """Runs of each kernel."""
 ENERGIES_S = 1.2 * 2 * PAIRS * RUN_S
 """That the energies of two kernels take."""
+SILENT = "the device's energy counter did not move as it should"
 MIN_SAVING = 0.02
 """No difference in energy below this is called one."""
 
@@ -50,10 +53,42 @@ def measurable(job: Job) -> bool:
     return all(a.role is not Role.INOUT for a in job.kernel.arguments)
 
 
+def launch_mj(side: Side, counter: EnergyCounter, time_us: float) -> tuple[float | None, Look | None]:
+    """Millijoules of a launch, from one run, and what a random launch of it left.
+
+    Args:
+        time_us: of a launch, so that the run is long enough.
+
+    Raises:
+        ChildDied: the child is gone.
+    """
+    plan = energy_plan(side.bench.job.objective.cache, time_us)
+    with EnergyWatch(counter) as watch:
+        timed, look = side.bench.sample(side.handle, side.workload, side.size, plan, other=None)
+    watts = power_w(watch.readings)
+    return (None if watts is None else watts * float(np.median(timed.samples_us)) / 1000.0), look
+
+
+def metered(side: Side, timing: WorkloadTiming) -> WorkloadTiming | Rejected:
+    """A timing with the energy of a launch in it.
+
+    Raises:
+        ChildDied: the child is gone.
+    """
+    counter, us = side.bench.tools.energy, time_us(side.bench.job, timing)
+    millijoules, look = (None, None) if counter is None or us is None else launch_mj(side, counter, us)
+    refused = side.bench.refuse(look)
+    if refused is None and millijoules is None:
+        return Rejected(stage=Stage.TIMING, reason=SILENT, workload=side.workload.key)
+    return refused or timing.model_copy(update={"energy_mj": millijoules})
+
+
 def energies(
     job: Job, counter: EnergyCounter, sides: Mapping[str, Side], times_us: Mapping[str, float], seed: int
-) -> Energies | None:
+) -> Energies | Rejected | None:
     """Energy of a launch of both, in interleaved runs; None where the device does not tell.
+
+    Rejected where a launch of such a run left something wrong.
 
     Args:
         sides: the baseline, `A`, and the winner, `B`.
@@ -66,14 +101,13 @@ def energies(
         return None
     found: dict[str, list[float]] = {"A": [], "B": []}
     for name in winner_blocks(PAIRS, seed):
-        side, plan = sides[name], energy_plan(job.objective.cache, times_us[name])
-        device = side.bench.device(side.workload)
-        with EnergyWatch(counter) as watch:
-            timed = device.time(side.handle, side.workload.key, side.size, plan)
-        watts = power_w(watch.readings)
-        if watts is None:
+        millijoules, look = launch_mj(sides[name], counter, times_us[name])
+        refused = sides[name].bench.refuse(look)
+        if refused is not None:
+            return refused
+        if millijoules is None:
             return None
-        found[name].append(watts * float(np.median(timed.samples_us)) / 1000.0)
+        found[name].append(millijoules)
     return Energies(
         float(np.median(found["A"])), float(np.median(found["B"])), max(map(_spread, found.values()))
     )
@@ -86,7 +120,7 @@ def energies_in_time(
     times_us: Mapping[str, float],
     seed: int,
     spare: SpareTime,
-) -> Energies | None:
+) -> Energies | Rejected | None:
     """See `energies`; None as well where nobody asked for them and there is no time."""
     if counter is None or not (job.objective.metric is Metric.ENERGY or spare.fits(ENERGIES_S)):
         return None

@@ -14,10 +14,10 @@ from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.measure.occupancy import occupancy
+from warpsmith.tuning.cost import time_us
 from warpsmith.tuning.importance import Effect, Interaction, Trials, effects
 from warpsmith.tuning.stopping import floors
 from warpsmith.tuning.tasks import BaselineResult, Counters
-from warpsmith.tuning.trial import time_us
 
 
 class WorkloadFacts(Frozen):

@@ -11,10 +11,10 @@ from warpsmith.domain.outcome import Comparison, Measured, Verdict
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.measure.energy import pareto
+from warpsmith.tuning.cost import costs, time_us
 from warpsmith.tuning.dispatch import choose_few
 from warpsmith.tuning.energy import saves_energy
 from warpsmith.tuning.tasks import BaselineResult, Choice
-from warpsmith.tuning.trial import time_us
 
 
 @dataclass(frozen=True)
@@ -30,23 +30,38 @@ class Finalist:
 def few(job: Job, finalists: Sequence[Finalist], baseline: BaselineResult | None) -> Sequence[Finalist]:
     """No more finalists than the dispatch table may hold: those that serve all workloads best.
 
-    Where none is faster than the baseline, the best is still compared with it.
+    Where none is better than the baseline, the best is still compared with it.
     """
     if job.objective.configurations is None or not finalists:
         return finalists
-    times = np.array([[searched_us(job, w, f) for w in job.workloads] for f in finalists])
-    known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
-    slowest = np.where(np.isfinite(times), times, 0.0).max(axis=0) + 1.0
-    before = np.array([known.get(w.key) or slowest[i] for i, w in enumerate(job.workloads)])
+    table = np.array([[searched_cost(job, w, f) for w in job.workloads] for f in finalists])
+    known = {} if baseline is None else costs(job, baseline.timings)
+    dearest = np.where(np.isfinite(table), table, 0.0).max(axis=0) + 1.0
+    before = np.array([known.get(w.key) or dearest[i] for i, w in enumerate(job.workloads)])
     weights = np.array([w.weight for w in job.workloads])
-    chosen = choose_few(times, before, weights, job.objective.configurations)
-    return [finalists[i] for i in chosen] or [min(finalists, key=lambda f: f.outcome.objective)]
+    places = choose_few(table, before, weights, job.objective.configurations)
+    return [finalists[i] for i in places] or [min(finalists, key=lambda f: f.outcome.objective)]
 
 
-def ranked(job: Job, workload: Workload, finalists: Iterable[Finalist]) -> list[Finalist]:
-    """Finalists that were timed on `workload`, fastest first."""
-    timed = [(searched_us(job, workload, f), f) for f in finalists]
-    return [f for us, f in sorted(timed, key=lambda t: t[0]) if us < math.inf]
+def ranked(
+    job: Job, workload: Workload, finalists: Iterable[Finalist], baseline: BaselineResult | None = None
+) -> list[Finalist]:
+    """Finalists that were measured on `workload`, best first; what is slower than the baseline comes last."""
+    known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
+    before = known.get(workload.key) or math.inf
+    measured = [
+        (searched_us(job, workload, f) > before, value, f)
+        for f in finalists
+        if (value := searched_cost(job, workload, f)) < math.inf
+    ]
+    return [f for _, _, f in sorted(measured, key=lambda m: m[:2])]
+
+
+def searched_cost(job: Job, workload: Workload, finalist: Finalist) -> float:
+    """Its time or energy on a workload in the search, as the job asks; infinity where there is none."""
+    if job.objective.metric is Metric.TIME:
+        return searched_us(job, workload, finalist)
+    return costs(job, finalist.outcome.timings).get(workload.key, math.inf)
 
 
 def searched_us(job: Job, workload: Workload, finalist: Finalist) -> float:
@@ -70,6 +85,24 @@ def speedups(
     return found if verified is None else {**found, verified.workload: verified.speedup.low}
 
 
+def chosen(
+    job: Job,
+    workload: Workload,
+    finalist: Finalist | None,
+    verified: Comparison | None,
+    baseline: BaselineResult | None,
+) -> Choice:
+    """Who serves a workload; no finalist: the baseline."""
+    if finalist is None:
+        return Choice(workload=workload.key)
+    return Choice(
+        workload=workload.key,
+        candidate=finalist.candidate,
+        configuration=finalist.configuration,
+        speedups=speedups(job, finalist, verified, baseline),
+    )
+
+
 def serves(job: Job, verified: Comparison) -> bool:
     """Whether a verified configuration may take the baseline's place."""
     if job.objective.metric is Metric.TIME:
@@ -83,7 +116,7 @@ def elected(
     """The comparison to publish, and who serves the workload (None: the baseline).
 
     Args:
-        verified: fastest in the search first; for time the only one.
+        verified: best in the search first; for time the only one.
     """
     if not verified:
         return None, None

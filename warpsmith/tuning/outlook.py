@@ -108,12 +108,12 @@ class Outlook:
         at = np.array([logs[key] for key in timed])
         shares = np.array([self._share(key) for key in rest])
         x, y = known[:, : len(timed)], known[:, len(timed) :]
-        mean, deviation = _predicted(x, np.column_stack([y, y @ shares]), at)
+        mean, deviation = predicted(x, np.column_stack([y, y @ shares]), at)
         objective = sum(self._share(key) * logs[key] for key in timed) + mean[-1]
-        gain = _gain(self._best, objective, deviation[-1])
+        gain = expected_gain(self._best, objective, deviation[-1])
         for key, share, expected, spread in zip(rest, shares, mean, deviation, strict=False):
             best = math.log(self.best_us[key] / self.baseline_us[key])
-            gain += share * _gain(best, expected, spread)
+            gain += share * expected_gain(best, expected, spread)
         if gain > LEAST_GAIN:
             return None
         return Estimate(math.exp(max(objective, self._best)), self.draw() < BY_CHANCE)
@@ -130,8 +130,14 @@ class Outlook:
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(keys))
 
 
-def _predicted(x: Floats, y: Floats, at: Floats) -> tuple[Floats, Floats]:
-    """Mean and deviation of a new row of `y` at `at`."""
+def predicted(x: Floats, y: Floats, at: Floats) -> tuple[Floats, Floats]:
+    """Mean and deviation of a new row of `y` at `at`, by a regression that is local in the first column.
+
+    Args:
+        x: [trials, columns], at least two more trials than columns.
+        y: [trials, columns].
+        at: a row of `x`.
+    """
     count, terms = len(x), x.shape[1] + 1
     distance = np.abs(x[:, 0] - at[0])
     reach = np.sort(distance)[min(count - 1, max(ENOUGH, count // 2))] + NARROW
@@ -145,7 +151,7 @@ def _predicted(x: Floats, y: Floats, at: Floats) -> tuple[Floats, Floats]:
     return here @ slopes, np.sqrt(np.maximum(spread, 0.0))
 
 
-def _gain(best: float, mean: float, deviation: float) -> float:
+def expected_gain(best: float, mean: float, deviation: float) -> float:
     """By how much a normal value is expected to undercut the best."""
     if deviation <= 0:
         return max(0.0, best - mean)

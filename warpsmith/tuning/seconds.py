@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
+from warpsmith.domain.job import Job, Metric
 from warpsmith.tuning.tasks import BaselineResult
 
 LEAST_SHARE = 0.15
@@ -14,6 +14,8 @@ SEARCH_SHARE = 0.4
 DEVICE_EACH_S = 4.0
 """Of a workload's verification on a device of its own, beside what the baseline took: six processes that
 open the device, blocks of timings, four sanitizers. On an H200 4.6 and 3.3 s were seen."""
+ENERGY_EACH_S = 30.0
+"""The same for a job about energy: three configurations, each with runs of the energy counter."""
 HOST_EACH_S = 0.5
 """The same where kernels run on the host's cores, which neither open slowly nor have sanitizers."""
 
@@ -27,14 +29,16 @@ def verification_s(job: Job, baseline: BaselineResult | None) -> float:
     least = LEAST_SHARE * job.budget.seconds
     if baseline is None:
         return least
-    expected = baseline.seconds + _each_s(baseline) * len(job.workloads)
+    expected = baseline.seconds + _each_s(job.objective.metric, baseline) * len(job.workloads)
     rest = (1.0 - SEARCH_SHARE) * job.budget.seconds - baseline.seconds
     return max(least, min(expected, rest))
 
 
-def _each_s(baseline: BaselineResult) -> float:
+def _each_s(metric: Metric, baseline: BaselineResult) -> float:
     if baseline.device.backend is Backend.REPLAY:
         return 0.0
+    if metric is Metric.ENERGY:
+        return ENERGY_EACH_S
     return HOST_EACH_S if baseline.device.shares_host else DEVICE_EACH_S
 
 

@@ -13,13 +13,17 @@ from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.tuning.ahead import Pending, Proposals, SliceLimits
 from warpsmith.tuning.bench import Bench, Look
+from warpsmith.tuning.cost import time_us
 from warpsmith.tuning.drift import DriftWatch, corrected
+from warpsmith.tuning.metered import Promise
 from warpsmith.tuning.outlook import Outlook
 from warpsmith.tuning.ports import Searcher, TrialSink
 from warpsmith.tuning.tasks import BaselineResult, SliceResult
-from warpsmith.tuning.trial import Judge, TrialRun, at_once, run_gate, start_trial, time_us
+from warpsmith.tuning.trial import Judge, TrialRun, at_once, run_gate, start_trial
 
 __all__ = ["SliceLimits", "run_slice"]
+
+NO_ENERGY = "the baseline was measured without its energy, by an older version; submit the job again"
 
 
 def run_slice(
@@ -48,11 +52,18 @@ def run_slice(
     bench.learn(baseline)
     baseline_us = {t.workload: time_us(bench.job, t) or 0.0 for t in baseline.timings}
     job = bench.job
-    # The fastest few are compared by energy, so that more of them matter than the best.
-    cuts = job.budget.stop_early and job.objective.metric is Metric.TIME
+    promise = None
+    weights = {w.key: w.weight for w in job.workloads}
     draw = random.Random(job.seed).random
-    outlook = Outlook({w.key: w.weight for w in job.workloads}, baseline_us, cuts, draw)
-    slice_ = _Slice(bench, template, searcher, sink, limits, baseline_us, outlook)
+    if job.objective.metric is Metric.ENERGY:
+        energies = {t.workload: t.energy_mj for t in baseline.timings if t.energy_mj is not None}
+        if energies.keys() != baseline_us.keys():
+            return SliceResult(rejected=NO_ENERGY)
+        before = {key: (us, energies[key]) for key, us in baseline_us.items()}
+        promise = Promise(weights, before, job.budget.stop_early, draw)
+    # Where energy counts, timings are the cheap part of a trial.
+    outlook = Outlook(weights, baseline_us, job.budget.stop_early and promise is None, draw)
+    slice_ = _Slice(bench, template, searcher, sink, limits, baseline_us, outlook, promise)
     if gate:
         rejected = slice_.gate()
         if rejected is not None:
@@ -93,6 +104,7 @@ class _Slice:
     limits: SliceLimits
     baseline_us: Mapping[str, float]
     outlook: Outlook
+    promise: Promise | None = None
     done: int = 0
     spoilt: bool = False
     """The child is to be replaced before the next trial."""
@@ -104,7 +116,8 @@ class _Slice:
         began = time.monotonic()
         self.sink.proposed([configuration])
         kernel = self.template.configured(configuration)
-        outcome = run_gate(self.bench, self.template, kernel, self.bench.compile(kernel), self.baseline_us)
+        compiled = self.bench.compile(kernel)
+        outcome = run_gate(self.bench, self.template, kernel, compiled, self.baseline_us, self.promise)
         self.finish(configuration, outcome, time.monotonic() - began)
         return outcome if isinstance(outcome, Rejected) else None
 
@@ -146,6 +159,13 @@ class _Slice:
         self.done += 1
         if isinstance(outcome, Measured) and outcome.drift == 1.0:
             self.outlook.learn({t.workload: time_us(self.bench.job, t) or 0.0 for t in outcome.timings})
+            if self.promise is not None:
+                self.promise.learn(
+                    {
+                        t.workload: (time_us(self.bench.job, t) or 0.0, t.energy_mj or 0.0)
+                        for t in outcome.timings
+                    }
+                )
 
     def result(self, exhausted: bool = False, rejected: str = "") -> SliceResult:
         """What the slice brought."""
@@ -167,13 +187,14 @@ class _Slice:
             self.baseline_us,
             judge,
             outlook=self.outlook,
+            promise=self.promise,
         )
         seconds = time.monotonic() - began
         return run, seconds, drift.ratio()
 
     def _land(self, flight: _Flight, after: _Flight | None, fly: "_Fly") -> float:
         run, seconds, ratio = flight.landed.result()
-        outcome = corrected(run.settle(), ratio)
+        outcome = corrected(self.bench.job.objective.metric, run.settle(), ratio)
         if isinstance(outcome, Rejected) and outcome.stage is Stage.GUARD:
             # It wrote outside its buffers: what runs after it in this child may fail for that.
             failed = after is not None and isinstance(after.landed.result()[0].settle(), Rejected)

@@ -2,12 +2,12 @@
 
 import math
 
-from warpsmith.domain.job import Job
+from warpsmith.domain.job import Job, Metric
 from warpsmith.domain.plan import plan_workload
 from warpsmith.errors import ExpressionError
 from warpsmith.measure.roofline import Floor, floor_of
+from warpsmith.tuning.cost import time_us
 from warpsmith.tuning.tasks import BaselineResult
-from warpsmith.tuning.trial import time_us
 
 FLOOR_NEAR = 1.05
 """A time within this factor of the floor is not searched further."""
@@ -46,6 +46,8 @@ def at_the_floor(job: Job, baseline: BaselineResult, objective: float | None) ->
     holds where kernels share the host's cores: its caches and its other work blur the floor. A floor of
     operations is that of plain single precision, which matrix units undercut, so it ends nothing.
     """
+    if job.objective.metric is Metric.ENERGY:
+        return ""
     times = {t.workload: time_us(job, t) for t in baseline.timings}
     limits = floors(job, baseline)
     if objective is None or baseline.device.shares_host or len(limits) < len(job.workloads):

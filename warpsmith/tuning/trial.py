@@ -1,12 +1,11 @@
 """One trial: launch gate, check, timing, on every workload the constraints allow."""
 
-import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
-from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.job import Job, Metric, Workload
 from warpsmith.domain.outcome import (
     CompileFacts,
     CutShort,
@@ -23,8 +22,12 @@ from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise
 from warpsmith.tuning.bench import Bench, Case, Look
+from warpsmith.tuning.blocks import Side
+from warpsmith.tuning.cost import objective_of
+from warpsmith.tuning.energy import SILENT, launch_mj
 from warpsmith.tuning.further import check_further
 from warpsmith.tuning.launch_limits import launch_refusal
+from warpsmith.tuning.metered import Promise
 from warpsmith.tuning.outlook import Estimate, Outlook
 
 GIVE_UP_RATIO = 3.0
@@ -43,8 +46,11 @@ class _Part:
 
     workload: Workload
     checked: "Future[float | Rejected]"
+    size: LaunchSize
     samples: TimingSamples | None = None
     timed: "Future[float | Rejected] | None" = None
+    metered: "Future[float | Rejected] | None" = None
+    energy_mj: float | None = None
 
     @property
     def is_refused(self) -> bool:
@@ -52,13 +58,19 @@ class _Part:
         judged = [f for f in (self.checked, self.timed) if f is not None and f.done()]
         return any(isinstance(f.result(), Rejected) for f in judged)
 
+    @property
+    def summary(self) -> TimeSummary | None:
+        """Of its samples; None where it was not timed."""
+        return None if self.samples is None else summarise(self.samples.samples_us, self.samples.launches)
+
 
 @dataclass
 class TrialRun:
     """A trial that is done with the device; `settle` waits for the judge."""
 
     bench: Bench
-    baseline_us: Mapping[str, float]
+    before: Mapping[str, float]
+    """The baseline's cost by workload key."""
     facts: CompileFacts | None = None
     parts: list[_Part] = field(default_factory=list)
     ended: Rejected | None = None
@@ -72,16 +84,12 @@ class TrialRun:
         """Whether what was timed so far makes the other workloads a waste of time; remembers it."""
         if self.estimate is not None:
             return False
-        times_us = {
-            p.workload.key: summarise(p.samples.samples_us, p.samples.launches).median_us
-            for p in self.parts
-            if p.samples is not None
-        }
-        self.estimate = outlook.judge(times_us, [w.key for w in rest])
-        if self.estimate is None or self.estimate.goes_on:
-            return False
-        self.skipped = tuple(w.key for w in rest)
-        return True
+        return self._gives_up(outlook.judge(self._times_us(), [w.key for w in rest]), rest)
+
+    def is_frugal_enough(self, promise: Promise) -> bool:
+        """Whether its energy may be worth the runs that measure it; remembers it where not."""
+        times_us = self._times_us()
+        return not self._gives_up(promise.judge(times_us), [p.workload for p in self.parts])
 
     def settle(self) -> Outcome:
         """What came of it.
@@ -94,26 +102,39 @@ class TrialRun:
             checked = part.checked.result()
             if isinstance(checked, Rejected):
                 return checked.model_copy(update={"facts": self.facts})
-            timed = None if part.timed is None else part.timed.result()
-            if isinstance(timed, Rejected):
-                return timed.model_copy(update={"facts": self.facts})
-            if part.samples is None:
+            for judged in (part.timed, part.metered):
+                found = None if judged is None else judged.result()
+                if isinstance(found, Rejected):
+                    return found.model_copy(update={"facts": self.facts})
+            summary = part.summary
+            if summary is None:
                 continue
-            summary = summarise(part.samples.samples_us, part.samples.launches)
             too_fast = self.bench.below_floor(part.workload, summary.median_us)
             if too_fast:
                 return Rejected(
                     stage=Stage.FLOOR, reason=too_fast, workload=part.workload.key, facts=self.facts
                 )
-            timings.append(workload_timing(job, part.workload, summary, checked))
+            times = {job.objective.cache.value: summary}
+            key, energy_mj = part.workload.key, part.energy_mj
+            timings.append(WorkloadTiming(workload=key, max_error=checked, energy_mj=energy_mj, **times))
         if self.ended is not None:
             return self.ended
         facts, in_order = self.facts or CompileFacts(), _as_in(job, timings)
         expected = None if self.estimate is None else self.estimate.objective
         if self.skipped and expected is not None:
             return CutShort(timings=in_order, skipped=self.skipped, facts=facts, estimate=expected)
-        objective = objective_of(job, timings, self.baseline_us)
+        objective = objective_of(job, timings, self.before)
         return Measured(timings=in_order, facts=facts, objective=objective, expected=expected)
+
+    def _times_us(self) -> dict[str, float]:
+        return {p.workload.key: p.summary.median_us for p in self.parts if p.summary is not None}
+
+    def _gives_up(self, estimate: Estimate | None, rest: Sequence[Workload]) -> bool:
+        self.estimate = estimate
+        if estimate is None or estimate.goes_on:
+            return False
+        self.skipped = tuple(w.key for w in rest)
+        return True
 
 
 def at_once(bench: Bench) -> Judge:
@@ -135,13 +156,16 @@ def run_trial(
     baseline_us: Mapping[str, float],
     *,
     whole: bool = False,
+    promise: Promise | None = None,
 ) -> Outcome:
     """`start_trial`, everything judged before the next step.
 
     Raises:
         InvalidInput: the job's reference is of no use.
     """
-    return start_trial(bench, template, kernel, compiled, baseline_us, at_once(bench), whole=whole).settle()
+    judge = at_once(bench)
+    run = start_trial(bench, template, kernel, compiled, baseline_us, judge, whole=whole, promise=promise)
+    return run.settle()
 
 
 def start_trial(
@@ -154,6 +178,7 @@ def start_trial(
     *,
     whole: bool = False,
     outlook: Outlook | None = None,
+    promise: Promise | None = None,
 ) -> TrialRun:
     """Launch and time one configuration: all of a trial that needs the device.
 
@@ -162,11 +187,13 @@ def start_trial(
         judge: takes what was brought back; may answer later, while the device goes on.
         whole: compare every element of every output, not a sample.
         outlook: what the search has seen so far; without it, nothing is cut short.
+        promise: the same of energies; for jobs that are about energy, and only these.
 
     Raises:
         InvalidInput: the job's reference is of no use.
     """
-    run = TrialRun(bench, baseline_us)
+    assert (promise is None) == (bench.job.objective.metric is Metric.TIME)
+    run = TrialRun(bench, baseline_us if promise is None else promise.before_mj)
     if isinstance(compiled, Rejected):
         run.ended = compiled
         return run
@@ -209,6 +236,15 @@ def start_trial(
             return run
         if run.parts[-1].is_refused or (outlook is not None and run.is_hopeless(outlook, allowed[place:])):
             break
+    else:
+        if promise is not None and handle is not None:
+            try:
+                _meter(run, handle, promise, judge)
+            except ChildDied as exc:
+                bench.renew(faulted=True)
+                reason = f"in a run for its energy: {child_words(exc)}"
+                run.ended = _rejected(Stage.RUN, reason, allowed[0], compiled)
+                return run
     if handle is not None:
         device.unload(handle)
     return run
@@ -220,13 +256,14 @@ def run_gate(
     kernel: ConfiguredKernel,
     compiled: Compiled | Rejected,
     baseline_us: Mapping[str, float],
+    promise: Promise | None = None,
 ) -> Outcome:
     """The first trial of a template: every element, then other inputs and other shapes.
 
     Raises:
         InvalidInput: the job's reference is of no use.
     """
-    outcome = run_trial(bench, template, kernel, compiled, baseline_us, whole=True)
+    outcome = run_trial(bench, template, kernel, compiled, baseline_us, whole=True, promise=promise)
     if isinstance(outcome, Rejected) or isinstance(compiled, Rejected):
         return outcome
     allowed = bench.allowed(template, kernel)
@@ -265,13 +302,31 @@ def _run_part(
     look = bench.look(handle, workload if own else other, size, whole=whole, repeat=whole)
     if not own:
         look = replace(look, words=f"with {other.family.value} inputs")
-    part = _Part(workload, judge(look))
+    part = _Part(workload, judge(look), size)
     run.parts.append(part)
     if part.is_refused:
         return
     plan = replace(search_plan(bench.job.objective.cache), give_up_above_us=give_up_above_us)
     samples, timed = bench.sample(handle, workload, size, plan, other=other)
     run.parts[-1] = replace(part, samples=samples, timed=None if timed is None else judge(timed))
+
+
+def _meter(run: TrialRun, handle: int, promise: Promise, judge: Judge) -> None:
+    """Measure the energy of every workload, where the times promise enough."""
+    counter = run.bench.tools.energy
+    # A run of the counter is long; whether the kernel is right is known sooner.
+    refused = any(isinstance(p.checked.result(), Rejected) for p in run.parts)
+    if refused or counter is None or not run.is_frugal_enough(promise):
+        return
+    for place, part in enumerate(run.parts):
+        assert part.summary is not None
+        side = Side(run.bench, part.workload, handle, part.size)
+        millijoules, look = launch_mj(side, counter, part.summary.median_us)
+        judged = None if look is None else judge(look)
+        run.parts[place] = replace(part, energy_mj=millijoules, metered=judged)
+        if millijoules is None:
+            run.ended = Rejected(stage=Stage.TIMING, reason=SILENT, workload=part.workload.key)
+            return
 
 
 def _as_in(job: Job, timings: Sequence[WorkloadTiming]) -> tuple[WorkloadTiming, ...]:
@@ -282,28 +337,6 @@ def _as_in(job: Job, timings: Sequence[WorkloadTiming]) -> tuple[WorkloadTiming,
 def _give_up_above(baseline_us: float, best_us: float | None) -> float:
     limit = baseline_us * GIVE_UP_RATIO
     return limit if best_us is None else min(limit, best_us * HOPELESS_RATIO)
-
-
-def workload_timing(
-    job: Job, workload: Workload, summary: TimeSummary, max_error: float | None
-) -> WorkloadTiming:
-    """The timing of a workload in the objective's cache state."""
-    times = {job.objective.cache.value: summary}
-    return WorkloadTiming(workload=workload.key, max_error=max_error, **times)
-
-
-def time_us(job: Job, timing: WorkloadTiming) -> float | None:
-    """The time that counts for the objective."""
-    summary: TimeSummary | None = getattr(timing, job.objective.cache.value)
-    return None if summary is None else summary.median_us
-
-
-def objective_of(job: Job, timings: Sequence[WorkloadTiming], baseline_us: Mapping[str, float]) -> float:
-    """Weighted geometric mean of time over baseline time; a workload not run keeps its baseline."""
-    ratios = {t.workload: (time_us(job, t) or 0.0) / baseline_us[t.workload] for t in timings}
-    total = sum(w.weight for w in job.workloads)
-    logs = sum(w.weight * math.log(ratios.get(w.key) or 1.0) for w in job.workloads)
-    return math.exp(logs / total)
 
 
 def _rejected(stage: Stage, reason: str, workload: Workload, compiled: Compiled) -> Rejected:

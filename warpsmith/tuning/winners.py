@@ -21,13 +21,13 @@ from warpsmith.tuning.cleanroom import Cleanroom
 from warpsmith.tuning.energy import energies_in_time
 from warpsmith.tuning.finalists import (
     Finalist,
+    chosen,
     elected,
     few,
     overall_speedup,
     ranked,
     searched_us,
     serves,
-    speedups,
 )
 from warpsmith.tuning.further import check_further
 from warpsmith.tuning.launch_limits import launch_refusal
@@ -79,22 +79,14 @@ def verify_winners(
         for workload in job.workloads:
             if not alive():
                 break
-            contenders = contest.played_off(workload, ranked(job, workload, finalists))
+            contenders = ranked(job, workload, finalists, baseline)
+            if job.objective.metric is Metric.TIME:
+                contenders = contest.played_off(workload, contenders)
             comparison, finalist = contest.decide(workload, contenders)
             contest.spare.next_part()
             if comparison is not None:
                 comparisons.append(comparison)
-            if finalist is None:
-                choices.append(Choice(workload=workload.key))
-            else:
-                choices.append(
-                    Choice(
-                        workload=workload.key,
-                        candidate=finalist.candidate,
-                        configuration=finalist.configuration,
-                        speedups=speedups(job, finalist, comparison, baseline),
-                    )
-                )
+            choices.append(chosen(job, workload, finalist, comparison, baseline))
     finally:
         contest.close()
     return VerifyResult(
@@ -315,6 +307,8 @@ class _Contest:
         baseline_us = summarise([s for b in blocks["A"] for s in b], 1).median_us
         times_us = {"A": baseline_us, "B": best_us}
         energy = energies_in_time(self._job, self._tools.energy, sides, times_us, self._base.seed, self.spare)
+        if isinstance(energy, Rejected):
+            return f"{energy.stage.value}: {energy.reason}"
         return Comparison(
             workload=workload.key,
             configuration_key=key,

@@ -1,0 +1,35 @@
+"""What a configuration costs: the time of a launch, or its energy where the job asks for that."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from warpsmith.domain.job import Job, Metric
+from warpsmith.domain.outcome import TimeSummary, WorkloadTiming
+
+
+def time_us(job: Job, timing: WorkloadTiming) -> float | None:
+    """Microseconds in the objective's cache state; None where that was not timed."""
+    summary: TimeSummary | None = getattr(timing, job.objective.cache.value)
+    return None if summary is None else summary.median_us
+
+
+def cost(job: Job, timing: WorkloadTiming) -> float | None:
+    """What the objective is about: microseconds or millijoules; None where it was not measured."""
+    return time_us(job, timing) if job.objective.metric is Metric.TIME else timing.energy_mj
+
+
+def costs(job: Job, timings: Sequence[WorkloadTiming]) -> dict[str, float]:
+    """By workload key, of those where it was measured."""
+    return {t.workload: value for t in timings if (value := cost(job, t))}
+
+
+def objective_of(job: Job, timings: Sequence[WorkloadTiming], baseline: Mapping[str, float]) -> float:
+    """Weighted geometric mean of cost over the baseline's; a workload not run keeps its baseline.
+
+    Args:
+        baseline: the baseline's cost by workload key.
+    """
+    ratios = {t.workload: (cost(job, t) or 0.0) / baseline[t.workload] for t in timings}
+    total = sum(w.weight for w in job.workloads)
+    logs = sum(w.weight * math.log(ratios.get(w.key) or 1.0) for w in job.workloads)
+    return math.exp(logs / total)
