@@ -1,5 +1,6 @@
 """Hopeless configurations end early, and nothing that ended early ever counts as measured."""
 
+import itertools
 import math
 import random
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from warpsmith.tuning import outlook as module
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.facts import best_of
-from warpsmith.tuning.outlook import ENOUGH, Outlook
+from warpsmith.tuning.outlook import BY_CHANCE, ENOUGH, Outlook, evenly
 from warpsmith.tuning.slice import run_slice
 
 BASELINE = {"a": 10.0, "b": 20.0, "c": 40.0}
@@ -229,3 +230,14 @@ def test_one_workload_is_always_run(slow: list[float]) -> None:
     found = outcomes()
     assert len(found) == 16
     assert found == outcomes(budget={"trials": 12, "seconds": 60, "stop_early": False})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_goes_on_by_chance_is_spread_evenly(seed: int) -> None:
+    draw = evenly(seed)
+    chosen = [i for i in range(200) if draw() < BY_CHANCE]
+    gaps = [b - a for a, b in itertools.pairwise([-1, *chosen, 200])]
+    assert len(chosen) == pytest.approx(20, abs=2)
+    assert max(gaps) <= 14
+    again = evenly(seed)
+    assert [i for i in range(200) if again() < BY_CHANCE] == chosen

@@ -1,6 +1,5 @@
 """A slice: one worker runs trials of one candidate until its lease, its budget or the space ends."""
 
-import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -16,7 +15,7 @@ from warpsmith.tuning.bench import Bench, Look
 from warpsmith.tuning.cost import time_us
 from warpsmith.tuning.drift import DriftWatch, corrected
 from warpsmith.tuning.metered import Promise
-from warpsmith.tuning.outlook import Outlook
+from warpsmith.tuning.outlook import Outlook, evenly
 from warpsmith.tuning.ports import Searcher, TrialSink
 from warpsmith.tuning.tasks import BaselineResult, SliceResult
 from warpsmith.tuning.trial import Judge, TrialRun, at_once, run_gate, start_trial
@@ -54,7 +53,7 @@ def run_slice(
     job = bench.job
     promise = None
     weights = {w.key: w.weight for w in job.workloads}
-    draw = random.Random(job.seed).random
+    draw = evenly(job.seed)
     if job.objective.metric is Metric.ENERGY:
         energies = {t.workload: t.energy_mj for t in baseline.timings if t.energy_mj is not None}
         if energies.keys() != baseline_us.keys():
