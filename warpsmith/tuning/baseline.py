@@ -1,14 +1,17 @@
 """The user's kernel as it is: compiled, checked, timed, and timed against itself."""
 
+from collections.abc import Sequence
+
 from warpsmith.domain.job import CacheState, KernelReference, Metric, Workload
 from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
-from warpsmith.domain.plan import Compiled, TimingPlan, launch_size
+from warpsmith.domain.plan import Compiled, launch_size
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.measure.protocol import search_plan, winner_blocks
 from warpsmith.measure.statistics import speedup_interval, summarise
+from warpsmith.tuning.beforehand import Beforehand, beforehand, may_overlap
 from warpsmith.tuning.bench import Bench
-from warpsmith.tuning.blocks import Side
+from warpsmith.tuning.blocks import Side, block_plan
 from warpsmith.tuning.ceilings import ceilings_of
 from warpsmith.tuning.contract import check_case, family_cases, neighbour_cases, passing
 from warpsmith.tuning.energy import counts_energy, metered
@@ -19,7 +22,6 @@ from warpsmith.tuning.tools import Case
 
 AA_PAIRS = 10
 """Block pairs of the kernel against itself, on the first workload."""
-MIN_BLOCK_SAMPLES = 3
 
 
 def measure_baseline(bench: Bench) -> BaselineResult:
@@ -42,29 +44,33 @@ def measure_baseline(bench: Bench) -> BaselineResult:
     aa_width = 0.0
     where = ""
     try:
-        for index, workload in enumerate(bench.job.workloads):
-            where = workload.key
-            another = bench.another_draw(workload)
-            families = family_cases(bench, workload)
-            failed = bench.expect([Case(workload), another, *families])
-            for key in (where, another.key):
-                if key in failed:
-                    raise failed[key]
-            refusal = untestable(bench, workload, another)
-            if refusal:
-                return BaselineResult(device=device, refused=f"{where}: {refusal}")
-            handle = bench.device(workload).load(compiled)
-            timing = _measure(bench, kernel, handle, workload, cases)
-            if isinstance(timing, Rejected):
-                return BaselineResult(
-                    device=device, rejected=timing, refused=f"{where}: the kernel fails: {timing.reason}"
-                )
-            timings.append(timing)
-            if index == 0:
-                aa_width = _noise(bench, kernel, compiled, handle, workload)
-            bench.device(workload).unload(handle)
-            cases += passing(bench, kernel, compiled, [c for c in families if c.key not in failed])
-            bench.forget_expected(workload)
+        with beforehand(bench) as early:
+            ahead: list[Case] = []
+            for index, workload in enumerate(bench.job.workloads):
+                where = workload.key
+                asked = ahead or _cases(bench, workload)
+                _, another, *families = asked
+                failed = bench.expect(asked)
+                for key in (where, another.key):
+                    if key in failed:
+                        raise failed[key]
+                ahead = _begin(bench, early, bench.job.workloads[index + 1 : index + 2])
+                refusal = untestable(bench, workload, another)
+                if refusal:
+                    return BaselineResult(device=device, refused=f"{where}: {refusal}")
+                handle = bench.device(workload).load(compiled)
+                timing = _measure(bench, early, kernel, handle, workload, cases)
+                if isinstance(timing, Rejected):
+                    return BaselineResult(
+                        device=device, rejected=timing, refused=f"{where}: the kernel fails: {timing.reason}"
+                    )
+                timings.append(timing)
+                if index == 0:
+                    with early.quiet():
+                        aa_width = _noise(bench, kernel, compiled, handle, workload)
+                bench.device(workload).unload(handle)
+                cases += passing(bench, kernel, compiled, [c for c in families if c.key not in failed])
+                bench.forget_expected(workload)
     except InvalidInput as exc:
         return BaselineResult(device=device, refused=str(exc))
     except ExpressionError as exc:
@@ -90,8 +96,30 @@ def measure_baseline(bench: Bench) -> BaselineResult:
     )
 
 
+def _cases(bench: Bench, workload: Workload) -> list[Case]:
+    """Its own draw, another one, and families."""
+    return [Case(workload), bench.another_draw(workload), *family_cases(bench, workload)]
+
+
+def _begin(bench: Bench, early: Beforehand, following: Sequence[Workload]) -> list[Case]:
+    """Have the references of the next workload begun, where there is one; its cases, or none."""
+    if not following or not may_overlap(bench):
+        return []
+    try:
+        cases = _cases(bench, following[0])
+        early.begin(bench, cases)
+    except ExpressionError:
+        return []  # it is said in its turn
+    return cases
+
+
 def _measure(
-    bench: Bench, kernel: ConfiguredKernel, handle: int, workload: Workload, cases: list[CheckedCase]
+    bench: Bench,
+    early: Beforehand,
+    kernel: ConfiguredKernel,
+    handle: int,
+    workload: Workload,
+    cases: list[CheckedCase],
 ) -> WorkloadTiming | Rejected:
     size = launch_size(kernel, workload, bench.tools.opener.info)
     refusal = launch_refusal(size, bench.tools.opener.info)
@@ -106,13 +134,14 @@ def _measure(
     cases.append(checked)
     child = bench.device(workload)
     times: dict[str, TimeSummary] = {}
-    for cache in CacheState:
-        samples = child.time(handle, workload.key, size, search_plan(cache))
-        times[cache.value] = summarise(samples.samples_us, samples.launches)
-    timing = WorkloadTiming(workload=workload.key, max_error=checked.max_error, **times)
-    if bench.job.objective.metric is Metric.TIME:
-        return timing
-    return metered(Side(bench, workload, handle, size), timing)
+    with early.quiet():
+        for cache in CacheState:
+            samples = child.time(handle, workload.key, size, search_plan(cache))
+            times[cache.value] = summarise(samples.samples_us, samples.launches)
+        timing = WorkloadTiming(workload=workload.key, max_error=checked.max_error, **times)
+        if bench.job.objective.metric is Metric.TIME:
+            return timing
+        return metered(Side(bench, workload, handle, size), timing)
 
 
 def _noise(
@@ -120,8 +149,7 @@ def _noise(
 ) -> float:
     """Half width of the interval of the kernel against itself, in this process and in another one."""
     size = launch_size(kernel, workload, bench.tools.opener.info)
-    base = search_plan(bench.job.objective.cache)
-    plan = TimingPlan(base.cache, max(MIN_BLOCK_SAMPLES, base.samples // 2), base.launches)
+    plan = block_plan(bench.job.objective.cache)
     second = Bench(bench.job, bench.tools, seed=bench.seed)
     try:
         child, other = bench.device(workload), second.device(workload)

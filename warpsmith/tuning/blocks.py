@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from warpsmith.domain.job import Workload
+from warpsmith.domain.job import CacheState, Workload
 from warpsmith.domain.outcome import Conditions, Rejected
 from warpsmith.domain.plan import LaunchSize, TimingPlan
+from warpsmith.measure.protocol import search_plan
+from warpsmith.measure.statistics import summarise
 from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.ports import ConditionsPort
 
@@ -15,6 +17,7 @@ LAST_LOOKS = 2
 """Launches that are looked at when all blocks of a process are done."""
 REDONE = 3
 """How often a block is timed again whose clocks were held down."""
+MIN_BLOCK_SAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,11 @@ class Side:
 
         return time
 
+    def plain_us(self, plan: TimingPlan) -> float:
+        """One timing of which no launch is looked at."""
+        samples = self.bench.device(self.workload).time(self.handle, self.workload.key, self.size, plan)
+        return summarise(samples.samples_us, 1).median_us
+
     def last_looks(self, plan: TimingPlan) -> Rejected | None:
         """Inputs that no launch had, after all that was timed."""
         # By now a kernel that remembers launches knows every address.
@@ -64,6 +72,12 @@ class Side:
             if isinstance(found, Rejected):
                 return found
         return None
+
+
+def block_plan(cache: CacheState) -> TimingPlan:
+    """How a block is timed."""
+    plan = search_plan(cache)
+    return TimingPlan(plan.cache, max(MIN_BLOCK_SAMPLES, plan.samples // 2), plan.launches)
 
 
 def interleaved(

@@ -46,6 +46,14 @@ def size_bytes(bench: Bench, workload: Workload) -> int:
     return sum(b.size_bytes for b in bench.plan(workload).buffers)
 
 
+def certain_cases(bench: Bench, workload: Workload) -> list[Case]:
+    """What every winner of a workload is checked with; not what is drawn by lot for each, nor neighbours."""
+    certain = [Case(workload), bench.another_draw(workload)]
+    if bench.defences.families and size_bytes(bench, workload) <= FAMILY_BYTES:
+        certain += [Case(workload, family) for family in _families(bench, workload)]
+    return certain
+
+
 def further_cases(
     bench: Bench, template: Template, kernel: ConfiguredKernel, workloads: Sequence[Workload], every: bool
 ) -> Iterator[Case]:
@@ -56,8 +64,7 @@ def further_cases(
     """
     smallest = min(workloads, key=lambda w: size_bytes(bench, w))
     for workload in workloads:
-        known = [c for c in bench.cases if c.dimensions == workload.dimensions]
-        families = [c.family for c in known if c.family is not Family.DECLARED]
+        families = _families(bench, workload)
         large = size_bytes(bench, workload) > FAMILY_BYTES
         if families and (large or not (every or workload is smallest)):
             families = [secrets.choice(families)]
@@ -104,6 +111,12 @@ def check_further(
     if handle is not None:
         device.unload(handle)
     return None
+
+
+def _families(bench: Bench, workload: Workload) -> list[Family]:
+    """Those in which the user's kernel was right on a workload."""
+    known = [c for c in bench.cases if c.dimensions == workload.dimensions]
+    return [c.family for c in known if c.family is not Family.DECLARED]
 
 
 def describe(case: Case) -> str:

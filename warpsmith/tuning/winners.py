@@ -5,6 +5,7 @@ best configuration of that workload takes its place.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from warpsmith.domain.job import Job, Metric, Workload
 from warpsmith.domain.outcome import Comparison, Rejected, Stage, Verdict
@@ -14,9 +15,10 @@ from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
 from warpsmith.measure.statistics import judge, speedup_interval, summarise
-from warpsmith.tuning.baseline import MIN_BLOCK_SAMPLES, compiled_baseline
+from warpsmith.tuning.baseline import compiled_baseline
+from warpsmith.tuning.beforehand import Beforehand
 from warpsmith.tuning.bench import Bench
-from warpsmith.tuning.blocks import Side, TimedBlocks, interleaved, joined
+from warpsmith.tuning.blocks import Side, TimedBlocks, block_plan, interleaved, joined
 from warpsmith.tuning.cleanroom import Cleanroom
 from warpsmith.tuning.energy import energies_in_time
 from warpsmith.tuning.finalists import (
@@ -76,12 +78,14 @@ def verify_winners(
     comparisons: list[Comparison] = []
     choices: list[Choice] = []
     try:
-        for workload in job.workloads:
+        for index, workload in enumerate(job.workloads):
             if not alive():
                 break
             contenders = ranked(job, workload, finalists, baseline)
             if job.objective.metric is Metric.TIME:
                 contenders = contest.played_off(workload, contenders)
+            if contenders:
+                contest.look_ahead(workload, job.workloads[index + 1 : index + 2])
             comparison, finalist = contest.decide(workload, contenders)
             contest.spare.next_part()
             if comparison is not None:
@@ -112,10 +116,11 @@ class _Contest:
         self._job = job
         self._aa_width = aa_width
         self._pairs = pairs
-        self._base = Bench(job, tools)
+        self._early = Beforehand(tools.reference)
+        self._tools = replace(tools, reference=self._early)
+        self._base = Bench(job, self._tools)
         if baseline is not None:
             self._base.learn(baseline)
-        self._tools = tools
         self._kernel, self._compiled = compiled_baseline(self._base)
         sanitizer = tools.sanitizer if self._base.defences.sanitizers else None
         self._cleanroom = None if sanitizer is None else Cleanroom(self._base, sanitizer)
@@ -123,6 +128,11 @@ class _Contest:
 
     def close(self) -> None:
         self._base.close()
+        self._early.end()
+
+    def look_ahead(self, workload: Workload, following: Sequence[Workload]) -> None:
+        """Have references of the next workload computed while the device is busy with this one."""
+        self._early.look_ahead(self._base, workload, following)
 
     def played_off(self, workload: Workload, contenders: Sequence[Finalist]) -> list[Finalist]:
         """Near-ties of the search in the order of new timings, each candidate in a process of its own."""
@@ -137,7 +147,8 @@ class _Contest:
 
         times = [searched_us(self._job, workload, f) for f in contenders]
         try:
-            order = play_off(times, self._aa_width, again, TIMINGS)
+            with self._early.quiet():
+                order = play_off(times, self._aa_width, again, TIMINGS)
         finally:
             for made in benches.values():
                 made.close()
@@ -218,10 +229,11 @@ class _Contest:
                 checked = check_further(fresh, template, kernel, compiled, [workload], every=True)
             if isinstance(checked, Rejected):
                 return f"{checked.stage.value}: {checked.reason}"
-            timed = self._blocks(workload, fresh, compiled, size)
-            if isinstance(timed, Rejected):
-                return f"{timed.stage.value}: {timed.reason}"
-            return self._comparison(workload, key, fresh, compiled, size, timed)
+            with self._early.quiet():
+                timed = self._blocks(workload, fresh, compiled, size)
+                if isinstance(timed, Rejected):
+                    return f"{timed.stage.value}: {timed.reason}"
+                return self._comparison(workload, key, fresh, compiled, size, timed)
         finally:
             fresh.close()
 
@@ -261,7 +273,7 @@ class _Contest:
         processes = HOST_PROCESSES if self._tools.opener.info.shares_host else PROCESSES
         processes = max(1, min(processes, self._pairs // MIN_PAIRS))
         base_size = launch_size(self._kernel, workload, self._tools.opener.info)
-        plan = _block_plan(self._job)
+        plan = block_plan(self._job.objective.cache)
         parts = []
         for turn in range(processes):
             if turn:
@@ -303,7 +315,7 @@ class _Contest:
             "A": Side(self._base, workload, base.load(self._compiled), base_size),
             "B": Side(fresh, workload, winner.load(compiled), size),
         }
-        others = {name: _plain_us(side, other_plan) for name, side in sides.items()}
+        others = {name: side.plain_us(other_plan) for name, side in sides.items()}
         baseline_us = summarise([s for b in blocks["A"] for s in b], 1).median_us
         times_us = {"A": baseline_us, "B": best_us}
         energy = energies_in_time(self._job, self._tools.energy, sides, times_us, self._base.seed, self.spare)
@@ -329,13 +341,3 @@ class _Contest:
             best_mj=None if energy is None else energy.winner_mj,
             energy_spread=None if energy is None else energy.spread,
         )
-
-
-def _plain_us(side: Side, plan: TimingPlan) -> float:
-    samples = side.bench.device(side.workload).time(side.handle, side.workload.key, side.size, plan)
-    return summarise(samples.samples_us, 1).median_us
-
-
-def _block_plan(job: Job) -> TimingPlan:
-    plan = search_plan(job.objective.cache)
-    return TimingPlan(plan.cache, max(MIN_BLOCK_SAMPLES, plan.samples // 2), plan.launches)
