@@ -1,4 +1,4 @@
-"""What the default searcher gains from the launch: its sizes as coordinates, and what is expected of a block.
+"""What the default searcher gains from what it expects: sizes of the launch, blocks, powers of two.
 
 `python -m benchmarks.search.launch_ablation --spaces FOLDER [FOLDER ...]`: writes launch.json and
 launch.md. The expectation is also fitted to the other families of kernels in the first folder, so that
@@ -22,18 +22,19 @@ from benchmarks.search.metrics import BUDGETS, best_so_far, score
 from benchmarks.search.replay import run
 from benchmarks.search.report import ratios, shares
 from benchmarks.search.spaces import WITHIN, RecordedSpace, load_all
-from warpsmith.search.launched import THREADS, Launched
+from warpsmith.search.launched import THREADS, UNEVEN, Launched, uneven_values
 from warpsmith.search.portfolio import WINSOR, PortfolioSearcher
 
 Floats = NDArray[np.float64]
 
-NOTHING, SIZES, FITTED, DEFAULT = (
+NOTHING, SIZES, FITTED, BLOCKS, DEFAULT = (
     "nothing of the launch",
     "its sizes as coordinates",
     "and an expectation fitted to other kernels",
-    "and what the guide expects: the default",
+    "and what the guide expects of blocks",
+    "and of values that are no power of two: the default",
 )
-ROWS = (NOTHING, SIZES, FITTED, DEFAULT)
+ROWS = (NOTHING, SIZES, FITTED, BLOCKS, DEFAULT)
 BUDGET = 100
 AT = tuple(b for b in BUDGETS if b <= BUDGET)
 RIDGE = 0.01
@@ -60,13 +61,17 @@ def family(kernel: str) -> str:
 
 
 def basis(space: RecordedSpace) -> Floats:
-    """Of every row: hats at `THREADS` over the logarithm of a block's threads; its idle lanes. [rows, n]"""
+    """Of every row, what the expectation is made of: [rows, n].
+
+    Hats at `THREADS` over the logarithm of a block's threads; its idle lanes; values no power of two.
+    """
     said = space.launched
     assert said is not None
     logs = said.sizes[0]
     threads = np.exp2(logs)
     hats = [np.interp(logs, THREADS, unit) for unit in np.eye(len(THREADS))]
-    return np.column_stack([*hats, 1.0 - threads / (WARP * np.ceil(threads / WARP))])
+    idle = 1.0 - threads / (WARP * np.ceil(threads / WARP))
+    return np.column_stack([*hats, idle, uneven_values(space.feasible)])
 
 
 def fitted(space: RecordedSpace) -> Floats:
@@ -110,6 +115,8 @@ def work(task: Task) -> tuple[Task, list[tuple[list[float], float]]]:
         said = replace(said, expected=np.zeros_like(said.expected))
     elif task.row == FITTED:
         said = replace(said, expected=expectation(space, list(_SPACES[0].values())))
+    elif task.row == BLOCKS:
+        said = replace(said, expected=said.expected - UNEVEN * uneven_values(space.feasible))
     out = []
     for seed in task.seeds:
         trace, _ = run(PortfolioSearcher(space.feasible, seed, launched=said), space, BUDGET)

@@ -10,8 +10,8 @@ from warpsmith.domain.kernel import Launch
 from warpsmith.domain.space import Constraint, Parameter, Space
 from warpsmith.search.feasible import FeasibleSet, enumerate_space
 from warpsmith.search.features import derived_features
-from warpsmith.search.launched import PLAUSIBLE, Launched, launched
-from warpsmith.search.portfolio import FIRST_POINTS, PortfolioSearcher
+from warpsmith.search.launched import PLAUSIBLE, UNEVEN, Launched, launched, uneven_values
+from warpsmith.search.portfolio import FIRST_EXPECTED, FIRST_POINTS, PortfolioSearcher
 
 SPACE = Space(
     parameters=(
@@ -107,3 +107,66 @@ def test_a_launch_that_says_nothing_changes_nothing() -> None:
         assert a == b
         for searcher in (one, two):
             searcher.tell(a, float(int(a["BX"]) + int(a["TILE"])))
+
+
+UNEVEN_SPACE = Space(
+    parameters=(
+        Parameter(name="B", values=(32, 48, 64, 96)),
+        Parameter(name="T", values=(1, 2, 3, 4, 5)),
+        Parameter(name="ODD", values=(3, 5)),
+        Parameter(name="SHARE", values=(0.5, 0.75)),
+        Parameter(name="U", values=(0, 1, 3)),
+        Parameter(name="W", values=("a", "b")),
+    )
+)
+
+
+def test_values_that_are_no_power_of_two_count_where_others_are() -> None:
+    feasible = enumerate_space(UNEVEN_SPACE, SCOPES)
+    found = uneven_values(feasible)
+
+    def of_row(**changes: object) -> float:
+        row = feasible.index({"B": 32, "T": 1, "ODD": 3, "SHARE": 0.5, "U": 0, "W": "a", **changes})
+        assert row is not None
+        return float(found[row])
+
+    assert of_row() == of_row(T=2, ODD=5, SHARE=0.75, U=3, W="b") == of_row(B=64, T=4) == 0
+    assert of_row(B=48) == of_row(B=96) == of_row(T=3) == 1
+    assert of_row(B=96, T=5) == 2
+
+
+def test_they_are_expected_to_be_slower_on_devices_with_warps() -> None:
+    feasible = enumerate_space(UNEVEN_SPACE, SCOPES)
+    launch = Launch(block=(Expression("64"),), grid=(Expression("ceil_div(n, 64)"),))
+    found, cores = (launched(launch, feasible, SCOPES, warp) for warp in (32, 1))
+    assert found is not None
+    assert cores is not None
+    assert np.allclose(found.expected - found.expected.min(), UNEVEN * uneven_values(feasible))
+    assert not cores.expected.any()
+
+
+def test_fewer_first_points_where_something_is_expected() -> None:
+    feasible, found = of()
+    for said, first in ((found, FIRST_EXPECTED), (None, FIRST_POINTS)):
+        searcher = PortfolioSearcher(feasible, 2, launched=said)
+        for turn in range(FIRST_POINTS + 2):
+            (configuration,) = searcher.ask(1)
+            assert bool(searcher._gains) == (turn >= first)
+            searcher.tell(configuration, 1.0 + turn)
+
+
+def test_the_density_minds_what_is_expected() -> None:
+    feasible, found = of()
+    chosen = {}
+    for weight in (0.0, 50.0):
+        said = Launched(found.sizes, weight * found.expected + 1e-9)
+        searcher = PortfolioSearcher(feasible, 4, launched=said)
+        for _ in range(8):
+            (configuration,) = searcher.ask(1)
+            searcher.tell(configuration, 1.0 + int(configuration["TILE"]))
+        searcher._turn = 1  # the density's comes next
+        (configuration,) = searcher.ask(1)
+        row = feasible.index(configuration)
+        assert row is not None
+        chosen[weight] = float(found.expected[row])
+    assert chosen[50.0] <= float(np.quantile(found.expected, 0.25))

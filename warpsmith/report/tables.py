@@ -92,7 +92,7 @@ def outcome_table(result: JobResult) -> Table:
     table.add_column("reason", overflow="fold")
     _add_row(table, "measured", str(result.trials_measured), f"{result.trials_per_second:.2f} trials/s")
     if result.trials_cut_short:
-        words = "hopeless after their first workloads, and not run on the others"
+        words = "hopeless: not run on every workload, or their energy not measured"
         _add_row(table, "cut short", str(result.trials_cut_short), words)
     for r in result.rejections:
         _add_row(table, f"rejected: {r.stage}", str(r.count), r.reason[:160])

@@ -44,7 +44,8 @@ class GaussianProcess:
         launched: Launched | None = None,
     ) -> None:
         self._tables = Tables(feasible, launched)
-        self._expected = np.zeros(len(feasible)) if launched is None else launched.expected
+        self.expected: Floats = np.zeros(len(feasible)) if launched is None else launched.expected
+        """The mean of every row before anything is known."""
         self.foreseen = np.zeros(len(feasible))
         """Of every row, how much slower its compiler's report makes it; see `search.compiled`."""
         self.reported = np.zeros(len(feasible), bool)
@@ -98,11 +99,11 @@ class GaussianProcess:
         """
         for row in self.rows[self._entered :]:
             self._enter(row)
-        mean, scale = self._mean(targets, self._expected)
+        mean, scale = self._mean(targets, self.expected)
         if self.foreseen.any():
             # Rows without a report are judged as if there were none: what is known of their neighbours'
             # slowness is in the values of these already.
-            informed, _ = self._mean(targets, self._expected + self.foreseen)
+            informed, _ = self._mean(targets, self.expected + self.foreseen)
             mean = np.where(self.reported, informed, mean)
         deviation = scale * np.sqrt(np.maximum(1.0 - self._explained, 1e-10))
         return mean, deviation
@@ -139,7 +140,7 @@ class GaussianProcess:
         every = np.asarray(rows, np.intp)
         pick = _best_and_latest(targets, FIT_LIMIT)
         codes = self._codes[every[pick]]
-        surprises = (targets - self._expected[every])[pick]
+        surprises = (targets - self.expected[every])[pick]
         self._weights, self._noise = fit(
             self._tables.gather(codes, codes), surprises, self._weights, self._noise, self._prior
         )

@@ -1,4 +1,4 @@
-"""What the launch says of a configuration before anything ran: threads of a block, blocks, threads in all.
+"""What a configuration lets expect before anything ran: by threads of a block and by numbers that are uneven.
 
 Constraints speak of such quantities only where their author thought of a limit; the launch always does.
 """
@@ -26,6 +26,9 @@ is worth was judged on recordings (docs/search-figures.md).
 """
 IDLE_LANES = 1.5
 """The same, times the share of a block's lanes that no thread uses."""
+UNEVEN = 0.2
+"""The same, for every parameter whose value is a whole number and no power of two, where others of its values
+are: such tiles leave a rest, and dividing by them takes more than a shift."""
 PLAUSIBLE = 0.1
 """First points are sought among what is expected to be no slower than this."""
 
@@ -37,7 +40,7 @@ class Launched:
     sizes: tuple[Floats, ...]
     """Logarithms to base 2: threads of a block, blocks, threads in all."""
     expected: Floats
-    """See `EXPECTED`; 0 where the device has no warps."""
+    """How much slower than others; see `EXPECTED` and `UNEVEN`. 0 where the device has no warps."""
 
 
 def launched(
@@ -67,7 +70,22 @@ def launched(
     threads = np.mean([np.broadcast_to(np.log2(t), shape) for t, _ in found], axis=0)
     blocks = np.mean([np.broadcast_to(np.log2(b), shape) for _, b in found], axis=0)
     expected = np.mean([np.broadcast_to(_expected(t, warp), shape) for t, _ in found], axis=0)
+    if warp > 1:
+        expected = expected + UNEVEN * uneven_values(feasible)
     return Launched((threads, blocks, threads + blocks), expected)
+
+
+def uneven_values(feasible: FeasibleSet) -> Floats:
+    """Of every row, how many of its values are no power of two where others of the parameter's are."""
+    total = np.zeros(len(feasible))
+    for column, parameter in enumerate(feasible.space.parameters):
+        values = parameter.values
+        if any(isinstance(v, str | bool) or v < 1 or v % 1 for v in values):
+            continue
+        uneven = np.array([int(v) & (int(v) - 1) != 0 for v in values])
+        if not uneven.all():
+            total += uneven[feasible.codes[:, column]]
+    return total
 
 
 def _product(parts: Sequence[Expression], names: Scope) -> Floats | None:

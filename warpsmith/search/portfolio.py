@@ -21,6 +21,8 @@ from warpsmith.search.kernel import PRIOR, Floats, Prior
 from warpsmith.search.launched import PLAUSIBLE, Launched
 
 FIRST_POINTS = 6
+FIRST_EXPECTED = 4
+"""The same where something is expected of configurations."""
 TRUSTED_POINTS = 25
 """Measured rows below which the model is not asked how much there is to gain."""
 LEAST_QUIET_RESULTS = 20
@@ -82,7 +84,7 @@ class PortfolioSearcher(SetSearcher):
             score = gain
         else:
             score = self._density.ratio(sorted(self._logs, key=lambda r: (self._logs[r], r)))
-            score = score * np.exp(-self._process.foreseen)
+            score = score * np.exp(-self._process.expected - self._process.foreseen)
         score = score * self._density.chance_to_run()
         score[self.asked] = -math.inf
         self._scores[self._turn % 2] = score
@@ -144,11 +146,8 @@ class PortfolioSearcher(SetSearcher):
         return max(self._gains[-QUIET_TURNS:]) < least
 
     def _first_points(self) -> int:
-        return (
-            max(FIRST_POINTS, min(self._started, MAX_STARTS) + FRESH_POINTS)
-            if self._started
-            else FIRST_POINTS
-        )
+        first = FIRST_EXPECTED if self._process.expected.any() else FIRST_POINTS
+        return max(first, min(self._started, MAX_STARTS) + FRESH_POINTS) if self._started else first
 
     def _next_start(self) -> int | None:
         early = len(self._order) < MAX_STARTS + FRESH_POINTS
