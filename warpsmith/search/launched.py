@@ -29,8 +29,6 @@ IDLE_LANES = 1.5
 UNEVEN = 0.2
 """The same, for every parameter whose value is a whole number and no power of two, where others of its values
 are: such tiles leave a rest, and dividing by them takes more than a shift."""
-PLAUSIBLE = 0.1
-"""First points are sought among what is expected to be no slower than this."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from warpsmith.search.density import CategoricalDensity
 from warpsmith.search.feasible import FeasibleSet
 from warpsmith.search.gaussian import GaussianProcess
 from warpsmith.search.kernel import PRIOR, Floats, Prior
-from warpsmith.search.launched import PLAUSIBLE, Launched
+from warpsmith.search.launched import Launched
 
 FIRST_POINTS = 6
 FIRST_EXPECTED = 4
@@ -40,6 +40,11 @@ LATE_START = 4
 WINSOR = 0.9
 """Values above this quantile count as this quantile: how bad the bad ones are teaches nothing."""
 TINY = 1e-300
+ROUNDING = 1e-9
+PLAUSIBLE_SHARE = 0.05
+"""First points are sought in this share of the set: what is expected to be fastest, and its equals."""
+PLAUSIBLE = 0.1
+"""And, where compilers' reports are known, among what they expect to be no slower than this."""
 POOL = 1500
 """Rows among which the space-filling first points are chosen."""
 
@@ -56,7 +61,6 @@ class PortfolioSearcher(SetSearcher):
     ) -> None:
         super().__init__(feasible, seed)
         self._process = GaussianProcess(feasible, seed, prior, launched)
-        self._launched = launched
         self._density = CategoricalDensity(feasible)
         self._imputed: dict[int, float] = {}
         self._logs: dict[int, float] = {}
@@ -186,9 +190,10 @@ class PortfolioSearcher(SetSearcher):
         """Among random plausible rows, the one farthest (in parameters that differ) from all asked before."""
         if self._pool is None or not np.any(~self.asked[self._pool]):
             rows = self.open_rows
-            if self._launched is not None:
-                plausible = rows[self._launched.expected[rows] <= PLAUSIBLE]
-                rows = plausible if plausible.size else rows
+            expected = self._process.expected
+            limit = np.quantile(expected, PLAUSIBLE_SHARE) + ROUNDING
+            plausible = rows[expected[rows] <= limit]
+            rows = plausible if plausible.size else rows
             size = min(POOL, rows.size)
             self._pool = self.rng.choice(rows, size=size, replace=False)
         pool = self._pool[~self.asked[self._pool]]
