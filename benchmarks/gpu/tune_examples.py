@@ -107,13 +107,16 @@ def main() -> None:
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--seconds", type=float, help="budget of each job, in place of its own")
     arguments = parser.parse_args()
-    families = arguments.families or list(FAMILIES)
+    jobs = {
+        Path(f).stem if f.endswith(".yaml") else f: Path(f).resolve()
+        if f.endswith(".yaml")
+        else ROOT / "examples" / f / "cuda.yaml"
+        for f in arguments.families or FAMILIES
+    }
+    families = list(jobs)
     records = {}
-    for family in families:
-        is_file = family.endswith(".yaml")
-        job = Path(family).resolve() if is_file else ROOT / "examples" / family / "cuda.yaml"
-        folder = arguments.out / (job.stem if is_file else family)
-        records[family] = tune(job, folder, arguments.seconds)
+    for family, job in jobs.items():
+        records[family] = tune(job, arguments.out / family, arguments.seconds)
         note = records[family].get("error") or speedup(records[family]["result"]) + "x"
         print(f"{family}: {note} ({records[family]['wall_s']:.0f} s)", flush=True)
     smi = subprocess.run(
