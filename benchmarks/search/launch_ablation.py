@@ -75,18 +75,43 @@ def basis(space: RecordedSpace) -> Floats:
 
 
 def fitted(space: RecordedSpace) -> Floats:
-    """Standardised log time by `basis`, least squares; nan where the space has nothing to say."""
+    """Standardised log time by `basis`, least squares; nan where the space has nothing to say.
+
+    What uneven values cost is fitted beside a trend of every parameter: where larger is better, most of the
+    large values are uneven.
+    """
     rows = range(len(space.feasible))
     configurations = [space.feasible.configuration(r) for r in rows]
     times = np.array([space.time(c) if space.knows(c) else None for c in configurations], float)
     ran = np.isfinite(times)
     logs = np.log(times[ran])
     logs = np.minimum(logs, np.quantile(logs, WINSOR))
+    targets = (logs - logs.mean()) / logs.std()
     x = basis(space)[ran]
-    gram = x.T @ x / len(logs) + RIDGE * np.eye(x.shape[1])
-    found: Floats = np.linalg.solve(gram, x.T @ ((logs - logs.mean()) / logs.std()) / len(logs))
+    found = np.append(_least_squares(x[:, :-1], targets), 0.0)
+    beside = np.column_stack([x[:, -1], x[:, -2], *(t[ran] for t in trends(space))])
+    found[-1] = _least_squares(beside, targets)[0]
     found[x.sum(axis=0) < 1] = np.nan
     return found
+
+
+def trends(space: RecordedSpace) -> list[Floats]:
+    """Of every row: the logarithm of every number, and its square where there are more than two; a one."""
+    found = [np.ones(len(space.feasible))]
+    for column, parameter in enumerate(space.space.parameters):
+        if len(parameter.values) < 2 or any(isinstance(v, str) for v in parameter.values):
+            continue
+        logs = np.log2(np.abs(np.array(parameter.values, float)) + 1.0)
+        logs = (logs - logs.mean()) / (logs.std() or 1.0)
+        codes = space.feasible.codes[:, column]
+        found += [logs[codes], logs[codes] ** 2][: 2 if len(parameter.values) > 2 else 1]
+    return found
+
+
+def _least_squares(x: Floats, targets: Floats) -> Floats:
+    gram = x.T @ x / len(targets) + RIDGE * np.eye(x.shape[1])
+    result: Floats = np.linalg.solve(gram, x.T @ targets / len(targets))
+    return result
 
 
 def expectation(space: RecordedSpace, known: Sequence[RecordedSpace]) -> Floats:
@@ -132,12 +157,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/search"))
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--rows", nargs="*", default=ROWS, help="these; the others stay as recorded in OUT")
     options = parser.parse_args()
     began = time.perf_counter()
     names = [[s.name for s in load_all(f) if s.restrictions and s.launched] for f in options.spaces]
     tasks = [
         Task(tuple(map(str, options.spaces)), folder, space, row, tuple(range(first, first + SEEDS_A_TASK)))
-        for row in ROWS
+        for row in options.rows
         for folder, spaces in enumerate(names)
         for space in spaces
         for first in range(0, options.seeds, SEEDS_A_TASK)
@@ -145,11 +171,19 @@ def main() -> None:
     found: dict[tuple[int, str], dict[str, list[tuple[list[float], float]]]] = {}
     for task, runs in in_processes(work, tasks, options.processes):
         found.setdefault((task.folder, task.row), {}).setdefault(task.space, []).extend(runs)
+    before = json.loads((options.out / "launch.json").read_text()) if options.rows != ROWS else None
+
+    def figures_of(folder: int, row: str) -> dict[str, Any]:
+        if before is not None and row not in options.rows:
+            kept: dict[str, Any] = before["folders"][folder]["rows"][row]
+            return kept
+        return _figures(found[folder, row])
+
     record = {
         "seeds": options.seeds,
         "minutes": (time.perf_counter() - began) / 60,
         "folders": [
-            {"spaces": spaces, "rows": {row: _figures(found[folder, row]) for row in ROWS}}
+            {"spaces": spaces, "rows": {row: figures_of(folder, row) for row in ROWS}}
             for folder, spaces in enumerate(names)
         ],
     }
