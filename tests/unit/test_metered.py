@@ -183,6 +183,14 @@ def test_a_counter_that_stands_still_is_no_energy() -> None:
     assert SILENT in refused
 
 
+def test_a_device_without_a_counter_measures_no_energy() -> None:
+    baseline = measure_baseline(Bench(ENERGY, hot_tools(Meter(), TIMES_US, POWER_W)))
+    bench, sink = Bench(ENERGY, hot_tools(None, TIMES_US, POWER_W)), ListSink()
+    result = run_slice(bench, bench.user_template, baseline, Listed([]), sink, LIMITS)
+    assert SILENT in result.rejected
+    assert not any(isinstance(outcome, Measured) for _, outcome in sink.trials)
+
+
 def test_a_kernel_that_is_wrong_in_the_run_for_its_energy_is_rejected() -> None:
     tools = hot_tools(Meter(), TIMES_US, POWER_W)
     baseline = measure_baseline(Bench(ENERGY, tools))

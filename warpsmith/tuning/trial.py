@@ -316,12 +316,14 @@ def _meter(run: TrialRun, handle: int, promise: Promise, judge: Judge) -> None:
     counter = run.bench.tools.energy
     # A run of the counter is long; whether the kernel is right is known sooner.
     refused = any(isinstance(p.checked.result(), Rejected) for p in run.parts)
-    if refused or counter is None or not run.is_frugal_enough(promise):
+    if refused or not run.is_frugal_enough(promise):
         return
     for place, part in enumerate(run.parts):
         assert part.summary is not None
         side = Side(run.bench, part.workload, handle, part.size)
-        millijoules, look = launch_mj(side, counter, part.summary.median_us)
+        # Another device of the class may have no counter.
+        us = part.summary.median_us
+        millijoules, look = (None, None) if counter is None else launch_mj(side, counter, us)
         judged = None if look is None else judge(look)
         run.parts[place] = replace(part, energy_mj=millijoules, metered=judged)
         if millijoules is None:
