@@ -13,18 +13,18 @@ import math
 import os
 import statistics
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.gpu.cut_short import TimedSink
 from benchmarks.gpu.energy import largest
 from benchmarks.gpu.smoke import FAMILIES, load
 from benchmarks.provenance import commit_name, plain_command
-from tests.fakes import ListSink
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, Metric, SearcherName
-from warpsmith.domain.outcome import CutShort, Measured, Outcome, Rejected
+from warpsmith.domain.outcome import CutShort, Measured, Rejected
 from warpsmith.domain.plan import TimingPlan, launch_size
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
@@ -42,18 +42,6 @@ from warpsmith.tuning.tasks import BaselineResult
 
 SECONDS = 150.0
 """Of a search, at most."""
-
-
-@dataclass
-class TimedSink(ListSink):
-    """Also the seconds on the device."""
-
-    seconds: float = 0.0
-
-    def finished(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
-        """See `ListSink.finished`."""
-        super().finished(configuration, outcome, seconds)
-        self.seconds += seconds
 
 
 def search(
