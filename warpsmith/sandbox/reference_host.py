@@ -46,7 +46,7 @@ class ReferenceRunner:
     def numpy(
         self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
     ) -> Mapping[str, Array]:
-        """See `ReferencePort.numpy`."""
+        """One case of `numpy_many`; raises what that gives as an item."""
         (found,) = self.numpy_many(source, function, [(plan, dims)])
         if isinstance(found, InvalidInput):
             raise found

@@ -71,15 +71,6 @@ class Beforehand:
             self._asked = (reference.source, reference.function)
             self._line, self._found = deque(_kept(wanted)), {}
 
-    def numpy(
-        self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
-    ) -> Mapping[str, Array]:
-        """See `ReferencePort.numpy`."""
-        (found,) = self.numpy_many(source, function, [(plan, dims)])
-        if isinstance(found, InvalidInput):
-            raise found
-        return found
-
     def numpy_many(
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:

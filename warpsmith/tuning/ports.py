@@ -128,20 +128,13 @@ class CountersPort(Protocol):
 class ReferencePort(Protocol):
     """Computes expected outputs away from every candidate's process."""
 
-    def numpy(
-        self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
-    ) -> Mapping[str, Array]:
-        """Run a NumPy reference in a sandboxed child; flat arrays, float64 or exact integers.
-
-        Raises:
-            InvalidInput: the function failed or returned something else; names what.
-        """
-        ...
-
     def numpy_many(
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
-        """The same for several in one child; what fails is an item of the answer, not raised."""
+        """Run a NumPy reference on several cases in sandboxed children: flat, float64 or exact integers.
+
+        What fails is an item of the answer, not raised: `InvalidInput`, which names what the function did.
+        """
         ...
 
 
