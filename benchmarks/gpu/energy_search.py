@@ -20,7 +20,8 @@ from typing import Any
 
 from benchmarks.gpu.cut_short import TimedSink
 from benchmarks.gpu.energy import largest
-from benchmarks.gpu.smoke import FAMILIES, load
+from benchmarks.gpu.smoke import FAMILIES
+from benchmarks.job_files import load
 from benchmarks.provenance import commit_name, plain_command
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, Metric, SearcherName

@@ -1,6 +1,6 @@
 """Measure the examples as they are on the GPU of this machine, through the real children.
 
-    python benchmarks/gpu/smoke.py [--backend cuda] [family ...]
+    python -m benchmarks.gpu.smoke [--backend cuda] [family ...]
 
 One line a workload: compile time, cold and hot µs, largest error in tolerances; then what each step of
 a search trial costs. A first look before anything longer is run.
@@ -8,12 +8,10 @@ a search trial costs. A first look before anything longer is run.
 
 import argparse
 import time
-from pathlib import Path
 
-import yaml
-
+from benchmarks.job_files import load
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import CacheState, Job
+from warpsmith.domain.job import CacheState
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import launch_size
 from warpsmith.errors import ChildDied
@@ -22,16 +20,7 @@ from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_d
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.bench import Bench, Tools
 
-ROOT = Path(__file__).resolve().parents[2]
 FAMILIES = ("silu_and_mul", "fused_add_rmsnorm", "merge_attn_states", "softmax", "matmul", "stencil")
-
-
-def load(family: str, backend: str) -> Job:
-    """The example of that family."""
-    path = ROOT / "examples" / family / f"{backend}.yaml"
-    data = yaml.safe_load(path.read_text())
-    data["kernel"]["source"] = (path.parent / data["kernel"].pop("source_file")).read_text()
-    return Job.model_validate(data)
 
 
 def steps(bench: Bench) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gpu.smoke import load
+from benchmarks.job_files import load
 from benchmarks.search.held_out_policies import POLICIES, Recorded, judged, markdown
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job, Workload

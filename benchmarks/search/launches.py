@@ -1,15 +1,14 @@
 """How the recorded kernels are launched, as their definitions in the collection or our own examples say."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from agents.rules import make_template
+from benchmarks.job_files import job_file
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.kernel import Launch
 from warpsmith.jobfile import load_job
 
 WARP = 32
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def _launch(block: tuple[str, ...], grid: tuple[str, ...]) -> Launch:
@@ -51,8 +50,8 @@ def launch_of(kernel: str) -> tuple[Launch, Sequence[Mapping[str, Value]]] | Non
     """
     if kernel in LAUNCHES:
         return LAUNCHES[kernel], [{}]
-    example = EXAMPLES / kernel / "cuda.yaml"
-    if not example.exists():
+    path = job_file(kernel, "cuda")
+    if path is None:
         return None
-    job = load_job(example)
+    job = load_job(path)
     return make_template(job).template.kernel.launch, [w.scope() for w in job.workloads]
