@@ -23,6 +23,8 @@ TRIES = 3
 """Launches before that, one by one: the first is slow in the host."""
 LONG_REPLAY_US = 500.0
 """A graph that takes longer has warmed up after one replay."""
+LONG_SAMPLE_US = 2000.0
+"""A sample gains nothing from more launches than take this long."""
 _REFUSED = ("invalid", "too large", "out of resources", "no kernel image", "not supported", "not found")
 
 
@@ -163,9 +165,10 @@ class CudaDevice:
         assert isinstance(program, CudaProgram)
         self._enqueue(program, argument_sets[0], size)
         self._finish()
+        once_us = 0.0
         if not launches:
-            launches = self._choose_launches(program, argument_sets, size)
-        graphs, launches = self._capture(program, argument_sets, size, launches)
+            launches, once_us = self._choose_launches(program, argument_sets, size)
+        graphs, launches = self._capture(program, argument_sets, size, launches, once_us, samples)
         times: list[float] = []
         try:
             watch.before(None, launches)
@@ -189,8 +192,8 @@ class CudaDevice:
 
     def _choose_launches(
         self, program: CudaProgram, argument_sets: Sequence[Sequence[Bound]], size: LaunchSize
-    ) -> int:
-        """As many launches as make a sample long against the events."""
+    ) -> tuple[int, float]:
+        """As many launches as make a sample long against the events, and what one takes in µs."""
         start, end = self._driver.Event(), self._driver.Event()
         once_us = []
         for _ in range(TRIES):
@@ -199,27 +202,37 @@ class CudaDevice:
             end.record(self._stream)
             self._finish()
             once_us.append(start.time_till(end) * 1000.0)
-        return int(max(1, min(MOST_LAUNCHES, SAMPLE_US / max(1.0, min(once_us)))))
+        return int(max(1, min(MOST_LAUNCHES, SAMPLE_US / max(1.0, min(once_us))))), min(once_us)
 
     def _capture(
-        self, program: CudaProgram, argument_sets: Sequence[Sequence[Bound]], size: LaunchSize, launches: int
+        self,
+        program: CudaProgram,
+        argument_sets: Sequence[Sequence[Bound]],
+        size: LaunchSize,
+        launches: int,
+        once_us: float,
+        samples: int,
     ) -> tuple[list[Any], int]:
         """Graphs to be replayed in turns, and the launches that each has.
 
-        A graph begins anew with every replay: together they have to end where the walk through the sets does.
+        A graph begins anew with every replay: together they have to end where the walk through the sets
+        does, unless there are no fewer of them than samples.
         """
         count = len(argument_sets)
         run = [partial(self._enqueue, program, arguments, size) for arguments in argument_sets]
-        if count > 2 and count % 2 == 0 and 4 * launches < 3 * count:
-            half = count // 2
-            first = self._timer.capture(run[:half])
-            try:
-                return [first, self._timer.capture(run[half:])], half
-            except BaseException:
-                self._timer.destroy(first)
-                raise
-        turns = max(1, round(launches / count))
-        return [self._timer.capture(turns * run)], turns * count
+        length = launches_of_graph(count, launches, once_us)
+        if length == count:
+            turns = max(1, round(launches / count))
+            return [self._timer.capture(turns * run)], turns * count
+        graphs: list[Any] = []
+        try:
+            for start in range(0, count, length)[:samples]:
+                graphs.append(self._timer.capture(run[start : start + length]))
+        except BaseException:
+            for graph in graphs:
+                self._timer.destroy(graph)
+            raise
+        return graphs, length
 
     def _warm_up(self, graphs: Sequence[Any]) -> None:
         """Two replays, one of a long graph; the first time in this process as many as bring the clocks up."""
@@ -275,3 +288,22 @@ def _packed(argument: Bound) -> Any:
         return memory.address + offset
     # Python's packing knows no bfloat16: its bits are passed.
     return argument if argument.dtype.kind != "V" else np.frombuffer(argument.tobytes(), _type(argument))[0]
+
+
+def launches_of_graph(count: int, launches: int, once_us: float) -> int:
+    """How many of the walk's launches a graph has: a part of it without a rest, or all.
+
+    Small inputs are many sets, and walking through all of them in every sample takes long where a launch
+    does.
+
+    Args:
+        count: launches of the walk.
+        launches: of a sample, at least about so many.
+        once_us: what one takes; 0 where it is not known.
+    """
+    if count <= 2 or count % 2 or 4 * launches >= 3 * count:
+        return count
+    length = count // 2
+    while length % 2 == 0 and length // 2 >= launches and length * once_us > LONG_SAMPLE_US:
+        length //= 2
+    return length
