@@ -53,13 +53,12 @@ class RecordedSpace:
 
     @cached_property
     def feasible(self) -> FeasibleSet:
-        """Every configuration that the restrictions allow.
+        """Every configuration that the restrictions allow and that was recorded.
 
-        Where a recording names none, what it did not try was not allowed by those that it had.
+        Where a recording names no restriction, what it did not try was not allowed by those that it had;
+        where it ended early, what it tried is a random part.
         """
         allowed = enumerate_space(self.space, [{}])
-        if self.restrictions:
-            return allowed
         tried = [self.knows(allowed.configuration(row)) for row in range(len(allowed))]
         return FeasibleSet(allowed.space, allowed.codes[tried], allowed.allowed[tried])
 
