@@ -57,6 +57,8 @@ from worker.study import export_later, export_study
 
 FINALISTS = 8
 """Best trials of each workload that may be measured again; more than are ever needed."""
+MOST_EARLIER = 200
+"""Outcomes of earlier slices that a slice hears of: regressions gain nothing from more."""
 OVERALL = ""
 """No workload's key."""
 
@@ -145,6 +147,7 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
         leftover = TrialRepository(session).take_leftover(*ids, pooled=not payload.shared)
         measured = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
         starts = earlier_starts(session, candidate, known.all)
+        earlier = HistoryRepository(session).measured(candidate.id, MOST_EARLIER)
     assert measured is not None, "decide starts with the baseline"
     if not known.all and not leftover:
         adopt_known(context, row, candidate, job, measured)
@@ -172,7 +175,9 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
         try:
             searcher = shared or search.searcher
             gate = known.run == 0
-            result = run_slice(made, candidate.template, measured, searcher, sink, limits, gate=gate)
+            result = run_slice(
+                made, candidate.template, measured, searcher, sink, limits, gate=gate, earlier=earlier
+            )
         finally:
             if shared is not None:
                 shared.close()

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from db.repositories.trials import is_cut_short
 from db.tables import TrialRow
-from warpsmith.domain.outcome import told
+from warpsmith.domain.outcome import Measured, told
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import TrialState
 
@@ -44,6 +44,16 @@ class HistoryRepository:
     def of(self, candidate_id: str) -> list[Told]:
         """All finished trials of a candidate, in the order of proposal."""
         return self._told(TrialRow.candidate_id == candidate_id, TrialRow.state == TrialState.FINISHED)
+
+    def measured(self, candidate_id: str, most: int) -> list[Measured]:
+        """Outcomes of the latest trials of a candidate that this job ran on all workloads, latest last."""
+        query = (
+            select(TrialRow.outcome)
+            .where(TrialRow.candidate_id == candidate_id, TrialRow.objective.is_not(None), ~TrialRow.reused)
+            .order_by(TrialRow.number.desc())
+            .limit(most)
+        )
+        return [o for o in reversed(self._session.scalars(query).all()) if isinstance(o, Measured)]
 
     def counted(self, candidate_id: str) -> int:
         """Trials of a candidate that spend its budget, those that are proposed included."""

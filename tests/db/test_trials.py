@@ -92,6 +92,24 @@ def test_what_was_cut_short_counts_as_nothing_but_a_trial(database: Database) ->
         assert history.results([t.id for t in trials.finished(ids[1])]) == told
 
 
+def test_a_later_slice_hears_of_the_latest_that_ran_on_all_workloads(database: Database) -> None:
+    ids = _candidate(database)
+    with database.write() as session:
+        other = (ids[0], add_candidate(session, ids[0], 1).id)
+    a, b, c, d, e = _configurations(5)
+    with database.write() as session:
+        TrialRepository(session).propose(*ids, [a, b, c, d, e])
+        TrialRepository(session).propose(*other, [a])
+    outcomes = [measured({SMALL: us, LARGE: 8.0}, us / 5) for us in (4.0, 3.0, 2.0)]
+    _finish(database, ids, (a, outcomes[0]), (b, cut_short({SMALL: 1.0}, 0.1, LARGE)), (c, outcomes[1]))
+    _finish(database, ids, (d, rejected("no")), (e, outcomes[2]))
+    _finish(database, other, (a, measured({SMALL: 9.0}, 0.9)))
+    with database.read() as session:
+        history = HistoryRepository(session)
+        assert history.measured(ids[1], 10) == outcomes
+        assert history.measured(ids[1], 2) == outcomes[1:]
+
+
 def test_pages_over_two_candidates_are_in_the_order_of_proposal(database: Database) -> None:
     job_id, first = _candidate(database)
     configurations = _configurations(6)

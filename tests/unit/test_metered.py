@@ -113,7 +113,12 @@ def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def searched(
-    job: Job, meter: Meter, *blocks: tuple[int, int], fault: Any = lambda c: "", silent: int | None = None
+    job: Job,
+    meter: Meter,
+    *blocks: tuple[int, int],
+    fault: Any = lambda c: "",
+    silent: int | None = None,
+    earlier: Sequence[Measured] = (),
 ) -> tuple[dict[tuple[int, int], Outcome], Listed]:
     """The gate's default (64 threads), then these blocks, in order."""
     tools = hot_tools(meter, TIMES_US, POWER_W)
@@ -124,7 +129,7 @@ def searched(
     bench = Bench(job, hot_tools(meter, TIMES_US, POWER_W, fault))
     if silent is not None:
         meter.silent_after = meter.runs + silent
-    run_slice(bench, bench.user_template, baseline, searcher, sink, LIMITS)
+    run_slice(bench, bench.user_template, baseline, searcher, sink, LIMITS, earlier=earlier)
     return {(int(c["BLOCK"]), int(c["PER"])): o for c, o in sink.trials}, searcher
 
 
@@ -157,6 +162,20 @@ def test_a_hopeless_trial_is_timed_and_not_metered(monkeypatch: pytest.MonkeyPat
         assert outcome.estimate >= min(o.objective for o in metered)
     assert meter.runs == 1 + len(metered)
     assert searcher.told[configuration_key({"BLOCK": 256, "PER": 8})] == left[256, 8].estimate
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_later_slice_hears_what_earlier_ones_metered(monkeypatch: pytest.MonkeyPatch, knows: bool) -> None:
+    monkeypatch.setattr("warpsmith.tuning.metered.BY_CHANCE", 0.0)
+    first, _ = searched(ENERGY, Meter(), *((b, p) for b in (32, 128, 256) for p in (1, 2)))
+    earlier = [o for o in first.values() if isinstance(o, Measured)]
+    assert len(earlier) >= ENOUGH
+    meter = Meter()
+    slow = [(256, 4), (256, 8)]
+    found, _ = searched(ENERGY, meter, *slow, earlier=earlier if knows else ())
+    assert all(isinstance(found[key], CutShort) == knows for key in slow)
+    # One run is the baseline's; without what is known the default configuration is metered as well.
+    assert meter.runs == (1 if knows else 2 + len(slow))
 
 
 def test_where_nothing_may_be_left_out_all_are_metered() -> None:

@@ -1,6 +1,6 @@
 """What a trial's first workloads say of the others, so that a hopeless configuration ends early.
 
-How workloads relate is learnt from the trials of the slice that ran on all of them: a regression of the
+How workloads relate is learnt from the candidate's trials that ran on all of them: a regression of the
 logarithms of time over baseline time, local in the first workload, since configurations that are slow for
 different reasons relate differently. Which trials run on all workloads is decided by the first workloads
 alone, so that a regression on these is not biased by the choice.

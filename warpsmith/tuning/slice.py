@@ -34,6 +34,7 @@ def run_slice(
     limits: SliceLimits,
     leftover: Sequence[Configuration] = (),
     gate: bool = True,
+    earlier: Sequence[Measured] = (),
 ) -> SliceResult:
     """Run trials and report each to the searcher and the sink.
 
@@ -44,6 +45,7 @@ def run_slice(
         leftover: configurations proposed by an earlier slice that never finished; they run first.
         gate: the template is new: its default configuration is checked whole before anything else,
             and a failure rejects the candidate.
+        earlier: outcomes of the candidate's earlier slices: how workloads, and energy and time, relate.
 
     Raises:
         InvalidInput: the job's reference is of no use.
@@ -53,7 +55,8 @@ def run_slice(
     job = bench.job
     promise = None
     weights = {w.key: w.weight for w in job.workloads}
-    draw = evenly(job.seed)
+    # Slices that all began with the same number would favour it.
+    draw = evenly(job.seed + len(earlier))
     if job.objective.metric is Metric.ENERGY:
         energies = {t.workload: t.energy_mj for t in baseline.timings if t.energy_mj is not None}
         if energies.keys() != baseline_us.keys():
@@ -63,6 +66,8 @@ def run_slice(
     # Where energy counts, timings are the cheap part of a trial.
     outlook = Outlook(weights, baseline_us, job.budget.stop_early and promise is None, draw)
     slice_ = _Slice(bench, template, searcher, sink, limits, baseline_us, outlook, promise)
+    for outcome in earlier:
+        slice_.learn(outcome)
     if gate:
         rejected = slice_.gate()
         if rejected is not None:
@@ -156,15 +161,19 @@ class _Slice:
         self.searcher.tell(configuration, told(outcome))
         self.sink.finished(configuration, outcome, seconds)
         self.done += 1
-        if isinstance(outcome, Measured) and outcome.drift == 1.0:
-            self.outlook.learn({t.workload: time_us(self.bench.job, t) or 0.0 for t in outcome.timings})
-            if self.promise is not None:
-                self.promise.learn(
-                    {
-                        t.workload: (time_us(self.bench.job, t) or 0.0, t.energy_mj or 0.0)
-                        for t in outcome.timings
-                    }
-                )
+        if isinstance(outcome, Measured):
+            self.learn(outcome)
+
+    def learn(self, outcome: Measured) -> None:
+        """Take in how workloads, and energy and time, relate; not from what drifted."""
+        if outcome.drift != 1.0:
+            return
+        times_us = {t.workload: time_us(self.bench.job, t) or 0.0 for t in outcome.timings}
+        self.outlook.learn(times_us)
+        if self.promise is not None:
+            self.promise.learn(
+                {t.workload: (times_us[t.workload], t.energy_mj or 0.0) for t in outcome.timings}
+            )
 
     def result(self, exhausted: bool = False, rejected: str = "") -> SliceResult:
         """What the slice brought."""
