@@ -1,8 +1,15 @@
 """How the walk through buffer sets is divided into graphs, see `backends.cuda_device`."""
 
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
-from warpsmith.backends.cuda_device import LONG_SAMPLE_US, launches_of_graph
+from warpsmith.backends.base import Watch
+from warpsmith.backends.cuda_device import LONG_SAMPLE_US, CudaDevice, CudaProgram, launches_of_graph
+from warpsmith.domain.plan import LaunchSize
+from warpsmith.sandbox.rotation import Pair, rotation
 
 
 @pytest.mark.parametrize(
@@ -38,3 +45,89 @@ def test_steps_divide_the_walk_and_are_long_enough(count: int, once_us: float, l
     assert length >= min(launches, count)
     if length < count // 2:
         assert 2 * length * once_us > LONG_SAMPLE_US, "no shorter than it has to be"
+
+
+class Replays:
+    """Stands for the GPU: launches in the order in which they run, by what they were given."""
+
+    def __init__(self, once_us: float) -> None:
+        self.ran: list[Pair] = []
+        self.samples: list[list[Pair]] = []
+        self.alive: list[int] = []
+        self._once_us = once_us
+        self._graphs: list[list[Pair]] = []
+        self._capturing = False
+
+    def enqueue(self, _program: object, pair: Pair, _size: object) -> None:
+        (self._graphs[-1] if self._capturing else self.ran).append(pair)
+
+    def capture(self, launches: Sequence[Callable[[], None]]) -> int:
+        self._graphs.append([])
+        self._capturing = True
+        for launch in launches:
+            launch()
+        self._capturing = False
+        self.alive.append(len(self._graphs) - 1)
+        return self.alive[-1]
+
+    def replay_us(self, graph: int) -> float:
+        self.ran += self._graphs[graph]
+        self.samples.append(self._graphs[graph])
+        return len(self._graphs[graph]) * self._once_us
+
+    def destroy(self, graph: int) -> None:
+        self.alive.remove(graph)
+
+
+def timed(pairs: Sequence[Pair], once_us: float, samples: int, replays: Replays) -> tuple[int, int]:
+    """Launches of a sample, and how many launches ran before the first of them."""
+    device = CudaDevice.__new__(CudaDevice)
+    before = 0
+    last = SimpleNamespace(record=lambda stream: None, time_till=lambda end: once_us / 1000.0)
+    fields: dict[str, Any] = {
+        "_driver": SimpleNamespace(Error=RuntimeError, Event=lambda: last),
+        "_timer": replays,
+        "_stream": None,
+        "_warm": True,
+        "_enqueue": replays.enqueue,
+        "_finish": lambda: None,
+    }
+    device.__dict__.update(fields)
+
+    class Counts:
+        def before(self, sample: int | None, launches: int) -> None:
+            nonlocal before
+            if sample == 0:
+                before = len(replays.ran)
+
+        def after(self, sample: int) -> None:
+            pass
+
+    program = CudaProgram.__new__(CudaProgram)
+    arguments = cast("Any", pairs)
+    times, launches = device.time(
+        program, arguments, cast("LaunchSize", None), samples, 0, cast("Watch", Counts()), lambda times: False
+    )
+    assert times == [once_us] * samples
+    assert replays.alive == [], "every graph is freed"
+    return launches, before
+
+
+@pytest.mark.parametrize("once_us", [3.0, 40.0, 90.0, 880.0, 5_000.0])
+@pytest.mark.parametrize("sets", [2, 4, 32])
+@pytest.mark.parametrize("samples", [4, 9, 40])
+def test_no_launch_finds_the_answer_to_its_own_inputs(once_us: float, sets: int, samples: int) -> None:
+    pairs = rotation(sets, apart=True)
+    start = 0
+    # A check has left the answer to set 0 in set 0.
+    left = {0: 0}
+    # One timing after the other, as trials do, each from where the last one ended.
+    for _ in range(5):
+        replays = Replays(once_us)
+        turned = [*pairs[start:], *pairs[:start]]
+        launches, before = timed(turned, once_us, samples, replays)
+        assert replays.ran[before:] == [turned[i % len(pairs)] for i in range(samples * launches)]
+        for n, pair in enumerate(replays.ran):
+            assert n < before or left.get(pair.outputs) != pair.inputs
+            left[pair.outputs] = pair.inputs
+        start = (start + samples * launches) % len(pairs)

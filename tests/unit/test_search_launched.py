@@ -171,3 +171,22 @@ def test_the_density_minds_what_is_expected() -> None:
         assert row is not None
         chosen[weight] = float(found.expected[row])
     assert chosen[50.0] <= float(np.quantile(found.expected, 0.25))
+
+
+def test_the_density_waits_for_what_it_proposed_last() -> None:
+    feasible, found = of()
+    searcher = PortfolioSearcher(feasible, 6, launched=found)
+    turns = []
+    ratio = searcher._density.ratio
+    searcher._density.ratio = lambda ranked: turns.append(1) or ratio(ranked)  # type: ignore[method-assign,func-returns-value]
+    for _ in range(4):
+        batch = searcher.ask(8)
+        known = len(turns)
+        for configuration in batch:
+            searcher.tell(configuration, 1.0 + int(configuration["TILE"]))
+        assert len(turns) == known
+    assert len(turns) == 3, "one in every batch but the first, which knows nothing"
+    for _ in range(6):
+        (configuration,) = searcher.ask(1)
+        searcher.tell(configuration, 2.0 + int(configuration["TILE"]))
+    assert len(turns) == 6, "every other turn where results come one by one"

@@ -163,16 +163,16 @@ class CudaDevice:
     ) -> tuple[list[float], int]:
         """See `Device.time`: replays of a captured graph between two events."""
         assert isinstance(program, CudaProgram)
-        self._enqueue(program, argument_sets[0], size)
+        self._enqueue(program, argument_sets[-1], size)
         self._finish()
         once_us = 0.0
         if not launches:
             launches, once_us = self._choose_launches(program, argument_sets, size)
-        graphs, launches = self._capture(program, argument_sets, size, launches, once_us, samples)
+        graphs, warming, launches = self._capture(program, argument_sets, size, launches, once_us, samples)
         times: list[float] = []
         try:
             watch.before(None, launches)
-            self._warm_up(graphs)
+            self._warm_up(warming)
             for sample in range(samples):
                 watch.before(sample, launches)
                 times.append(self._timer.replay_us(graphs[sample % len(graphs)]) / launches)
@@ -182,7 +182,7 @@ class CudaDevice:
         except self._driver.Error as exc:
             raise DeviceFault(f"a timed launch faulted: {exc}") from exc
         finally:
-            for graph in graphs:
+            for graph in graphs if warming is graphs else [*graphs, *warming]:
                 self._timer.destroy(graph)
         return times, launches
 
@@ -198,7 +198,8 @@ class CudaDevice:
         once_us = []
         for _ in range(TRIES):
             start.record(self._stream)
-            self._enqueue(program, argument_sets[0], size)
+            # What comes last in the walk: the first sample must not find the answer to its own inputs.
+            self._enqueue(program, argument_sets[-1], size)
             end.record(self._stream)
             self._finish()
             once_us.append(start.time_till(end) * 1000.0)
@@ -212,27 +213,31 @@ class CudaDevice:
         launches: int,
         once_us: float,
         samples: int,
-    ) -> tuple[list[Any], int]:
-        """Graphs to be replayed in turns, and the launches that each has.
+    ) -> tuple[list[Any], list[Any], int]:
+        """Graphs to be replayed in turns, those that warm up, and the launches that each has.
 
         A graph begins anew with every replay: together they have to end where the walk through the sets
-        does, unless there are no fewer of them than samples.
+        does. Where samples end before that, what comes last in the walk warms up: a launch must not find the
+        answer to its own inputs, and it would where the same launch had warmed up.
         """
         count = len(argument_sets)
         run = [partial(self._enqueue, program, arguments, size) for arguments in argument_sets]
         length = launches_of_graph(count, launches, once_us)
         if length == count:
             turns = max(1, round(launches / count))
-            return [self._timer.capture(turns * run)], turns * count
+            every = [self._timer.capture(turns * run)]
+            return every, every, turns * count
+        starts = range(0, count, length)
+        whole = samples >= len(starts)
         graphs: list[Any] = []
         try:
-            for start in range(0, count, length)[:samples]:
+            for start in starts if whole else (*starts[:samples], starts[-1]):
                 graphs.append(self._timer.capture(run[start : start + length]))
         except BaseException:
             for graph in graphs:
                 self._timer.destroy(graph)
             raise
-        return graphs, length
+        return (graphs, graphs, length) if whole else (graphs[:-1], graphs[-1:], length)
 
     def _warm_up(self, graphs: Sequence[Any]) -> None:
         """Two replays, one of a long graph; the first time in this process as many as bring the clocks up."""

@@ -50,7 +50,10 @@ POOL = 1500
 
 
 class PortfolioSearcher(SetSearcher):
-    """Turns: expected improvement, density ratio, expected improvement, density ratio, ..."""
+    """Turns: expected improvement, density ratio, expected improvement, density ratio, ...
+
+    While the density's last proposal is out, its turns are the process'.
+    """
 
     def __init__(
         self,
@@ -69,6 +72,8 @@ class PortfolioSearcher(SetSearcher):
         self._scores: list[Floats | None] = [None, None]
         """Of all rows, when the density and the process last had their turns."""
         self._gains: list[float] = []
+        self._counted: int | None = None
+        """The row that the density proposed last."""
         self._known: set[int] = set()
         self._started = 0
         self._pool: NDArray[np.intp] | None = None
@@ -84,17 +89,24 @@ class PortfolioSearcher(SetSearcher):
         mean, deviation = self._process.posterior(targets)
         gain = _expected_improvement(mean, deviation, self._best_target())
         self._gains.append(float(gain[~self.asked].max()) * self._scaling()[2])
-        if self._turn % 2:
+        by_density = self._turn % 2 == 0 and not self._density_waits()
+        if not by_density:
             score = gain
         else:
             score = self._density.ratio(sorted(self._logs, key=lambda r: (self._logs[r], r)))
             score = score * np.exp(-self._process.expected - self._process.foreseen)
         score = score * self._density.chance_to_run()
         score[self.asked] = -math.inf
-        self._scores[self._turn % 2] = score
+        self._scores[0 if by_density else 1] = score
         best = int(np.argmax(score))
+        if by_density:
+            self._counted = best
         self._imputed[best] = float(mean[best])
         return best
+
+    def _density_waits(self) -> bool:
+        """Its last proposal is still out: the density learns nothing from that, and would name the next best."""
+        return self._counted is not None and self._counted not in self.values
 
     def likely(self, count: int) -> Sequence[Configuration]:
         """See `tuning.ports.Foreseeing.likely`: by the score of when the next turn's method last had one."""
