@@ -105,7 +105,7 @@ class PortfolioSearcher(SetSearcher):
         return best
 
     def _density_waits(self) -> bool:
-        """Its last proposal is still out: the density learns nothing from that, and would name the next best."""
+        """Its last proposal is out: the density learns nothing from that, and would name the next best."""
         return self._counted is not None and self._counted not in self.values
 
     def likely(self, count: int) -> Sequence[Configuration]:
