@@ -7,7 +7,7 @@ from warpsmith.jobfile import load_job
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (ROOT / "examples", ROOT / "benchmarks" / "kernels")
-"""The latter come with parameters of their own; nothing in the search was chosen on them."""
+"""The latter come with parameters of their own, to which no rule adds any."""
 
 
 def job_file(name: str, backend: str) -> Path | None:

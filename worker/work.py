@@ -58,7 +58,7 @@ from worker.study import export_later, export_study
 FINALISTS = 8
 """Best trials of each workload that may be measured again; more than are ever needed."""
 MOST_EARLIER = 200
-"""Outcomes of earlier slices that a slice hears of: regressions gain nothing from more."""
+"""Outcomes of earlier slices that a slice hears of, the latest."""
 OVERALL = ""
 """No workload's key."""
 
