@@ -56,7 +56,7 @@ def run_slice(
     promise = None
     weights = {w.key: w.weight for w in job.workloads}
     # Slices that all began with the same number would favour it.
-    draw = evenly(job.seed + len(earlier))
+    draw = evenly(hash((job.seed, earlier[-1].objective)) if earlier else job.seed)
     if job.objective.metric is Metric.ENERGY:
         energies = {t.workload: t.energy_mj for t in baseline.timings if t.energy_mj is not None}
         if energies.keys() != baseline_us.keys():
