@@ -87,6 +87,7 @@ class FleetCompiler:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
+        self._closed = False
 
     def slots(self) -> int:
         """How many kernels the fleet's compile nodes compile at once for this device."""
@@ -101,7 +102,7 @@ class FleetCompiler:
 
     def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
         """See `CompilerPort.submit`."""
-        key = artifact_key(kernel, device) if self.slots() else None
+        key = artifact_key(kernel, device) if not self._closed and self.slots() else None
         if key is None:
             return self._here.submit(kernel, device)
         with self._lock:
@@ -124,8 +125,17 @@ class FleetCompiler:
                 self._thread = threading.Thread(target=self._attend, name="fleet-compiler", daemon=True)
                 self._thread.start()
 
+    def close(self) -> None:
+        """Leave the database alone from now on; what the fleet still has is compiled here."""
+        with self._lock:
+            self._closed, thread = True, self._thread
+        self._wake.set()
+        if thread is not None:
+            thread.join()
+        self._all_here()
+
     def _attend(self) -> None:
-        while True:
+        while not self._closed:
             self._wake.wait(POLL_S if self._away() else None)
             self._wake.clear()
             try:

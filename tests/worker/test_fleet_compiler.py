@@ -83,13 +83,26 @@ def until(condition: Callable[[], object], seconds: float = 20) -> None:
         time.sleep(0.01)
 
 
-def fleet(database: Database, here: Any, width: int = 1, rung: list[str] | None = None) -> FleetCompiler:
-    def ring(name: str, queue: str, subject: str) -> None:
-        assert (name, queue) == (COMPILE, QUEUE)
-        if rung is not None:
-            rung.append(subject)
+Fleet = Callable[..., FleetCompiler]
 
-    return FleetCompiler(here, width, CUDA, database, ring)
+
+@pytest.fixture
+def fleet(database: Database) -> Iterator[Fleet]:
+    """Makes fleet compilers, and closes them before the database."""
+    made = []
+
+    def make(here: Any, width: int = 1, rung: list[str] | None = None, ring: Any = None) -> FleetCompiler:
+        def note(name: str, queue: str, subject: str) -> None:
+            assert (name, queue) == (COMPILE, QUEUE)
+            if rung is not None:
+                rung.append(subject)
+
+        made.append(FleetCompiler(here, width, CUDA, database, ring or note))
+        return made[-1]
+
+    yield make
+    for compiler in made:
+        compiler.close()
 
 
 def register(database: Database, worker_id: str = "node", slots: int = 2) -> None:
@@ -127,9 +140,9 @@ def rows(database: Database) -> list[CompilationRow]:
         return list(session.query(CompilationRow).order_by(CompilationRow.key))
 
 
-def test_without_compile_nodes_the_database_is_not_bothered(database: Database) -> None:
+def test_without_compile_nodes_the_database_is_not_bothered(database: Database, fleet: Fleet) -> None:
     here = Here()
-    compiler = fleet(database, here)
+    compiler = fleet(here)
     for factor in (1, 2, 3):
         compiler.submit(kernel(factor), CUDA)
     assert here.asked == [1, 2, 3]
@@ -138,11 +151,11 @@ def test_without_compile_nodes_the_database_is_not_bothered(database: Database) 
 
 
 def test_a_node_without_a_gpu_makes_the_cubins_that_are_waited_for(
-    database: Database, tmp_path: Path
+    database: Database, fleet: Fleet, tmp_path: Path
 ) -> None:
     here = Here()
     with node(database, tmp_path):
-        compiler = fleet(database, here)
+        compiler = fleet(here)
         assert compiler.slots() == 2
         mine, *others = [compiler.submit(kernel(factor), CUDA) for factor in (1, 2, 3)]
         made = [o.result(60) for o in others]
@@ -154,16 +167,16 @@ def test_a_node_without_a_gpu_makes_the_cubins_that_are_waited_for(
         assert compiled.facts.registers, "the compile facts come along"
         assert list(read_cubin(compiled.binary).entries) == ["scale"]
     assert made[0] != made[1]
-    again = fleet(database, here := Here())
+    again = fleet(here := Here())
     assert again.submit(kernel(1), CUDA) is not again.submit(kernel(2), CUDA)
     until(lambda: again.helped == 1)
     assert here.asked == [1], "what the fleet has compiled is not compiled again"
 
 
-def test_what_a_node_rejects_is_compiled_here(database: Database, tmp_path: Path) -> None:
+def test_what_a_node_rejects_is_compiled_here(database: Database, fleet: Fleet, tmp_path: Path) -> None:
     here = Here()
     with node(database, tmp_path):
-        compiler = fleet(database, here)
+        compiler = fleet(here)
         compiler.submit(kernel(1), CUDA)
         bad = compiler.submit(kernel(2, SOURCE + "\n#error of this node"), CUDA)
         until(lambda: here.asked == [1, 2])
@@ -173,10 +186,10 @@ def test_what_a_node_rejects_is_compiled_here(database: Database, tmp_path: Path
     assert compiler.helped == 0
 
 
-def test_what_no_node_begins_is_taken_back(database: Database) -> None:
+def test_what_no_node_begins_is_taken_back(database: Database, fleet: Fleet) -> None:
     register(database)
     here, rung = Here(), list[str]()
-    compiler = fleet(database, here, rung=rung)
+    compiler = fleet(here, rung=rung)
     results = [compiler.submit(kernel(factor), CUDA) for factor in range(4)]
     until(lambda: len(rung) == 3)
     assert [r.state for r in rows(database)] == [CompilationState.WANTED] * 3
@@ -195,11 +208,13 @@ def take_all(database: Database) -> list[str]:
         return [key for key in keys if CompilationRepository(session).take(key, "node")]
 
 
-def test_a_node_that_dies_is_not_waited_for(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_dies_is_not_waited_for(
+    database: Database, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fleet_compiler, "LATE_S", 0.5)
     register(database)
     here = Here()
-    compiler = fleet(database, here)
+    compiler = fleet(here)
     for factor in (1, 2):
         compiler.submit(kernel(factor), CUDA)
     until(lambda: take_all(database))
@@ -209,10 +224,10 @@ def test_a_node_that_dies_is_not_waited_for(database: Database, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("damage", ["bytes", "forgotten"])
-def test_a_damaged_binary_is_never_used(database: Database, damage: str) -> None:
+def test_a_damaged_binary_is_never_used(database: Database, fleet: Fleet, damage: str) -> None:
     register(database)
     here = Here()
-    compiler = fleet(database, here)
+    compiler = fleet(here)
     results = [compiler.submit(kernel(factor), CUDA) for factor in (1, 2)]
     keys: list[str] = []
     until(lambda: keys.extend(take_all(database)) or keys)
@@ -259,10 +274,12 @@ def test_what_nodes_are_asked_for_is_counted(database: Database) -> None:
     assert found == {"wanted": 2, "taken": 1}
 
 
-def test_a_database_that_goes_away_costs_the_help_only(database: Database, tmp_path: Path) -> None:
+def test_a_database_that_goes_away_costs_the_help_only(
+    database: Database, fleet: Fleet, tmp_path: Path
+) -> None:
     register(database)
     here = Here()
-    compiler = fleet(database, here)
+    compiler = fleet(here)
     assert compiler.slots() == 2
     gone = Database(f"sqlite:///{tmp_path / 'no' / 'tables.db'}")
     compiler._database = gone
@@ -276,13 +293,30 @@ def test_a_database_that_goes_away_costs_the_help_only(database: Database, tmp_p
     gone.dispose()
 
 
-def test_a_fault_of_its_own_costs_the_help_only(database: Database) -> None:
+def test_a_fault_of_its_own_costs_the_help_only(database: Database, fleet: Fleet) -> None:
     register(database)
     here = Here()
-    broken = FleetCompiler(here, 1, CUDA, database, lambda name, queue, subject: 1 / 0)
+    broken = fleet(here, ring=lambda name, queue, subject: 1 / 0)
     for factor in (1, 2, 3):
         broken.submit(kernel(factor), CUDA)
     until(lambda: sorted(here.asked) == [1, 2, 3])
+
+
+def test_who_closes_it_gets_everything_and_the_database_is_left_alone(
+    database: Database, fleet: Fleet
+) -> None:
+    register(database)
+    compiler = fleet(here := Here(), rung=(rung := []))
+    results = [compiler.submit(kernel(factor), CUDA) for factor in (1, 2, 3)]
+    until(lambda: len(rung) == 2)
+    compiler.close()
+    assert compiler._thread is not None and not compiler._thread.is_alive()
+    compiler._database = None  # type: ignore[assignment]
+    results.append(compiler.submit(kernel(4), CUDA))
+    assert sorted(here.asked) == [1, 2, 3, 4]
+    while here.open:
+        here.let_go()
+    assert all(isinstance(r.result(5), Compiled) for r in results)
 
 
 def test_a_draining_node_takes_nothing_and_is_not_counted_on(database: Database, tmp_path: Path) -> None:
@@ -316,12 +350,12 @@ class Slow:
 
 
 def test_many_kernels_over_two_workers_and_three_nodes_each_get_their_own_binary(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = Slow(3)
     monkeypatch.setattr(compiling, "_compiler", lambda context: elsewhere)
     with node(database, tmp_path, "a"), node(database, tmp_path, "b"), node(database, tmp_path, "c"):
-        workers = [(fleet(database, here, 2), here) for here in (Slow(2), Slow(2))]
+        workers = [(fleet(here, 2), here) for here in (Slow(2), Slow(2))]
         results = [
             (factor, compiler.submit(kernel(factor), CUDA)) for factor in range(60) for compiler, _ in workers
         ]
