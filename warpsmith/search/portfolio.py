@@ -36,6 +36,8 @@ FRESH_POINTS = 4
 """Space-filling points after known starts, so that these are never the only guide."""
 MAX_STARTS = 8
 """Known starts taken at once; what is left of them comes later, one in `LATE_START` proposals."""
+TRIAL_STARTS = 2
+"""Known starts taken before as many fresh points: where none of them beats those, the others are dropped."""
 LATE_START = 4
 WINSOR = 0.9
 """Values above this quantile count as this quantile: how bad the bad ones are teaches nothing."""
@@ -163,9 +165,29 @@ class PortfolioSearcher(SetSearcher):
 
     def _first_points(self) -> int:
         first = FIRST_EXPECTED if self._process.expected.any() else FIRST_POINTS
-        return max(first, min(self._started, MAX_STARTS) + FRESH_POINTS) if self._started else first
+        if not self._started:
+            return first
+        if self._misled():
+            return self._started + first
+        return max(first, min(self._started, MAX_STARTS) + FRESH_POINTS)
+
+    def _misled(self) -> bool:
+        """No start on trial was better than the fresh points beside it; False until all of them are told."""
+        starts = [r for r in self._order if r in self._known][:TRIAL_STARTS]
+        fresh = [r for r in self._order if r not in self._known][:TRIAL_STARTS]
+        rows = starts + fresh
+        if len(rows) < 2 * TRIAL_STARTS or any(r not in self.values for r in rows):
+            return False
+        return self._least_of(starts) >= self._least_of(fresh)
+
+    def _least_of(self, rows: Sequence[int]) -> float:
+        return min(self._logs.get(r, math.inf) for r in rows)
 
     def _next_start(self) -> int | None:
+        if self._misled():
+            self._starts.clear()
+        if TRIAL_STARTS <= self._started and len(self._order) < self._started + TRIAL_STARTS:
+            return None
         early = len(self._order) < MAX_STARTS + FRESH_POINTS
         if self._started >= MAX_STARTS and (early or len(self._order) % LATE_START):
             return None
