@@ -10,10 +10,13 @@ from warpsmith.search.density import CategoricalDensity
 from warpsmith.search.gaussian import JITTER, MEAN_PRECISION, VARIANCE_SHAPE, WINDOW, GaussianProcess
 from warpsmith.search.kernel import Kind, Tables, matern
 from warpsmith.search.portfolio import (
+    FIRST_POINTS,
     FRESH_POINTS,
     LEAST_QUIET_RESULTS,
     MAX_STARTS,
     QUIET_TURNS,
+    TRIAL_FRESH,
+    TRIAL_STARTS,
     TRUSTED_POINTS,
     PortfolioSearcher,
 )
@@ -32,18 +35,67 @@ def loss(c: Configuration) -> float:
     return 1.0 + abs(int(c["A"]) - 8) / 8 + abs(int(c["B"]) - 4) + abs(int(c["C"]) - 2) + (c["D"] == "x")
 
 
-def test_eight_known_starts_then_fresh_points_then_the_rest_now_and_then() -> None:
-    starts = [FEASIBLE.configuration(i) for i in range(0, 500, 25)]
+BY_LOSS = sorted((FEASIBLE.configuration(i) for i in range(len(FEASIBLE))), key=loss)
+
+
+def searched(
+    searcher: PortfolioSearcher, count: int, starts: list[Configuration], batch: int = 1
+) -> list[Configuration]:
+    searcher.start_with(starts)
+    asked: list[Configuration] = []
+    while len(asked) < count:
+        some = searcher.ask(batch)
+        for configuration in some:
+            searcher.tell(configuration, loss(configuration))
+        asked += some
+    return asked
+
+
+def test_good_starts_after_a_trial_then_fresh_points_then_the_rest_now_and_then() -> None:
+    starts = [*BY_LOSS[:12], *BY_LOSS[-8:]]
+    asked = searched(PortfolioSearcher(FEASIBLE, 1), 70, starts)
+    known = [c in starts for c in asked]
+    trial = [True] * TRIAL_STARTS + [False] * TRIAL_FRESH
+    assert known[: len(trial)] == trial
+    early = MAX_STARTS + FRESH_POINTS
+    assert [c for c in asked[:early] if c in starts] == starts[:MAX_STARTS]
+    assert sum(known[:early]) == MAX_STARTS
+    assert all(c in asked for c in starts)
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_starts_of_which_none_beats_the_fresh_points_are_dropped(batch: int) -> None:
+    starts = BY_LOSS[:-21:-1]
+    searcher = PortfolioSearcher(FEASIBLE, 1)
+    asked = searched(searcher, 40, starts, batch)
+    early = [c in starts for c in asked[: TRIAL_STARTS + TRIAL_FRESH]]
+    assert early == [True] * TRIAL_STARTS + [False] * TRIAL_FRESH
+    assert starts[TRIAL_STARTS] not in asked
+    assert searcher._first_points() == TRIAL_STARTS + FIRST_POINTS, "and the search begins as without them"
+    assert min(map(loss, asked)) == loss(BY_LOSS[0])
+
+
+def test_a_search_taken_up_again_judges_its_starts_as_before() -> None:
+    starts = BY_LOSS[:-21:-1]
+    first = PortfolioSearcher(FEASIBLE, 1)
+    asked = searched(first, 30, starts)
+    again = PortfolioSearcher(FEASIBLE, 1)
+    again.start_with(starts)
+    for configuration in asked:
+        again.tell(configuration, loss(configuration))
+    assert again._misled()
+    assert starts[TRIAL_STARTS] not in searched(again, 10, [])
+
+
+def test_bad_starts_do_not_say_how_bad_bad_is() -> None:
+    starts = BY_LOSS[-MAX_STARTS:]
     searcher = PortfolioSearcher(FEASIBLE, 1)
     searcher.start_with(starts)
-    asked = []
-    for _ in range(70):
-        (configuration,) = searcher.ask(1)
+    chosen = BY_LOSS[:8]
+    for configuration in (*starts, *chosen):
         searcher.tell(configuration, loss(configuration))
-        asked.append(configuration)
-    assert asked[:MAX_STARTS] == starts[:MAX_STARTS]
-    assert not any(c in starts for c in asked[MAX_STARTS : MAX_STARTS + FRESH_POINTS])
-    assert all(c in asked for c in starts)
+    cap, _, _ = searcher._scaling()
+    assert cap == pytest.approx(np.quantile([np.log(loss(c)) for c in chosen], 0.9))
 
 
 @pytest.mark.parametrize("refit", [False, True])

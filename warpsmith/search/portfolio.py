@@ -36,11 +36,13 @@ FRESH_POINTS = 4
 """Space-filling points after known starts, so that these are never the only guide."""
 MAX_STARTS = 8
 """Known starts taken at once; what is left of them comes later, one in `LATE_START` proposals."""
-TRIAL_STARTS = 2
-"""Known starts taken before as many fresh points: where none of them beats those, the others are dropped."""
+TRIAL_STARTS, TRIAL_FRESH = 3, 2
+"""Known starts taken before so many fresh points: where none of them beats those, the others are dropped."""
 LATE_START = 4
 WINSOR = 0.9
 """Values above this quantile count as this quantile: how bad the bad ones are teaches nothing."""
+LEAST_OWN = 3
+"""Values of the search's own proposals, below which they do not say what is bad."""
 TINY = 1e-300
 ROUNDING = 1e-9
 PLAUSIBLE_SHARE = 0.05
@@ -174,9 +176,10 @@ class PortfolioSearcher(SetSearcher):
     def _misled(self) -> bool:
         """No start on trial was better than the fresh points beside it; False until all of them are told."""
         starts = [r for r in self._order if r in self._known][:TRIAL_STARTS]
-        fresh = [r for r in self._order if r not in self._known][:TRIAL_STARTS]
-        rows = starts + fresh
-        if len(rows) < 2 * TRIAL_STARTS or any(r not in self.values for r in rows):
+        fresh = [r for r in self._order if r not in self._known][:TRIAL_FRESH]
+        if len(starts) < TRIAL_STARTS or len(fresh) < TRIAL_FRESH:
+            return False
+        if any(r not in self.values for r in starts + fresh):
             return False
         return self._least_of(starts) >= self._least_of(fresh)
 
@@ -186,7 +189,7 @@ class PortfolioSearcher(SetSearcher):
     def _next_start(self) -> int | None:
         if self._misled():
             self._starts.clear()
-        if TRIAL_STARTS <= self._started and len(self._order) < self._started + TRIAL_STARTS:
+        if self._started >= TRIAL_STARTS and len(self._order) < self._started + TRIAL_FRESH:
             return None
         early = len(self._order) < MAX_STARTS + FRESH_POINTS
         if self._started >= MAX_STARTS and (early or len(self._order) % LATE_START):
@@ -194,9 +197,15 @@ class PortfolioSearcher(SetSearcher):
         return super()._next_start()
 
     def _scaling(self) -> tuple[float, float, float]:
-        """Cap, centre and scale of the log values."""
+        """Cap, centre and scale of the log values.
+
+        Known starts may be the slowest there are, and many among few: they never raise the cap.
+        """
         known = np.array(list(self._logs.values()))
         cap = float(np.quantile(known, WINSOR))
+        own = [v for r, v in self._logs.items() if r not in self._known]
+        if LEAST_OWN <= len(own) < known.size:
+            cap = min(cap, float(np.quantile(own, WINSOR)))
         clipped = np.minimum(known, cap)
         return cap, float(clipped.mean()), float(clipped.std()) or 1.0
 
