@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/search"))
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--only", nargs="*", help="these, or overhead; the others stay as recorded in OUT")
+    parser.add_argument("--only", nargs="*", help="these, or overhead; those of as many seeds stay in OUT")
     parser.add_argument(
         "--history", type=Path, nargs="*", default=[], help="more recordings, as history only"
     )
@@ -193,8 +193,9 @@ def main() -> None:
         print(task.scenario, task.space, flush=True)
     path = options.out / "scenarios.json"
     record: dict[str, Any] = {"seeds": options.seeds, "scenarios": {}}
-    before = json.loads(path.read_text()) if options.only else {}
-    record["scenarios"] |= before.get("scenarios", {})
+    before = json.loads(path.read_text()) if options.only and path.exists() else {}
+    if before.get("seeds") == options.seeds:
+        record["scenarios"] |= before["scenarios"]
     for scenario, traces in found.items():
         over = [s for s in spaces if s.name in traces]
         reach = {s.name: evaluations_to_reach(s, traces[s.name]) for s in over}
@@ -204,7 +205,7 @@ def main() -> None:
         }
     record["relatives"] = {s.name: [o.name for o in relatives(s, past_spaces)] for s in related}
     if options.only and OVERHEAD not in options.only:
-        record["overhead"] = before["overhead"]
+        record["overhead"] = before.get("overhead", [])
     else:
         record["overhead"] = next(in_processes(overhead, [20_000], 1))
     options.out.mkdir(parents=True, exist_ok=True)
@@ -220,7 +221,7 @@ def markdown(record: dict[str, Any]) -> list[str]:
         "",
         f"{record['seeds']} seeds. Compile facts: the two `ktt_` spaces, {FACTS_SEEDS} times the seeds, "
         f"{FORESEEN} configurations compiled for each that runs; the others: the"
-        f" {len(record['scenarios'][COLD]['by_space'])} restricted spaces.",
+        f" {len(record['relatives'])} restricted spaces.",
         "History: the same kernel on "
         + ", ".join(f"{len(others)} other GPUs ({name})" for name, others in record["relatives"].items())
         + ".",
@@ -234,8 +235,9 @@ def markdown(record: dict[str, Any]) -> list[str]:
             f"| {name} | {ratios(f['ratio'])} | {shares(f['within'])} | {f['score']:.3f} "
             f"| {f.get('mean_evaluations', BUDGET):.1f} | {f['mean_evaluations_to_5_percent']:.1f} |"
         )
-    lines += ["", f"Budgets: {', '.join(map(str, BUDGETS))}.", "", "| evaluations | mean ms | last 50, ms |"]
-    lines += ["|---|---|---|"]
+    lines += ["", f"Budgets: {', '.join(map(str, BUDGETS))}."]
+    if record["overhead"]:
+        lines += ["", "| evaluations | mean ms | last 50, ms |", "|---|---|---|"]
     lines += [
         f"| {o['evaluations']} of {o['configurations']} | {o['mean_ms']:.1f} | {o['last_50_ms']:.1f} |"
         for o in record["overhead"]

@@ -7,6 +7,7 @@ infeasible is ever proposed.
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +42,6 @@ TRIAL_STARTS, TRIAL_FRESH = 3, 2
 LATE_START = 4
 WINSOR = 0.9
 """Values above this quantile count as this quantile: how bad the bad ones are teaches nothing."""
-LEAST_OWN = 3
-"""Values of the search's own proposals, below which they do not say what is bad."""
 TINY = 1e-300
 ROUNDING = 1e-9
 PLAUSIBLE_SHARE = 0.05
@@ -67,7 +66,8 @@ class PortfolioSearcher(SetSearcher):
         launched: Launched | None = None,
     ) -> None:
         super().__init__(feasible, seed)
-        self._process = GaussianProcess(feasible, seed, prior, launched)
+        self._new_process = partial(GaussianProcess, feasible, seed, prior, launched)
+        self._process = self._new_process()
         self._density = CategoricalDensity(feasible)
         self._imputed: dict[int, float] = {}
         self._logs: dict[int, float] = {}
@@ -79,6 +79,9 @@ class PortfolioSearcher(SetSearcher):
         self._counted: int | None = None
         """The row that the density proposed last."""
         self._known: set[int] = set()
+        self._dropped: set[int] = set()
+        """Known starts that were proposed and that no model hears of any more."""
+        self._excluded: list[int] = []
         self._started = 0
         self._pool: NDArray[np.intp] | None = None
 
@@ -145,12 +148,15 @@ class PortfolioSearcher(SetSearcher):
 
     def on_tell(self, index: int, value: float | None) -> None:
         """See `SetSearcher.on_tell`."""
+        if index in self._dropped:
+            return
         if value is not None:
             self._logs[index] = math.log(max(value, TINY))
         self._density.tell(index, value is not None)
 
     def on_exclude(self, index: int) -> None:
         """See `SetSearcher.on_exclude`: what is alike may not build either."""
+        self._excluded.append(index)
         self._density.ask(index)
         self._density.tell(index, False)
 
@@ -167,11 +173,7 @@ class PortfolioSearcher(SetSearcher):
 
     def _first_points(self) -> int:
         first = FIRST_EXPECTED if self._process.expected.any() else FIRST_POINTS
-        if not self._started:
-            return first
-        if self._misled():
-            return self._started + first
-        return max(first, min(self._started, MAX_STARTS) + FRESH_POINTS)
+        return max(first, min(self._started, MAX_STARTS) + FRESH_POINTS) if self._started else first
 
     def _misled(self) -> bool:
         """No start on trial was better than the fresh points beside it; False until all of them are told."""
@@ -186,9 +188,28 @@ class PortfolioSearcher(SetSearcher):
     def _least_of(self, rows: Sequence[int]) -> float:
         return min(self._logs.get(r, math.inf) for r in rows)
 
+    def _drop_starts(self) -> None:
+        """Go on as if none had been proposed: a few of the slowest teach the models little that is right."""
+        own = [r for r in self._order if r not in self._known]
+        before = self._process
+        self._process, self._density = self._new_process(), CategoricalDensity(self.feasible)
+        for reported in np.flatnonzero(before.reported):
+            self._process.foresee(int(reported), float(before.foreseen[reported]))
+        excluded, self._excluded = self._excluded, []
+        self._dropped |= {row for row in self._known if self.asked[row]}
+        self._known.clear()
+        self._starts.clear()
+        self._started, self._order, self._logs = 0, [], {}
+        for row in excluded:
+            self.on_exclude(row)
+        for row in own:
+            self.on_ask(row)
+            if row in self.values:
+                self.on_tell(row, self.values[row])
+
     def _next_start(self) -> int | None:
         if self._misled():
-            self._starts.clear()
+            self._drop_starts()
         if self._started >= TRIAL_STARTS and len(self._order) < self._started + TRIAL_FRESH:
             return None
         early = len(self._order) < MAX_STARTS + FRESH_POINTS
@@ -197,15 +218,9 @@ class PortfolioSearcher(SetSearcher):
         return super()._next_start()
 
     def _scaling(self) -> tuple[float, float, float]:
-        """Cap, centre and scale of the log values.
-
-        Known starts may be the slowest there are, and many among few: they never raise the cap.
-        """
+        """Cap, centre and scale of the log values."""
         known = np.array(list(self._logs.values()))
         cap = float(np.quantile(known, WINSOR))
-        own = [v for r, v in self._logs.items() if r not in self._known]
-        if LEAST_OWN <= len(own) < known.size:
-            cap = min(cap, float(np.quantile(own, WINSOR)))
         clipped = np.minimum(known, cap)
         return cap, float(clipped.mean()), float(clipped.std()) or 1.0
 
