@@ -108,7 +108,10 @@ def test_what_compilers_said_outlives_dropped_starts() -> None:
 
 def test_a_search_taken_up_again_judges_its_starts_as_before() -> None:
     starts = BY_LOSS[:-21:-1]
-    asked = searched(PortfolioSearcher(FEASIBLE, 1), 30, starts)
+    first = PortfolioSearcher(FEASIBLE, 1)
+    # It finds one of the dropped starts by itself.
+    asked = [*searched(first, 30, starts), starts[TRIAL_STARTS + 4]]
+    first.tell(asked[-1], loss(asked[-1]))
     again = PortfolioSearcher(FEASIBLE, 1)
     again.start_with(starts)
     for configuration in asked:
@@ -116,6 +119,8 @@ def test_a_search_taken_up_again_judges_its_starts_as_before() -> None:
     assert again._misled()
     assert starts[TRIAL_STARTS] not in searched(again, 10, [])
     assert not again._misled()
+    assert again._dropped == first._dropped
+    assert again._order[: len(first._order)] == first._order
 
 
 @pytest.mark.parametrize("refit", [False, True])

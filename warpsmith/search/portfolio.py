@@ -188,15 +188,23 @@ class PortfolioSearcher(SetSearcher):
     def _least_of(self, rows: Sequence[int]) -> float:
         return min(self._logs.get(r, math.inf) for r in rows)
 
+    def _begun(self) -> int:
+        """Where the starts end; a search taken up again may have proposed one by itself after them."""
+        trial = TRIAL_STARTS + TRIAL_FRESH
+        return next(
+            (i for i, r in enumerate(self._order) if i >= trial and r not in self._known), len(self._order)
+        )
+
     def _drop_starts(self) -> None:
         """Go on as if none had been proposed: a few of the slowest teach the models little that is right."""
-        own = [r for r in self._order if r not in self._known]
+        begun = self._begun()
+        own = [r for i, r in enumerate(self._order) if i >= begun or r not in self._known]
         before = self._process
         self._process, self._density = self._new_process(), CategoricalDensity(self.feasible)
         for reported in np.flatnonzero(before.reported):
             self._process.foresee(int(reported), float(before.foreseen[reported]))
         excluded, self._excluded = self._excluded, []
-        self._dropped |= {row for row in self._known if self.asked[row]}
+        self._dropped |= set(self._order) - set(own)
         self._known.clear()
         self._starts.clear()
         self._started, self._order, self._logs = 0, [], {}
