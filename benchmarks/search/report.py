@@ -45,9 +45,9 @@ def per_space(figures: Mapping[str, Mapping[str, Any]]) -> list[str]:
     at = BUDGETS.index(100)
     peers = [m for m in figures if m not in (OURS, LEFT_OUT)]
     for name, ours in figures[OURS]["by_space"].items():
-        best = max(peers, key=lambda m: figures[m]["by_space"][name]["within"][at])
-        share = figures[best]["by_space"][name]["within"]
+        best = max(peers, key=lambda m: figures[m]["by_space"][name]["within"][at], default=None)
+        share = shares(figures[best]["by_space"][name]["within"]) if best else "-"
         lines.append(
-            f"| {name} | {ratios(ours['ratio'])} | {shares(ours['within'])} | {shares(share)} | {best} |"
+            f"| {name} | {ratios(ours['ratio'])} | {shares(ours['within'])} | {share} | {best or '-'} |"
         )
     return lines
