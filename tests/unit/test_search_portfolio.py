@@ -87,6 +87,25 @@ def test_after_bad_starts_a_search_goes_on_as_if_there_had_been_none(batch: int)
     assert min(map(loss, own)) == loss(BY_LOSS[0])
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_bad_starts_cost_their_evaluations_and_nothing_else(seed: int) -> None:
+    starts = BY_LOSS[:-9:-1]
+    misled = searched(PortfolioSearcher(FEASIBLE, seed), 40, starts)
+    cold = searched(PortfolioSearcher(FEASIBLE, seed), 40 - TRIAL_STARTS, [])
+    assert misled[:TRIAL_STARTS] == starts[:TRIAL_STARTS]
+    assert misled[TRIAL_STARTS:] == cold
+
+
+def test_a_set_of_little_more_than_its_starts_is_searched_whole() -> None:
+    few = enumerate_space(
+        SPACE.model_copy(update={"constraints": (Constraint(expression="A * B == 1"),)}), [{}]
+    )
+    rows = [few.configuration(i) for i in range(len(few))]
+    for starts in (rows, rows[:-1], rows[::-1]):
+        asked = searched(PortfolioSearcher(few, 1), len(few), starts)
+        assert sorted(map(str, asked)) == sorted(map(str, rows))
+
+
 def test_what_compilers_said_outlives_dropped_starts() -> None:
     starts = BY_LOSS[:-4:-1]
     searcher = PortfolioSearcher(FEASIBLE, 1)

@@ -33,14 +33,15 @@ class CategoricalDensity:
         self._count = 0
         self._good: dict[int, NDArray[np.float32]] = {}
         self.nearest = np.zeros(len(feasible), np.float32)
-        """How near each row is to the nearest one asked: 1 where it was asked itself."""
+        """How near each row is to the nearest of the search's own: 1 where it was asked itself."""
 
-    def ask(self, row: int) -> None:
-        """A row was proposed."""
+    def ask(self, row: int, own: bool = True) -> None:
+        """A row was proposed, by the search itself unless told otherwise."""
         spread = self._spread(row)
         self._asked += spread
         self._count += 1
-        np.maximum(self.nearest, spread, out=self.nearest)
+        if own:
+            np.maximum(self.nearest, spread, out=self.nearest)
 
     def tell(self, row: int, ran: bool) -> None:
         """A row ran or failed."""

@@ -141,10 +141,11 @@ class PortfolioSearcher(SetSearcher):
 
     def on_ask(self, index: int) -> None:
         """See `SetSearcher.on_ask`."""
+        known = index in self._known
         self._process.add(index)
-        self._density.ask(index)
+        self._density.ask(index, own=not known)
         self._order.append(index)
-        self._started += index in self._known
+        self._started += known
 
     def on_tell(self, index: int, value: float | None) -> None:
         """See `SetSearcher.on_tell`."""
@@ -253,19 +254,28 @@ class PortfolioSearcher(SetSearcher):
         return (min(self._logs.values()) - centre) / scale
 
     def _space_filling(self) -> int:
-        """Among random plausible rows, the one farthest (in parameters that differ) from all asked before."""
-        if self._pool is None or not np.any(~self.asked[self._pool]):
-            rows = self.open_rows
-            expected = self._process.expected
-            limit = np.quantile(expected, PLAUSIBLE_SHARE) + ROUNDING
-            plausible = rows[expected[rows] <= limit]
-            rows = plausible if plausible.size else rows
-            size = min(POOL, rows.size)
-            self._pool = self.rng.choice(rows, size=size, replace=False)
+        """Among random plausible rows, the one farthest (in parameters that differ) from its like before.
+
+        Known starts have no say: a search that drops them goes on as one that never had any.
+        """
+        if self._pool is None:
+            unseen = ~self.asked
+            unseen[list(self._known)] = True
+            self._pool = self._drawn(np.flatnonzero(unseen))
         pool = self._pool[~self.asked[self._pool]]
+        if not pool.size:
+            pool = self._pool = self._drawn(self.open_rows)
         good = pool[self._process.foreseen[pool] <= PLAUSIBLE]
         pool = good if good.size else pool
         return int(pool[np.argmin(self._density.nearest[pool])])
+
+    def _drawn(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Some of the plausible rows, in random order."""
+        expected = self._process.expected
+        limit = np.quantile(expected, PLAUSIBLE_SHARE) + ROUNDING
+        plausible = rows[expected[rows] <= limit]
+        rows = plausible if plausible.size else rows
+        return self.rng.choice(rows, size=min(POOL, rows.size), replace=False)
 
 
 def _expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
