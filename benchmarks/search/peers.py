@@ -5,8 +5,9 @@ import math
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import optuna
 
@@ -63,6 +64,14 @@ class OptunaTpe:
             self._study.tell(self._open.pop(index), self._values[index])
 
 
+def kernel_tuner_environment() -> Path:
+    """The Python that has Kernel Tuner. RuntimeError: the environment is missing."""
+    python = ENVIRONMENT / "bin" / "python"
+    if not python.exists():
+        raise RuntimeError(f"{ENVIRONMENT.name} is missing: run benchmarks/search/environment.sh first")
+    return python
+
+
 def kernel_tuner(
     space: RecordedSpace, strategies: Sequence[str], seeds: int, budget: int
 ) -> Iterator[tuple[str, int, Trace, float, str]]:
@@ -71,9 +80,7 @@ def kernel_tuner(
     Raises:
         RuntimeError: the bench environment is missing or Kernel Tuner failed.
     """
-    python = ENVIRONMENT / "bin" / "python"
-    if not python.exists():
-        raise RuntimeError(f"{ENVIRONMENT.name} is missing: run benchmarks/search/environment.sh first")
+    python = kernel_tuner_environment()
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder) / "cache.json"
         times = _write_cache(space, cache)
@@ -82,7 +89,7 @@ def kernel_tuner(
             "tune_params": space.tune_params,
             "restrictions": list(space.restrictions),
             "strategies": list(strategies),
-            "seeds": seeds,
+            "seeds": list(range(seeds)),
             "budget": budget,
             "cache": str(cache),
         }
@@ -118,14 +125,21 @@ def _write_cache(space: RecordedSpace, path: Path) -> dict[str, float | None]:
             **{n: configuration[n] for n in names},
             "time": "RuntimeFailedConfig" if times[key] is None else times[key],
         }
-    header = {
-        "device_name": space.name,
-        "kernel_name": space.kernel,
-        "problem_size": [1, 1, 1],
-        "tune_params_keys": names,
-        "tune_params": dict(space.tune_params),
-        "objective": "time",
-        "cache": entries,
-    }
-    path.write_text(json.dumps(header, indent=""))
+    path.write_text(cache_file(space.name, space.kernel, space.tune_params, entries))
     return times
+
+
+def cache_file(
+    device: str, kernel: str, tune_params: Mapping[str, Sequence[Any]], entries: Mapping[str, Any]
+) -> str:
+    """A cache file as Kernel Tuner's simulation mode reads it."""
+    header = {
+        "device_name": device,
+        "kernel_name": kernel,
+        "problem_size": [1, 1, 1],
+        "tune_params_keys": list(tune_params),
+        "tune_params": {name: list(values) for name, values in tune_params.items()},
+        "objective": "time",
+        "cache": dict(entries),
+    }
+    return json.dumps(header, indent="")
