@@ -63,14 +63,16 @@ class Workshop(Protocol):
         job: Job,
         template: Template,
         history: History,
-        first: Sequence[Configuration],
+        unfinished: Sequence[Configuration] = (),
+        starts: Sequence[Configuration] = (),
         noise: float = 0.0,
     ) -> Search:
         """The search of a template.
 
         Args:
             history: asked for once, when the searcher is needed; it proposes none of these again.
-            first: what is to be proposed before anything else.
+            unfinished: what it proposed before and was never told of; this comes before anything else.
+            starts: what is worth a try first, by what other searches found.
             noise: of the device, as a share of a time; less than a part of it is no gain.
         """
         ...
@@ -117,7 +119,8 @@ class RealWorkshop:
         job: Job,
         template: Template,
         history: History,
-        first: Sequence[Configuration],
+        unfinished: Sequence[Configuration] = (),
+        starts: Sequence[Configuration] = (),
         noise: float = 0.0,
     ) -> Search:
         """See `Workshop.search`."""
@@ -133,7 +136,8 @@ class RealWorkshop:
                 feasible,
                 job.seed,
                 history=history(),
-                warm_starts=(*first, *template.warm_starts),
+                unfinished=unfinished,
+                warm_starts=(*starts, *template.warm_starts),
                 least_gain=least if job.budget.stop_early else 0.0,
                 launched=launched(template.kernel.launch, feasible, scopes, warp),
             )

@@ -28,7 +28,7 @@ from db.sink import DatabaseSink
 from db.snapshot import elapsed_s, last_result, task_payload
 from db.step_facts import step_facts
 from db.tables import CandidateRow, TaskRow, TrialRow
-from warpsmith.domain.job import Job
+from warpsmith.domain.job import Job, Metric
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.state import TaskKind
 from warpsmith.tuning.baseline import measure_baseline
@@ -147,7 +147,9 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
         leftover = TrialRepository(session).take_leftover(*ids, pooled=not payload.shared)
         measured = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
         starts = earlier_starts(session, candidate, known.all)
-        earlier = HistoryRepository(session).measured(candidate.id, MOST_EARLIER)
+        # They say how workloads, and energy and time, relate.
+        related = len(job.workloads) > 1 or job.objective.metric is Metric.ENERGY
+        earlier = HistoryRepository(session).measured(candidate.id, MOST_EARLIER if related else 0)
     assert measured is not None, "decide starts with the baseline"
     if not known.all and not leftover:
         adopt_known(context, row, candidate, job, measured)
@@ -158,11 +160,10 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
         export_later(context, row.job_id, candidate)
         return Done(SliceResult(feasible=candidate.feasible))
     workshop = context.device_workshop()
-    # What an earlier attempt proposed and never finished comes first, through the searcher, so that it
-    # is not proposed a second time.
-    first = (*leftover, *starts)
     history = partial(_history, context, candidate.id)
-    search = workshop.search(job, candidate.template, history, first, measured.aa_width)
+    # What an earlier attempt proposed and never finished goes through the searcher, so that it is not
+    # proposed a second time.
+    search = workshop.search(job, candidate.template, history, leftover, starts, measured.aa_width)
     shared = None
     if payload.shared:
         most = payload.candidate_trials or candidate.trials + trials

@@ -69,6 +69,23 @@ class TestSearcher:
         searcher = make_searcher(name, FEASIBLE, seed=1, warm_starts=[outside, start])
         assert list(searcher.ask(1)) == [start]
 
+    def test_what_was_proposed_and_never_finished_comes_first_however_bad_it_is(
+        self, name: SearcherName
+    ) -> None:
+        every = [FEASIBLE.configuration(i) for i in range(FEASIBLE.count)]
+        by_cost = sorted((c for c in every if cost(c) is not None), key=lambda c: cost(c) or 0.0)
+        history = [(c, cost(c)) for c in by_cost[:20]]
+        unfinished = by_cost[:-13:-1]
+        searcher = make_searcher(
+            name, FEASIBLE, seed=1, history=history, warm_starts=by_cost[20:25], unfinished=unfinished
+        )
+        asked = []
+        for _ in unfinished:
+            (configuration,) = searcher.ask(1)
+            searcher.tell(configuration, cost(configuration))
+            asked.append(configuration)
+        assert asked == unfinished
+
     def test_a_batch_has_no_repeats_while_results_are_out(self, name: SearcherName) -> None:
         searcher = make_searcher(name, FEASIBLE, seed=2)
         first = list(searcher.ask(12))

@@ -46,7 +46,7 @@ def test_a_search_hears_the_recorded_times(folder: Path) -> None:
     assert isinstance(expected_ms, float)
     assert baseline.timings[0].cold.median_us == pytest.approx(expected_ms * 1000)
     template = Template(kernel=job.kernel, space=job.space)
-    search = shop.search(job, template, list, [])
+    search = shop.search(job, template, list)
     assert search.feasible == 11520
     sink = ListSink()
     result = run_slice(bench, template, baseline, search.searcher, sink, SliceLimits(60, 1200, 1))
@@ -68,7 +68,7 @@ def test_a_trial_takes_the_time_that_was_set(folder: Path) -> None:
     bench = Bench(job, shop.tools)
     baseline = measure_baseline(bench)
     template = Template(kernel=job.kernel, space=job.space)
-    searcher = shop.search(job, template, list, []).searcher
+    searcher = shop.search(job, template, list).searcher
     began = time.monotonic()
     run_slice(bench, template, baseline, searcher, ListSink(), SliceLimits(60, 10, 1), gate=False)
     assert 0.4 < time.monotonic() - began < 1.5
@@ -105,7 +105,7 @@ def test_a_search_of_a_smooth_space_ends_by_itself_unless_it_is_told_not_to(
 ) -> None:
     budget = {"trials": 1000, "seconds": 60, "stop_early": early}
     job = Job.model_validate(replay_job(searcher="default", budget=budget))
-    search = workshop(folder).search(job, Template(kernel=job.kernel, space=job.space), list, [])
+    search = workshop(folder).search(job, Template(kernel=job.kernel, space=job.space), list)
     asked = 0
     while asked < 250 and (configurations := search.searcher.ask(1)):
         asked += 1

@@ -11,7 +11,13 @@ from warpsmith.domain.space import Constraint, Parameter, Space
 from warpsmith.search.feasible import FeasibleSet, enumerate_space
 from warpsmith.search.features import derived_features
 from warpsmith.search.launched import UNEVEN, Launched, launched, uneven_values
-from warpsmith.search.portfolio import FIRST_EXPECTED, FIRST_POINTS, PLAUSIBLE_SHARE, PortfolioSearcher
+from warpsmith.search.portfolio import (
+    FIRST_EXPECTED,
+    FIRST_POINTS,
+    PATIENCE,
+    PLAUSIBLE_SHARE,
+    PortfolioSearcher,
+)
 
 SPACE = Space(
     parameters=(
@@ -190,3 +196,18 @@ def test_the_density_waits_for_what_it_proposed_last() -> None:
         (configuration,) = searcher.ask(1)
         searcher.tell(configuration, 2.0 + int(configuration["TILE"]))
     assert len(turns) == 6, "every other turn where results come one by one"
+
+
+def test_the_density_does_not_wait_for_ever() -> None:
+    feasible, found = of()
+    searcher = PortfolioSearcher(feasible, 6, launched=found)
+    for configuration in searcher.ask(8):
+        searcher.tell(configuration, 1.0 + int(configuration["TILE"]))
+    while searcher._counted is None:
+        lost = searcher.ask(1)
+    waited = 0
+    while searcher._counted == feasible.index(lost[0]):
+        for configuration in searcher.ask(1):
+            searcher.tell(configuration, 2.0 + int(configuration["TILE"]))
+            waited += 1
+    assert PATIENCE < waited <= PATIENCE + 2

@@ -68,12 +68,14 @@ class FakeWorkshop:
         job: Job,
         template: Template,
         history: History,
-        first: Sequence[Configuration],
+        unfinished: Sequence[Configuration] = (),
+        starts: Sequence[Configuration] = (),
         noise: float = 0.0,
     ) -> Search:
         names = [p.name for p in template.space.parameters]
         values = [p.values for p in template.space.parameters]
         every = [dict(zip(names, combination, strict=True)) for combination in itertools.product(*values)]
+        first = [*unfinished, *starts]
         searcher = GridSearcher([*first, *(c for c in every if c not in first)])
         for configuration, value in history():
             searcher.tell(configuration, value)

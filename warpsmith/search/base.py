@@ -23,20 +23,24 @@ class SetSearcher:
         self.asked = np.zeros(len(feasible), bool)
         self.values: dict[int, float | None] = {}
         """Objective by row; None where the configuration was rejected."""
+        self._unfinished: list[int] = []
         self._starts: list[int] = []
 
     def start_with(self, configurations: Iterable[Configuration]) -> None:
         """Propose these first, where they are in the set."""
-        for configuration in configurations:
-            index = self.feasible.index(configuration)
-            if index is not None:
-                self._starts.append(index)
+        self._starts += self._rows(configurations)
+
+    def finish_first(self, configurations: Iterable[Configuration]) -> None:
+        """Propose these before all others: they were proposed before, and nobody told how they are."""
+        self._unfinished += self._rows(configurations)
 
     def ask(self, count: int) -> Sequence[Configuration]:
         """See `tuning.ports.Searcher.ask`."""
         out: list[Configuration] = []
         while len(out) < count and not self.asked.all():
-            index = self._next_start()
+            index = self._first_open(self._unfinished)
+            if index is None:
+                index = self._next_start()
             if index is None:
                 index = self.choose()
             self.asked[index] = True
@@ -97,8 +101,16 @@ class SetSearcher:
         return min(measured)[1] if measured else None
 
     def _next_start(self) -> int | None:
-        while self._starts:
-            index = self._starts.pop(0)
+        return self._first_open(self._starts)
+
+    def _first_open(self, rows: list[int]) -> int | None:
+        """Taken from the rows, with those before it."""
+        while rows:
+            index = rows.pop(0)
             if not self.asked[index]:
                 return index
         return None
+
+    def _rows(self, configurations: Iterable[Configuration]) -> list[int]:
+        found = (self.feasible.index(c) for c in configurations)
+        return [index for index in found if index is not None]

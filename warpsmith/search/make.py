@@ -27,14 +27,16 @@ def make_searcher(
     warm_starts: Sequence[Configuration] = (),
     least_gain: float = 0.0,
     launched: Launched | None = None,
+    unfinished: Sequence[Configuration] = (),
 ) -> StudySearcher:
     """A searcher that has heard of everything finished before.
 
     Args:
         history: finished trials of this search, in order; None where a configuration was rejected.
-        warm_starts: configurations to propose first.
+        warm_starts: configurations to propose first; old results may mislead, so they are on trial.
         least_gain: relative gain below which the search ends before its set does; 0: never.
         launched: what the launch says of every configuration; the default searcher alone looks at it.
+        unfinished: proposed by this search before and never finished; they come before all else.
     """
     searcher: SetSearcher
     if name is SearcherName.DEFAULT:
@@ -42,6 +44,7 @@ def make_searcher(
     else:
         searcher = _CLASSES[name](feasible, seed)
     searcher.start_with(warm_starts)
+    searcher.finish_first(unfinished)
     study = StudySearcher(searcher, least_gain)
     for configuration, value in history:
         study.tell(configuration, value)

@@ -42,6 +42,8 @@ TRIAL_STARTS, TRIAL_FRESH = 3, 2
 LATE_START = 4
 WINSOR = 0.9
 """Values above this quantile count as this quantile: how bad the bad ones are teaches nothing."""
+PATIENCE = 64
+"""Results for which the density waits for the one of its last proposal; whoever had that may have died."""
 TINY = 1e-300
 ROUNDING = 1e-9
 PLAUSIBLE_SHARE = 0.05
@@ -78,6 +80,8 @@ class PortfolioSearcher(SetSearcher):
         self._gains: list[float] = []
         self._counted: int | None = None
         """The row that the density proposed last."""
+        self._counted_at = 0
+        """How many results there were then."""
         self._known: set[int] = set()
         self._dropped: set[int] = set()
         """Known starts that were proposed and that no model hears of any more."""
@@ -107,13 +111,14 @@ class PortfolioSearcher(SetSearcher):
         self._scores[0 if by_density else 1] = score
         best = int(np.argmax(score))
         if by_density:
-            self._counted = best
+            self._counted, self._counted_at = best, len(self.values)
         self._imputed[best] = float(mean[best])
         return best
 
     def _density_waits(self) -> bool:
         """Its last proposal is out: the density learns nothing from that, and would name the next best."""
-        return self._counted is not None and self._counted not in self.values
+        out = self._counted is not None and self._counted not in self.values
+        return out and len(self.values) - self._counted_at < PATIENCE
 
     def likely(self, count: int) -> Sequence[Configuration]:
         """See `tuning.ports.Foreseeing.likely`: by the score of when the next turn's method last had one."""
