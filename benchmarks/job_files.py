@@ -8,6 +8,8 @@ from warpsmith.jobfile import load_job
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (ROOT / "examples", ROOT / "benchmarks" / "kernels")
 """The latter come with parameters of their own, to which no rule adds any."""
+FAMILIES = ("silu_and_mul", "fused_add_rmsnorm", "merge_attn_states", "softmax", "matmul", "stencil")
+"""The examples."""
 
 
 def job_file(name: str, backend: str) -> Path | None:

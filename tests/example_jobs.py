@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from warpsmith.domain.job import Job, NumpyReference, Workload
 from warpsmith.domain.kernel import Dtype, Role
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan, plan_workload
 from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.jobfile import load_job
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
-FAMILIES = ("silu_and_mul", "fused_add_rmsnorm", "merge_attn_states", "softmax", "matmul", "stencil")
 
 SMALL: dict[str, tuple[dict[str, int], ...]] = {
     "silu_and_mul": ({"tokens": 3, "hidden": 128}, {"tokens": 5, "hidden": 131}, {"tokens": 2, "hidden": 20}),
@@ -28,17 +27,14 @@ SMALL: dict[str, tuple[dict[str, int], ...]] = {
     "matmul": ({"m": 32, "n": 32, "k": 32}, {"m": 29, "n": 35, "k": 19}),
     "stencil": ({"height": 32, "width": 64}, {"height": 19, "width": 37}),
 }
+FAMILIES = tuple(SMALL)
 
 NUMPY_TYPES: dict[Dtype, Any] = {d: np.dtype(d.value) for d in Dtype if d is not Dtype.BFLOAT16}
 
 
 def load_example(family: str, backend: str) -> Job:
-    """The job file as a user's client would send it: the source read in."""
-    path = EXAMPLES / family / f"{backend}.yaml"
-    fields = yaml.safe_load(path.read_text())
-    source_file = fields["kernel"].pop("source_file")
-    fields["kernel"]["source"] = (path.parent / source_file).read_text()
-    return Job.model_validate(fields)
+    """The job as a user's client would send it: the source read in."""
+    return load_job(EXAMPLES / family / f"{backend}.yaml")
 
 
 def small(job: Job, family: str) -> Job:

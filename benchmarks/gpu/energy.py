@@ -16,8 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.smoke import FAMILIES
-from benchmarks.job_files import load
+from benchmarks.job_files import FAMILIES, load
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected

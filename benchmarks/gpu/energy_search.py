@@ -20,8 +20,7 @@ from typing import Any
 
 from benchmarks.gpu.cut_short import TimedSink
 from benchmarks.gpu.energy import largest
-from benchmarks.gpu.smoke import FAMILIES
-from benchmarks.job_files import load
+from benchmarks.job_files import FAMILIES, load
 from benchmarks.provenance import commit_name, plain_command
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, Metric, SearcherName

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.record_spaces import restrictions
-from benchmarks.gpu.smoke import FAMILIES
-from benchmarks.job_files import load
+from benchmarks.job_files import FAMILIES, load
 from benchmarks.provenance import commit_name, plain_command
 from benchmarks.search.live import KernelTunerStream, OwnStream, Stream, Turns, trace
 from benchmarks.search.metrics import best_so_far
@@ -51,7 +50,11 @@ AGAIN = 2
 
 
 def streams_of(
-    template: Template, feasible: FeasibleSet, scopes: Sequence[Mapping[str, Any]], warp: int, options: Any
+    template: Template,
+    feasible: FeasibleSet,
+    scopes: Sequence[Mapping[str, Any]],
+    warp: int,
+    options: argparse.Namespace,
 ) -> list[Stream]:
     """As many searches of each kind as there are seeds."""
     told = launched(template.kernel.launch, feasible, scopes, warp)

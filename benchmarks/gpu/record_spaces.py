@@ -25,8 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.gpu.smaller import with_smallest  # noqa: E402
-from benchmarks.gpu.smoke import FAMILIES  # noqa: E402
-from benchmarks.job_files import load  # noqa: E402
+from benchmarks.job_files import FAMILIES, load  # noqa: E402
 from benchmarks.provenance import commit_name, plain_command  # noqa: E402
 from tests.fakes import ListSink  # noqa: E402
 from warpsmith.domain.device import Backend, DeviceInfo  # noqa: E402

@@ -9,7 +9,7 @@ a search trial costs. A first look before anything longer is run.
 import argparse
 import time
 
-from benchmarks.job_files import load
+from benchmarks.job_files import FAMILIES, load
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import CacheState
 from warpsmith.domain.outcome import Rejected
@@ -19,8 +19,6 @@ from warpsmith.measure.protocol import search_plan
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.bench import Bench, Tools
-
-FAMILIES = ("silu_and_mul", "fused_add_rmsnorm", "merge_attn_states", "softmax", "matmul", "stencil")
 
 
 def steps(bench: Bench) -> None:

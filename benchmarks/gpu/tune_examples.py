@@ -21,11 +21,11 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.job_files import FAMILIES  # noqa: E402
 from benchmarks.provenance import plain_command  # noqa: E402
 
 BEYOND_S = 120.0
 """That verification may take beyond a short budget."""
-FAMILIES = ("silu_and_mul", "fused_add_rmsnorm", "merge_attn_states", "softmax", "matmul", "stencil")
 
 
 def tune(job: Path, out: Path, seconds: float | None) -> dict[str, Any]:
