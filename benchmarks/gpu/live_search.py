@@ -2,7 +2,7 @@
 
     python -m benchmarks.gpu.live_search --out OUT [--budget 100] [--seeds 5] [family ...]
 
-For each example all searches take turns: a configuration is measured when the first of them asks for it,
+For each kernel all searches take turns: a configuration is measured when the first of them asks for it,
 and the others are told the same figure, so that only the search differs (`benchmarks.search.live`). Trials
 run whole, on every workload. At the end what each search would hand over is measured twice more, and the
 median of its three figures counts. Kernel Tuner needs `benchmarks/search/environment.sh`. Writes
@@ -84,7 +84,9 @@ def family(name: str, device: DeviceInfo, pool: CompilePool, options: argparse.N
     try:
         baseline = measure_baseline(bench)
         assert not baseline.refused, baseline.refused
-        run_slice(bench, template, baseline, turns, sink, SliceLimits(SECONDS, 10**6, ahead))
+        said = run_slice(bench, template, baseline, turns, sink, SliceLimits(SECONDS, 10**6, ahead))
+        if said.rejected:
+            raise RuntimeError(f"{name}: its own default configuration is refused: {said.rejected}")
         winners = {winner(s, turns.values): None for s in streams}
         again = [c for c, _ in sink.trials if configuration_key(c) in winners][: len(winners)]
         for _ in range(AGAIN):
