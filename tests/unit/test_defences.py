@@ -25,7 +25,7 @@ from warpsmith.tuning.drift import DriftWatch, corrected
 from warpsmith.tuning.further import MAX_NEIGHBOURS, neighbours
 from warpsmith.tuning.judge import undeclared_globals
 from warpsmith.tuning.trial import run_gate, run_trial
-from warpsmith.verify.compare import Budget, compare
+from warpsmith.verify.compare import STRAYS, Budget, compare
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.inputs import draw_buffer
 
@@ -248,6 +248,28 @@ def test_the_error_budget_is_twice_the_baselines_and_two_units() -> None:
     nan = np.array([np.nan, 1.0], np.float32)
     budget = Budget(0.0, Dtype.FLOAT32)
     assert compare(nan, np.array([np.nan, 1.0]), LOOSE, budget).over_budget == 0
+
+
+def test_a_kernel_is_not_refused_for_the_luck_of_its_draws() -> None:
+    """The user's own kernel, sums in order, on other inputs; then with more error in a few elements."""
+    rng = np.random.default_rng(0)
+    tolerance = Tolerance(atol=2e-3, rtol=1e-4)
+    sums = []
+    for _ in range(40):
+        x = rng.standard_normal((2000, 1199), dtype=np.float32)
+        sums.append((np.add.accumulate(x, axis=0)[-1], x.sum(axis=0, dtype=np.float64)))
+    errors = [compare(got, want, tolerance).max_error for got, want in sums]
+    assert max(errors) > 2.0 * min(errors), "luck would refuse it"
+    for own in errors:
+        budget = Budget(own, Dtype.FLOAT32)
+        assert not any(compare(got, want, tolerance, budget).over_budget for got, want in sums)
+    got, want = sums[0]
+    budget = Budget(errors[0], Dtype.FLOAT32)
+    scale = tolerance.atol + tolerance.rtol * np.abs(want)
+    for elements, share, refused in ((STRAYS, 2.5, False), (STRAYS + 1, 2.5, True), (1, 5.0, True)):
+        worse = got.copy()
+        worse[:elements] = (want + share * errors[0] * scale)[:elements]
+        assert bool(compare(worse, want, tolerance, budget).over_budget) is refused
 
 
 def test_elements_that_cancel_are_judged_by_the_typical_size() -> None:

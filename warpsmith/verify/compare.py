@@ -19,6 +19,9 @@ BUDGET_FACTOR = 2.0
 """How many times the error of the user's kernel a candidate may have."""
 BUDGET_ULPS = 2.0
 """Units in the last place that it may have besides: the same sum in another order costs as much."""
+STRAYS, STRAY_FACTOR = 2, 2.0
+"""So many elements may have up to so many times what the budget allows: luck. On other inputs the largest of
+1199 errors of the very same kernel, sums of 5000 numbers, is more than twice as large in 1.3 % of cases."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class ErrorReport:
     first_wrong: int | None
     detail: str
     over_budget: int = 0
-    """Elements within the tolerance, but with more error than the budget allows."""
+    """Elements within the tolerance, but with more error than the budget allows; 0 where they may be luck."""
 
 
 def compare(got: Array, want: Array, tolerance: Tolerance, budget: Budget | None = None) -> ErrorReport:
@@ -56,7 +59,7 @@ def compare(got: Array, want: Array, tolerance: Tolerance, budget: Budget | None
     """
     if got.shape != want.shape:
         raise ValueError(f"{got.shape} elements against {want.shape}")
-    worst, wrong, first, detail, over = 0.0, 0, None, "", 0
+    worst, wrong, first, detail, over, far = 0.0, 0, None, "", 0, 0
     typical: float | None = None
     for piece in pieces(got.size):
         if same_bits(got[piece], want[piece]):
@@ -72,7 +75,11 @@ def compare(got: Array, want: Array, tolerance: Tolerance, budget: Budget | None
         wrong += count
         if budget is not None and not wrong and worst > BUDGET_FACTOR * budget.baseline_error:
             typical = root_mean_square(want) if typical is None else typical
-            over += int(np.count_nonzero(error > _allowed(want[piece], tolerance, budget, typical)))
+            allowed = _allowed(want[piece], tolerance, budget, typical)
+            over += int(np.count_nonzero(error > allowed))
+            far += int(np.count_nonzero(error > STRAY_FACTOR * allowed))
+    if over <= STRAYS and not far:
+        over = 0
     if wrong:
         detail += f"; {wrong} of {got.size} compared are wrong, largest error {worst:.3g} tolerances"
     elif over and budget is not None:
