@@ -23,11 +23,13 @@ from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.cost import time_us
 from warpsmith.tuning.drift import DriftWatch, corrected
 from warpsmith.tuning.further import MAX_NEIGHBOURS, neighbours
-from warpsmith.tuning.judge import undeclared_globals
+from warpsmith.tuning.judge import judge_run, undeclared_globals
+from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.tuning.trial import run_gate, run_trial
 from warpsmith.verify.compare import STRAYS, Budget, compare
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.inputs import draw_buffer
+from warpsmith.verify.report import RunReport
 
 JOB = scale_job()
 LOOSE = Tolerance(rtol=1e-2, atol=1e-2)
@@ -248,6 +250,37 @@ def test_the_error_budget_is_twice_the_baselines_and_two_units() -> None:
     nan = np.array([np.nan, 1.0], np.float32)
     budget = Budget(0.0, Dtype.FLOAT32)
     assert compare(nan, np.array([np.nan, 1.0]), LOOSE, budget).over_budget == 0
+
+
+@pytest.mark.parametrize(
+    ("steady", "own", "error", "refused"),
+    [
+        (True, False, 0.0, False),
+        (True, False, 1e-6, True),
+        (True, True, 1e-6, False),
+        (True, True, 1.0, True),
+        (False, False, 1e-6, False),
+        (False, False, 0.005, True),
+        (False, False, 1.0, True),
+    ],
+)
+def test_a_second_launch_is_equal_or_where_the_users_is_not_as_right(
+    steady: bool, own: bool, error: float, refused: bool
+) -> None:
+    job = scale_job(workloads=[{"dimensions": {"n": 4096}}], tolerances={"y": {"rtol": 0.0, "atol": 0.01}})
+    plan = Bench(job, fake_tools(lambda c, w: 1.0)[0]).plan(job.workloads[0])
+    want = np.linspace(1.0, 2.0, 4096)
+    first = want.astype(np.float32)
+    again = (want + error).astype(np.float32)
+    report = RunReport({"y": first}, (), (), repeated={"y": again})
+    known = CheckedCase(dimensions={"n": 4096}, max_error=1e-3, elements=4096)
+    names = None if own else frozenset[str]()
+    found = judge_run(
+        job, plan, report, {"y": want}, None, known=None if own else known, own_globals=names, steady=steady
+    )
+    assert isinstance(found, Rejected) is refused
+    if isinstance(found, Rejected):
+        assert "two launches" in found.reason
 
 
 def test_a_kernel_is_not_refused_for_the_luck_of_its_draws() -> None:

@@ -82,8 +82,12 @@ def measure_baseline(bench: Bench) -> BaselineResult:
         return BaselineResult(device=device, refused=f"{where}: the kernel ended its process: {exc}")
     cases += neighbour_cases(bench, kernel, compiled)
     bench.renew()
-    words = "the kernel keeps {} between launches, so that a launch may depend on earlier ones"
-    notes = (words.format(name) for name in compiled.globals)
+    keeps = "the kernel keeps {} between launches, so that a launch may depend on earlier ones"
+    differs = (
+        "two runs of the kernel on the same inputs differ, by up to {:.2g} tolerances; a tuned one's may"
+    )
+    apart = max((c.spread for c in cases), default=0.0)
+    notes = [*(keeps.format(name) for name in compiled.globals), *([differs.format(apart)] if apart else [])]
     return BaselineResult(
         device=device,
         timings=tuple(timings),

@@ -252,6 +252,7 @@ class Bench:
             self.defences,
             self.known(look.case),
             self._own_globals,
+            all(c.spread == 0.0 for c in self._cases.values()),
         )
         if isinstance(found, Rejected) and look.words:
             return found.model_copy(update={"reason": f"{look.words}: {found.reason}"[:2000]})

@@ -23,8 +23,6 @@ _NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _DECLARED = re.compile(r"\b(?:const|constexpr)\b[^;={}()]*?\b(\w+)\s*(?:\[[^;={}]*)?(?:=|\{)")
 _COMPILERS = re.compile(r"\$\w+(\$\w+)*|__unnamed_\d+")
 _DEVICE = re.compile(r"[^;{}]*\b__device__\b[^;={}()]*")
-SPREAD_FACTOR = 2.0
-"""How many times the baseline's own difference between two runs a candidate's may be."""
 
 
 def judge_run(
@@ -36,12 +34,14 @@ def judge_run(
     on: Defences = Defences(),
     known: CheckedCase | None = None,
     own_globals: frozenset[str] | None = frozenset(),
+    steady: bool = True,
 ) -> float | Rejected:
     """Guards, read-only inputs, device variables and outputs of one checked launch.
 
     Args:
         known: how the user's kernel did on such inputs; None: not known, so no budget for errors.
         own_globals: device variables that the user's kernel has as well; None: it is that kernel.
+        steady: two runs of the user's kernel never differed, so that a candidate's may not.
 
     Returns:
         The largest error in units of the tolerance.
@@ -73,13 +73,18 @@ def judge_run(
             return _wrong(plan, buffer, f"is less exact than it was: {error.detail}")
         worst = max(worst, error.max_error)
         if report.repeated is not None and on.determinism:
-            again = compare(report.repeated[buffer.name], got, tolerance)
-            allowed = SPREAD_FACTOR * known.spread if known is not None else 1.0
-            if again.max_error > allowed:
-                reason = (
-                    f"differs between two launches on the same inputs, by {again.max_error:.3g} tolerances"
-                )
-                return _wrong(plan, buffer, reason)
+            again = report.repeated[buffer.name]
+            if steady and own_globals is not None:
+                apart = compare(again, got, tolerance).max_error
+                refused = apart > 0
+            else:
+                # Sums in whatever order the device takes: how far apart two of them lie is luck.
+                error = compare(again, want, tolerance, budget)
+                apart = error.max_error
+                refused = bool(error.wrong or error.over_budget)
+            if refused:
+                words = f"differs between two launches on the same inputs, by {apart:.3g} tolerances"
+                return _wrong(plan, buffer, words)
     return worst
 
 

@@ -23,7 +23,7 @@ class CheckedCase(Frozen):
     max_error: float = 0.0
     """Of the user's kernel, in units of the tolerance."""
     spread: float = 0.0
-    """Difference of two of its runs, likewise."""
+    """Difference of two of its runs, likewise; 0 where they are equal to the last bit."""
     elements: int = 0
     """Compared elements of all outputs."""
     growth: dict[str, float] = Field(default_factory=dict)

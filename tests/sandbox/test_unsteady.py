@@ -1,0 +1,78 @@
+"""A kernel of the user's whose runs differ: sums by float atomics, in whatever order the device takes."""
+
+import pytest
+
+from tests.jobs import scale_job
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Measured, Rejected
+from warpsmith.domain.template import Template
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.bench import Bench, Tools
+from warpsmith.tuning.cost import time_us
+from warpsmith.tuning.trial import run_gate
+
+ADD = """
+inline void add(volatile __global float* p, float v) {
+  union { unsigned bits; float value; } old, next;
+  do {
+    old.value = *p;
+    next.value = old.value + v;
+  } while (atomic_cmpxchg((volatile __global unsigned*)p, old.bits, next.bits) != old.bits);
+}
+__kernel void sum(__global const float* x, __global float* y, int rows, int columns) {
+  int column = get_global_id(0) % columns;
+  float part = 0.0f;
+  for (int row = get_global_id(0) / columns; row < rows; row += 64) part += x[row * columns + column];
+"""
+HONEST = ADD + "  add(&y[column], part);\n}\n"
+TRUSTS_A_LARGE_RESULT = ADD + "  if (fabs(y[column]) < 50.0f) add(&y[column], part);\n}\n"
+"""What it finds there is the input, the first time; later it is a result, or what was put in its place."""
+REFERENCE = """
+def reference(inputs, dims):
+    return {"y": inputs["y"] + inputs["x"].sum(axis=0)}
+"""
+
+
+def job_of(source: str) -> Job:
+    arguments = [
+        {"name": "x", "dtype": "float32", "role": "input", "shape": ["rows", "columns"]},
+        {"name": "y", "dtype": "float32", "role": "inout", "shape": ["columns"]},
+        {"name": "rows", "dtype": "int32", "role": "scalar", "value": "rows"},
+        {"name": "columns", "dtype": "int32", "role": "scalar", "value": "columns"},
+    ]
+    launch = {"grid": ["columns"], "block": [64]}
+    return scale_job(
+        kernel={
+            "backend": "opencl", "source": source, "entry": "sum", "arguments": arguments, "launch": launch
+        },
+        workloads=[{"dimensions": {"rows": 4096, "columns": 96}}],
+        reference={"kind": "numpy", "source": REFERENCE},
+        tolerances={"y": {"rtol": 1e-4, "atol": 2e-3}},
+        parameters=[],
+    )  # fmt: skip
+
+
+@pytest.fixture
+def tools(opencl_info: DeviceInfo, pool: CompilePool) -> Tools:
+    return Tools(ChildOpener(opencl_info), pool, ReferenceRunner())
+
+
+def test_it_is_tuned_and_what_is_wrong_is_refused(tools: Tools) -> None:
+    job = job_of(HONEST)
+    bench = Bench(job, tools)
+    baseline = measure_baseline(bench)
+    bench.close()
+    assert baseline.refused == ""
+    apart = max(c.spread for c in baseline.cases)
+    assert bool(apart) == any("differ" in note for note in baseline.notes)
+    times = {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
+    for source, passes in ((HONEST, True), (HONEST, True), (TRUSTS_A_LARGE_RESULT, False)):
+        bench = Bench(job, tools)
+        bench.learn(baseline)
+        template = Template(kernel=job.kernel.model_copy(update={"source": source}))
+        configured = template.configured({})
+        outcome = run_gate(bench, template, configured, bench.compile(configured), times)
+        bench.close()
+        assert isinstance(outcome, Measured if passes else Rejected), outcome
