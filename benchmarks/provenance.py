@@ -3,7 +3,11 @@
 import os
 import re
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from warpsmith.domain.device import DeviceInfo
 
 ROOT = Path(__file__).resolve().parents[1]
 _PLACES = re.compile(r" --(out|resume|keep|peer|spaces|hub|history) \S+")
@@ -16,6 +20,17 @@ def commit_name() -> str:
         ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     return described.stdout.strip() or os.environ.get("WARPSMITH_COMMIT", "unknown")
+
+
+def head(device: DeviceInfo, command: str) -> dict[str, Any]:
+    """What every record of a run on a device begins with."""
+    return {
+        "device": device.name,
+        "driver": device.driver,
+        "commit": commit_name(),
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": plain_command(command),
+    }
 
 
 def plain_command(command: str) -> str:

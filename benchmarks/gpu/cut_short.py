@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.job_files import load  # noqa: E402
-from benchmarks.provenance import commit_name, plain_command  # noqa: E402
+from benchmarks.provenance import head  # noqa: E402
 from tests.fakes import ListSink  # noqa: E402
 from warpsmith.domain.device import Backend, DeviceInfo  # noqa: E402
 from warpsmith.domain.job import Job, SearcherName  # noqa: E402
@@ -139,10 +139,7 @@ def main() -> None:
     device = next(d for d in probe_devices().devices if d.backend is Backend(options.backend))
     pool = CompilePool(os.cpu_count() or 1)
     record: dict[str, Any] = {
-        "device": device.name,
-        "driver": device.driver,
-        "commit": commit_name(),
-        "command": plain_command("python " + " ".join(sys.argv)),
+        **head(device, "python " + " ".join(sys.argv)),
         "families": {},
     }
     for family in options.families or FAMILIES:

@@ -14,14 +14,13 @@ import os
 import statistics
 import sys
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.cut_short import TimedSink
 from benchmarks.gpu.energy import largest
 from benchmarks.job_files import FAMILIES, load
-from benchmarks.provenance import commit_name, plain_command
+from benchmarks.provenance import head
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, Metric, SearcherName
 from warpsmith.domain.outcome import CutShort, Measured, Rejected
@@ -196,11 +195,7 @@ def main() -> None:
     device = next(d for d in probe_devices().devices if d.backend is Backend.CUDA)
     pool = CompilePool(os.cpu_count() or 1)
     record: dict[str, Any] = {
-        "device": device.name,
-        "driver": device.driver,
-        "commit": commit_name(),
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": plain_command("python -m benchmarks.gpu.energy_search " + " ".join(sys.argv[1:])),
+        **head(device, "python -m benchmarks.gpu.energy_search " + " ".join(sys.argv[1:])),
         "families": {},
     }
     options.out.mkdir(parents=True, exist_ok=True)

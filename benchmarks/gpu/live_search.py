@@ -17,13 +17,12 @@ import statistics
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.record_spaces import restrictions
 from benchmarks.job_files import FAMILIES, load
-from benchmarks.provenance import commit_name, plain_command
+from benchmarks.provenance import head
 from benchmarks.search.live import KernelTunerStream, OwnStream, Stream, Turns, trace
 from benchmarks.search.metrics import best_so_far
 from tests.fakes import ListSink
@@ -197,11 +196,7 @@ def main() -> None:
     device = next(d for d in probe_devices().devices if d.backend is Backend(options.backend))
     pool = CompilePool(os.cpu_count() or 1)
     record: dict[str, Any] = {
-        "device": device.name,
-        "driver": device.driver,
-        "commit": commit_name(),
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": plain_command("python -m benchmarks.gpu.live_search " + " ".join(sys.argv[1:])),
+        **head(device, "python -m benchmarks.gpu.live_search " + " ".join(sys.argv[1:])),
         "seeds": options.seeds,
         "budget": options.budget,
         "families": {},
