@@ -27,8 +27,8 @@ __kernel void sum(__global const float* x, __global float* y, int rows, int colu
   for (int row = get_global_id(0) / columns; row < rows; row += 64) part += x[row * columns + column];
 """
 HONEST = ADD + "  add(&y[column], part);\n}\n"
-TRUSTS_A_LARGE_RESULT = ADD + "  if (fabs(y[column]) < 50.0f) add(&y[column], part);\n}\n"
-"""What it finds there is the input, the first time; later it is a result, or what was put in its place."""
+STOPS_AT_A_LARGE_SUM = ADD + "  if (fabs(y[column]) < 50.0f) add(&y[column], part);\n}\n"
+"""Wrong where a sum becomes large; what differs in a second launch alone, tests/unit/test_defences.py has."""
 REFERENCE = """
 def reference(inputs, dims):
     return {"y": inputs["y"] + inputs["x"].sum(axis=0)}
@@ -68,7 +68,7 @@ def test_it_is_tuned_and_what_is_wrong_is_refused(tools: Tools) -> None:
     apart = max(c.spread for c in baseline.cases)
     assert bool(apart) == any("differ" in note for note in baseline.notes)
     times = {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
-    for source, passes in ((HONEST, True), (TRUSTS_A_LARGE_RESULT, False)):
+    for source, passes in ((HONEST, True), (STOPS_AT_A_LARGE_SUM, False)):
         bench = Bench(job, tools)
         bench.learn(baseline)
         template = Template(kernel=job.kernel.model_copy(update={"source": source}))
