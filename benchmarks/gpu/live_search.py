@@ -11,7 +11,6 @@ median of its three figures counts. Kernel Tuner needs `benchmarks/search/enviro
 
 import argparse
 import json
-import math
 import os
 import statistics
 import sys
@@ -157,31 +156,23 @@ def markdown(record: Mapping[str, Any]) -> list[str]:
         f"| Kernel Tuner at {at} | handed over |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for name, found in record["families"].items():
-        cells = []
-        for search in found["searches"].values():
-            curves = search["best_over_best"]
-            cells.append(" / ".join(f"{mean_of([c[i] for c in curves]):.3f}" for i in range(len(AT))))
-            cells.append(f"{mean_of(search['handed_over']):.3f}")
+    families = record["families"]
+    for name, found in families.items():
+        cells = [cell for search in found["searches"].values() for cell in _cells([search])]
         cells = [name, found["feasible"], found["measured"], f"{found['seconds']:.0f}", *cells]
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    lines.append(f"| geometric mean | | | | {' | '.join(_overall(record['families']))} |")
+    names = next(iter(families.values()))["searches"]
+    overall = [cell for n in names for cell in _cells([f["searches"][n] for f in families.values()])]
+    lines.append(f"| geometric mean | | | | {' | '.join(overall)} |")
     return lines
 
 
-def mean_of(values: Sequence[float]) -> float:
-    """Geometric."""
-    return math.exp(statistics.fmean(math.log(v) for v in values))
-
-
-def _overall(families: Mapping[str, Any]) -> list[str]:
-    cells = []
-    for name in next(iter(families.values()))["searches"]:
-        found = [f["searches"][name] for f in families.values()]
-        each = [mean_of([c[i] for f in found for c in f["best_over_best"]]) for i in range(len(AT))]
-        cells.append(" / ".join(f"{v:.3f}" for v in each))
-        cells.append(f"{mean_of([v for f in found for v in f['handed_over']]):.3f}")
-    return cells
+def _cells(searches: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Geometric means of the best so far at `AT`, and of what is handed over."""
+    curves = zip(*(curve for s in searches for curve in s["best_over_best"]), strict=True)
+    handed_over = [value for s in searches for value in s["handed_over"]]
+    reached = " / ".join(f"{statistics.geometric_mean(values):.3f}" for values in curves)
+    return [reached, f"{statistics.geometric_mean(handed_over):.3f}"]
 
 
 def main() -> None:
