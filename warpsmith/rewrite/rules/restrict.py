@@ -46,7 +46,7 @@ def _only_read(facts: Facts, v: Variable) -> bool:
     plain = {
         a.pointer.start_byte
         for a in facts.accesses(facts.source.body)
-        if a.root == v and not a.writes and a.node.type == "subscript_expression"
+        if a.root == v and a.reads and not a.writes and a.node.type == "subscript_expression"
     }
     found = [n for n in find(facts.source.body, "identifier") if facts.variable(n) == v]
     return bool(found) and all(n.start_byte in plain for n in found)

@@ -33,11 +33,27 @@ class Edit:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Make edits that do not overlap; offsets are bytes of `text` as UTF-8."""
-    data = text.encode()
+    """Make edits that do not overlap; offsets are bytes of `text` as UTF-8.
+
+    Words stay words: where an edit would join two of them, a blank is put between.
+    """
+    data, end = text.encode(), len(text.encode())
+    pieces: list[bytes] = []
     for edit in sorted(edits, key=lambda e: (e.start, e.end), reverse=True):
-        data = data[: edit.start] + edit.text.encode() + data[edit.end :]
-    return data.decode()
+        pieces += [data[edit.end : end], edit.text.encode()]
+        end = edit.start
+    pieces.append(data[:end])
+    joined = bytearray()
+    for piece in reversed(pieces):
+        if _is_word(bytes(joined[-1:])) and _is_word(piece[:1]):
+            joined += b" "
+        joined += piece
+    return joined.decode()
+
+
+def _is_word(byte: bytes) -> bool:
+    """Whether an identifier or a number may hold it; beyond ASCII anything may."""
+    return byte.isalnum() or byte == b"_" or byte >= b"\x80"
 
 
 def entry_name(entry: str) -> str:
