@@ -15,7 +15,7 @@ from starlette.routing import compile_path
 from db.repositories.jobs import KeyReused
 from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput, NotFound, Unavailable
-from warpsmith.jobfile import field_problems
+from warpsmith.problems import field_problems
 from warpsmith.wire import FieldProblem, Problem
 
 MEDIA_TYPE = "application/problem+json"
@@ -121,7 +121,7 @@ def _bad_request(request: Request, exc: Exception) -> Response:
             error["msg"] = f"JSON decode error at character {error['loc'][-1]}: {error['ctx']['error']}"
             error["loc"] = ()
         error["loc"] = tuple(p for p in error["loc"] if p != "body")
-    errors = tuple(FieldProblem(field=f, message=m) for f, m in field_problems(found, Job))
+    errors = tuple(FieldProblem(field=f, message=m) for f, m in field_problems(found, Job, exc.body))
     return problem(422, "The request is not valid", errors=errors)
 
 

@@ -142,7 +142,8 @@ class Client:
             if reply.status_code in (401, 403):
                 raise InvalidInput("API key", words or problem.title)
             if reply.status_code < 500:
-                raise InvalidInput("", words or problem.title)
+                field = problem.errors[0].field if len(problem.errors) == 1 else ""
+                raise InvalidInput(field, problem.errors[0].message if field else words or problem.title)
             raise Unavailable(f"{problem.title}: {words}")
         try:
             return answer.model_validate_json(reply.content)

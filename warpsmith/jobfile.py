@@ -1,55 +1,122 @@
-"""Job files: YAML or JSON into a `Job`, with errors that name the field and the fix."""
+"""Job files: YAML or JSON into a `Job`, with errors that name the line, the field and the fix."""
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from warpsmith.checks.finding import Finding
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.errors import InvalidInput
+from warpsmith.job_lines import JobLines
+from warpsmith.problems import field_problems
 
 MAX_PROBLEMS = 8
+
+
+class InvalidJob(InvalidInput):
+    """A job file that cannot be accepted.
+
+    Args:
+        path: as the user named it.
+        findings: what is wrong, in the order in which it is shown; at least one.
+    """
+
+    def __init__(self, path: Path, findings: Iterable[Finding]) -> None:
+        self.path = path
+        self.findings = tuple(findings)
+        super().__init__(self.findings[0].field, self.findings[0].message)
+
+    def __str__(self) -> str:
+        return "\n".join(placed(self.path, f) for f in self.findings)
+
+
+@dataclass(frozen=True)
+class JobFile:
+    """A job file that could be read, whatever it says."""
+
+    path: Path
+    text: str = field(repr=False)
+    data: Mapping[str, Any] = field(repr=False)
+    lines: JobLines = field(repr=False)
+
+    @staticmethod
+    def read(path: Path) -> "JobFile":
+        """The mapping in a YAML or JSON file.
+
+        Raises:
+            InvalidJob: no such file, or not a mapping; names the line.
+        """
+        text = _text(path)
+        return JobFile(path, text, _mapping(path, text), JobLines(text))
+
+    def job(self) -> Job:
+        """The job; `source_file` is read, relative to the job file.
+
+        Raises:
+            InvalidJob: what is wrong with which field, in the order of the file.
+        """
+        found = _job_or_findings(self.data, self.path.parent)
+        if isinstance(found, Job):
+            return found
+        findings = self.located(found)
+        if len(findings) > MAX_PROBLEMS:
+            rest = Finding("", f"and {len(findings) - MAX_PROBLEMS} more problems")
+            findings = [*findings[:MAX_PROBLEMS], rest]
+        raise InvalidJob(self.path, findings)
+
+    def located(self, findings: Iterable[Finding]) -> list[Finding]:
+        """The same findings with their lines, in the order of the file."""
+        known = [
+            replace(f, line=self.lines.of(f.field, f.inner_line)) if f.line is None else f for f in findings
+        ]
+        return sorted(known, key=lambda f: (f.line or 0, not f.is_error))
+
+    @contextmanager
+    def naming_lines(self) -> Iterator[None]:
+        """Errors about a field of the job, raised inside, name its line.
+
+        Raises:
+            InvalidJob: in the place of an `InvalidInput` of such a field.
+        """
+        try:
+            yield
+        except InvalidJob:
+            raise
+        except InvalidInput as exc:
+            if exc.field.split(".", 1)[0] not in Job.model_fields:
+                raise
+            raise InvalidJob(self.path, self.located([Finding(exc.field, exc.message)])) from exc
+
+
+def placed(path: Path, finding: Finding) -> str:
+    """`job.yaml:12: kernel.entry: ...`."""
+    return f"{path}:{finding.line}: {finding}" if finding.line is not None else f"{path}: {finding}"
 
 
 def load_job(path: Path) -> Job:
     """The job of a file; its `source_file` is read, relative to the job file.
 
     Raises:
-        InvalidInput: what is wrong with which field.
+        InvalidJob: what is wrong with which field.
     """
-    return parse_job(read_document(path), path.parent)
+    return JobFile.read(path).job()
 
 
-def read_document(path: Path) -> dict[str, Any]:
+def read_document(path: Path) -> Mapping[str, Any]:
     """The mapping in a YAML or JSON file.
 
     Raises:
-        InvalidInput: no such file, or not a mapping; names the line.
+        InvalidJob: no such file, or not a mapping; names the line.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise InvalidInput(str(path), f"cannot be read: {exc}") from exc
-    try:
-        data = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except json.JSONDecodeError as exc:
-        raise InvalidInput(str(path), f"line {exc.lineno}: {exc.msg}") from exc
-    except yaml.YAMLError as exc:
-        mark = getattr(exc, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark is not None else ""
-        raise InvalidInput(str(path), f"{where}{getattr(exc, 'problem', None) or 'not valid YAML'}") from exc
-    except RecursionError as exc:
-        raise InvalidInput(str(path), "is nested too deeply") from exc
-    except ValueError as exc:  # a date that is none, a number of thousands of digits
-        raise InvalidInput(str(path), f"cannot be read: {exc}") from exc
-    if not isinstance(data, dict):
-        raise InvalidInput(str(path), "must hold a mapping with the fields of a job")
-    return data
+    return JobFile.read(path).data
 
 
 def parse_job(data: Mapping[str, Any], folder: Path | None = None) -> Job:
@@ -61,72 +128,86 @@ def parse_job(data: Mapping[str, Any], folder: Path | None = None) -> Job:
     Raises:
         InvalidInput: what is wrong with which field.
     """
+    found = _job_or_findings(data, folder)
+    if isinstance(found, Job):
+        return found
+    rest = "".join(f"\n{f}" for f in found[1:MAX_PROBLEMS])
+    raise InvalidInput(found[0].field, found[0].message + rest)
+
+
+def _job_or_findings(data: Mapping[str, Any], folder: Path | None) -> Job | list[Finding]:
+    findings: list[Finding] = []
     kernel = data.get("kernel")
     if folder is not None and isinstance(kernel, Mapping) and kernel.get("source") is None:
         name = kernel.get("source_file")
         if isinstance(name, str):
+            source = _read_source(folder, name)
+            if isinstance(source, Finding):
+                findings.append(source)
+                source = ""
             inline = {k: v for k, v in kernel.items() if k != "source_file"}
-            data = {**data, "kernel": {**inline, "source": _read_source(folder / name)}}
+            data = {**data, "kernel": {**inline, "source": source}}
     try:
-        return Job.model_validate(dict(data))
+        job = Job.model_validate(dict(data))
     except ValidationError as exc:
-        problems = field_problems(exc.errors(), Job)
-        field, message = problems[0]
-        rest = "".join(f"\n{f}: {m}" if f else f"\n{m}" for f, m in problems[1:MAX_PROBLEMS])
-        raise InvalidInput(field, message + rest) from exc
+        return findings + [Finding(f, m) for f, m in field_problems(exc.errors(), Job, data)]
+    return findings or job
 
 
-def field_problems(problems: Iterable[Mapping[str, Any]], model: type[BaseModel]) -> list[tuple[str, str]]:
-    """Dotted field and message of every problem; an unknown field comes with the nearest known one.
-
-    Args:
-        problems: as pydantic lists them (`ValidationError.errors`).
-        model: whose field names may be meant.
-    """
-    listed = list(problems)
-    found = []
-    for problem in listed:
-        if problem["type"] == "too_short" and _has_inner(problem["loc"], listed):
-            continue
-        place = [str(part) for part in problem["loc"]]
-        message = problem["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-        if problem["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(place[-1], _known_fields(model), n=1)
-            message = "no such field" + (f"; did you mean {near[0]!r}?" if near else "")
-        elif problem["type"] == "missing":
-            message = "is missing"
-        field, _, rest = message.partition(": ")
-        if rest and _is_path(field):
-            place, message = [*place, field], rest
-        found.append((".".join(place), message))
-    return found
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as exc:
+        line = exc.object.count(b"\n", 0, exc.start) + 1
+        words = f"cannot be read: byte {exc.start} is no UTF-8; a job file is text"
+        raise InvalidJob(path, [Finding("", words, line=line)]) from exc
+    except (OSError, ValueError) as exc:
+        raise InvalidJob(path, [Finding("", f"cannot be read: {_reason(exc)}")]) from exc
 
 
-def _has_inner(place: tuple[int | str, ...], problems: Iterable[Mapping[str, Any]]) -> bool:
-    """Pydantic calls a list too short when its items are wrong; the items say enough."""
-    return any(len(p["loc"]) > len(place) and p["loc"][: len(place)] == place for p in problems)
+def _mapping(path: Path, text: str) -> dict[str, Any]:
+    line: int | None = None
+    try:
+        data = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+    except json.JSONDecodeError as exc:
+        words, line = exc.msg, exc.lineno
+    except yaml.reader.ReaderError as exc:
+        line = text.count("\n", 0, exc.position) + 1
+        words = f"cannot be read: character U+{ord(text[exc.position]):04X} is not allowed in YAML"
+    except yaml.YAMLError as exc:
+        mark = getattr(exc, "problem_mark", None)
+        line = mark.line + 1 if mark is not None else None
+        words = getattr(exc, "problem", None) or "not valid YAML"
+    except RecursionError:
+        words = "is nested too deeply"
+    except ValueError as exc:  # a date that is none, a number of thousands of digits
+        words = f"cannot be read: {exc}"
+    else:
+        if isinstance(data, dict):
+            return data
+        held = "is empty; it " if data is None else ""
+        words, line = f"{held}must hold a mapping with the fields of a job", 1
+    raise InvalidJob(path, [Finding("", words, line=line)])
 
 
-def _is_path(text: str) -> bool:
-    return bool(text) and all(part.isidentifier() or part.isdigit() for part in text.split("."))
-
-
-def _known_fields(model: type[BaseModel]) -> Iterable[str]:
-    """Names of all fields anywhere in the schema."""
-    schema = model.model_json_schema()
-    known: set[str] = set(schema.get("properties", {}))
-    for definition in schema.get("$defs", {}).values():
-        known |= set(definition.get("properties", {}))
-    return known
-
-
-def _read_source(path: Path) -> str:
+def _read_source(folder: Path, name: str) -> str | Finding:
+    path = folder / name
     try:
         data = path.read_bytes()
         if len(data) > MAX_SOURCE_BYTES:
-            raise InvalidInput(
-                "kernel.source_file", f"{path} has {len(data)} bytes; at most {MAX_SOURCE_BYTES}"
-            )
+            words = f"{path} has {len(data)} bytes; at most {MAX_SOURCE_BYTES}"
+            return Finding("kernel.source_file", words)
         return data.decode()
+    except FileNotFoundError:
+        beside = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = difflib.get_close_matches(path.name, beside, n=1)
+        hint = f"; did you mean {str(Path(name).parent / near[0])!r}?" if near else ""
+        words = f"no such file: {path} (the name is relative to the job file){hint}"
+        return Finding("kernel.source_file", words)
     except (OSError, ValueError) as exc:
-        raise InvalidInput("kernel.source_file", f"{path} cannot be read: {exc}") from exc
+        return Finding("kernel.source_file", f"{path} cannot be read: {_reason(exc)}")
+
+
+def _reason(exc: Exception) -> str:
+    """Without the number of the error and the path, which the message has."""
+    return exc.strerror or str(exc) if isinstance(exc, OSError) else str(exc)

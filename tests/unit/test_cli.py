@@ -94,6 +94,11 @@ def nobody() -> str:
     return f"http://127.0.0.1:{free_port()}"
 
 
+def word_of(message: str) -> str:
+    """The last word of the path that a message begins with."""
+    return message.split(":", 1)[0].rsplit(".", 1)[-1]
+
+
 def submitted(run: Runner, job_file: Path, url: str) -> str:
     """Id of a job that was submitted by the command line."""
     ran = run("submit", job_file, "--url", url)
@@ -148,10 +153,10 @@ def test_wrong_usage_is_told(run: Runner, arguments: list[str], words: str) -> N
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"nmae": 1}, "error: nmae: no such field; did you mean 'name'?"),
-        ({"seed": -1}, "error: seed: Input should be greater than or equal to 0"),
-        ({"kernel": FIELDS["kernel"] | {"entry": ""}}, "error: kernel.entry: "),
-        ({"constraints": [{"expression": "BLOK < n"}]}, "error: constraints.0.expression: "),
+        ({"nmae": 1}, "nmae: no such field; did you mean 'name'?"),
+        ({"seed": -1}, "seed: Input should be greater than or equal to 0"),
+        ({"kernel": FIELDS["kernel"] | {"entry": ""}}, "kernel.entry: "),
+        ({"constraints": [{"expression": "BLOK < n"}]}, "constraints.0.expression: "),
     ],
 )
 @pytest.mark.parametrize("command", ["validate", "submit", "tune"])
@@ -159,10 +164,12 @@ def test_a_bad_job_file_names_the_field(
     run: Runner, tmp_path: Path, nobody: str, command: str, change: dict[str, object], message: str
 ) -> None:
     path = tmp_path / "bad.json"
-    path.write_text(json.dumps(FIELDS | change))
+    text = json.dumps(FIELDS | change, indent=1)
+    path.write_text(text)
+    line = next(n for n, t in enumerate(text.splitlines(), 1) if f'"{word_of(message)}":' in t)
     ran = run(command, path, *(["--url", nobody] if command == "submit" else []))
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(message)
+    assert ran.err.startswith(f"error: {path}:{line}: {message}")
 
 
 def test_a_file_that_is_no_job_is_named_with_its_line(run: Runner, tmp_path: Path) -> None:
@@ -170,7 +177,7 @@ def test_a_file_that_is_no_job_is_named_with_its_line(run: Runner, tmp_path: Pat
     path.write_text("name: x\nkernel: [\n")
     ran = run("validate", path)
     assert ran.code == 2
-    assert ran.err.startswith(f"error: {path}: line 3: ")
+    assert ran.err.startswith(f"error: {path}:3: ")
 
 
 def test_validate_counts_configurations(run: Runner, tmp_path: Path) -> None:
@@ -284,9 +291,11 @@ def test_a_job_made_in_python_is_sent_whole(service: Service, url: str) -> None:
 
 def test_what_the_service_refuses_is_told_with_its_field(run: Runner, url: str, tmp_path: Path) -> None:
     path = tmp_path / "hip.json"
-    path.write_text(json.dumps(FIELDS | {"kernel": FIELDS["kernel"] | {"backend": "hip"}}))
+    path.write_text(json.dumps(FIELDS | {"kernel": FIELDS["kernel"] | {"backend": "hip"}}, indent=1))
     ran = run("submit", path, "--url", url)
-    assert ran == Ran(2, "", "error: kernel.backend: hip is not supported yet; use cuda or opencl\n")
+    assert ran == Ran(
+        2, "", f"error: {path}:4: kernel.backend: hip is not supported yet; use cuda or opencl\n"
+    )
 
 
 @pytest.mark.parametrize("job", ["nope", "..", "../../healthz", "a/b", "?limit=1", "#x", "%2e%2e", " ", "é"])

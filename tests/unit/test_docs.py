@@ -110,7 +110,8 @@ def message_of(field: str, value: object) -> str:
 
 def quoted_messages() -> list[str]:
     """What the form's document quotes, each up to where it is cut off."""
-    quotes = re.findall(r"`([^`\n]+)`", FORM) + re.findall(r"^(?:error: )?(\S+: .*)$", FORM, re.MULTILINE)
+    quotes = re.findall(r"`([^`\n]+)`", FORM)
+    quotes += re.findall(r"^(?:error: (?:job.yaml:\d+: )?)?(\S+: .*)$", FORM, re.MULTILINE)
     return [quote.removesuffix("...").rstrip(" ,") for quote in quotes if ": " in quote]
 
 

@@ -62,8 +62,8 @@ def test_without_a_folder_no_file_is_read() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("job.yaml", b"name: [unclosed\nkernel: x\n", "line 2: "),
-        ("job.yaml", b"name: x\n\tkernel: y\n", "line 2: "),
+        ("job.yaml", b"name: [unclosed\nkernel: x\n", ":2: "),
+        ("job.yaml", b"name: x\n\tkernel: y\n", ":2: "),
         (
             "job.yaml",
             b"name: !!python/object/apply:os.system ['true']\n",
@@ -73,10 +73,10 @@ def test_without_a_folder_no_file_is_read() -> None:
         ("job.yaml", b"name: 2024-99-99\n", "cannot be read"),
         ("job.yaml", b"", "must hold a mapping"),
         ("job.yaml", b"- 1\n- 2\n", "must hold a mapping"),
-        ("job.yaml", b"name: a\n---\nname: b\n", "line 2: "),
+        ("job.yaml", b"name: a\n---\nname: b\n", ":2: "),
         ("job.yaml", b"name: \xff\xfe\n", "cannot be read"),
         ("job.yaml", b"a: " + b"[" * 3000, "nested too deeply"),
-        ("job.json", b'{"name": "x",\n "kernel" 1}', "line 2: Expecting ':' delimiter"),
+        ("job.json", b'{"name": "x",\n "kernel" 1}', ":2: Expecting ':' delimiter"),
         ("job.json", b"[1, 2]", "must hold a mapping"),
         ("job.json", b"[" * 100_000, "nested too deeply"),
         ("job.json", b'{"seed": ' + b"9" * 5000 + b"}", "cannot be read"),
@@ -86,15 +86,16 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, name: str, content
     path = tmp_path / name
     path.write_bytes(content)
     error = refused(path)
-    assert error.field == str(path)
-    assert words in error.message
+    assert str(error).startswith(f"{path}:")
+    assert words in str(error)
     assert len(error.message) < 1000
 
 
 def test_a_file_that_is_not_there_or_a_folder_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.yaml", tmp_path):
         error = refused(path)
-        assert (error.field, error.message[:15]) == (str(path), "cannot be read:")
+        assert str(error).startswith(f"{path}: cannot be read: ")
+        assert "Errno" not in str(error)
 
 
 def test_aliases_that_multiply_are_answered_quickly(tmp_path: Path) -> None:
@@ -103,14 +104,16 @@ def test_aliases_that_multiply_are_answered_quickly(tmp_path: Path) -> None:
     levels += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
     path.write_text("\n".join([*levels, "name: *a11", "workloads: *a11", "kernel: *a11"]))
     error = refused(path)
-    assert error.field == "name"
-    assert len(error.message) < 2000
+    assert str(error).startswith(f"{path}:1: a0: no such field")
+    assert len(str(error)) < 3000
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("missing.cl", "cannot be read"),
+        ("missing.cl", "no such file: "),
+        ("latin.cl", "did you mean 'latin1.cl'?"),
+        ("none/latin1.cl", "no such file: "),
         (".", "cannot be read"),
         ("latin1.cl", "cannot be read"),
         ("big.cl", f"has {MAX_SOURCE_BYTES + 1} bytes; at most {MAX_SOURCE_BYTES}"),

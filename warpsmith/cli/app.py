@@ -14,6 +14,7 @@ from typer._click.exceptions import ClickException, NoArgsIsHelpError
 from warpsmith.cli.keys import keys
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, WarpsmithError
+from warpsmith.jobfile import InvalidJob, placed
 
 app = typer.Typer(
     add_completion=False,
@@ -67,10 +68,11 @@ def submit(
 ) -> None:
     """Post a job; prints its id."""
     from warpsmith.cli.service import connect
-    from warpsmith.jobfile import load_job
+    from warpsmith.jobfile import JobFile
 
-    with connect(url) as client:
-        typer.echo(client.submit(load_job(job), key, priority).id)
+    file = JobFile.read(job)
+    with connect(url) as client, file.naming_lines():
+        typer.echo(client.submit(file.job(), key, priority).id)
 
 
 @app.command()
@@ -219,12 +221,17 @@ def validate(job: JobFile) -> None:
         typer.echo(line)
 
 
+def _messages(exc: WarpsmithError) -> list[str]:
+    """Each problem of a job file is a message of its own."""
+    return [placed(exc.path, f) for f in exc.findings] if isinstance(exc, InvalidJob) else [str(exc)]
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Entry point; errors become one line on stderr and an exit code."""
     try:
         code: Any = app(args=arguments, standalone_mode=False)
     except (InvalidInput, NotFound) as exc:
-        typer.echo(f"error: {exc}", err=True)
+        typer.echo("\n".join(f"error: {line}" for line in _messages(exc)), err=True)
         code = 2
     except WarpsmithError as exc:
         typer.echo(f"error: {exc}", err=True)

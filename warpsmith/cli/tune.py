@@ -21,7 +21,7 @@ from warpsmith.client import Client
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.errors import Unavailable
-from warpsmith.jobfile import load_job
+from warpsmith.jobfile import JobFile
 from warpsmith.report.bundle import write_bundle
 from warpsmith.settings import settings
 from warpsmith.wire import JobStatus
@@ -32,8 +32,9 @@ STOP_S = 25.0
 
 def tune(path: Path, out: Path) -> int:
     """Tune one job file; the exit code."""
-    job = load_job(path)
-    with _service() as client:
+    file = JobFile.read(path)
+    job = file.job()
+    with _service() as client, file.naming_lines():
         status = _submit(client, job)
         typer.echo(f"job {status.id}: {job.name}", err=True)
         end = follow(client, status.id)

@@ -1,0 +1,63 @@
+"""Which line of a job file a field stands in."""
+
+from functools import cached_property
+from typing import Any
+
+import yaml
+
+_MERGE = "<<"
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class JobLines:
+    """Lines of the fields of one YAML or JSON text, which is read for them at the first question only."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def of(self, field: str, inner: int | None = None) -> int | None:
+        """The line of a field, from 1; of what holds it, where the field itself is not in the file.
+
+        Args:
+            field: dotted path, as errors name it.
+            inner: a line of the field's own text, from 1; counted where the text is a block (`|`).
+        """
+        if self._root is None:
+            return None
+        node, line = self._root, self._root.start_mark.line
+        parts = field.split(".") if field else []
+        while parts:
+            taken = next((n for n in (len(parts), 1) if _child(node, ".".join(parts[:n]))), 0)
+            found = _child(node, ".".join(parts[:taken])) if taken else None
+            if found is None:
+                # A path also names the kind of a union (`reference.numpy.source`), which no file has.
+                parts = parts[1:] if len(parts) > 1 and _child(node, parts[1]) else []
+                continue
+            node, line = found
+            parts = parts[taken:]
+        if inner is not None and isinstance(node, yaml.ScalarNode) and node.style == "|":
+            return int(node.start_mark.line) + 1 + inner
+        return int(line) + 1
+
+    @cached_property
+    def _root(self) -> yaml.Node | None:
+        # JSON is YAML but for tabs between its tokens.
+        text = self._text.replace("\t", " ")
+        try:
+            return yaml.compose(text, Loader=_LOADER)
+        except (yaml.YAMLError, RecursionError, ValueError):
+            return None
+
+
+def _child(node: yaml.Node, name: str) -> tuple[yaml.Node, int] | None:
+    """The value of a key, or an item by its number, and the line (from 0) where it begins."""
+    if isinstance(node, yaml.SequenceNode):
+        item = node.value[int(name)] if name.isdecimal() and int(name) < len(node.value) else None
+        return None if item is None else (item, item.start_mark.line)
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    for key, value in reversed(node.value):
+        if isinstance(key, yaml.ScalarNode) and key.value == name:
+            return value, key.start_mark.line
+    merged = [value for key, value in node.value if getattr(key, "value", None) == _MERGE]
+    return next((found for value in merged if (found := _child(value, name)) is not None), None)
