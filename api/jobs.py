@@ -6,7 +6,7 @@ from fastapi import APIRouter, Body, Header, Path, Query, Response
 
 from api.admission import admit
 from api.auth import CurrentCaller, allow
-from api.checks import check_job
+from api.checks import check_job, check_room
 from api.deps import (
     CurrentBell,
     CurrentDatabase,
@@ -65,6 +65,7 @@ def submit(
     with database.write() as session:
         jobs = JobRepository(session)
         if not jobs.stored(caller.tenant, idempotency_key):
+            check_room(session, job, settings)
             admit(session, caller, job, settings)
         row, _ = jobs.create(
             job, idempotency_key, tenant=caller.tenant, api_key=caller.key, priority=priority

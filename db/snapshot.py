@@ -12,6 +12,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import JobRow, TaskRow
+from warpsmith.domain.memory import fitting
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.tuning.decide import CandidateSummary, JobSnapshot, Payload, Result, TaskView
 from warpsmith.tuning.tasks import (
@@ -72,6 +73,12 @@ def elapsed_s(session: Session, row: JobRow) -> float:
     return max(0.0, (end - row.started_at).total_seconds())
 
 
+def _classes(session: Session, job: JobRow) -> list[str]:
+    """Device classes that could serve a job: of those with its back end, the ones with the memory."""
+    offered = WorkerRepository(session).of_backend(job.backend)
+    return sorted({d.device_class for d in fitting(job.spec, offered)})
+
+
 def load_snapshot(session: Session, job_id: str) -> JobSnapshot:
     """Everything the next decision about a job depends on.
 
@@ -81,7 +88,7 @@ def load_snapshot(session: Session, job_id: str) -> JobSnapshot:
     job = JobRepository(session).get(job_id, with_spec=True)
     tasks = TaskRepository(session).of_job(job_id)
     candidates = CandidateRepository(session).of_job(job_id)
-    available = WorkerRepository(session).device_classes(job.backend) if job.device_class is None else ()
+    available = _classes(session, job) if job.device_class is None else ()
     devices = 1
     if job.device_class is not None and job.state is JobState.SEARCHING:
         # Where several jobs want the devices, each is searched on its share, in slices worth their start.

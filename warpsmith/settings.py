@@ -42,6 +42,9 @@ class Settings(BaseSettings):
     """Of models, likewise."""
     max_open_jobs: int = Field(default=5000, ge=1)
     """Of everybody; more are refused with 503."""
+    job_memory_mb: int = Field(default=0, ge=0)
+    """Most that a job may hold (MiB), on its device and in the memory of a worker's machine alike; 0: what
+    there is."""
     include_dirs: str = ""
     """Include folders that jobs may name: `flashinfer=/opt/flashinfer/include:other=/path`."""
     compile_workers: int = Field(default=0, ge=0)
@@ -100,6 +103,11 @@ class Settings(BaseSettings):
     def sqlalchemy_url(self) -> str:
         """The database that holds everything."""
         return self.database_url or f"sqlite:///{self.data_dir.absolute() / 'warpsmith.db'}"
+
+    @property
+    def job_memory_bytes(self) -> int:
+        """`job_memory_mb` in bytes."""
+        return self.job_memory_mb << 20
 
     def provider_of(self, role: AgentRole) -> ProviderName:
         """Who answers for a role of a job that does not choose."""

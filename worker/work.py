@@ -29,8 +29,10 @@ from db.snapshot import elapsed_s, last_result, task_payload
 from db.step_facts import step_facts
 from db.tables import CandidateRow, TaskRow, TrialRow
 from warpsmith.domain.job import Job, Metric
+from warpsmith.domain.memory import check_memory
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.state import TaskKind
+from warpsmith.errors import InvalidInput
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.cost import costs, time_us
 from warpsmith.tuning.counters import counters_of
@@ -99,6 +101,11 @@ def baseline(context: Context, row: TaskRow, _lease: Lease) -> Done:
         assert known is not None, "decide starts with the baseline"
         with bench(context.device_workshop(), job) as made:
             return Done(check_proposals(made, known, payload.cases))
+    try:
+        info = context.device_workshop().tools.opener.info
+        check_memory(job, [info], context.settings.job_memory_bytes)
+    except InvalidInput as exc:
+        return Done(BaselineResult(device=info, refused=str(exc)))
     with bench(context.device_workshop(), job) as made:
         began = time.monotonic()
         result = measure_baseline(made)

@@ -119,8 +119,12 @@ class WorkerRepository:
 
     def device_classes(self, backend: str) -> Sequence[str]:
         """Device classes that living workers offer for a back end."""
+        return sorted({d.device_class for d in self.of_backend(backend)})
+
+    def of_backend(self, backend: str) -> Sequence[DeviceInfo]:
+        """Devices that living workers offer for a back end."""
         alive = self.seen_lately(ALIVE_S)
-        return sorted({d.device_class for w in alive for d in w.devices if d.backend.value == backend})
+        return [d for w in alive for d in w.devices if d.backend.value == backend]
 
     def devices(self, device_class: str) -> int:
         """How many devices of a class living workers offer; two workers may share one."""

@@ -8,8 +8,8 @@ import pytest
 
 from warpsmith.backends.base import Watch
 from warpsmith.backends.cuda_device import LONG_SAMPLE_US, CudaDevice, CudaProgram, launches_of_graph
+from warpsmith.domain.memory import DISTINCT_VARIANTS
 from warpsmith.domain.plan import LaunchSize
-from warpsmith.sandbox.buffers import DISTINCT_VARIANTS
 from warpsmith.sandbox.rotation import Pair, rotation
 
 

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from warpsmith.sandbox.buffers import DISTINCT_VARIANTS, poison_word
+from warpsmith.domain.memory import DISTINCT_VARIANTS
+from warpsmith.sandbox.buffers import poison_word
 from warpsmith.sandbox.rotation import Pair, left_behind, rotation, walked
 
 

@@ -66,6 +66,8 @@ class DeviceInfo(Frozen):
     limits: DeviceLimits
     shares_host: bool = False
     """Kernels run on the host's own cores, so nothing may compile while something is timed."""
+    host_memory_bytes: int = 0
+    """What the machine, or the container, of its worker has; 0: not known."""
 
     @property
     def device_class(self) -> str:

@@ -9,18 +9,13 @@ import numpy as np
 from warpsmith.backends.base import Array, Bound, Device, Memory
 from warpsmith.domain.job import CacheState
 from warpsmith.domain.kernel import Role
+from warpsmith.domain.memory import DEFAULT_CACHE_BYTES, DISTINCT_VARIANTS, MAX_SETS, cold_sets
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.sandbox.rotation import Pair, rotation
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.inputs import draw_buffer
 
 GUARD_BYTES = 4096
-MAX_SETS = 64
-DISTINCT_VARIANTS = 4
-"""Sets beyond these repeat earlier values at other addresses."""
-DEFAULT_CACHE_BYTES = 32 << 20
-HOST_SET_BYTES = 1 << 30
-"""Most that rotating sets of one workload may take where the device shares the host's memory."""
 SPOT_BYTES = 64 << 10
 JOINED_BYTES = 4 << 20
 """A buffer up to this size is read at once, however few of its elements are wanted."""
@@ -246,12 +241,7 @@ class WorkloadBuffers:
             if self.in_place:
                 return max(1, min(MAX_SETS, cache_bytes // 4 // set_bytes))
             return 2 if apart and 2 * set_bytes <= cache_bytes else 1
-        wanted = max(2, min(MAX_SETS, -(-2 * cache_bytes // set_bytes)))
-        limits = self._device.info.limits
-        room = limits.total_memory_bytes // 8 or HOST_SET_BYTES
-        if self._device.info.shares_host:
-            room = min(room, HOST_SET_BYTES)
-        return max(1, min(wanted, room // (2 * set_bytes)))
+        return cold_sets(set_bytes, self._device.info.limits, self._device.info.shares_host)
 
     def _allocate(self, index: int) -> list[_Slot]:
         slots = []

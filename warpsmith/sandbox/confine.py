@@ -5,6 +5,7 @@ later) needs no privileges; where the kernel lacks it `confine` says so and the 
 calls that reach the network or other processes are refused by a filter (see `seccomp`).
 """
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -12,7 +13,7 @@ import signal
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from warpsmith.sandbox.seccomp import refuse_calls
 
@@ -93,12 +94,31 @@ def confine(limits: Confinement) -> bool:
 
 def memory_limit(most_bytes: int) -> int:
     """`most_bytes`, or three quarters of the memory of this machine or container where that is less."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(most_bytes, machine_memory() // 4 * 3)
+
+
+def machine_memory(root: Path = Path("/")) -> int:
+    """Bytes of memory that this machine has, or that the container or service of this process may take.
+
+    Args:
+        root: where `proc` and `sys` are looked for.
+    """
+    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     try:
-        granted = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        groups = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
-        granted = "max"
-    return min(most_bytes, (min(memory, int(granted)) if granted.isdigit() else memory) // 4 * 3)
+        groups = []
+    for number, controllers, path in (line.split(":", 2) for line in groups if line.count(":") > 1):
+        old = "memory" in controllers.split(",")
+        if not old and number != "0":
+            continue
+        top = root / ("sys/fs/cgroup/memory" if old else "sys/fs/cgroup")
+        name = "memory.limit_in_bytes" if old else "memory.max"
+        # Inside of a container the path is as the host sees it, and the container's own limit is at the top.
+        for folder in (PurePosixPath(path), *PurePosixPath(path).parents):
+            with contextlib.suppress(OSError, ValueError):
+                found.append(int((top / str(folder).lstrip("/") / name).read_text()))
+    return min(found)
 
 
 def landlock_abi() -> int:

@@ -13,6 +13,7 @@ from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, TimingSample
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.sandbox import spares
 from warpsmith.sandbox.buffers import to_arrays
+from warpsmith.sandbox.confine import machine_memory
 from warpsmith.sandbox.environment import child_environment
 from warpsmith.sandbox.frames import Blob
 from warpsmith.sandbox.messages import Json, plan_to_json, size_to_json, timing_to_json
@@ -47,7 +48,8 @@ def probe_devices() -> Probe:
         raise child.explain(exc) from exc
     finally:
         child.kill()
-    devices = tuple(DeviceInfo.model_validate(d) for d in reply["devices"])
+    memory = machine_memory()
+    devices = tuple(DeviceInfo.model_validate({**d, "host_memory_bytes": memory}) for d in reply["devices"])
     return Probe(devices, dict(reply["unavailable"]))
 
 

@@ -3,8 +3,9 @@
 import secrets
 from collections.abc import Sequence
 
+from warpsmith.domain.memory import DISTINCT_VARIANTS
 from warpsmith.domain.plan import Family, TimingPlan
-from warpsmith.sandbox.buffers import DISTINCT_VARIANTS, WorkloadBuffers
+from warpsmith.sandbox.buffers import WorkloadBuffers
 from warpsmith.sandbox.frames import Blob
 from warpsmith.sandbox.rotation import Pair, left_behind, walked
 

@@ -1,0 +1,219 @@
+"""How much memory a job takes, by its shapes alone, so that one that fits nowhere is refused at once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from warpsmith.domain.device import DeviceInfo, DeviceLimits
+from warpsmith.domain.expressions import Value
+from warpsmith.domain.job import Job, NumpyReference, Workload
+from warpsmith.domain.kernel import Argument, Role
+from warpsmith.errors import ExpressionError, InvalidInput
+
+MAX_SETS = 64
+"""Buffer sets of one workload that timed launches rotate over, at most."""
+DISTINCT_VARIANTS = 4
+"""Sets beyond these repeat earlier values at other addresses, and share their pristine copies."""
+DEFAULT_CACHE_BYTES = 32 << 20
+HOST_SET_BYTES = 1 << 30
+"""Most that rotating sets of one workload may take where the device shares the host's memory."""
+CHECKED_CASES = 5
+"""Expected outputs that a worker keeps of a large workload at once: own draw, another, three families."""
+KEPT_CASES = 2
+"""Of every workload, expected outputs that a search keeps: its own draw, and another."""
+REPORTS = 2
+"""Outputs of a checked launch and of its repetition, as they were read back."""
+WIDE_BYTES = 8
+"""References compute on float64, or on the widest integers."""
+
+
+@dataclass(frozen=True)
+class JobBytes:
+    """What a job holds at its height, in bytes; guard zones, libraries and a reference's own temporaries
+    come on top."""
+
+    process: int
+    """Of the device, in one process."""
+    device: int
+    """Of the device, in the two processes that are compared side by side."""
+    host: int
+    """Of the machine: drawn inputs, a reference at work, expected outputs; and what is on the device, where
+    kernels run on the host's own cores."""
+
+
+def buffer_bytes(job: Job, workload: Workload, scope: Mapping[str, Value] | None = None) -> Mapping[str, int]:
+    """Bytes of every buffer of one workload, by argument name.
+
+    Args:
+        scope: limits of a device, for shapes that name them.
+
+    Raises:
+        ExpressionError: a shape cannot be evaluated, as where it names a limit and no device is given.
+    """
+    names = {**(scope or {}), **job.space.defaults, **workload.scope()}
+    return {a.name: _elements(a, names) * a.dtype.size_bytes for a in job.kernel.arguments if a.is_buffer}
+
+
+def job_bytes(job: Job, workload: Workload, device: DeviceInfo | None = None) -> JobBytes:
+    """What a job holds that has this workload alone.
+
+    Args:
+        device: where it runs; without one, a single buffer set is counted, and two memories.
+
+    Raises:
+        ExpressionError: a shape cannot be evaluated.
+    """
+    return _total([_held(job, workload, device)], device)
+
+
+def all_bytes(job: Job, device: DeviceInfo | None = None) -> JobBytes:
+    """What a job holds with all its workloads; see `job_bytes`."""
+    return _total([_held(job, w, device) for w in job.workloads], device)
+
+
+def check_memory(job: Job, devices: Sequence[DeviceInfo] = (), most_bytes: int = 0) -> None:
+    """A job must fit on one of the devices, on that one's machine, and below the operator's cap.
+
+    Args:
+        devices: of the job's back end; none: nothing is known of where it will run.
+        most_bytes: the cap, for the device and for the machine alike; 0: none.
+
+    Raises:
+        InvalidInput: names the largest workload and argument, what the job would hold, and what there is.
+    """
+    refusals = []
+    largest_first: Sequence[DeviceInfo] = sorted(devices, key=_room, reverse=True)
+    for device in largest_first or (None,):
+        try:
+            refusal = _refusal(job, device, most_bytes)
+        except ExpressionError:
+            continue  # only its device can evaluate it, or nobody; the worker says which
+        if not refusal:
+            return
+        refusals.append(refusal)
+    if refusals:
+        _refuse(job, refusals[0])
+
+
+def fitting(job: Job, devices: Sequence[DeviceInfo]) -> Sequence[DeviceInfo]:
+    """Those of `devices` that have the memory; all of them where none has, or nobody can tell."""
+    fit = []
+    for device in devices:
+        try:
+            if not _refusal(job, device, 0):
+                fit.append(device)
+        except ExpressionError:
+            return devices
+    return fit or devices
+
+
+def cold_sets(set_bytes: int, limits: DeviceLimits, shares_host: bool) -> int:
+    """Buffer sets that a cold timing rotates over, for sets of that size: enough to leave the last cache."""
+    cache_bytes = limits.l2_bytes or DEFAULT_CACHE_BYTES
+    wanted = max(2, min(MAX_SETS, -(-2 * cache_bytes // max(1, set_bytes))))
+    room = limits.total_memory_bytes // 8 or HOST_SET_BYTES
+    if shares_host:
+        room = min(room, HOST_SET_BYTES)
+    return max(1, min(wanted, room // (2 * max(1, set_bytes))))
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Of one workload, in bytes."""
+
+    sets: int
+    """All its buffer sets on the device, pristine copies included."""
+    first: int
+    """Of these, what a process holds that times nothing."""
+    drawn: int
+    """Inputs as a child keeps them, to look for changes."""
+    wide: int
+    """Inputs of a NumPy reference."""
+    expected: int
+    """Outputs of one case."""
+    outputs: int
+    """Outputs as a launch leaves them."""
+
+
+def _held(job: Job, workload: Workload, device: DeviceInfo | None) -> _Held:
+    sizes = buffer_bytes(job, workload, None if device is None else device.scope())
+    arguments = [a for a in job.kernel.arguments if a.is_buffer]
+    set_bytes = sum(sizes.values())
+    drawn = sum(sizes[a.name] for a in arguments if a.role is not Role.OUTPUT)
+    inout = sum(sizes[a.name] for a in arguments if a.role is Role.INOUT)
+    outputs = sum(sizes[a.name] for a in arguments if a.is_mutated)
+    wide = sum(_wide(sizes, a) for a in arguments if a.role is not Role.OUTPUT)
+    expected = sum(_wide(sizes, a) for a in arguments if a.is_mutated)
+    if not isinstance(job.reference, NumpyReference):
+        wide, expected = 0, outputs
+    count = 1 if device is None else cold_sets(set_bytes, device.limits, device.shares_host)
+    sets = count * set_bytes + min(count, DISTINCT_VARIANTS) * inout
+    return _Held(sets, set_bytes + inout, drawn, wide, expected, outputs)
+
+
+def _total(held: Sequence[_Held], device: DeviceInfo | None) -> JobBytes:
+    process = sum(h.sets for h in held)
+    # Beside a process that has every workload: the one that has the largest as the reference, or the
+    # other side of a comparison, for which the first has a single workload.
+    both = max(process + max(h.first for h in held), 2 * max(h.sets for h in held))
+    kept = sum(h.drawn + KEPT_CASES * h.expected for h in held)
+    working = max(h.wide + h.drawn + CHECKED_CASES * h.expected + REPORTS * h.outputs for h in held)
+    host = kept + working
+    if device is not None and device.shares_host:
+        host += both
+    return JobBytes(process, both, host)
+
+
+def _refusal(job: Job, device: DeviceInfo | None, most_bytes: int) -> str:
+    need = all_bytes(job, device)
+    if device is not None:
+        total = device.limits.total_memory_bytes
+        needed = need.process if device.shares_host else need.device
+        if total and needed > total:
+            return f"{_gb(needed)} on the device, and {device.device_class} has {_gb(total)}"
+        if device.host_memory_bytes and need.host > device.host_memory_bytes:
+            there = f"the machine of {device.device_class} grants {_gb(device.host_memory_bytes)}"
+            return f"{_gb(need.host)} of a worker's memory, and {there}"
+    if most_bytes and max(need.device, need.host) > most_bytes:
+        where = "on the device" if need.device >= need.host else "of a worker's memory"
+        words = f"the operator permits a job {_gb(most_bytes)} (WARPSMITH_JOB_MEMORY_MB)"
+        return f"{_gb(max(need.device, need.host))} {where}, and {words}"
+    return ""
+
+
+def _refuse(job: Job, words: str) -> NoReturn:
+    sized = []
+    for index, workload in enumerate(job.workloads):
+        try:
+            sized.append((index, workload, buffer_bytes(job, workload)))
+        except ExpressionError:
+            sized.append((index, workload, {}))
+    index, workload, sizes = max(sized, key=lambda entry: sum(entry[2].values()))
+    several = len(job.workloads) > 1
+    largest = max(sizes, key=lambda name: sizes[name], default="")
+    alone = f" ({largest} alone is {_gb(sizes[largest])})" if largest else ""
+    holds = "with it and the others the job holds" if several else "the job holds"
+    fix = "lower the dimensions or list fewer workloads" if several else "lower the dimensions"
+    raise InvalidInput(f"workloads.{index}.dimensions", f"{workload.key}{alone}: {holds} {words}; {fix}")
+
+
+def _room(device: DeviceInfo) -> tuple[int, int]:
+    return device.limits.total_memory_bytes, device.host_memory_bytes
+
+
+def _elements(argument: Argument, names: Mapping[str, Value]) -> int:
+    count = 1
+    for extent in argument.shape:
+        count *= extent.integer(names)
+    return count
+
+
+def _wide(sizes: Mapping[str, int], argument: Argument) -> int:
+    return sizes[argument.name] // argument.dtype.size_bytes * WIDE_BYTES
+
+
+def _gb(size_bytes: int) -> str:
+    """`24 GB`, `1.5 GB`, `310 MB`."""
+    if size_bytes >= 10**9:
+        return f"{size_bytes / 10**9:.3g} GB" if size_bytes < 10**12 else f"{size_bytes / 10**9:.0f} GB"
+    return f"{max(1, round(size_bytes / 10**6))} MB"
