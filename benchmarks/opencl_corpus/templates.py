@@ -1,0 +1,204 @@
+"""What the rules make of kernels that others wrote: does the template's default compile, and is it right?
+
+    python -m benchmarks.opencl_corpus.templates --checkouts FOLDER [--mirrors FOLDER] [--out FOLDER]
+
+Of every kernel that compiles as it is: the rules that apply, the parameters they make, whether the
+template with its defaults compiles, and on how many of a few configurations it does what the kernel does.
+"""
+
+import argparse
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.opencl_corpus.kernels import Found, find
+from benchmarks.opencl_corpus.sources import PROJECTS, fetch
+from benchmarks.trust.record import RESULTS, first_device, where
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import launch_size
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.template import Template
+from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
+from warpsmith.rewrite.templater import make_template
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+from warpsmith.search import enumerate_space
+from warpsmith.tuning.bench import Bench, Tools
+from warpsmith.tuning.tools import Case
+
+PLAIN = frozenset(("block_size", "unroll", "fast_math", "launch_bounds", "restrict", "lift_constants"))
+"""Rules that leave the kernel's structure as it is."""
+DRAWN = 6
+"""Configurations beside the default that are tried for being right."""
+
+
+class Tried:
+    """Compiles and runs configurations of one kernel after another on one device."""
+
+    def __init__(self, device: DeviceInfo) -> None:
+        self.pool = CompilePool(timeout_s=60)
+        self.device = device
+        self.tools = Tools(ChildOpener(device, run_timeout_s=10), self.pool, ReferenceRunner())
+
+    def row(self, found: Found) -> dict[str, Any]:
+        """What became of one kernel."""
+        job = found.job
+        if job is None:
+            return {"kernel": found.name, "cannot": found.why_not}
+        own = Template(kernel=job.kernel, space=job.space)
+        compiled = self.pool.submit(own.configured(job.space.defaults), self.device).result()
+        if isinstance(compiled, Rejected):
+            return {"kernel": found.name, "does not compile": _first_line(compiled)}
+        report = make_template(job)
+        template = report.template
+        row: dict[str, Any] = {
+            "kernel": found.name,
+            "rules": [a.rule for a in template.applied],
+            "parameters": {p.name: len(p.values) for p in template.space.parameters},
+            "declined": list(report.declined),
+        }
+        made = self.pool.submit(template.configured(template.space.defaults), self.device).result()
+        row["compiles"] = not isinstance(made, Rejected)
+        if isinstance(made, Rejected):
+            row["log"] = _first_line(made)
+            return row
+        return row | self._compared(job, template)
+
+    def _compared(self, job: Job, template: Template) -> dict[str, Any]:
+        """How many configurations leave what the user's kernel leaves."""
+        bench = Bench(job, self.tools)
+        try:
+            return self._right(bench, job, template)
+        finally:
+            bench.close()
+
+    def _right(self, bench: Bench, job: Job, template: Template) -> dict[str, Any]:
+        own = bench.user_template
+        verdict = self._try(bench, own, own.space.defaults)
+        if verdict:
+            return {"not compared": verdict}
+        scopes = [self.device.scope() | w.scope() for w in job.workloads]
+        feasible = enumerate_space(template.space, scopes)
+        rng = random.Random(7)
+        rows = rng.sample(range(feasible.count), min(DRAWN, feasible.count))
+        drawn = [feasible.configuration(i) for i in rows]
+        wrong: list[dict[str, Any]] = []
+        for configuration in (template.space.defaults, *drawn):
+            verdict = self._try(bench, template, configuration)
+            if verdict:
+                wrong.append({"configuration": dict(configuration), "why": verdict})
+        return {"tried": 1 + len(drawn), "wrong": wrong, "configurations": feasible.count}
+
+    def _try(self, bench: Bench, template: Template, configuration: Configuration) -> str:
+        """Why a configuration is wrong; empty where it is right."""
+        workload = bench.job.workloads[0]
+        kernel = template.configured(configuration)
+        try:
+            compiled = bench.compile(kernel)
+            if isinstance(compiled, Rejected):
+                return f"does not compile: {_first_line(compiled)}"
+            bench.expected(Case(workload))
+            handle = bench.device(workload).load(compiled)
+            judged = bench.check(handle, workload, launch_size(kernel, workload, self.device), whole=True)
+            bench.device(workload).unload(handle)
+        except (InvalidInput, KernelRefused, ExpressionError) as exc:
+            return str(exc)[:300]
+        except ChildDied as exc:
+            bench.renew()
+            return f"ended its process: {exc}"[:300]
+        return judged.reason[:300] if isinstance(judged, Rejected) else ""
+
+
+def _first_line(rejected: Rejected) -> str:
+    lines = (rejected.log or rejected.reason).splitlines()
+    return next((line for line in lines if "error" in line), rejected.reason)[:300]
+
+
+def totals(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The table's figures."""
+    usable = [r for r in rows if "rules" in r]
+    compared = [r for r in usable if "tried" in r]
+    rules = Counter(rule for r in usable for rule in set(r["rules"]))
+    return {
+        "kernels": len(rows),
+        "that a job cannot express": sum("cannot" in r for r in rows),
+        "that do not compile as they are": sum("does not compile" in r for r in rows),
+        "made into templates": len(usable),
+        "templates that compile": sum(r["compiles"] for r in usable),
+        "with a structural parameter": sum(structural(r) for r in usable),
+        "compared with the kernel": len(compared),
+        "right on all configurations tried": sum(not r["wrong"] for r in compared),
+        "configurations tried": sum(r["tried"] for r in compared),
+        "rules": dict(rules.most_common()),
+    }
+
+
+def structural(row: Mapping[str, Any]) -> bool:
+    """Whether a rule applied that does more than block size, unrolling and fast math."""
+    return bool(row["parameters"]) and any(rule not in PLAIN for rule in row["rules"])
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Markdown: a line for each kernel."""
+    lines = ["| kernel | rules | parameters | compiles | right |", "|---|---|---|---|---|"]
+    for r in rows:
+        if "rules" not in r:
+            why = r.get("cannot") or f"does not compile as it is: {r['does not compile']}"
+            lines.append(f"| {r['kernel']} | - | {_cell(why)} | - | - |")
+            continue
+        names = ", ".join(f"{k} ({v})" for k, v in r["parameters"].items()) or "none"
+        right = f"{r['tried'] - len(r['wrong'])} of {r['tried']}" if "tried" in r else "not compared"
+        built = "yes" if r["compiles"] else f"no: {_cell(r['log'])}"
+        lines.append(f"| {r['kernel']} | {', '.join(r['rules']) or 'none'} | {names} | {built} | {right} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "/").replace("\n", " ")[:120]
+
+
+def main() -> int:
+    """See the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--checkouts", type=Path, required=True, help="folder that the projects are fetched to"
+    )
+    parser.add_argument(
+        "--mirrors", type=Path, help="folder of git directories to fetch from, OWNER+NAME/repo"
+    )
+    parser.add_argument("--only", default="", help="kernels whose name holds this")
+    parser.add_argument("--out", type=Path, default=RESULTS / "opencl-corpus")
+    parser.add_argument("--name", default="templates")
+    arguments = parser.parse_args()
+    arguments.checkouts.mkdir(parents=True, exist_ok=True)
+    device = first_device(Backend.OPENCL)
+    tried = Tried(device)
+    rows = []
+    for project in PROJECTS:
+        folder = fetch(project, arguments.checkouts, arguments.mirrors)
+        for found in find(project, folder):
+            if arguments.only in found.name:
+                rows.append(tried.row(found))
+                print(json.dumps(rows[-1])[:600], flush=True)
+    record = where(device, "python -m benchmarks.opencl_corpus.templates")
+    record |= {"sources": {p.name: f"{p.repository}@{p.commit}" for p in PROJECTS}}
+    record |= {"totals": totals(rows), "kernels": rows}
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / f"{arguments.name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    head = "\n".join(f"- {name}: {value}" for name, value in record["totals"].items())
+    (arguments.out / f"{arguments.name}.md").write_text(
+        f"# Templates of OpenCL kernels that others wrote\n\n{record['device']}, commit {record['commit']}, "
+        f"{record['when']}. `{record['command']}`\n\n{head}\n\n{table(rows)}"
+    )
+    print(json.dumps(record["totals"], indent=1))
+    tried.pool.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
