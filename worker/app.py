@@ -6,8 +6,8 @@ from celery import signals
 
 from db.broker import celery_app
 from warpsmith import traces
+from warpsmith.lifeline import die_with_parent
 from warpsmith.settings import settings
-from worker.processes import die_with_parent
 
 app = celery_app(settings())
 app.set_default()

@@ -28,15 +28,17 @@ from db.versions import VERSION
 from warpsmith import logs
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import Unavailable, WarpsmithError
+from warpsmith.lifeline import die_with_parent
 from warpsmith.settings import Settings, settings
 from worker.plans import ALL_COMPILERS, ALL_DEVICES, PoolPlan, compilers_missing, plan_pools
-from worker.processes import die_with_parent
 from worker.steward import Steward
 from worker.supervisor import TICK_S, Supervisor
 from worker.watchdog import Watchdog
 
 STOP_S = 15.0
 """How long pools may take to end their slices before they are killed."""
+EMBEDDED_STOP_S = 4.0
+"""The same where somebody waits at a terminal: what is cut off is done again by the same command."""
 SCHEMA_WAIT_S = 30.0
 
 log = logging.getLogger(__name__)
@@ -120,7 +122,7 @@ def _serve(
                 WorkerRepository(session).stop(worker_id)
         except DBAPIError as exc:
             log.warning("the database is away: %s", type(exc).__name__)
-        pools.stop(STOP_S, lambda: _holds_nothing(database, worker_id))
+        pools.stop(STOP_S if parent is None else EMBEDDED_STOP_S, lambda: _holds_nothing(database, worker_id))
         try:
             steward.end()
         except DBAPIError as exc:

@@ -5,18 +5,15 @@ its device. Children of the pool run tasks; they never load a device library.
 """
 
 import argparse
-import os
 import sys
 
 from warpsmith import logs, traces
+from warpsmith.lifeline import end_with_parent
 from worker import (
     direct,
     tasks,  # noqa: F401  registers the tasks
 )
 from worker.app import app
-from worker.processes import die_with_parent, end_if_orphan
-
-PARENT = "WARPSMITH_PARENT_PID"
 
 
 def command(queues: str, concurrency: int, name: str) -> list[str]:
@@ -43,9 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--name", default="pool")
     parser.add_argument("--direct", action="store_true", help="without the broker; see worker.direct")
     options = parser.parse_args(arguments)
-    die_with_parent()
-    if PARENT in os.environ:
-        end_if_orphan(int(os.environ[PARENT]))
+    end_with_parent()
     logs.configure()
     if options.direct:
         traces.configure("warpsmith-worker")

@@ -1,7 +1,7 @@
 """`warpsmith`: the commands. `warpsmith --help` lists them.
 
 Exit codes: 0 well; 1 the job failed or was cancelled; 2 wrong input; 3 the service cannot be reached or
-something is missing on this machine.
+something is missing on this machine; 128 and a signal's number where that has ended it.
 """
 
 import sys

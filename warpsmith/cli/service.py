@@ -1,24 +1,26 @@
 """`serve` and `worker`: the applications, which are not part of the wheel, found by name; and clients."""
 
 import ipaddress
+import signal
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 import typer
 
-from warpsmith import logs, traces
+from warpsmith import lifeline, logs, traces
 from warpsmith.client import Client
 from warpsmith.errors import Unavailable
 from warpsmith.settings import settings
 
 
 def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
-    """Run the API until SIGTERM or SIGINT.
+    """Run the API until SIGTERM or SIGINT, or until the process ends that started it for itself alone.
 
     Raises:
         Unavailable: it would listen beyond loopback without a key that could open it.
     """
+    lifeline.end_with_parent(signal.SIGTERM)
     current = settings()
     create_app = application("api.app").create_app
     import uvicorn

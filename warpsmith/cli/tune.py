@@ -10,11 +10,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 import typer
 
+from warpsmith.cli.interrupts import Interrupted, Interrupts, interrupts
 from warpsmith.cli.service import connect
 from warpsmith.cli.show import follow, print_report
 from warpsmith.client import Client
@@ -22,6 +24,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.errors import Unavailable
 from warpsmith.jobfile import JobFile
+from warpsmith.lifeline import PARENT
 from warpsmith.report.bundle import write_bundle
 from warpsmith.settings import settings
 from warpsmith.wire import JobStatus
@@ -31,10 +34,21 @@ STOP_S = 25.0
 
 
 def tune(path: Path, out: Path) -> int:
-    """Tune one job file; the exit code."""
+    """Tune one job file; the exit code, 128 and the signal's number where one has ended it."""
     file = JobFile.read(path)
+    with interrupts() as signals:
+        try:
+            return _tune(file, out, signals)
+        except Interrupted as exc:
+            # The terminal may be what has ended.
+            with contextlib.suppress(OSError):
+                typer.echo("interrupted; the same command goes on", err=True)
+            return exc.exit_code
+
+
+def _tune(file: JobFile, out: Path, signals: Interrupts) -> int:
     job = file.job()
-    with _service() as client, file.naming_lines():
+    with _service(signals) as client, file.naming_lines():
         status = _submit(client, job)
         typer.echo(f"job {status.id}: {job.name}", err=True)
         end = follow(client, status.id)
@@ -59,11 +73,12 @@ def _submit(client: Client, job: Job) -> JobStatus:
 
 
 @contextmanager
-def _service() -> Iterator[Client]:
+def _service(signals: Interrupts) -> Iterator[Client]:
     data_dir = settings().data_dir.absolute()
     data_dir.mkdir(parents=True, exist_ok=True)
     port = _free_port()
-    environment = os.environ | {"WARPSMITH_DATA_DIR": str(data_dir)}
+    # Ctrl-C in a terminal reaches this process only; if it is killed, the kernel ends the service.
+    environment = os.environ | {"WARPSMITH_DATA_DIR": str(data_dir), PARENT: str(os.getpid())}
     log_path = data_dir / "service.log"
     with log_path.open("ab") as log:
         process = subprocess.Popen(
@@ -73,6 +88,7 @@ def _service() -> Iterator[Client]:
             stderr=log,
             start_new_session=True,
         )
+    signals.hurry_with(partial(_kill, process))
     client = connect(f"http://127.0.0.1:{port}")
     try:
         _wait_ready(client, process, log_path)
@@ -99,9 +115,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(STOP_S)
     except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
         process.wait()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """What the service has started ends with it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _free_port() -> int:

@@ -2,7 +2,7 @@
 
 import os
 
-from warpsmith.sandbox.confine import die_with_parent
+from warpsmith.lifeline import die_with_parent
 from warpsmith.sandbox.frames import Channel
 
 

@@ -16,8 +16,9 @@ from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.registry import backend_module
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected
+from warpsmith.lifeline import die_with_parent
 from warpsmith.sandbox.child import take_channel
-from warpsmith.sandbox.confine import Confinement, confine, die_with_parent, memory_limit
+from warpsmith.sandbox.confine import Confinement, confine, memory_limit
 from warpsmith.sandbox.frames import Channel
 from warpsmith.sandbox.process import system_paths
 

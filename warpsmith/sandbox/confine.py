@@ -9,7 +9,6 @@ import contextlib
 import ctypes
 import os
 import resource
-import signal
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from pathlib import Path, PurePosixPath
 
 from warpsmith.sandbox.seccomp import refuse_calls
 
-_PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 _SYS_CREATE_RULESET = 444
@@ -68,11 +66,6 @@ class Confinement:
     """Off for CUDA: its driver talks to services over sockets, and its kernels are not native code."""
     forks: bool = True
     """It may start other processes."""
-
-
-def die_with_parent() -> None:
-    """SIGKILL for this process as soon as its parent is gone."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def confine(limits: Confinement) -> bool:
