@@ -20,6 +20,7 @@ from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.job import Workload
 from warpsmith.domain.outcome import Outcome
+from warpsmith.domain.plan import evaluated
 from warpsmith.domain.space import Configuration, Constraint, allows
 from warpsmith.domain.template import Template
 from warpsmith.errors import ExpressionError
@@ -98,6 +99,8 @@ def _limits(draft: Template, context: StepContext) -> Iterator[Constraint]:
     ]
     shared = launch.shared_bytes.text
     wanted += [(shared, "device.max_shared_per_block", "dynamic shared memory")]
+    local = " + ".join(a.bytes_expression.text for a in draft.kernel.local_arguments)
+    wanted += [(local, "device.max_shared_per_block", "local arguments")] if local else []
     wanted += [(a, "device.max_shared_per_block", "an array in shared memory") for a in _arrays(draft)]
     if registers:
         reason = f"the compiler reports {registers} registers a thread"
@@ -238,7 +241,7 @@ def _filling(
         try:
             threads = math.prod(e.integer(scope) for e in launch.block)
             blocks = math.prod(e.integer(scope) for e in launch.grid)
-            shared = launch.shared_bytes.integer(scope)
+            shared = evaluated(launch, scope, draft.kernel.local_arguments).dynamic_bytes
         except ExpressionError:
             continue
         if threads < 1 or blocks < 1:

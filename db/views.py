@@ -230,6 +230,8 @@ def _entry(
         grid=size.grid,
         block=size.block,
         shared_bytes=size.shared_bytes,
+        local_bytes=size.local_bytes,
         launch=kernel.kernel.launch,
+        local_arguments=kernel.kernel.local_arguments,
         speedups=choice.speedups,
     )

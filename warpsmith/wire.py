@@ -5,7 +5,7 @@ from datetime import datetime
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import DeviceLimits
 from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import Launch
+from warpsmith.domain.kernel import Argument, Launch
 from warpsmith.domain.outcome import Comparison, Outcome
 from warpsmith.domain.space import Configuration, Space
 from warpsmith.domain.state import CandidateState, JobState, TrialState
@@ -114,8 +114,12 @@ class DispatchEntry(Frozen):
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int
+    local_bytes: tuple[int, ...] = ()
+    """OpenCL: bytes of each argument with the role `local`, in order."""
     launch: Launch | None = None
     """What `grid`, `block` and `shared_bytes` are made of, for other shapes; None in older results."""
+    local_arguments: tuple[Argument, ...] = ()
+    """What `local_bytes` is made of."""
     speedups: dict[str, float] = {}
     """By workload, baseline time over this configuration's: on its own the low end of the verified
     interval, on others what the search saw."""

@@ -286,7 +286,7 @@ def test_a_launch_the_driver_refuses_leaves_the_child_well(child: ChildDevice, b
     too_wide = LaunchSize((1, 1, 1), (1 << 20, 1, 1))
     with pytest.raises(KernelRefused):
         child.run(handle, "w", too_wide)
-    with pytest.raises(KernelRefused, match="local memory"):
+    with pytest.raises(KernelRefused, match="an argument with the role local"):
         child.run(handle, "w", LaunchSize((1, 1, 1), (1, 1, 1), shared_bytes=16))
     assert child.run(handle, "w", size(N)).guard_violations == ()
 

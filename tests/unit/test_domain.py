@@ -31,6 +31,7 @@ from warpsmith.jobfile import parse_job
 
 FIELDS: dict[str, Any] = scale_job().model_dump(mode="json", exclude_unset=True)
 X, Y, N = FIELDS["kernel"]["arguments"]
+LOCAL = {"name": "s", "dtype": "float32", "role": "local", "shape": ["BLOCK"]}
 
 
 def problem(**changes: Any) -> tuple[str, str]:
@@ -63,6 +64,9 @@ def launch(**changes: Any) -> dict[str, Any]:
         (kernel(arguments=[X, Y | {"shape": ["n", "m"]}]), "kernel.arguments.1.shape.1", "unknown name 'm'"),
         (kernel(arguments=[X, Y, N | {"value": "n + 0.5"}]), "kernel.arguments.2.value", "not a whole"),
         (kernel(arguments=[X, Y, N | {"value": "'w'"}]), "kernel.arguments.2.value", "gives a word"),
+        (kernel(arguments=[LOCAL | {"value": 3}, Y]), "kernel.arguments.0", "needs a shape (elements of"),
+        (kernel(arguments=[Y, LOCAL | {"shape": ["T"]}]), "kernel.arguments.1.shape.0", "unknown name 'T'"),
+        (kernel(backend="cuda", arguments=[Y, LOCAL]), "kernel.arguments.1.role", "launch.shared_bytes"),
         (kernel(source=None), "kernel", "exactly one of source and source_file"),
         (kernel(source_file="x.cl"), "kernel", "exactly one of source and source_file"),
         (kernel(source="a\0"), "kernel.source", "NUL"),

@@ -11,6 +11,8 @@ import pytest
 
 from tests.jobs import DEVICE, scale_job
 from tests.unit.test_report import entry, result
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.kernel import Argument, Dtype, Role
 from warpsmith.domain.space import Configuration
 from warpsmith.errors import ExpressionError
 from warpsmith.report.bundle import write_bundle
@@ -178,6 +180,20 @@ def test_the_module_of_a_bundle_picks_the_same_and_computes_the_launch(tmp_path:
         assert (launch.entry, launch.block, launch.shared_bytes) == ("scale", (block,), 0)
         assert launch.grid == (-(-n // (block * per)),)
     assert tuned_ones > 50
+
+
+def test_the_module_computes_local_memory_for_other_shapes(tmp_path: Path) -> None:
+    shown = tuned()
+    local = Argument(name="s", dtype=Dtype.FLOAT64, role=Role.LOCAL, shape=(Expression("BLOCK + 2"), 3))
+    entries = tuple(e.model_copy(update={"local_arguments": (local,)}) for e in shown.dispatch)
+    shown = shown.model_copy(update={"dispatch": entries})
+    pick = runpy.run_path(str(write_bundle(shown, (), tmp_path)[-1]))["pick"]
+    assert pick(n=2048).local_bytes == ((256 + 2) * 3 * 8,)
+    narrow = DEVICE.limits.model_copy(update={"max_shared_per_block": 6000})
+    small = shown.model_copy(update={"limits": narrow})
+    assert Lookup(small).pick({"n": 2048}) is None
+    pick = runpy.run_path(str(write_bundle(small, (), tmp_path / "small")[-1]))["pick"]
+    assert pick(n=2048).file is None
 
 
 def test_the_module_says_which_dimensions_it_takes(tmp_path: Path) -> None:

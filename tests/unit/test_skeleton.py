@@ -132,10 +132,17 @@ def test_what_a_job_cannot_pass_is_refused_by_name(argument: str, why: str) -> N
     parse_job(loaded)
 
 
-def test_local_memory_from_the_host_is_refused_by_name() -> None:
-    source = "kernel void k(global float* out, local float* s) { out[0] = s[0]; }"
-    arguments = yaml.safe_load(made(source, dialect=Dialect.OPENCL))["kernel"]["arguments"]
-    assert [a["dtype"] for a in arguments] == ["float32", "TODO"]
+def test_local_memory_from_the_host_is_an_argument_with_an_element_a_work_item() -> None:
+    source = """kernel __attribute__((reqd_work_group_size(16, 8, 1)))
+    void k(global float* out, local float* s, local float4* v, local struct pair* p) { out[0] = s[0]; }"""
+    text = made(source, dialect=Dialect.OPENCL)
+    _, *local = parse_job(yaml.safe_load(text)).kernel.arguments
+    assert [(a.role.value, a.dtype.value, a.shape[0].text) for a in local] == [
+        ("local", "float32", "16 * 8"),
+        ("local", "float32", "4 * 16 * 8"),
+        ("local", "uint8", "16 * 8"),
+    ]
+    assert "bytes, of `struct pair*`, that a work-group needs" in text
 
 
 def test_kernels_that_write_nothing_a_job_can_see() -> None:

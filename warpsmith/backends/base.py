@@ -60,8 +60,17 @@ class Memory(Protocol):
 
 Pointer = tuple[Memory, int]
 """Memory and the offset in bytes at which an argument begins (guard zones stand around it)."""
-Bound = Pointer | np.generic
-"""One bound kernel argument: a pointer, or a NumPy scalar of the argument's exact type."""
+
+
+@dataclass(frozen=True)
+class LocalSlot:
+    """A `__local` argument: which of `LaunchSize.local_bytes` says its size."""
+
+    position: int
+
+
+Bound = Pointer | np.generic | LocalSlot
+"""One bound kernel argument: a pointer, a NumPy scalar of the argument's exact type, or local memory."""
 
 
 class Program(Protocol):

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.backends.base import Array, Bound, DeviceFault, LaunchRefused, Memory, Program, Watch
+from warpsmith.backends.base import (
+    Array,
+    Bound,
+    DeviceFault,
+    LaunchRefused,
+    LocalSlot,
+    Memory,
+    Program,
+    Watch,
+)
 from warpsmith.backends.cuda_graph import GraphTimer
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.plan import Compiled, LaunchSize
@@ -282,6 +291,7 @@ class CudaDevice:
 def _type(argument: Bound) -> np.dtype[Any]:
     if isinstance(argument, tuple):
         return np.dtype(np.uint64)
+    assert not isinstance(argument, LocalSlot), "the job form has no such argument for CUDA"
     return argument.dtype if argument.dtype.kind != "V" else np.dtype(f"u{argument.itemsize}")
 
 
@@ -291,6 +301,7 @@ def _packed(argument: Bound) -> Any:
         memory, offset = argument
         assert isinstance(memory, CudaMemory)
         return memory.address + offset
+    assert not isinstance(argument, LocalSlot), "the job form has no such argument for CUDA"
     # Python's packing knows no bfloat16: its bits are passed.
     return argument if argument.dtype.kind != "V" else np.frombuffer(argument.tobytes(), _type(argument))[0]
 

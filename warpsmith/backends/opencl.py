@@ -11,6 +11,7 @@ from warpsmith.backends.base import (
     CompileRequest,
     DeviceFault,
     LaunchRefused,
+    LocalSlot,
     Memory,
     Program,
     Watch,
@@ -158,7 +159,7 @@ class OpenClDevice:
     def launch(self, program: Program, arguments: Sequence[Bound], size: LaunchSize) -> None:
         """See `Device.launch`."""
         assert isinstance(program, _Program)
-        self._bind(program, arguments)
+        self._bind(program, arguments, size)
         self._enqueue(program, size)
         self._finish()
 
@@ -196,19 +197,23 @@ class OpenClDevice:
         """Mean device time of one launch with each of the sets, in µs."""
         events = []
         for arguments in argument_sets:
-            self._bind(program, arguments)
+            self._bind(program, arguments, size)
             events.append(self._enqueue(program, size))
         self._finish()
         total_ns: int = sum(e.profile.end - e.profile.start for e in events)
         return max(total_ns, 1) / 1000.0 / len(events)
 
-    def _bind(self, program: "_Program", arguments: Sequence[Bound]) -> None:
+    def _bind(self, program: "_Program", arguments: Sequence[Bound], size: LaunchSize) -> None:
         for index, argument in enumerate(arguments):
-            value = self._view(argument) if isinstance(argument, tuple) else argument
             try:
-                program.kernel.set_arg(index, value)
+                program.kernel.set_arg(index, self._value(argument, size))
             except self.cl.Error as exc:
                 raise LaunchRefused(f"argument {index} was refused: {exc}") from exc
+
+    def _value(self, argument: Bound, size: LaunchSize) -> Any:
+        if isinstance(argument, LocalSlot):
+            return self.cl.LocalMemory(size.local_bytes[argument.position])
+        return self._view(argument) if isinstance(argument, tuple) else argument
 
     def _view(self, pointer: tuple[Memory, int]) -> Any:
         memory, offset = pointer
@@ -222,7 +227,7 @@ class OpenClDevice:
         cl = self.cl
         if size.shared_bytes:
             raise LaunchRefused(
-                "OpenCL kernels declare their local memory themselves; shared_bytes must be 0"
+                "OpenCL has no shared_bytes: declare a __local array, or an argument with the role local"
             )
         total = tuple(g * b for g, b in zip(size.grid, size.block, strict=True))
         try:

@@ -46,6 +46,8 @@ class Role(StrEnum):
     OUTPUT = "output"
     INOUT = "inout"
     SCALAR = "scalar"
+    LOCAL = "local"
+    """OpenCL: a `__local` pointer, whose memory a work-group gets of its own with the launch."""
 
 
 class Distribution(StrEnum):
@@ -74,7 +76,8 @@ class Argument(Frozen):
     dtype: Dtype
     role: Role
     shape: tuple[Expression, ...] = Field(default=(), max_length=8)
-    """Extents of a buffer, in elements, slowest first; empty for a scalar."""
+    """Extents of a buffer, in elements, slowest first; empty for a scalar. Of role `local`: elements that
+    each work-group gets; here parameters stand for the values of the configuration."""
     value: Expression | None = None
     """Value of a scalar: an expression over dimensions, or a number."""
     draw: Draw | None = None
@@ -85,6 +88,11 @@ class Argument(Frozen):
         if self.role is Role.SCALAR:
             if self.value is None or self.shape:
                 raise ValueError(f"scalar {self.name} needs a value and no shape")
+        elif self.role is Role.LOCAL:
+            if not self.shape or self.value is not None or self.draw is not None:
+                raise ValueError(
+                    f"local {self.name} needs a shape (elements of a work-group), no value and no draw"
+                )
         elif not self.shape or self.value is not None:
             raise ValueError(f"buffer {self.name} needs a shape and no value")
         if self.role is Role.OUTPUT and self.draw is not None:
@@ -93,8 +101,13 @@ class Argument(Frozen):
 
     @property
     def is_buffer(self) -> bool:
-        """True where the kernel gets a pointer."""
-        return self.role is not Role.SCALAR
+        """True where the kernel gets a pointer to device memory."""
+        return self.role not in (Role.SCALAR, Role.LOCAL)
+
+    @property
+    def bytes_expression(self) -> Expression:
+        """Bytes of a buffer, or of what a work-group gets of a local argument."""
+        return Expression(" * ".join([*(f"({e.text})" for e in self.shape), str(self.dtype.size_bytes)]))
 
     @property
     def is_mutated(self) -> bool:
@@ -110,7 +123,7 @@ class Launch(Frozen):
     block: tuple[Expression, ...] = Field(min_length=1, max_length=3)
     """Threads (work-items) of a block along x, y, z."""
     shared_bytes: Expression = Expression(0)
-    """Dynamic shared memory. OpenCL: not supported, declare `__local` arrays in the kernel."""
+    """Dynamic shared memory. OpenCL: not supported; a `__local` argument has the role `local`."""
 
 
 CompileOption = Annotated[str, StringConstraints(max_length=120)]
@@ -154,7 +167,23 @@ class Kernel(Frozen):
                 raise ValueError(f"argument {name} is declared twice")
         if not any(a.is_mutated for a in self.arguments):
             raise ValueError("no argument has role output or inout, so nothing could be compared")
+        self._check_local()
         return self
+
+    def _check_local(self) -> None:
+        if self.backend not in (Backend.CUDA, Backend.HIP):
+            return
+        for n, argument in enumerate(self.arguments):
+            if argument.role is Role.LOCAL:
+                raise ValueError(
+                    f"arguments.{n}.role: {self.backend.value} kernels have no local arguments; declare "
+                    "extern __shared__ memory in the kernel and use launch.shared_bytes"
+                )
+
+    @property
+    def local_arguments(self) -> tuple[Argument, ...]:
+        """Those with the role `local`, in order."""
+        return tuple(a for a in self.arguments if a.role is Role.LOCAL)
 
     @property
     def text(self) -> str:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import CacheState, Workload
-from warpsmith.domain.kernel import Draw, Dtype, Kernel, Launch, Role
+from warpsmith.domain.kernel import Argument, Draw, Dtype, Kernel, Launch, Role
 from warpsmith.domain.outcome import CompileFacts
 from warpsmith.domain.template import ConfiguredKernel
 
@@ -60,6 +60,13 @@ class ScalarPlan:
 
 
 @dataclass(frozen=True)
+class LocalPlan:
+    """A `__local` argument. Its bytes depend on the configuration: `LaunchSize.local_bytes` has them."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class WorkloadPlan:
     """All arguments of one workload, in the kernel's order, and the seed of its inputs.
 
@@ -68,7 +75,7 @@ class WorkloadPlan:
     """
 
     key: str
-    arguments: tuple[BufferPlan | ScalarPlan, ...]
+    arguments: tuple[BufferPlan | ScalarPlan | LocalPlan, ...]
     seed: int
     family: Family = Family.DECLARED
     variant: int = 0
@@ -92,6 +99,13 @@ class LaunchSize:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int = 0
+    local_bytes: tuple[int, ...] = ()
+    """OpenCL: of each argument with the role `local`, in order."""
+
+    @property
+    def dynamic_bytes(self) -> int:
+        """Shared (local) memory that a block gets with the launch."""
+        return self.shared_bytes + sum(self.local_bytes)
 
 
 @dataclass(frozen=True)
@@ -161,9 +175,11 @@ def plan_workload(
         ExpressionError: a shape or value cannot be evaluated.
     """
     names = scope | workload.scope()
-    arguments: list[BufferPlan | ScalarPlan] = []
+    arguments: list[BufferPlan | ScalarPlan | LocalPlan] = []
     for a in kernel.arguments:
-        if a.is_buffer:
+        if a.role is Role.LOCAL:
+            arguments.append(LocalPlan(a.name))
+        elif a.is_buffer:
             shape = tuple(extent.integer(names) for extent in a.shape)
             arguments.append(BufferPlan(a.name, a.dtype, a.role, shape, a.draw))
         else:
@@ -180,11 +196,15 @@ def launch_size(kernel: ConfiguredKernel, workload: Workload, device: DeviceInfo
     Raises:
         ExpressionError: it cannot be evaluated.
     """
-    return evaluated(kernel.kernel.launch, kernel.scope(workload.scope(), device.scope()))
+    scope = kernel.scope(workload.scope(), device.scope())
+    return evaluated(kernel.kernel.launch, scope, kernel.kernel.local_arguments)
 
 
-def evaluated(launch: Launch, scope: Mapping[str, Value]) -> LaunchSize:
+def evaluated(launch: Launch, scope: Mapping[str, Value], local: Sequence[Argument] = ()) -> LaunchSize:
     """A launch in numbers, where `scope` has every name.
+
+    Args:
+        local: the kernel's arguments with the role `local`, in order.
 
     Raises:
         ExpressionError: it cannot be evaluated.
@@ -195,4 +215,5 @@ def evaluated(launch: Launch, scope: Mapping[str, Value]) -> LaunchSize:
         grid=(grid[0], grid[1], grid[2]),
         block=(block[0], block[1], block[2]),
         shared_bytes=launch.shared_bytes.integer(scope),
+        local_bytes=tuple(a.bytes_expression.integer(scope) for a in local),
     )

@@ -81,6 +81,8 @@ class _Source:
         self.workloads = [e.workload for e in result.dispatch if e.source == entry.source]
         self.configuration = configuration_text(entry.configuration)
         self.launch = f"grid {entry.grid}, block {entry.block}, shared {entry.shared_bytes} B"
+        if entry.local_bytes:
+            self.launch += f", local arguments {', '.join(str(n) for n in entry.local_bytes)} B"
         self.html = Markup(highlight(entry.source, lexer, formatter))
         lines = difflib.unified_diff(
             original.splitlines(), entry.source.splitlines(), "original", "tuned", lineterm=""

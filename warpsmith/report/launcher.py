@@ -7,7 +7,7 @@ from importlib.resources import files
 from jinja2 import Environment
 
 from warpsmith.domain.expressions import Expression, Value, dotted_name
-from warpsmith.domain.kernel import Launch
+from warpsmith.domain.kernel import Argument, Launch
 from warpsmith.domain.space import Constraint
 from warpsmith.report.lookup import Lookup
 
@@ -20,13 +20,22 @@ def launcher_source(lookup: Lookup, file_names: Mapping[str, str]) -> str:
     """
     scope: dict[str, Value] = {f"device.{n}": v for n, v in lookup.limits.model_dump().items()}
     own = lookup.job.kernel
-    kernels = [_kernel(None, own.entry, own.launch, (), {**scope, **lookup.job.space.defaults})]
+    kernels = [
+        _kernel(None, own.entry, own.launch, own.local_arguments, (), {**scope, **lookup.job.space.defaults})
+    ]
     for server in lookup.servers:
         entry = server.entry
         assert entry.launch is not None
         names = {**scope, **server.configuration}
         kernels.append(
-            _kernel(file_names[entry.workload], entry.entry, entry.launch, server.constraints, names)
+            _kernel(
+                file_names[entry.workload],
+                entry.entry,
+                entry.launch,
+                entry.local_arguments,
+                server.constraints,
+                names,
+            )
         )
     text = (files("warpsmith.report") / "templates" / "dispatch.py.jinja").read_text()
     environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
@@ -49,6 +58,7 @@ def _kernel(
     file: str | None,
     entry: str,
     launch: Launch,
+    local: tuple[Argument, ...],
     constraints: tuple[Constraint, ...],
     names: Mapping[str, Value],
 ) -> dict[str, object]:
@@ -58,6 +68,7 @@ def _kernel(
         "grid": [python_text(e, names) for e in launch.grid],
         "block": [python_text(e, names) for e in launch.block],
         "shared_bytes": python_text(launch.shared_bytes, names),
+        "local_bytes": [python_text(a.bytes_expression, names) for a in local],
         "constraints": [python_text(c.expression, names) for c in constraints],
     }
 

@@ -181,6 +181,7 @@ class Lookup:
         try:
             if allows(server.constraints, scope) is not None:
                 return False
-            return not beyond_limits(evaluated(launch, scope), self.limits)
+            size = evaluated(launch, scope, server.entry.local_arguments)
+            return not beyond_limits(size, self.limits)
         except ExpressionError:
             return False

@@ -38,9 +38,12 @@ def job_skeleton(source_text: str, path_text: str, dialect: Dialect, entry: str 
     kernel, twins = choose_kernel(find_kernels(source_text, dialect), path_text, entry)
     bindings = bind(kernel, entry)
     dimensions = dimensions_of(kernel)
-    arguments = [argument_line(n, a, kernel, bindings, dimensions) for n, a in enumerate(kernel.arguments)]
     sizes = ", ".join(f"{yaml_word(n)}: {v}" for n, v in dimensions.values())
     constants = find_constants(source_text)
+    block = _block(kernel, dialect, bindings, constants)
+    arguments = [
+        argument_line(n, a, kernel, bindings, dimensions, block) for n, a in enumerate(kernel.arguments)
+    ]
     lines = [
         f"# Job for the kernel {kernel.qualified_name} of {path_text} (line {kernel.line}).",
         f"# Look at every {TODO}: shapes, roles and values there are guesses.",
@@ -52,7 +55,7 @@ def job_skeleton(source_text: str, path_text: str, dialect: Dialect, entry: str 
         *_entry(kernel, bindings, entry),
         *_arguments(arguments),
         "  launch:",
-        *_launch(kernel, dialect, bindings, constants, next(iter(dimensions.values()))[0]),
+        *_launch(kernel, dialect, block, next(iter(dimensions.values()))[0]),
         "workloads:",
         f"  - dimensions: {{{sizes}}}  # {TODO}: the sizes that matter, a line each",
         "# The kernel itself is the reference; a NumPy function can be one (reference: {kind: numpy, ...}).",
@@ -123,22 +126,22 @@ def _arguments(arguments: list[ArgumentLine]) -> Iterator[str]:
         yield f"    - {{{a.fields}}}" + (f"  # {a.comment}" if a.comment else "")
 
 
-def _launch(
-    kernel: KernelDefinition,
-    dialect: Dialect,
-    bindings: Bindings,
-    constants: tuple[FoundConstant, ...],
-    size: str,
-) -> Iterator[str]:
+def _block(
+    kernel: KernelDefinition, dialect: Dialect, bindings: Bindings, constants: tuple[FoundConstant, ...]
+) -> list[str]:
+    """Extents of the block: those that the source says, else a usual one."""
     bounds = kernel.launch_bounds
     known = {c.name: c.value for c in constants}
     known |= {name: int(value) for name, value in bindings.values.items() if value.isdecimal()}
     if dialect is Dialect.OPENCL and re.fullmatch(r"\d+, ?\d+, ?\d+", bounds):
-        block = bounds.replace(" ", "").split(",")
-    else:
-        threads = integer_value(bounds.split(",", 1)[0], known)
-        usable = threads is not None and 1 <= threads <= 1024
-        block = [str(threads if usable else _DEFAULT_BLOCK[dialect])]
+        return bounds.replace(" ", "").split(",")
+    threads = integer_value(bounds.split(",", 1)[0], known)
+    usable = threads is not None and 1 <= threads <= 1024
+    return [str(threads if usable else _DEFAULT_BLOCK[dialect])]
+
+
+def _launch(kernel: KernelDefinition, dialect: Dialect, block: list[str], size: str) -> Iterator[str]:
+    bounds = kernel.launch_bounds
     said = f" (the source says {bounds})" if bounds else ""
     yield f'    grid: ["ceil_div({size}, {block[0]})"]  # {TODO}: blocks along x, y, z'
     yield f"    block: [{', '.join(block)}]  # {TODO}: threads along x, y, z{said}"

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import yaml
@@ -58,6 +58,7 @@ def argument_line(
     kernel: KernelDefinition,
     bindings: Bindings,
     dimensions: Mapping[str, tuple[str, int]],
+    block: Sequence[str] = (),
 ) -> ArgumentLine:
     """The job form's line for one argument, with a note where a person must decide.
 
@@ -65,6 +66,7 @@ def argument_line(
         position: in the kernel's list; names an argument that has no name.
         bindings: types chosen for the template parameters.
         dimensions: size arguments by name: the dimension they stand for and its placeholder.
+        block: extents of the launch's block.
     """
     name = yaml_word(a.name or f"argument_{position}")
     dtype, lanes = a.dtype, a.lanes
@@ -74,6 +76,8 @@ def argument_line(
     if cannot:
         rest = "role: input, shape: [1]" if a.is_pointer else "role: scalar, value: 0"
         return ArgumentLine(f"name: {name}, dtype: {TODO}, {rest}", f"{TODO}: `{a.type_text}` {cannot}")
+    if a.is_pointer and a.address_space == "local":
+        return _local(name, a, dtype, lanes, block)
     if a.is_pointer:
         return _buffer(name, a, dtype, lanes, kernel, next(iter(dimensions.values()))[0])
     assert dtype is not None
@@ -86,8 +90,6 @@ def argument_line(
 
 def _inexpressible(a: KernelArgument, dtype: Dtype | None, lanes: int) -> str:
     """Why a job cannot pass an argument; empty where it can."""
-    if a.address_space == "local":
-        return "is shared memory given by the host; declare a __local array in the kernel instead"
     if a.is_reference:
         return "is a reference; a job passes buffers and numbers"
     if a.pointers > 1:
@@ -98,6 +100,16 @@ def _inexpressible(a: KernelArgument, dtype: Dtype | None, lanes: int) -> str:
             "for a struct, write a kernel that takes its fields"
         )
     return ""
+
+
+def _local(
+    name: str, a: KernelArgument, dtype: Dtype | None, lanes: int, block: Sequence[str]
+) -> ArgumentLine:
+    threads = " * ".join(n for n in block if n != "1") or "1"
+    unit = "elements" if dtype is not None else f"bytes, of `{a.type_text}`,"
+    shape = f'"{lanes} * {threads}"' if lanes > 1 else threads if threads.isdecimal() else f'"{threads}"'
+    fields = f"name: {name}, dtype: {(dtype or Dtype.UINT8).value}, role: local, shape: [{shape}]"
+    return ArgumentLine(fields, f"{TODO}: {unit} that a work-group needs; here as many as it has work-items")
 
 
 def _buffer(

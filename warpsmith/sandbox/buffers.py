@@ -3,14 +3,15 @@
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
-from warpsmith.backends.base import Array, Bound, Device, Memory
+from warpsmith.backends.base import Array, Bound, Device, LocalSlot, Memory
 from warpsmith.domain.job import CacheState
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.memory import DEFAULT_CACHE_BYTES, DISTINCT_VARIANTS, MAX_SETS, cold_sets
-from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.domain.plan import BufferPlan, Family, LocalPlan, WorkloadPlan
 from warpsmith.sandbox.rotation import Pair, rotation
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.inputs import draw_buffer
@@ -91,8 +92,11 @@ class WorkloadBuffers:
     def _bind(self, pair: Pair) -> list[Bound]:
         slots = {slot.plan.name: slot for slot in self._slots(pair)}
         arguments: list[Bound] = []
+        local = count()
         for argument in self.plan.arguments:
-            if isinstance(argument, BufferPlan):
+            if isinstance(argument, LocalPlan):
+                arguments.append(LocalSlot(next(local)))
+            elif isinstance(argument, BufferPlan):
                 arguments.append((slots[argument.name].memory, self._guard))
             else:
                 arguments.append(numpy_dtype(argument.dtype).type(argument.value))

@@ -8,6 +8,7 @@ from warpsmith.domain.plan import (
     BufferPlan,
     Family,
     LaunchSize,
+    LocalPlan,
     ScalarPlan,
     TimedCheck,
     TimingPlan,
@@ -26,6 +27,8 @@ def plan_to_json(plan: WorkloadPlan) -> Json:
             arguments.append(
                 {"name": a.name, "dtype": a.dtype.value, "role": a.role.value, "shape": a.shape, "draw": draw}
             )
+        elif isinstance(a, LocalPlan):
+            arguments.append({"name": a.name, "role": Role.LOCAL.value})
         else:
             arguments.append({"name": a.name, "dtype": a.dtype.value, "value": a.value})
     return {
@@ -39,8 +42,11 @@ def plan_to_json(plan: WorkloadPlan) -> Json:
 
 def plan_from_json(data: Json) -> WorkloadPlan:
     """The inverse of `plan_to_json`."""
-    arguments: list[BufferPlan | ScalarPlan] = []
+    arguments: list[BufferPlan | ScalarPlan | LocalPlan] = []
     for a in data["arguments"]:
+        if a.get("role") == Role.LOCAL:
+            arguments.append(LocalPlan(a["name"]))
+            continue
         dtype = Dtype(a["dtype"])
         if "value" in a:
             arguments.append(ScalarPlan(a["name"], dtype, a["value"]))
@@ -54,13 +60,23 @@ def plan_from_json(data: Json) -> WorkloadPlan:
 
 def size_to_json(size: LaunchSize) -> Json:
     """A launch as JSON."""
-    return {"grid": size.grid, "block": size.block, "shared_bytes": size.shared_bytes}
+    return {
+        "grid": size.grid,
+        "block": size.block,
+        "shared_bytes": size.shared_bytes,
+        "local_bytes": size.local_bytes,
+    }
 
 
 def size_from_json(data: Json) -> LaunchSize:
     """The inverse of `size_to_json`."""
     grid, block = data["grid"], data["block"]
-    return LaunchSize((grid[0], grid[1], grid[2]), (block[0], block[1], block[2]), data["shared_bytes"])
+    return LaunchSize(
+        (grid[0], grid[1], grid[2]),
+        (block[0], block[1], block[2]),
+        data["shared_bytes"],
+        tuple(data["local_bytes"]),
+    )
 
 
 def timing_to_json(plan: TimingPlan) -> Json:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.domain.plan import BufferPlan, WorkloadPlan
+from warpsmith.domain.plan import BufferPlan, LocalPlan, WorkloadPlan
 from warpsmith.sandbox.child import take_channel
 from warpsmith.sandbox.confine import Confinement, confine, memory_limit
 from warpsmith.sandbox.messages import plan_from_json
@@ -49,6 +49,8 @@ def _compute(
     drawn = draw_inputs(plan)
     inputs: dict[str, Any] = {}
     for argument in plan.arguments:
+        if isinstance(argument, LocalPlan):
+            continue
         if not isinstance(argument, BufferPlan):
             inputs[argument.name] = argument.value
         elif argument.name in drawn:

@@ -173,7 +173,7 @@ def _workload(
         update={
             "blocks": size.grid[0] * size.grid[1] * size.grid[2],
             "threads_per_block": threads,
-            "shared_bytes": size.shared_bytes,
+            "shared_bytes": size.dynamic_bytes,
             "occupancy": occupancy_of(size, compiled, device),
         }
     )
@@ -184,7 +184,7 @@ def occupancy_of(size: LaunchSize, compiled: CompileFacts, device: DeviceInfo) -
     if compiled.registers is None:
         return None
     threads = size.block[0] * size.block[1] * size.block[2]
-    shared = size.shared_bytes + (compiled.static_shared_bytes or 0)
+    shared = size.dynamic_bytes + (compiled.static_shared_bytes or 0)
     return occupancy(device.architecture, threads, compiled.registers, shared)
 
 

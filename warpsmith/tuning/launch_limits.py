@@ -22,6 +22,8 @@ def beyond_limits(size: LaunchSize, limits: DeviceLimits) -> str:
             return f"block {'xyz'[axis]} is {extent}; the device takes 1 to {most}"
     if threads > limits.max_threads_per_block:
         return f"a block has {threads} threads; the device takes {limits.max_threads_per_block}"
-    if not 0 <= size.shared_bytes <= limits.max_shared_per_block:
-        return f"{size.shared_bytes} B of shared memory; a block may have {limits.max_shared_per_block}"
+    if min(size.local_bytes, default=1) < 1:
+        return f"a local argument has {min(size.local_bytes)} B; it needs at least one element"
+    if size.shared_bytes < 0 or size.dynamic_bytes > limits.max_shared_per_block:
+        return f"{size.dynamic_bytes} B of shared memory; a block may have {limits.max_shared_per_block}"
     return ""

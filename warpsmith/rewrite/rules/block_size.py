@@ -9,6 +9,7 @@ from warpsmith.domain.kernel import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.rules.draft import Declined, Draft
 from warpsmith.rewrite.rules.facts import AXES, Facts, operands, operator
+from warpsmith.rewrite.rules.local_arguments import fits, grown, why_not
 from warpsmith.rewrite.rules.tree import find, strip, walk
 
 WARP = 32
@@ -67,12 +68,14 @@ def _of_literals(draft: Draft, axes: list[int]) -> Draft | Declined:
             )
         )
     changed = launch.model_copy(update={"grid": tuple(grid), "block": tuple(block)})
+    arguments = grown(draft.kernel, changed)
     return draft.changed(
         BlockSize.name,
         f"block of {len(axes)} axis" if len(axes) == 1 else f"block of {len(axes)} axes",
         launch=changed,
+        arguments=arguments,
         parameters=tuple(parameters),
-        constraints=(_fits(changed),),
+        constraints=(_fits(changed), *fits(arguments)),
     )
 
 
@@ -83,6 +86,8 @@ def _of_expression(draft: Draft, axis: int) -> Draft | Declined:
         return Declined("the block is an expression and the kernel counts threads over the whole grid")
     if "WS_BLOCK" in draft.names():
         return Declined("the name WS_BLOCK is taken")
+    if draft.kernel.local_arguments:
+        return Declined("local arguments are sized by the job for a block that is an expression")
     chosen = Expression(f"WS_BLOCK if WS_BLOCK > 0 else ({launch.block[axis].text})")
     block = (chosen, *launch.block[1:])
     changed = launch.model_copy(update={"block": block})
@@ -140,7 +145,7 @@ def _why_not(draft: Draft, axes: list[int]) -> str | None:
             return f"the place of a thread along {axis} is not a global index"
     if draft.kernel.launch.shared_bytes.text != "0":
         return "dynamic shared memory is sized by the launch"
-    return _shared_reason(facts) or _compare_reason(facts) or _unfollowed(facts)
+    return _shared_reason(facts) or why_not(facts) or _compare_reason(facts) or _unfollowed(facts)
 
 
 def _shared_reason(facts: Facts) -> str | None:
@@ -149,7 +154,7 @@ def _shared_reason(facts: Facts) -> str | None:
     for function in source.reachable:
         for v in source.variables:
             inside = function.start_byte <= v.declaration.start_byte < function.end_byte
-            if not (v.is_shared and inside):
+            if not (v.is_shared and inside) or v.is_parameter:
                 continue
             sizes = find(v.declarator, "number_literal")
             enough = any(source.of(s).isdigit() and int(source.of(s)) >= LARGEST // WARP for s in sizes)

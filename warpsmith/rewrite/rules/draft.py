@@ -7,7 +7,7 @@ from typing import Protocol
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import Kernel, Launch
+from warpsmith.domain.kernel import Argument, Kernel, Launch
 from warpsmith.domain.space import Constraint, Parameter, ParameterValue
 from warpsmith.domain.template import AppliedRule
 from warpsmith.rewrite.rules.facts import Facts
@@ -64,6 +64,7 @@ class Draft:
         edits: list[Edit] | None = None,
         prologue: str = "",
         launch: Launch | None = None,
+        arguments: tuple[Argument, ...] | None = None,
         entry: str | None = None,
         parameters: tuple[Parameter, ...] = (),
         constraints: tuple[Constraint, ...] = (),
@@ -73,6 +74,7 @@ class Draft:
             update={
                 "source": prologue + apply_edits(self.kernel.text, edits or ()),
                 "launch": launch or self.kernel.launch,
+                "arguments": arguments or self.kernel.arguments,
                 "entry": entry or self.kernel.entry,
             }
         )

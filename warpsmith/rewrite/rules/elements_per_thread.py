@@ -101,8 +101,10 @@ def _why_not(facts: Facts, declaration: Node, index: Node, axis: str) -> str | N
     unsafe = facts.unsafe(body)
     if unsafe:
         return f"elements would not be independent: {unsafe}"
+    kernel = source.kernel
     if any(
-        v.is_shared and body.start_byte <= v.declaration.start_byte < body.end_byte for v in source.variables
+        v.is_shared and kernel.start_byte <= v.declaration.start_byte < body.end_byte
+        for v in source.variables
     ):
         return "shared memory ties the threads of a block together"
     if facts.uses("gdim", axis) or facts.uses("gsize", axis):

@@ -9,6 +9,7 @@ from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.rules.constants import Constant, constants, meaning, uses
 from warpsmith.rewrite.rules.draft import Declined, Draft
 from warpsmith.rewrite.rules.facts import AXES, Facts
+from warpsmith.rewrite.rules.local_arguments import fits, grown, why_not
 from warpsmith.rewrite.rules.tree import Edit
 
 BLOCK = "WS_BLOCK"
@@ -63,6 +64,7 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
     if name in draft.names() or re.search(rf"\b{name}\b", draft.kernel.text):
         return Declined(f"the name {name} is taken")
     launch = _launch(draft.kernel.launch, current.value, name, ties)
+    arguments = grown(draft.kernel, launch)
     edits = (
         [] if current.literal is None else [Edit(current.literal.start_byte, current.literal.end_byte, name)]
     )
@@ -72,6 +74,7 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
         + (f", tied to block {', '.join(sorted(axes))}" if axes else ""),
         edits=edits,
         launch=launch,
+        arguments=arguments,
         entry=_entry(draft, current, name) if current.kind == "template" else None,
         parameters=(
             Parameter(
@@ -81,7 +84,7 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
                 meaning=f"{current.name} of the kernel",
             ),
         ),
-        constraints=_constraints(launch, axes),
+        constraints=(*_constraints(launch, axes), *(fits(arguments) if axes else ())),
     )
 
 
@@ -111,13 +114,13 @@ def _ties(draft: Draft, constant: Constant) -> _Ties | Declined:
         return Declined(
             f"the block's extent along {', '.join(sorted(block - equal))} is not {text} in the launch"
         )
-    return _with_grid(launch, constant, grid, block, said)
+    return _with_grid(draft, constant, grid, block, said)
 
 
 def _with_grid(
-    launch: Launch, constant: Constant, grid: set[str], block: set[str], said: set[str]
+    draft: Draft, constant: Constant, grid: set[str], block: set[str], said: set[str]
 ) -> _Ties | Declined:
-    text = str(constant.value)
+    launch, text = draft.kernel.launch, str(constant.value)
     for axis in grid:
         n = AXES.index(axis)
         if n >= len(launch.grid) or not re.search(rf"ceil_div\(.*,\s*{text}\)$", launch.grid[n].text):
@@ -125,6 +128,13 @@ def _with_grid(
     rest = [e.text for n, e in enumerate(launch.grid) if AXES[n] not in grid]
     rest += [e.text for n, e in enumerate(launch.block) if AXES[n] not in block]
     rest.append(launch.shared_bytes.text)
+    local = draft.kernel.local_arguments
+    if local and block:
+        steep = why_not(draft.facts, constant.name, len(block))
+        if steep:
+            return Declined(steep)
+    else:
+        rest += [e.text for a in local for e in a.shape]
     if any(re.search(rf"\b{text}\b", r) for r in rest):
         return Declined(f"the launch holds {text} elsewhere; name the parameter there")
     return _Ties(frozenset(grid), frozenset(block), "tree" in said)

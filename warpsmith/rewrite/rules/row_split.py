@@ -93,7 +93,7 @@ def _why_not(facts: Facts, loops: list[StridedLoop]) -> str | None:
     unsafe = facts.unsafe(source.body)
     if unsafe:
         return f"blocks would not be independent: {unsafe}"
-    shared = [v.name for v in source.variables if v.is_shared and _within(v.declaration, source.body)]
+    shared = [v.name for v in source.variables if v.is_shared and _within(v.declaration, source.kernel)]
     if shared:
         return f"shared memory ({', '.join(shared)}) ties the threads of a row together"
     if facts.uses("gsize") or facts.uses("gdim"):

@@ -318,7 +318,8 @@ class Source:
                 scope=scope,
                 is_pointer=pointer or reference,
                 is_array=array,
-                is_shared="__shared__" in words or (array and bool({"__local", "local"} & words)),
+                is_shared="__shared__" in words
+                or (bool({"__local", "local"} & words) and (array or scope == self.kernel)),
                 is_const="const" in words or "constexpr" in words,
                 is_parameter=node.type != "declaration",
                 is_reference=reference,

@@ -65,7 +65,11 @@ def groups(facts: Facts, loop: StridedLoop) -> list[Group]:
     """The contiguous groups of a loop whose wide access is the same as the single ones."""
     found: dict[tuple[str, str], list[Access]] = {}
     excluded: set[str] = set()
-    accesses = [a for a in facts.accesses(loop.body) if a.root is not None and a.root.is_parameter]
+    accesses = [
+        a
+        for a in facts.accesses(loop.body)
+        if a.root is not None and a.root.is_parameter and not a.root.is_shared
+    ]
     for a in accesses:
         assert a.root is not None
         key = _key(facts, loop, a)
