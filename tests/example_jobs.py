@@ -51,7 +51,9 @@ def draw_inputs(plan: WorkloadPlan) -> dict[str, Any]:
         if not isinstance(a, BufferPlan):
             inputs[a.name] = NUMPY_TYPES[a.dtype].type(a.value)
         elif a.role is Role.OUTPUT:
-            inputs[a.name] = np.full(a.shape, -77.0).astype(NUMPY_TYPES[a.dtype])
+            inputs[a.name] = np.full(a.shape, 77.0).astype(NUMPY_TYPES[a.dtype])
+        elif not a.dtype.is_float:
+            inputs[a.name] = rng.integers(0, 128, a.shape).astype(NUMPY_TYPES[a.dtype])
         else:
             mean, std = (a.draw.mean, a.draw.std) if a.draw else (0.0, 1.0)
             inputs[a.name] = rng.normal(mean, std, a.shape).astype(NUMPY_TYPES[a.dtype])

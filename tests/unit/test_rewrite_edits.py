@@ -31,10 +31,12 @@ def copying(backend: str, parameters: str, body: str = "if (i < n) y[i] = x[i];"
         ("a+b", [Edit(0, 1, "c"), Edit(1, 2, ""), Edit(2, 3, "d")], "c d"),
         ("if(a)return;", [Edit(5, 11, "continue")], "if(a)continue;"),
         ("x", [Edit(0, 0, "const"), Edit(1, 1, "y")], "const x y"),
+        ("int a; b;", [Edit(7, 7, "#pragma unroll\n")], "int a; \n#pragma unroll\nb;"),
+        ("int a;\n  b;", [Edit(9, 9, "#pragma unroll\n")], "int a;\n  #pragma unroll\nb;"),
         ("größe", [Edit(0, 0, "const"), Edit(7, 7, "_t")], "const größe _t"),
     ],
 )
-def test_an_edit_keeps_words_apart_and_adds_no_other_blanks(
+def test_an_edit_keeps_words_apart_and_gives_directives_a_line(
     text: str, edits: list[Edit], wanted: str
 ) -> None:
     assert apply_edits(text, edits) == wanted

@@ -14,6 +14,9 @@ _INTEGERS = re.compile(
     r"^(?:const\s+|constexpr\s+|static\s+|unsigned\s+)*(?:int|unsigned|uint|size_t|long|short|u?int\d+_t)\b"
 )
 
+_NUMBER = re.compile(r"\s*(\d+)\s*(?://.*|/\*.*\*/\s*)?", re.S)
+"""What a macro stands for, with a remark behind it."""
+
 
 @dataclass(frozen=True)
 class Constant:
@@ -37,11 +40,12 @@ def _macros(facts: Facts) -> Iterator[Constant]:
     source = facts.source
     for node in find(source.root, "preproc_def"):
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        if name is None or value is None or not re.fullmatch(r"\d+", source.of(value).strip()):
+        number = None if value is None else _NUMBER.fullmatch(source.of(value))
+        if name is None or number is None:
             continue
         pattern = rf"^[ \t]*#[ \t]*(?:define|undef|ifdef|ifndef|if|elif)\b.*\b{re.escape(source.of(name))}\b"
         if len(re.findall(pattern, source.text, re.M)) == 1:
-            yield Constant(source.of(name), int(source.of(value)), "macro", value)
+            yield Constant(source.of(name), int(number.group(1)), "macro", value)
 
 
 def _variables(facts: Facts) -> Iterator[Constant]:

@@ -35,7 +35,8 @@ class Edit:
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """Make edits that do not overlap; offsets are bytes of `text` as UTF-8.
 
-    Words stay words: where an edit would join two of them, a blank is put between.
+    What is written keeps its meaning whatever stands beside it: a blank is put between two words that an
+    edit would join, and a directive gets a line of its own.
     """
     data, end = text.encode(), len(text.encode())
     pieces: list[bytes] = []
@@ -47,6 +48,8 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     for piece in reversed(pieces):
         if _is_word(bytes(joined[-1:])) and _is_word(piece[:1]):
             joined += b" "
+        if piece.startswith(b"#") and joined.rpartition(b"\n")[2].strip():
+            joined += b"\n"
         joined += piece
     return joined.decode()
 

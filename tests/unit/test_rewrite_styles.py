@@ -1,0 +1,89 @@
+"""However a kernel is written, what rules make of it compiles and is right: alone, in pairs, and all."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from tests.example_jobs import OpenClCase, run_opencl
+from tests.kernel_kinds import KINDS
+from tests.kernel_styles import BACKENDS, FINISHES, STYLES, Written, corpus, written
+from tests.nvrtc_compile import compile_cuda
+from warpsmith.domain.job import RewritePolicy
+from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.rewrite.rules import RULES
+from warpsmith.rewrite.templater import make_template
+
+CHILDREN = 2
+
+
+def made(w: Written, *allowed: str) -> Template:
+    """The template by these rules; by all of them where none is named."""
+    policy = RewritePolicy.model_validate({"allow": allowed})
+    return make_template(w.job.model_copy(update={"rewrite": policy})).template
+
+
+def sets_of_rules(w: Written) -> Iterator[tuple[str, ...]]:
+    """No rules would be `()`; every rule alone, and pairs where the first applies to the kernel as it is."""
+    alone = [r.name for r in RULES if made(w, r.name).applied]
+    yield from ((name,) for name in alone)
+    yield from (pair for pair in combinations([r.name for r in RULES], 2) if pair[0] in alone)
+
+
+def every_set(backend: str) -> Iterator[tuple[str, Written, Template]]:
+    """Templates of every kernel by all rules; of each kind in one style by each rule and by pairs."""
+    for w in corpus(backend):
+        yield f"{w.label}: all rules", w, made(w)
+    finishes = list(FINISHES)
+    for n, kind in enumerate(KINDS):
+        w = written(kind, STYLES[n % len(STYLES)], finishes[n % len(finishes)], backend)
+        for rules in sets_of_rules(w):
+            yield f"{w.label}: {' and '.join(rules)}", w, made(w, *rules)
+
+
+def once(backend: str) -> Iterator[tuple[str, Written, ConfiguredKernel]]:
+    """The default configurations of all these, each source once."""
+    seen = set()
+    for label, w, template in every_set(backend):
+        kernel = template.configured(template.space.defaults)
+        if kernel.key not in seen:
+            seen.add(kernel.key)
+            yield label, w, kernel
+
+
+def wrong(cases: Sequence[OpenClCase], folder: Path) -> list[str]:
+    """What goes wrong on PoCL, a line a case; several children at once."""
+
+    def some(n: int) -> list[str]:
+        (folder / str(n)).mkdir()
+        return run_opencl(cases[n::CHILDREN], folder / str(n))
+
+    with ThreadPoolExecutor(CHILDREN) as threads:
+        return [line for found in threads.map(some, range(CHILDREN)) for line in found]
+
+
+def test_opencl_templates_are_right_with_their_defaults(tmp_path: Path) -> None:
+    cases = [
+        OpenClCase(label, w.job, kernel, w.job.workloads[n % 2])
+        for n, (label, w, kernel) in enumerate(once("opencl"))
+    ]
+    assert wrong(cases, tmp_path) == []
+
+
+def test_cuda_templates_compile_with_their_defaults() -> None:
+    def compiled(found: tuple[str, Written, ConfiguredKernel]) -> str:
+        label, _, kernel = found
+        log = compile_cuda(kernel.source, kernel.kernel.entry)
+        return f"{label}: {log[:1000]}" if log else ""
+
+    with ThreadPoolExecutor(CHILDREN) as threads:
+        assert [line for line in threads.map(compiled, once("cuda")) if line] == []
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_corpus_is_in_reach_of_the_rules(backend: str) -> None:
+    """A rule that declines everywhere is not tested by these kernels."""
+    applied = {a.rule for w in corpus(backend) for a in made(w).applied}
+    assert applied == {r.name for r in RULES}
