@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 FORM = (DOCS / "job-form.md").read_text()
 TEMPLATES = (DOCS / "templates.md").read_text()
+ELEMENT_RULES = (DOCS / "element-rules.md").read_text()
 FLEET = (DOCS / "running-a-fleet.md").read_text()
 MODELS: tuple[type[BaseModel], ...] = (
     Job,
@@ -143,8 +144,12 @@ def test_the_form_s_defaults_are_those_of_the_program() -> None:
         assert f"`{json.dumps(field.default)}`" in row
 
 
-def test_the_templates_document_has_a_section_for_every_rule_in_order() -> None:
-    assert re.findall(r"^### `(\w+)`$", TEMPLATES, re.MULTILINE) == [rule.name for rule in RULES]
+def test_the_documents_have_a_section_for_every_rule_in_order() -> None:
+    order = [rule.name for rule in RULES]
+    listed = [re.findall(r"^### `(\w+)`$", text, re.MULTILINE) for text in (TEMPLATES, ELEMENT_RULES)]
+    assert sorted([*listed[0], *listed[1]]) == sorted(order)
+    for names in listed:
+        assert names == [name for name in order if name in names]
 
 
 def test_excerpts_of_templates_stand_in_the_examples_and_golden_files() -> None:

@@ -134,6 +134,8 @@ class SearcherName(StrEnum):
 RuleName = Literal[
     "lift_constants",
     "block_size",
+    "register_sum",
+    "register_tile",
     "row_split",
     "rows_per_block",
     "vector_width",

@@ -11,6 +11,7 @@ from warpsmith.domain.template import Template
 from warpsmith.rewrite.rules import RULES, Declined, Draft
 from warpsmith.rewrite.rules.library import included, inline_header_of
 from warpsmith.rewrite.rules.tree import entry_name
+from warpsmith.rewrite.rules.variants import compose
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> T
                 declined.append(f"{rule.name}: {result.reason}")
             else:
                 draft = result
+    draft = compose(draft)
     template = Template(
         kernel=draft.kernel,
         space=Space(parameters=draft.parameters, constraints=draft.constraints),

@@ -6,6 +6,8 @@ from warpsmith.rewrite.rules.elements_per_thread import ElementsPerThread
 from warpsmith.rewrite.rules.fast_math import FastMath
 from warpsmith.rewrite.rules.launch_bounds import LaunchBounds
 from warpsmith.rewrite.rules.lift_constants import LiftConstants
+from warpsmith.rewrite.rules.register_sum import RegisterSum
+from warpsmith.rewrite.rules.register_tile import RegisterTile
 from warpsmith.rewrite.rules.restrict import Restrict
 from warpsmith.rewrite.rules.row_split import RowSplit
 from warpsmith.rewrite.rules.rows_per_block import RowsPerBlock
@@ -15,6 +17,8 @@ from warpsmith.rewrite.rules.vector_width import VectorWidth
 RULES: tuple[Rule, ...] = (
     LiftConstants(),
     BlockSize(),
+    RegisterSum(),
+    RegisterTile(),
     RowSplit(),
     RowsPerBlock(),
     VectorWidth(),

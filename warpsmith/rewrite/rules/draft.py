@@ -1,11 +1,12 @@
 """What rules read and hand on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
 from warpsmith.domain.device import Backend
+from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import Argument, Kernel, Launch
 from warpsmith.domain.space import Constraint, Parameter, ParameterValue
@@ -22,6 +23,24 @@ class Declined:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """Another body of the kernel, compiled in the place of its own where a condition holds.
+
+    Rules that come later read and edit the kernel's own body only; the conditions that keep their
+    parameters at the defaults where a variant is compiled are added when the template is put together.
+    """
+
+    condition: Expression
+    """Over parameters; the kernel's own body is compiled where it is false."""
+    macro: str
+    """The same for the preprocessor."""
+    body: str
+    grid: tuple[Expression, ...]
+    known: frozenset[str]
+    """Parameters that the variant obeys."""
+
+
+@dataclass(frozen=True)
 class Draft:
     """A template in the making."""
 
@@ -32,6 +51,8 @@ class Draft:
     applied: tuple[AppliedRule, ...] = ()
     library: tuple[str, ...] = ()
     """Texts of permitted headers that the source includes."""
+    variants: tuple[Variant, ...] = ()
+    """Other bodies that the kernel may have."""
 
     @cached_property
     def source(self) -> Source:
@@ -56,6 +77,11 @@ class Draft:
         """Every parameter at its default."""
         return {p.name: p.baseline_value for p in self.parameters}
 
+    def rewritten(self, edits: Iterable[Edit]) -> "Draft":
+        """This draft with its source edited, before the rule is noted by `changed`."""
+        text = apply_edits(self.kernel.text, edits)
+        return replace(self, kernel=self.kernel.model_copy(update={"source": text}))
+
     def changed(
         self,
         rule: str,
@@ -68,6 +94,7 @@ class Draft:
         entry: str | None = None,
         parameters: tuple[Parameter, ...] = (),
         constraints: tuple[Constraint, ...] = (),
+        variant: Variant | None = None,
     ) -> "Draft":
         """This draft after a rule was applied."""
         kernel = self.kernel.model_copy(
@@ -85,6 +112,7 @@ class Draft:
             parameters=self.parameters + parameters,
             constraints=self.constraints + constraints,
             applied=(*self.applied, note),
+            variants=self.variants if variant is None else (*self.variants, variant),
         )
 
 

@@ -1,0 +1,172 @@
+"""An element of memory that a loop updates in every iteration is kept in a register."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpsmith.rewrite.rules.counted import CountedLoop, counted, ends_early
+from warpsmith.rewrite.rules.draft import Declined, Draft
+from warpsmith.rewrite.rules.element import statements
+from warpsmith.rewrite.rules.facts import Access, Facts
+from warpsmith.rewrite.rules.tree import Edit, Variable, ancestors, find
+from warpsmith.rewrite.rules.uniform import names_in
+from warpsmith.rewrite.rules.words import start_of
+
+_MOST = 64
+
+
+@dataclass(frozen=True)
+class _Kept:
+    loop: CountedLoop
+    accesses: tuple[Access, ...]
+    touched: bool
+    """The element is written just before the loop, so it may be read and written without an iteration."""
+
+
+class RegisterSum:
+    """Keeps `c[i]` of `for (...) c[i] += ...` in a register, and writes it back once.
+
+    Proven: the address does not change in the loop, nothing else in the loop touches the buffer (buffers
+    of a job never overlap), nothing synchronises, and the element is not touched where the loop has no
+    iteration.
+    """
+
+    name = "register_sum"
+
+    def apply(self, draft: Draft) -> Draft | Declined:
+        """See `Rule`."""
+        made, reason = draft, "no element of memory is updated in every iteration of a loop"
+        edited = 0
+        while edited < _MOST:
+            found, why = _find(made.facts)
+            reason = why or reason
+            if found is None:
+                break
+            made = made.rewritten(_edited(made, found, edited))
+            edited += 1
+        if not edited:
+            return Declined(reason)
+        return made.changed(self.name, f"{edited} element(s)")
+
+
+def _find(facts: Facts) -> tuple[_Kept | None, str]:
+    reason = ""
+    for node in find(facts.source.body, "for_statement"):
+        loop = counted(facts, node)
+        if loop is None:
+            continue
+        for group in _groups(facts, loop):
+            kept = _keep(facts, loop, group)
+            if isinstance(kept, _Kept):
+                return kept, ""
+            reason = reason or f"loop at line {loop.line}: {kept}"
+    return None, reason
+
+
+def _groups(facts: Facts, loop: CountedLoop) -> Iterator[list[Access]]:
+    """Accesses of the loop that are one element each, where it is both read and written."""
+    found: dict[str, list[Access]] = {}
+    for a in facts.accesses(loop.body):
+        if a.node.type == "subscript_expression" and a.root is not None and a.root.is_parameter:
+            found.setdefault(a.where(facts.source), []).append(a)
+    for group in found.values():
+        if any(a.writes for a in group) and any(a.reads for a in group):
+            yield group
+
+
+def _keep(facts: Facts, loop: CountedLoop, group: list[Access]) -> _Kept | str:
+    source, root, text = facts.source, group[0].root, source_text(facts, group[0])
+    assert root is not None
+    everything = list(facts.accesses(loop.node))
+    if any(a.root is None for a in everything):
+        return "where a pointer points is not clear"
+    if sum(a.root == root for a in everything) != len(group):
+        return f"{text} is not the only use of {root.name} in it"
+    unsafe = facts.unsafe(loop.node)
+    if unsafe:
+        return unsafe
+    if "volatile" in source.of(root.declaration) or re.search(r"\*.*\*", source.of(root.declarator)):
+        return f"{root.name} is no plain buffer"
+    written = {a.root.name for a in everything if a.writes and a.root is not None}
+    for name in names_in(facts, group[0].node):
+        v = source.lookup(name, group[0].node)
+        if v is not None and (v == loop.variable or loop.declares(v)):
+            return f"{text} differs between iterations"
+        if v is not None and any(loop.contains(place) for place in facts.assigned(v)):
+            return f"the address of {text} changes"
+    inner = [a for a in facts.accesses(group[0].node) if a.node != group[0].node]
+    if any(a.root is not None and a.root.name in written for a in inner):
+        return f"the address of {text} is read from memory that changes"
+    if _touched(facts, loop, group[0]):
+        return _Kept(loop, tuple(group), True)
+    if ends_early(loop) or not any(_always(loop, a.node) for a in group if a.writes):
+        return f"{text} may be left alone by some iterations"
+    if any(True for n in (loop.start, loop.bound) for _ in facts.accesses(n)) or find(
+        loop.bound, "call_expression", "update_expression"
+    ):
+        return "its bounds read memory or call a function"
+    return _Kept(loop, tuple(group), False)
+
+
+def source_text(facts: Facts, a: Access) -> str:
+    """An access as written."""
+    return facts.source.of(a.node)
+
+
+def _always(loop: CountedLoop, node: Node) -> bool:
+    """Whether every iteration comes by: the node lies in a statement of the body itself."""
+    kinds = ("if_statement", "conditional_expression", "switch_statement", "while_statement", "for_statement")
+    for a in ancestors(node):
+        if a == loop.node:
+            return True
+        if a.type in (*kinds, "do_statement") or (a.type == "binary_expression" and _short(a)):
+            return False
+    return False
+
+
+def _short(node: Node) -> bool:
+    child = node.child_by_field_name("operator")
+    return child is not None and child.type in ("&&", "||")
+
+
+def _touched(facts: Facts, loop: CountedLoop, a: Access) -> bool:
+    """Whether a statement of the same block writes the element before, with nothing changed since."""
+    parent = loop.node.parent
+    if parent is None or parent.type != "compound_statement":
+        return False
+    names = names_in(facts, a.node)
+    for statement in reversed([s for s in statements(parent) if s.end_byte <= loop.node.start_byte]):
+        if statement.type not in ("expression_statement", "declaration"):
+            return False
+        for other in facts.accesses(statement):
+            if other.writes and other.where(facts.source) == a.where(facts.source):
+                return True
+        changed = {v.name for v in facts.source.variables if _changes(facts, v, statement)}
+        if changed & names or any(
+            v.declaration == statement and v.name in names for v in facts.source.variables
+        ):
+            return False
+    return False
+
+
+def _changes(facts: Facts, v: Variable, statement: Node) -> bool:
+    return any(statement.start_byte <= n.start_byte < statement.end_byte for n in facts.assigned(v))
+
+
+def _edited(draft: Draft, kept: _Kept, number: int) -> list[Edit]:
+    source, loop, first = draft.source, kept.loop, kept.accesses[0]
+    assert first.root is not None
+    name, place = f"ws_sum_{number}", source.of(first.node)
+    kind = first.root.type_text
+    start, bound = source.of(loop.start), source.of(loop.bound)
+    trip = "" if kept.touched else f"(({start}) {loop.sign} ({bound}))"
+    load = f"{kind} {name} = " + (f"{trip} ? {place} : ({kind})0;" if trip else f"{place};")
+    store = f"{place} = {name};" if not trip else f"if ({trip}) {place} = {name};"
+    alone = loop.node.parent is None or loop.node.parent.type != "compound_statement"
+    edits = [Edit(a.node.start_byte, a.node.end_byte, name) for a in kept.accesses]
+    begin, end = start_of(source, loop.node), loop.node.end_byte
+    edits.append(Edit(begin, begin, f"{'{ ' if alone else ''}{load}\n"))
+    edits.append(Edit(end, end, f"\n{store}{' }' if alone else ''}"))
+    return edits
