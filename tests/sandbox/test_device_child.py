@@ -125,6 +125,7 @@ def test_a_timing_that_hangs_ends_at_its_deadline(opencl_info: DeviceInfo, build
     with pytest.raises(ChildDied) as caught:
         child.time(handle, "w", size(N), TimingPlan(CacheState.HOT, samples=3))
     assert caught.value.cause == "timeout"
+    assert "no answer within 1 s (WARPSMITH_RUN_TIMEOUT_S is 1)" in caught.value.detail
     wait_until(lambda: not group_of(leader))
 
 

@@ -193,7 +193,7 @@ class Job(Frozen):
     workloads: tuple[Workload, ...] = Field(min_length=1, max_length=64)
     reference: Reference = KernelReference()
     tolerances: dict[Identifier, Tolerance] = Field(default={}, max_length=64)
-    """By argument name; by dtype (`DEFAULT_TOLERANCES`) where not given; integers are exact."""
+    """By argument name; where not given, by dtype and by what the output holds; integers are exact."""
     parameters: tuple[Parameter, ...] = Field(default=(), max_length=32)
     """The user's own tunables: macros the source already uses."""
     constraints: tuple[Constraint, ...] = Field(default=(), max_length=64)
@@ -218,7 +218,7 @@ class Job(Frozen):
         return 0.0 if self.operations is None else max(0.0, float(self.operations.evaluate(workload.scope())))
 
     def tolerance(self, name: str, dtype: Dtype) -> Tolerance:
-        """The tolerance of one mutated argument."""
+        """The tolerance of one mutated argument; where none is given, the default for elements of size 1."""
         return self.tolerances.get(name) or DEFAULT_TOLERANCES.get(dtype, EXACT)
 
     @model_validator(mode="after")

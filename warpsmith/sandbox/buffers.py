@@ -175,14 +175,19 @@ class WorkloadBuffers:
             for start, stop in pieces:
                 slot.memory.write(noise[: (stop - start) * size], self._guard + start * size)
 
-    def poison(self, count: int = 1) -> None:
-        """Fill the outputs of the first `count` sets with bytes that no kernel can have left there."""
-        for slots in self._sets[:count]:
-            for slot in slots:
-                if slot.plan.role is Role.OUTPUT:
-                    self._fill(slot)
+    def poison(self, count: int = 1) -> dict[str, bytes]:
+        """Fill the outputs of the first `count` sets with bytes that no kernel can have left there.
 
-    def _fill(self, slot: _Slot) -> None:
+        Returns:
+            What those of the last set were filled with: four bytes, again and again.
+        """
+        filled: dict[str, bytes] = {}
+        for slots in self._sets[:count]:
+            outputs = [s for s in slots if s.plan.role is Role.OUTPUT]
+            filled = {slot.plan.name: self._fill(slot) for slot in outputs}
+        return filled
+
+    def _fill(self, slot: _Slot) -> bytes:
         # Fills come in words; the guard begins right behind the last element.
         pattern, words = poison_word(), slot.plan.size_bytes // 4 * 4
         if words:
@@ -190,6 +195,7 @@ class WorkloadBuffers:
         rest = pattern[: slot.plan.size_bytes - words]
         if rest:
             slot.memory.write(np.frombuffer(rest, np.uint8), self._guard + words)
+        return pattern
 
     def guard_violations(self, pair: Pair = FIRST) -> list[str]:
         """Buffers of a launch whose guard zones changed."""

@@ -138,13 +138,13 @@ class _Server:
         program, size = self._programs[request["handle"]], size_from_json(request["size"])
         ranges = request["ranges"]
         buffers.restore(1)
-        if request["poison"]:
-            buffers.poison()
+        filled = buffers.poison() if request["poison"] else {}
         self._device.launch(program, buffers.bound(FIRST), size)
         header = {
             "guards": buffers.guard_violations(),
             "changed": buffers.changed_inputs(whole=ranges is None),
             "names": [b.name for b in buffers.plan.mutated],
+            "poison": {name: pattern.hex() for name, pattern in filled.items()},
         }
         out: list[Blob] = _outputs(buffers, ranges)
         if request["repeat"]:

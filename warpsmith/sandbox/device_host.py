@@ -237,12 +237,21 @@ class ChildDevice:
         try:
             reply, blobs = self._process.channel.receive(time.monotonic() + timeout_s)
         except ChildDied as exc:
-            raise self._process.explain(exc) from exc
+            raise self._process.explain(self._in_words(exc, timeout_s)) from exc
         if "refused" in reply:
             raise KernelRefused(str(reply["refused"])[:1000])
         if "fault" in reply:
             self._faulted(str(reply["fault"])[:1000])
         return reply, blobs
+
+    def _in_words(self, exc: ChildDied, timeout_s: float) -> ChildDied:
+        """A deadline that was missed, with its length and what sets it."""
+        if exc.cause != "timeout":
+            return exc
+        words = f"no answer within {timeout_s:.3g} s"
+        if timeout_s != OPEN_TIMEOUT_S:
+            words += f" (WARPSMITH_RUN_TIMEOUT_S is {self._run_timeout_s:g})"
+        return ChildDied(exc.cause, words)
 
     def _faulted(self, words: str) -> NoReturn:
         self._process.kill()
@@ -287,4 +296,5 @@ def _report(
     guards, changed, written = (
         tuple(str(name) for name in reply[k]) for k in ("guards", "changed", "globals")
     )
-    return RunReport(outputs, guards, changed, changed_globals=written)
+    poison = {str(name): bytes.fromhex(pattern) for name, pattern in reply.get("poison", {}).items()}
+    return RunReport(outputs, guards, changed, changed_globals=written, poison=poison)

@@ -55,6 +55,8 @@ class Bench:
     tools: Tools
     seed: int = field(default_factory=lambda: secrets.randbits(48))
     ceilings: Ceilings | None = None
+    sizes: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Typical size of outputs by workload and name, see `tuning.sizes`."""
     _device: DevicePort | None = None
     _prepared: set[str] = field(default_factory=set)
     _plans: dict[str, WorkloadPlan] = field(default_factory=dict)
@@ -77,6 +79,7 @@ class Bench:
     def learn(self, baseline: BaselineResult) -> None:
         """Take over what the user's kernel was found to be right on, and how exactly."""
         self._cases = {(Workload(dimensions=c.dimensions).key, c.family): c for c in baseline.cases}
+        self.sizes = {w: c.sizes for (w, _), c in self._cases.items()}
         self._own_globals = frozenset(baseline.globals)
         self.ceilings = baseline.ceilings
 

@@ -15,6 +15,7 @@ from warpsmith.tuning.bench import Bench
 from warpsmith.tuning.further import FAMILY_BYTES, NEIGHBOUR_BYTES, beyond_all, neighbours, size_bytes
 from warpsmith.tuning.judge import judge_run, spread
 from warpsmith.tuning.launch_limits import launch_refusal
+from warpsmith.tuning.sizes import sizes_of
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.tuning.tools import Case
 from warpsmith.verify.compare import pieces, root_mean_square, same_bits
@@ -100,19 +101,22 @@ def check_case(bench: Bench, handle: int, case: Case, size: LaunchSize) -> Check
     """The user's kernel on one case: how exact it is, and how steady."""
     plan = bench.plan(case)
     report = bench.device(case).run(handle, plan.key, size, repeat=bench.defences.determinism)
-    growth = _growth(bench, case)
-    grown = CheckedCase(dimensions=case.workload.dimensions, family=case.family, growth=growth)
+    grown = CheckedCase(
+        dimensions=case.workload.dimensions,
+        family=case.family,
+        growth=_growth(bench, case),
+        sizes=sizes_of(bench, case.workload),
+    )
     expected = bench.expected(case)
     found = judge_run(bench.job, plan, report, expected, None, bench.defences, grown, own_globals=None)
     if isinstance(found, Rejected):
         return found
-    return CheckedCase(
-        dimensions=case.workload.dimensions,
-        family=case.family,
-        max_error=found,
-        spread=spread(bench.job, plan, report, growth),
-        elements=sum(b.elements for b in plan.mutated),
-        growth=growth,
+    return grown.model_copy(
+        update={
+            "max_error": found,
+            "spread": spread(bench.job, plan, report, grown),
+            "elements": sum(b.elements for b in plan.mutated),
+        }
     )
 
 

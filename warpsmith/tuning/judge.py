@@ -11,9 +11,11 @@ from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import BufferPlan, Compiled, Family, WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.tasks import CheckedCase
+from warpsmith.tuning.wrong import why_wrong
 from warpsmith.verify.compare import Budget, compare
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.report import Array, Ranges, RunReport
+from warpsmith.verify.tolerance import default_tolerance, longest_sum
 
 BUDGET_ELEMENTS = 1024
 """With fewer compared elements the baseline's largest error says too little about its errors."""
@@ -59,16 +61,19 @@ def judge_run(
     worst = 0.0
     for buffer in plan.mutated:
         want = expected[buffer.name]
-        if ranges is not None:
-            want = np.concatenate([want[start:stop] for start, stop in ranges[buffer.name]])
-        tolerance = tolerance_of(job, buffer, known)
+        where = None if ranges is None else ranges[buffer.name]
+        if where is not None:
+            want = np.concatenate([want[start:stop] for start, stop in where])
+        tolerance = tolerance_of(job, plan, buffer, known)
         got = report.outputs[buffer.name]
         budget = None
         if on.error_budget and known is not None and _has_budget(job, plan, buffer, known):
             budget = Budget(known.max_error, buffer.dtype)
         error = compare(got, want, tolerance, budget)
         if error.wrong:
-            return _wrong(plan, buffer, f"is wrong: {error.detail}")
+            poison, own = report.poison.get(buffer.name, b""), own_globals is None
+            why = why_wrong(job, buffer, got, want, tolerance, error, poison=poison, ranges=where, own=own)
+            return _wrong(plan, buffer, f"is wrong: {why}")
         if error.over_budget:
             return _wrong(plan, buffer, f"is less exact than it was: {error.detail}")
         worst = max(worst, error.max_error)
@@ -88,20 +93,27 @@ def judge_run(
     return worst
 
 
-def tolerance_of(job: Job, buffer: BufferPlan, known: CheckedCase | None) -> Tolerance:
-    """The job's tolerance; its absolute part grows with outputs that other inputs make larger."""
+def tolerance_of(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase | None) -> Tolerance:
+    """The job's own tolerance, or the default for what the output holds.
+
+    The absolute part of either grows with outputs that other inputs make larger.
+    """
     tolerance = job.tolerance(buffer.name, buffer.dtype)
+    if known is not None and buffer.dtype.is_float and buffer.name not in job.tolerances:
+        size = known.sizes.get(buffer.name)
+        if size is not None:
+            terms = longest_sum(plan, buffer)
+            tolerance = default_tolerance(tolerance, buffer.dtype, size, terms)
     growth = 1.0 if known is None else known.growth.get(buffer.name, 1.0)
     return tolerance if growth <= 1.0 else tolerance.model_copy(update={"atol": tolerance.atol * growth})
 
 
-def spread(job: Job, plan: WorkloadPlan, report: RunReport, growth: Mapping[str, float]) -> float:
+def spread(job: Job, plan: WorkloadPlan, report: RunReport, known: CheckedCase) -> float:
     """Largest difference between a launch and its repetition, in units of the tolerance."""
     if report.repeated is None:
         return 0.0
-    known = CheckedCase(dimensions={}, max_error=0.0, elements=0, growth=dict(growth))
     return max(
-        compare(report.repeated[b.name], report.outputs[b.name], tolerance_of(job, b, known)).max_error
+        compare(report.repeated[b.name], report.outputs[b.name], tolerance_of(job, plan, b, known)).max_error
         for b in plan.mutated
     )
 

@@ -29,6 +29,9 @@ class CheckedCase(Frozen):
     growth: dict[str, float] = Field(default_factory=dict)
     """How much larger outputs typically are than on the workload's own inputs; absolute tolerances
     grow with them."""
+    sizes: dict[str, float] = Field(default_factory=dict)
+    """Typical size of outputs on the workload's own inputs, which default tolerances go by; empty in
+    results of older versions."""
 
 
 class Counters(Frozen):

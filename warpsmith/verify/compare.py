@@ -81,10 +81,16 @@ def compare(got: Array, want: Array, tolerance: Tolerance, budget: Budget | None
     if over <= STRAYS and not far:
         over = 0
     if wrong:
-        detail += f"; {wrong} of {got.size} compared are wrong, largest error {worst:.3g} tolerances"
+        detail += f"; {wrong} of {got.size} compared are wrong, {_in_words(worst, tolerance, got)}"
     elif over and budget is not None:
         detail = f"error {worst:.3g} tolerances where the user's kernel has {budget.baseline_error:.3g}"
     return ErrorReport(worst, wrong, first, detail, over)
+
+
+def _in_words(worst: float, tolerance: Tolerance, got: Array) -> str:
+    if tolerance.atol or tolerance.rtol:
+        return f"largest error {worst:.3g} tolerances"
+    return "integers must be equal" if got.dtype.kind in "iu" else "and rtol and atol are 0"
 
 
 def pieces(size: int) -> Iterator[slice]:

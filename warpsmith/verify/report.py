@@ -1,7 +1,7 @@
 """What one checked launch brought back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ class RunReport:
     """The same of a second launch on the same inputs, where one was asked for."""
     changed_globals: tuple[str, ...] = ()
     """Device variables that are not what they were when the binary was loaded."""
+    poison: Mapping[str, bytes] = field(default_factory=dict)
+    """Four bytes, again and again, that outputs held before the launch, by name; none where they were not
+    filled. For messages alone."""
 
 
 @dataclass(frozen=True)

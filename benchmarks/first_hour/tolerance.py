@@ -1,0 +1,155 @@
+"""Are correct kernels refused with default tolerances, and are wrong ones caught?
+
+    python -m benchmarks.first_hour.tolerance [--runs 216] [--out FOLDER]
+
+Every kernel, type and length of sums is checked as a job's own kernel is: against its NumPy reference, on
+fresh inputs, with default tolerances that follow what the output holds, and with the fixed ones of its
+type. Wrong kernels are tried as a job's own and as candidates of the right one.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+from benchmarks.first_hour.tolerance_kernels import EXAMPLES, MUTANTS, Example, Mutant
+from benchmarks.trust.record import RESULTS, first_device, where
+from tests.adversarial.harness import OnceCompiler
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.job import Job
+from warpsmith.domain.kernel import Dtype
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import Compiled, launch_size
+from warpsmith.domain.template import Template
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+from warpsmith.tuning.bench import Bench
+from warpsmith.tuning.contract import check_case
+from warpsmith.tuning.gate import untestable
+from warpsmith.tuning.tasks import BaselineResult
+from warpsmith.tuning.tools import Case, Tools
+
+LENGTHS = (16, 50, 128, 256, 500, 1000, 1024, 2048, 4096)
+TYPES = (Dtype.FLOAT32, Dtype.FLOAT16)
+
+
+def tools_of(device: DeviceInfo, pool: CompilePool) -> Tools:
+    """The real compiler, device child and reference child."""
+    return Tools(ChildOpener(device), OnceCompiler(pool), ReferenceRunner())
+
+
+def refusals(
+    tools: Tools, example: Example, dtype: Dtype, k: int, seed: int, defines: tuple[str, ...] = ()
+) -> dict[str, str]:
+    """Why a job's own kernel and, with `defines`, a wrong candidate of it is refused; empty where not.
+
+    Args:
+        defines: macros that make a mistake in the candidate; then a job's own kernel with it is tried, too.
+    """
+    right, wrong_ = (example.job(dtype, k, defines=d) for d in ((), defines))
+    bench = Bench(right, tools, seed=seed)
+    found: dict[str, str] = {}
+    try:
+        (workload,) = right.workloads
+        another = bench.another_draw(workload)
+        failed = bench.expect([Case(workload), another])
+        if failed:
+            raise next(iter(failed.values()))
+        kernel, compiled = _built(bench, right)
+        size = launch_size(kernel, workload, tools.opener.info)
+        handle = bench.device(workload).load(compiled)
+        mistaken = bench.device(workload).load(_built(bench, wrong_)[1]) if defines else handle
+        for name, fixed in (("default", False), ("fixed", True)):
+            bench.job = example.job(dtype, k, fixed=fixed)
+            checked = check_case(bench, handle, Case(workload), size)
+            if defines:
+                own = check_case(bench, mistaken, Case(workload), size)
+                found[f"{name}_own"] = own.reason if isinstance(own, Rejected) else ""
+            if isinstance(checked, Rejected):
+                found[f"{name}_right"] = checked.reason
+                continue
+            found[f"{name}_right"] = untestable(bench, workload, another)
+            if not defines:
+                continue
+            bench.learn(BaselineResult(device=tools.opener.info, cases=(checked,)))
+            judged = bench.check(mistaken, workload, size, whole=True)
+            found[f"{name}_candidate"] = judged.reason if isinstance(judged, Rejected) else ""
+    finally:
+        bench.close()
+    return found
+
+
+def _built(bench: Bench, job: Job) -> tuple[Any, Compiled]:
+    kernel = Template(kernel=job.kernel).configured({})
+    compiled = bench.compile(kernel)
+    if isinstance(compiled, Rejected):
+        raise SystemExit(f"{job.name}: {compiled.reason}\n{compiled.log}")
+    return kernel, compiled
+
+
+def correct_runs() -> Iterator[tuple[Example, Dtype, int]]:
+    """Every kernel, type and length, again and again."""
+    for _ in count():
+        for k in LENGTHS:
+            for example in EXAMPLES.values():
+                for dtype in TYPES:
+                    yield example, dtype, k
+
+
+def correct(tools: Tools, runs: int) -> list[dict[str, Any]]:
+    """Of each run, what is refused."""
+    rows = []
+    for number, (example, dtype, k) in enumerate(islice(correct_runs(), runs)):
+        row: dict[str, Any] = {"kernel": example.name, "dtype": dtype.value, "k": k, "chosen": example.chosen}
+        found = refusals(tools, example, dtype, k, number + 1)
+        rows.append(row | {"default": found["default_right"], "fixed": found["fixed_right"]})
+        if any(found.values()):
+            print(rows[-1], flush=True)
+    return rows
+
+
+def wrong(tools: Tools, mutants: Sequence[Mutant] = MUTANTS, seeds: int = 3) -> list[dict[str, Any]]:
+    """Of each mutant, on how many seeds it is caught."""
+    rows = []
+    for mutant in mutants:
+        row: dict[str, Any] = {"mutant": mutant.name, "dtype": mutant.dtype.value, "seeds": seeds}
+        row |= {f"{name}_{part}": 0 for name in ("default", "fixed") for part in ("own", "candidate")}
+        for seed in range(1, seeds + 1):
+            found = refusals(tools, EXAMPLES[mutant.of], mutant.dtype, mutant.k, seed, mutant.defines)
+            for name in row.keys() & found.keys():
+                row[name] += bool(found[name])
+        rows.append(row)
+        print(row, flush=True)
+    return rows
+
+
+def main() -> int:
+    """See the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=216)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    device = first_device(Backend.OPENCL)
+    pool = CompilePool()
+    try:
+        tools = tools_of(device, pool)
+        runs, mutants = correct(tools, arguments.runs), wrong(tools)
+    finally:
+        pool.close()
+    record = where(device, "python -m benchmarks.first_hour.tolerance " + " ".join(sys.argv[1:]))
+    for name in ("default", "fixed"):
+        for chosen in (True, False):
+            of = [r for r in runs if r["chosen"] is chosen]
+            where_from = "chosen_on" if chosen else "others"
+            record[f"refused_{name}_{where_from}"] = [sum(bool(r[name]) for r in of), len(of)]
+    record |= {"refused": [r for r in runs if r["default"] or r["fixed"]], "mutants": mutants}
+    (arguments.out / "first-hour-tolerance.json").write_text(json.dumps(record, indent=1) + "\n")
+    lost = [m for m in mutants if any(m[f"default_{a}"] < m[f"fixed_{a}"] for a in ("own", "candidate"))]
+    print({k: v for k, v in record.items() if k.startswith("refused_")}, "lost:", lost)
+    return 1 if lost or any(r["default"] for r in runs) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
