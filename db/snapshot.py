@@ -122,6 +122,7 @@ def load_snapshot(session: Session, job_id: str) -> JobSnapshot:
                 trials=c.trials,
                 measured=c.measured,
                 best_objective=c.best_objective,
+                feasible=c.feasible,
             )
             for c in candidates
         ],

@@ -107,6 +107,7 @@ def _status(rows: Sequence[Row[Any]]) -> JobStatus:
         created_at=job.created_at,
         started_at=job.started_at,
         finished_at=job.finished_at,
+        reason=job.reason,
         seconds_left=left,
         tokens_used=job.tokens_used,
         usd_used=job.usd_used,

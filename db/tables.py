@@ -22,6 +22,7 @@ from db.types import ModelJson, UtcDateTime, words
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Outcome
+from warpsmith.domain.reason import Reason
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import (
     CandidateState,
@@ -89,6 +90,8 @@ class JobRow(Base):
     usd_used: Mapped[float] = mapped_column(Float(53), default=0.0)
     speedup: Mapped[float | None] = mapped_column(Float(53))
     """Verified; None before the re-measurement."""
+    reason: Mapped[Reason | None] = mapped_column(ModelJson("reason", Reason))
+    """Why it ended; None before, of cancelled jobs, and of those that older versions ended."""
     rung_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

@@ -6,7 +6,8 @@ from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import DeviceLimits
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import Argument, Launch
-from warpsmith.domain.outcome import Comparison, Outcome
+from warpsmith.domain.outcome import Comparison, Outcome, WorkloadTiming
+from warpsmith.domain.reason import Reason
 from warpsmith.domain.space import Configuration, Space
 from warpsmith.domain.state import CandidateState, JobState, TrialState
 from warpsmith.domain.template import AppliedRule
@@ -45,6 +46,8 @@ class JobStatus(Frozen):
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    reason: Reason | None = None
+    """Why it ended; None before the end, and where it was cancelled."""
     seconds_left: float | None = None
     tokens_used: int = 0
     usd_used: float = 0.0
@@ -141,6 +144,12 @@ class JobResult(Frozen):
     job: Job
     state: JobState
     detail: str = ""
+    reason: Reason | None = None
+    """Why it ended; None where it was cancelled, and in older results."""
+    baseline: tuple[WorkloadTiming, ...] = ()
+    """The kernel as it is, where it was measured; also of a job that failed afterwards."""
+    aa_width: float | None = None
+    """Half width of the 95 % interval of the kernel against itself; None: not measured."""
     device: str
     driver: str
     device_class: str

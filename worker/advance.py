@@ -24,6 +24,7 @@ from warpsmith.tuning.decide import (
     StartTask,
     decide,
 )
+from warpsmith.tuning.reason import reason_of
 
 MAX_DECISIONS = 20
 """Decisions in a row before others get their turn; far above what one event leads to."""
@@ -76,7 +77,7 @@ def apply_actions(session: Session, job_id: str, snapshot: JobSnapshot, actions:
                 if action.state is not CandidateState.SEARCHING:
                     TrialRepository(session).drop_pooled(action.id)
             case SetJobState():
-                changed |= _set_state(session, job_id, state, action)
+                changed |= _set_state(session, job_id, snapshot, state, action)
                 state = action.state
     return changed
 
@@ -101,9 +102,12 @@ def _add_candidate(session: Session, job_id: str, action: AddCandidate) -> None:
     JobRepository(session).set_round(job_id, action.round)
 
 
-def _set_state(session: Session, job_id: str, state: JobState, action: SetJobState) -> bool:
+def _set_state(
+    session: Session, job_id: str, snapshot: JobSnapshot, state: JobState, action: SetJobState
+) -> bool:
     jobs = JobRepository(session)
     if action.state is state:
         jobs.set_detail(job_id, action.detail)
         return False
-    return jobs.move(job_id, state, action.state, action.detail)
+    reason = reason_of(snapshot, action.state, action.detail) if action.state.is_terminal else None
+    return jobs.move(job_id, state, action.state, action.detail, reason)

@@ -16,6 +16,7 @@ from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
 from db.tables import DEFAULT_TENANT, JobRow, TaskRow, WorkloadRow
 from warpsmith.domain.job import Job
+from warpsmith.domain.reason import Reason
 from warpsmith.domain.state import JOB_MOVES, JobState, TaskState
 from warpsmith.errors import InvalidInput, NotFound
 
@@ -126,10 +127,20 @@ class JobRepository:
             found[row.job_id].append(row)
         return found
 
-    def move(self, job_id: str, source: JobState, target: JobState, detail: str = "") -> bool:
+    def move(
+        self,
+        job_id: str,
+        source: JobState,
+        target: JobState,
+        detail: str = "",
+        reason: Reason | None = None,
+    ) -> bool:
         """Compare-and-set of the state; False where the job is not in `source` any more.
 
         A job that ends takes its open tasks with it: whoever holds one loses the lease.
+
+        Args:
+            reason: of a job that ends, why.
 
         Raises:
             ValueError: `JOB_MOVES` has no such move.
@@ -138,6 +149,7 @@ class JobRepository:
             raise ValueError(f"no move from {source.value} to {target.value}")
         values: dict[str, object] = {"state": target, "detail": detail}
         if target.is_terminal:
+            values["reason"] = reason
             values["finished_at"] = clock(self._session)
             # Rows of tasks before the job's, as workers do that store a result.
             TaskRepository(self._session).lock_open(job_id)

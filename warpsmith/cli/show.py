@@ -11,7 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 from warpsmith.client import Client
-from warpsmith.report.tables import chosen_table, comparison_table, energy_table, outcome_table
+from warpsmith.report.tables import (
+    baseline_table,
+    chosen_table,
+    comparison_table,
+    energy_table,
+    has_gain,
+    outcome_table,
+    reason_lines,
+)
 from warpsmith.wire import JobResult, JobStatus
 
 LINE_EVERY_TRIALS = 10
@@ -27,6 +35,9 @@ def status_lines(status: JobStatus) -> list[str]:
     ]
     if status.detail:
         lines.append(f"  {status.detail}")
+    if status.reason is not None:
+        said = (status.reason.sentence, status.reason.search)
+        lines += [f"  {line}" for line in said if line and line != status.detail]
     lines += [
         f"  {w.workload}: {w.baseline_us:.2f} µs"
         + (f" → {w.best_us:.2f} µs ({w.speedup:.2f}x)" if w.best_us and w.speedup else "")
@@ -47,9 +58,16 @@ def print_report(result: JobResult) -> None:
     """The report on standard output."""
     console = Console()
     console.print(comparison_table(result))
+    style = "green" if has_gain(result) else "bold"
+    for line in reason_lines(result):
+        console.print(line, style=style, markup=False, highlight=False)
     console.print(f"{result.device}, driver {result.driver}", style="dim", markup=False, highlight=False)
     console.print()
-    console.print(chosen_table(result))
+    measured = baseline_table(result)
+    if measured is not None:
+        console.print(measured)
+    if result.dispatch:
+        console.print(chosen_table(result))
     energy = energy_table(result)
     if energy is not None:
         console.print(energy)

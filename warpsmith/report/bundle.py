@@ -16,7 +16,15 @@ from warpsmith.report.curve import progress_svg
 from warpsmith.report.evidence import counter_rows, evidence_rows
 from warpsmith.report.launcher import launcher_source
 from warpsmith.report.lookup import Lookup
-from warpsmith.report.tables import comparison_rows, configuration_text, energy_rows, is_replayed
+from warpsmith.report.tables import (
+    baseline_rows,
+    comparison_rows,
+    configuration_text,
+    energy_rows,
+    has_gain,
+    is_replayed,
+    reason_lines,
+)
 from warpsmith.wire import DispatchEntry, JobResult, TrialView
 
 
@@ -54,6 +62,9 @@ def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
     return environment.from_string(text).render(
         result=result,
         replayed=is_replayed(result),
+        gained=has_gain(result),
+        why=reason_lines(result),
+        untuned=list(baseline_rows(result)),
         rows=list(comparison_rows(result)),
         energies=list(energy_rows(result)),
         evidence=list(evidence_rows(result)),

@@ -14,6 +14,8 @@ from warpsmith.wire import JobResult
 def comparison_table(result: JobResult) -> Table:
     """Per workload: baseline, best, speed-up with its interval, verdict."""
     overall = "no verified figure" if result.speedup is None else f"{result.speedup:.2f}x over all workloads"
+    if result.speedup is not None and not has_gain(result):
+        overall = "no gain"
     replayed = " (replayed recordings, nothing was run)" if is_replayed(result) else ""
     table = _table(f"{result.job.name}: {overall}{replayed}")
     for title in ("workload", "baseline µs", "best µs", "speed-up (95 %)", "verdict"):
@@ -22,6 +24,39 @@ def comparison_table(result: JobResult) -> Table:
     for workload, baseline, best, speedup, interval, verdict, _ in comparison_rows(result):
         _add_row(table, workload, baseline, best, f"{speedup} ({interval})", verdict)
     return table
+
+
+def has_gain(result: JobResult) -> bool:
+    """Whether any workload is served by something else than the kernel as it is."""
+    return any(entry.configuration is not None for entry in result.dispatch)
+
+
+def reason_lines(result: JobResult) -> list[str]:
+    """Why the job ended as it did, and how far the search came; the detail of older results."""
+    if result.reason is None:
+        return [result.detail] if result.detail else []
+    return [line for line in (result.reason.sentence, result.reason.search) if line]
+
+
+def baseline_table(result: JobResult) -> Table | None:
+    """The kernel as it is, of a job without comparisons; None where it was not measured."""
+    rows = list(baseline_rows(result))
+    if not rows:
+        return None
+    table = _table("the kernel as it is")
+    for title in ("workload", "cold caches µs", "hot caches µs"):
+        table.add_column(title, justify="left" if title == "workload" else "right", overflow="fold")
+    for row in rows:
+        _add_row(table, *row)
+    return table
+
+
+def baseline_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
+    """Cells of `baseline_table`, shared with the HTML report."""
+    if result.comparisons:
+        return
+    for t in result.baseline:
+        yield t.workload, *("" if s is None else f"{s.median_us:.2f}" for s in (t.cold, t.hot))
 
 
 def is_replayed(result: JobResult) -> bool:

@@ -51,6 +51,8 @@ class CandidateSummary:
     trials: int
     measured: int
     best_objective: float | None
+    feasible: int | None = None
+    """Configurations that it has; None where nobody has counted them yet."""
 
 
 @dataclass(frozen=True)
