@@ -22,6 +22,7 @@ from db.broker import relay
 from db.keys import Scope
 from db.repositories.jobs import JobRepository
 from db.status import job_status
+from db.unserved import unserved
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.traces import job_span
@@ -67,9 +68,12 @@ def submit(
         if not jobs.stored(caller.tenant, idempotency_key):
             check_room(session, job, settings)
             admit(session, caller, job, settings)
-        row, _ = jobs.create(
+        row, new = jobs.create(
             job, idempotency_key, tenant=caller.tenant, api_key=caller.key, priority=priority
         )
+        nobody = unserved(session, row, settings.unserved_limit_s) if new else None
+        if nobody is not None and nobody.lacking:
+            jobs.set_detail(row.id, nobody.words(begun=False))
         status = job_status(session, row.id)
     with job_span("submit", row.id):
         relay(database, bell)

@@ -12,8 +12,10 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import JobRow, TaskRow
+from db.unserved import unserved
 from warpsmith.domain.memory import fitting
-from warpsmith.domain.state import JobState, TaskKind
+from warpsmith.domain.state import JobState, TaskKind, TaskState
+from warpsmith.settings import UNSERVED_S
 from warpsmith.tuning.decide import CandidateSummary, JobSnapshot, Payload, Result, TaskView
 from warpsmith.tuning.tasks import (
     BaselineResult,
@@ -66,11 +68,12 @@ def last_result(
 
 
 def elapsed_s(session: Session, row: JobRow) -> float:
-    """Seconds since the baseline was started, up to the end of the job; 0 before the start."""
+    """Seconds since the job first had its device, up to its end, without those that it waited for the device;
+    0 before the start."""
     if row.started_at is None:
         return 0.0
-    end = row.finished_at or session.execute(select(clock(session))).scalar_one()
-    return max(0.0, (end - row.started_at).total_seconds())
+    end = row.waiting_since or row.finished_at or session.execute(select(clock(session))).scalar_one()
+    return max(0.0, (end - row.started_at).total_seconds() - row.waited_s)
 
 
 def _classes(session: Session, job: JobRow) -> list[str]:
@@ -79,8 +82,11 @@ def _classes(session: Session, job: JobRow) -> list[str]:
     return sorted({d.device_class for d in fitting(job.spec, offered)})
 
 
-def load_snapshot(session: Session, job_id: str) -> JobSnapshot:
+def load_snapshot(session: Session, job_id: str, unserved_s: float = UNSERVED_S) -> JobSnapshot:
     """Everything the next decision about a job depends on.
+
+    Args:
+        unserved_s: how long nobody may be able to serve it; 0: no longer than until a worker says so.
 
     Raises:
         NotFound: there is no such job.
@@ -89,6 +95,9 @@ def load_snapshot(session: Session, job_id: str) -> JobSnapshot:
     tasks = TaskRepository(session).of_job(job_id)
     candidates = CandidateRepository(session).of_job(job_id)
     available = _classes(session, job) if job.device_class is None else ()
+    waits = job.device_class is None or any(
+        t.state is TaskState.QUEUED and t.kind is not TaskKind.AGENT_STEP for t in tasks
+    )
     devices = 1
     if job.device_class is not None and job.state is JobState.SEARCHING:
         # Where several jobs want the devices, each is searched on its share, in slices worth their start.
@@ -127,4 +136,5 @@ def load_snapshot(session: Session, job_id: str) -> JobSnapshot:
             for c in candidates
         ],
         devices=devices,
+        unserved=unserved(session, job, unserved_s) if waits else None,
     )

@@ -78,7 +78,8 @@ def _status(rows: Sequence[Row[Any]]) -> JobStatus:
     speedups = [(row.workload_weight, _speedup(row)) for row in rows if row.workload_key is not None]
     left = None
     if job.started_at is not None and not job.state.is_terminal:
-        elapsed = ((job.now or utc_now()) - job.started_at).total_seconds()
+        until = job.waiting_since or job.now or utc_now()
+        elapsed = (until - job.started_at).total_seconds() - job.waited_s
         left = max(0.0, job.budget_s - max(0.0, elapsed))
     return JobStatus(
         id=job.id,

@@ -95,6 +95,11 @@ class JobRow(Base):
     rung_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """When it had its device for the first time."""
+    waited_s: Mapped[float] = mapped_column(Float(53), default=0.0, server_default="0")
+    """For its device, since then; no time of its budget."""
+    waiting_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """None while it has its device, or needs none."""
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
@@ -202,6 +207,8 @@ class TaskRow(Base):
     rung_at: Mapped[datetime] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    waited_s: Mapped[float] = mapped_column(Float(53), default=0.0, server_default="0")
+    """What its job's `waited_s` has of it."""
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 

@@ -14,6 +14,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from warpsmith.domain.job import AgentRole, ProviderName
 
+UNSERVED_S = 600.0
+
 
 class Settings(BaseSettings):
     """Everything an operator may set."""
@@ -62,6 +64,9 @@ class Settings(BaseSettings):
     lease_s: float = Field(default=10, gt=0)
     renew_s: float = Field(default=3, gt=0)
     sweep_s: float = Field(default=2, gt=0)
+    unserved_s: float = Field(default=UNSERVED_S, gt=0)
+    """A job that has not begun fails when no worker can serve it for so long; in the embedded mode, whose one
+    worker will not come to have more, at once."""
     reuse_trials_s: float = Field(default=30 * 86400, ge=0)
     """A tenant's trials of the same kernel on the same device class count for so long; 0: never."""
     max_attempts: int = Field(default=3, ge=1)
@@ -98,6 +103,11 @@ class Settings(BaseSettings):
     def embedded(self) -> bool:
         """True where neither a database nor a broker is configured."""
         return self.database_url is None and self.broker_url is None
+
+    @property
+    def unserved_limit_s(self) -> float:
+        """For how long a job may be one that no worker can serve; 0: until a worker says so."""
+        return 0.0 if self.embedded else self.unserved_s
 
     @property
     def sqlalchemy_url(self) -> str:

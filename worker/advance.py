@@ -10,14 +10,17 @@ from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
+from db.repositories.waits import WaitRepository
 from db.snapshot import load_snapshot
 from warpsmith.domain.state import CandidateState, JobState, TaskKind
 from warpsmith.errors import NotFound
 from warpsmith.logs import about
+from warpsmith.settings import UNSERVED_S
 from warpsmith.tuning.decide import (
     Action,
     AddCandidate,
     JobSnapshot,
+    NoteWait,
     PinDevice,
     SetCandidate,
     SetJobState,
@@ -32,22 +35,25 @@ MAX_DECISIONS = 20
 log = logging.getLogger(__name__)
 
 
-def advance(database: Database, job_id: str) -> int:
+def advance(database: Database, job_id: str, unserved_s: float = UNSERVED_S) -> int:
     """Decide until nothing changes; returns how many decisions were applied.
 
     Doing so twice, or from two processes at once, does nothing more than once.
+
+    Args:
+        unserved_s: see `load_snapshot`.
     """
     with about(job=job_id):
-        return _advance(database, job_id)
+        return _advance(database, job_id, unserved_s)
 
 
-def _advance(database: Database, job_id: str) -> int:
+def _advance(database: Database, job_id: str, unserved_s: float) -> int:
     for count in range(MAX_DECISIONS):
         with database.write() as session:
             jobs = JobRepository(session)
             jobs.lock(job_id)
             try:
-                snapshot = load_snapshot(session, job_id)
+                snapshot = load_snapshot(session, job_id, unserved_s)
             except NotFound:
                 log.warning("a message names a job that is not there")
                 return count
@@ -68,6 +74,8 @@ def apply_actions(session: Session, job_id: str, snapshot: JobSnapshot, actions:
             case StartTask():
                 queue = _queue(snapshot, action.kind)
                 TaskRepository(session).enqueue(job_id, action.kind, queue, action.payload)
+                if action.kind is not TaskKind.AGENT_STEP:
+                    WaitRepository(session).begin(job_id)
                 changed = True
             case AddCandidate():
                 _add_candidate(session, job_id, action)
@@ -76,6 +84,8 @@ def apply_actions(session: Session, job_id: str, snapshot: JobSnapshot, actions:
                 changed |= CandidateRepository(session).set_state(action.id, action.state)
                 if action.state is not CandidateState.SEARCHING:
                     TrialRepository(session).drop_pooled(action.id)
+            case NoteWait():
+                WaitRepository(session).note(job_id, action.words)
             case SetJobState():
                 changed |= _set_state(session, job_id, snapshot, state, action)
                 state = action.state

@@ -1,13 +1,9 @@
 """Puts the real ports together: compile pool, device children, reference child, searchers."""
 
-import fcntl
 import os
-import re
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -21,6 +17,7 @@ from warpsmith.tuning.bench import Bench, Tools
 from warpsmith.tuning.deferred import Deferred
 from warpsmith.tuning.ports import CompilerPort, Searcher
 from worker.artifacts import ArtifactStore, CachedCompiler
+from worker.device_lock import device_lock
 from worker.fleet_compiler import FleetCompiler
 
 if TYPE_CHECKING:
@@ -78,28 +75,28 @@ class Workshop(Protocol):
         ...
 
 
+class Holding(Protocol):
+    """Hears of a wait for the device, and of its end."""
+
+    def waits(self, words: str) -> None:
+        """Called while the device is not free; what it raises ends the wait."""
+        ...
+
+    def has(self) -> None:
+        """Called when it is held."""
+        ...
+
+
 @contextmanager
-def bench(workshop: Workshop, job: Job) -> Iterator[Bench]:
+def bench(workshop: Workshop, job: Job, hold: Holding) -> Iterator[Bench]:
     """A bench with a secret seed of its own, while nobody else on this machine uses the device."""
-    with device_lock(workshop.tools.opener.info):
+    with device_lock(workshop.tools.opener.info, hold.waits):
+        hold.has()
         made = Bench(job, workshop.tools)
         try:
             yield made
         finally:
             made.close()
-
-
-@contextmanager
-def device_lock(device: DeviceInfo) -> Iterator[None]:
-    """Wait until no other worker of this machine uses the device; ends with the process."""
-    name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{device.backend.value}-{device.uid}")[:100]
-    path = Path(tempfile.gettempdir()) / f"warpsmith-device-{os.getuid()}-{name}.lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 class RealWorkshop:

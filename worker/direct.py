@@ -71,5 +71,5 @@ def decide_all(made: Context) -> int:
         jobs = set(OutboxRepository(session).take_overdue(ADVANCE, OVERDUE_S))
     # A crash between that commit and the decision leaves an idle job, which is rung again.
     for job_id in jobs:
-        advance.advance(made.database, job_id)
+        advance.advance(made.database, job_id, made.settings.unserved_limit_s)
     return len(jobs)

@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from db.broker import relay
 from db.lease import Lease
 from db.repositories.events import EventRepository
-from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import DATABASE_AWAY, TaskRepository
 from db.repositories.turns import Soon
@@ -26,6 +25,7 @@ from warpsmith.tuning.tasks import SliceResult
 from worker import profiling, work
 from worker.advance import advance
 from worker.context import Context
+from worker.hold import Stopping
 
 STORE_AGAIN_S = 0.5
 PATIENCE_S = 0.5
@@ -125,7 +125,7 @@ def _decide(context: Context, job_id: str) -> None:
     """What comes next for the job, at once: the message that says so may wait behind those of many jobs,
     and meanwhile its device would begin another one."""
     try:
-        advance(context.database, job_id)
+        advance(context.database, job_id, context.settings.unserved_limit_s)
     except DBAPIError as exc:
         log.warning("the decision is left to the message: %s", type(exc).__name__)
 
@@ -143,10 +143,7 @@ def _claim(context: Context, claim: Callable[[TaskRepository, str, float], Claim
             device = context.workshop.tools.opener.info
             if workers.has_put_aside(context.worker_id, device):
                 return None
-        row = claim(TaskRepository(session), context.worker_id, context.settings.lease_s)
-        if isinstance(row, TaskRow) and row.kind is TaskKind.BASELINE:
-            JobRepository(session).start_clock(row.job_id)
-        return row
+        return claim(TaskRepository(session), context.worker_id, context.settings.lease_s)
 
 
 def _attempt(context: Context, row: TaskRow, lease: Lease) -> "work.Done | work.Parked | Failure":
@@ -154,6 +151,8 @@ def _attempt(context: Context, row: TaskRow, lease: Lease) -> "work.Done | work.
         return WORK[row.kind](context, row, lease)
     except LeaseLost:
         raise
+    except Stopping:
+        return work.Done(None)
     except InvalidInput as exc:
         return Failure("invalid input", str(exc), final=True)
     except DeviceSick as exc:

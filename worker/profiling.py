@@ -13,6 +13,7 @@ from warpsmith.tuning.tasks import BaselineResult, ChecksPayload
 from worker import work
 from worker.bench import bench
 from worker.context import Context
+from worker.hold import Hold
 
 
 def baseline(context: Context, row: TaskRow, lease: Lease) -> work.Done:
@@ -29,6 +30,6 @@ def baseline(context: Context, row: TaskRow, lease: Lease) -> work.Done:
     best = best_of([(t.configuration, t.outcome) for t in finished if t.outcome is not None])
     if best is None:
         return work.Done(known)
-    with bench(context.device_workshop(), job) as made:
+    with bench(context.device_workshop(), job, Hold(context, row, lease)) as made:
         counted = counters_of(made, template, best[0])
     return work.Done(known.model_copy(update={"counted": (*known.counted, counted)}))

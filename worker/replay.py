@@ -152,7 +152,8 @@ class _Run:
         at = self._tasks[place].created_at if place < len(self._tasks) else self._job.finished_at
         if at is None or self._job.started_at is None:
             return 0.0
-        return max(0.0, (at - self._job.started_at).total_seconds())
+        waited_s = sum(task.waited_s for task in self._tasks[:place])
+        return max(0.0, (at - self._job.started_at).total_seconds() - waited_s)
 
     def _compare(self, what: str, recorded: object, replayed: object) -> bool:
         if recorded != replayed:

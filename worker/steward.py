@@ -17,6 +17,7 @@ from db.repositories.compilations import CompilationRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
+from db.repositories.waits import WaitRepository
 from db.repositories.workers import WorkerRepository
 from warpsmith.settings import Settings
 
@@ -66,8 +67,10 @@ class Steward:
             expired = TaskRepository(session).expire(self._settings.max_attempts)
             quiet = TaskRepository(session).ring_quiet(QUIET_S)
             idle = JobRepository(session).ring_idle(QUIET_S)
-        if expired or quiet or idle:
-            log.info("swept: %d leases, %d quiet tasks, %d idle jobs", len(expired), len(quiet), len(idle))
+            unserved = WaitRepository(session).ring_unserved(QUIET_S)
+        if expired or quiet or idle or unserved:
+            words = "swept: %d leases, %d quiet tasks, %d idle jobs, %d that nobody can serve"
+            log.info(words, len(expired), len(quiet), len(idle), len(unserved))
 
     def heartbeat(self) -> None:
         """Say that this worker is there."""
@@ -93,6 +96,7 @@ class Steward:
             TaskRepository(session).ring_quiet(0.0)
             JobRepository(session).ring_idle(0.0)
             JobRepository(session).ring_unpinned(backends)
+            WaitRepository(session).ring_unserved(0.0)
 
     def end(self) -> None:
         """At the end, when the pools are gone: return what they still held."""

@@ -36,7 +36,7 @@ def compile_kernel(key: str) -> None:
 
 
 def _advance(job_id: str) -> None:
-    advance.advance(context().database, job_id)
+    advance.advance(context().database, job_id, context().settings.unserved_limit_s)
     execute.ring(context())
 
 

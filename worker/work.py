@@ -53,6 +53,7 @@ from warpsmith.tuning.winners import Finalist, verify_winners
 from worker.bench import bench
 from worker.context import Context
 from worker.earlier import earlier_starts
+from worker.hold import Hold
 from worker.panel import JobPurse, StepMailbox
 from worker.reuse import adopt_known
 from worker.study import export_later, export_study
@@ -91,7 +92,7 @@ class Parked:
     """Part of the transaction that parks the task: until when it waits, None to go on at once."""
 
 
-def baseline(context: Context, row: TaskRow, _lease: Lease) -> Done:
+def baseline(context: Context, row: TaskRow, lease: Lease) -> Done:
     """Measure the user's kernel as it is, or try further cases on it."""
     job = _job(context, row)
     payload = task_payload(row)
@@ -99,14 +100,14 @@ def baseline(context: Context, row: TaskRow, _lease: Lease) -> Done:
         with context.database.read() as session:
             known = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
         assert known is not None, "decide starts with the baseline"
-        with bench(context.device_workshop(), job) as made:
+        with bench(context.device_workshop(), job, Hold(context, row, lease)) as made:
             return Done(check_proposals(made, known, payload.cases))
     try:
         info = context.device_workshop().tools.opener.info
         check_memory(job, [info], context.settings.job_memory_bytes)
     except InvalidInput as exc:
         return Done(BaselineResult(device=info, refused=str(exc)))
-    with bench(context.device_workshop(), job) as made:
+    with bench(context.device_workshop(), job, Hold(context, row, lease)) as made:
         began = time.monotonic()
         result = measure_baseline(made)
         if not result.refused:
@@ -153,6 +154,7 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
         ids = (row.job_id, candidate.id, row.id)
         leftover = TrialRepository(session).take_leftover(*ids, pooled=not payload.shared)
         measured = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
+        elapsed = elapsed_s(session, JobRepository(session).get(row.job_id))
         starts = earlier_starts(session, candidate, known.all)
         # They say how workloads, and energy and time, relate.
         related = len(job.workloads) > 1 or job.objective.metric is Metric.ENERGY
@@ -162,7 +164,9 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
         adopt_known(context, row, candidate, job, measured)
     # An earlier attempt at this very task may have finished some of what it was given.
     trials = payload.trials - known.of_task
-    seconds = payload.seconds - (utc_now() - row.created_at).total_seconds()
+    left = job.budget.seconds - verification_s(job, measured) - elapsed
+    # Where nothing was tried it has been given what it needs, whatever is left.
+    seconds = min(payload.seconds, left) if known.run else payload.seconds
     if trials <= 0 or seconds <= 0:
         export_later(context, row.job_id, candidate)
         return Done(SliceResult(feasible=candidate.feasible))
@@ -178,7 +182,7 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     limits = SliceLimits(
         seconds=min(seconds, context.settings.slice_s), trials=trials, compile_ahead=workshop.compile_ahead
     )
-    with bench(workshop, job) as made:
+    with bench(workshop, job, Hold(context, row, lease)) as made:
         sink = DatabaseSink(context.database, lease, row.job_id, candidate.id, payload.shared)
         try:
             searcher = shared or search.searcher
@@ -205,14 +209,15 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
     with context.database.read() as session:
         measured = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
         candidates = CandidateRepository(session).of_job(row.job_id, with_templates=True)
+        elapsed = elapsed_s(session, JobRepository(session).get(row.job_id))
         finalists = _finalists(job, candidates, TrialRepository(session).measured(row.job_id))
     assert measured is not None, "decide starts with the baseline"
     for candidate in candidates:
         export_study(context, row.job_id, candidate)
     workshop = context.device_workshop()
-    seconds = payload.seconds and payload.seconds - (utc_now() - row.created_at).total_seconds()
+    seconds = payload.seconds and job.budget.seconds - elapsed
     spare = SpareTime(seconds, len(job.workloads))
-    with bench(workshop, job):
+    with bench(workshop, job, Hold(context, row, lease)):
         result = verify_winners(
             job, workshop.tools, finalists, measured.aa_width, payload.pairs, lease.alive, measured, spare
         )

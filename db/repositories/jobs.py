@@ -210,14 +210,6 @@ class JobRepository:
         """The job is in this round now."""
         self._session.execute(update(JobRow).where(JobRow.id == job_id).values(round=round_))
 
-    def start_clock(self, job_id: str) -> None:
-        """The job's seconds count from now on, where they do not count already."""
-        self._session.execute(
-            update(JobRow)
-            .where(JobRow.id == job_id, JobRow.started_at.is_(None))
-            .values(started_at=clock(self._session))
-        )
-
     def spend(self, job_id: str, tokens: int, usd: float) -> None:
         """Count what an agent step cost."""
         values = {"tokens_used": JobRow.tokens_used + tokens, "usd_used": JobRow.usd_used + usd}

@@ -10,9 +10,10 @@ from sqlalchemy.orm import Session
 
 from db.engine import clock, utc_now
 from db.identifiers import new_id
-from db.names import RUN_TASK
+from db.names import DEVICE_PREFIX, RUN_TASK
 from db.repositories.outbox import OutboxRepository
 from db.repositories.turns import Soon, Turns
+from db.repositories.waits import WaitRepository
 from db.tables import JobRow, TaskRow
 from warpsmith.domain.state import TaskKind, TaskState
 from warpsmith.errors import LeaseLost, NotFound
@@ -286,8 +287,10 @@ class TaskRepository:
     def _take_back(self, row: TaskRow, cause: str, detail: str, max_attempts: int) -> None:
         assert row.lease_token is not None
         values = self._failure(row, cause, detail, _is_last(row, cause, max_attempts))
+        # Nobody worked on it for longer than that.
+        until = None if row.lease_until is None else min(row.lease_until, utc_now())
         self._fenced(row.id, row.lease_token, values)
-        self._ring_again(row, values)
+        self._ring_again(row, values, until)
 
     def _failure(self, row: TaskRow, cause: str, detail: str, give_up: bool) -> dict[str, Any]:
         entry = {
@@ -309,12 +312,14 @@ class TaskRepository:
             values["finished_at"] = clock(self._session)
         return values
 
-    def _ring_again(self, row: TaskRow, values: dict[str, Any]) -> None:
+    def _ring_again(self, row: TaskRow, values: dict[str, Any], at: datetime | None = None) -> None:
         outbox = OutboxRepository(self._session)
         if values["state"] is TaskState.DEAD:
             outbox.add_advance(row.job_id)
-        else:
-            outbox.add(RUN_TASK, row.queue, row.id)
+            return
+        outbox.add(RUN_TASK, row.queue, row.id)
+        if row.queue.startswith(DEVICE_PREFIX):
+            WaitRepository(self._session).begin(row.job_id, at)
 
     def _fenced(self, task_id: str, token: str, values: dict[str, Any]) -> None:
         written = self._session.execute(

@@ -1,7 +1,7 @@
 """Workers and what they offer."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
@@ -14,6 +14,8 @@ from warpsmith.errors import NotFound
 ALIVE_S = 15.0
 """A worker that has not been heard of for longer counts as gone."""
 SHOWN_S = 3600.0
+RECENT = 1000
+"""Workers, the latest, among which one that served a queue is looked for."""
 PUT_ASIDE = "put aside"
 """Begins the reason why a device that was found is not used any more."""
 DRAIN = "drain"
@@ -116,6 +118,19 @@ class WorkerRepository:
         query = select(WorkerRow).where(WorkerRow.last_seen > utc_now() - timedelta(seconds=within_s))
         query = query.where(WorkerRow.stopped_at.is_(None)).order_by(WorkerRow.id.desc())
         return self._session.scalars(query.execution_options(populate_existing=True)).all()
+
+    def alive(self) -> Sequence[WorkerRow]:
+        """Living workers, newest first."""
+        return self.seen_lately(ALIVE_S)
+
+    def last_seen_with(self, queue: str) -> datetime | None:
+        """When a worker that served a queue was heard of last, be it gone or not; None: there was none."""
+        query = select(WorkerRow).order_by(WorkerRow.last_seen.desc()).limit(RECENT)
+        return next((w.last_seen for w in self._session.scalars(query) if queue in w.queues), None)
+
+    def all_device_classes(self) -> Sequence[str]:
+        """Device classes that living workers offer."""
+        return sorted({d.device_class for w in self.alive() for d in w.devices})
 
     def device_classes(self, backend: str) -> Sequence[str]:
         """Device classes that living workers offer for a back end."""

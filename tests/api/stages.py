@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from db.engine import utc_now
 from db.names import device_queue
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
@@ -32,7 +33,7 @@ class Searched:
 def searched(session: Session, job_id: str) -> Searched:
     """Baseline timed; five trials of one candidate: two measured, two rejected, one only proposed."""
     jobs = JobRepository(session)
-    jobs.start_clock(job_id)
+    jobs.get(job_id).started_at = utc_now()
     jobs.pin(job_id, DEVICE.device_class)
     jobs.move(job_id, JobState.QUEUED, JobState.SEARCHING, "searching")
     jobs.set_baseline(job_id, {LARGE: 100.0, SMALL: 40.0})

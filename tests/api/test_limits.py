@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from db.engine import utc_now
 from db.repositories.jobs import JobRepository
 from tests.api.jobs import body
 from tests.api.service import Service, service_settings, serving
@@ -71,7 +72,7 @@ def test_seconds_that_were_granted_count_until_they_are_given_back(service: Serv
         assert submit(http, seconds=30).status_code == 202
         with service.database.write() as session:
             jobs, job_id = JobRepository(session), first.json()["id"]
-            jobs.start_clock(job_id)
+            jobs.get(job_id).started_at = utc_now()
             jobs.move(job_id, JobState.QUEUED, JobState.FAILED, "at once")
         assert submit(http, seconds=60).status_code == 202
         refused(submit(http, seconds=60), "s are left")

@@ -23,7 +23,7 @@ from warpsmith.tuning.decide import (
     TaskView,
     decide,
 )
-from warpsmith.tuning.seconds import DEVICE_EACH_S
+from warpsmith.tuning.seconds import DEVICE_EACH_S, first_batch_s
 from warpsmith.tuning.tasks import (
     BaselineResult,
     ChecksPayload,
@@ -395,18 +395,30 @@ def test_a_search_leaves_what_its_verification_is_expected_to_take() -> None:
     assert last.seconds == pytest.approx(60)
 
 
-def test_a_budget_that_the_baseline_spends_is_named_as_what_failed() -> None:
-    def slow(rows, payload):
-        rows.snapshot = replace(rows.snapshot, elapsed_s=100.0)
-        return BaselineResult(device=DEVICE)
+def _all_spent(rows, payload):
+    rows.snapshot = replace(rows.snapshot, elapsed_s=100.0)
+    return BaselineResult(device=DEVICE)
 
-    rows = Rows(Budget(seconds=60, trials=100), baseline=slow)
+
+def test_after_a_baseline_that_spent_the_budget_one_batch_of_trials_is_run() -> None:
+    rows = Rows(
+        Budget(seconds=60, trials=1000), baseline=_all_spent, slice=lambda r, p: SliceResult(trials=3)
+    )
+    assert rows.run().state is JobState.DONE
+    slices = [t.payload for t in rows.snapshot.tasks if isinstance(t.payload, SlicePayload)]
+    assert [s.seconds for s in slices] == [first_batch_s(rows.snapshot.job)]
+    assert rows.kinds[-1] == "verify"
+
+
+def test_a_budget_in_which_not_even_one_trial_was_possible_is_named_as_what_failed() -> None:
+    rows = Rows(Budget(seconds=60, trials=100), baseline=_all_spent, slice=lambda r, p: SliceResult(trials=0))
     said: list[str] = []
     while not rows.snapshot.state.is_terminal:
         for action in decide(rows.snapshot):
             said += [action.detail] if isinstance(action, SetJobState) else []
             rows.apply(action)
     assert rows.snapshot.state is JobState.FAILED
+    assert rows.kinds.count("slice") == 1
     assert "no configuration was tried" in said[-1]
     assert "raise budget.seconds" in said[-1]
 

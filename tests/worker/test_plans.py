@@ -1,7 +1,4 @@
-import fcntl
 import os
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +10,6 @@ from tests.jobs import DEVICE
 from warpsmith.domain.state import TaskState
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
-from worker.bench import device_lock
 from worker.plans import plan_pools
 from worker.steward import Steward
 
@@ -55,14 +51,3 @@ def test_the_steward_takes_over_from_a_dead_worker_of_this_machine(database: Dat
     with database.read() as session:
         states = {name: TaskRepository(session).get(task_id).state for name, task_id in tasks.items()}
     assert states == {"dead": TaskState.QUEUED, "elsewhere": TaskState.RUNNING, "me": TaskState.RUNNING}
-
-
-def test_a_device_is_used_by_one_at_a_time() -> None:
-    device = DEVICE.model_copy(update={"uid": "a lock of this test"})
-    with device_lock(device):
-        (path,) = Path(tempfile.gettempdir()).glob("warpsmith-device-*a-lock-of-this-test.lock")
-        with path.open() as other, pytest.raises(BlockingIOError):
-            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    with path.open() as other:
-        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    path.unlink()

@@ -72,7 +72,10 @@ def submit(
 
     file = JobFile.read(job)
     with connect(url) as client, file.naming_lines():
-        typer.echo(client.submit(file.job(), key, priority).id)
+        status = client.submit(file.job(), key, priority)
+    typer.echo(status.id)
+    if status.state is JobState.QUEUED and status.detail:
+        typer.echo(f"warning: {status.detail}", err=True)
 
 
 @app.command()

@@ -16,6 +16,7 @@ from warpsmith.tuning.tasks import (
     VerifyPayload,
     VerifyResult,
 )
+from warpsmith.tuning.unserved import Unserved
 
 Payload = ChecksPayload | StepPayload | SlicePayload | VerifyPayload | None
 Result = BaselineResult | StepResult | SliceResult | VerifyResult | None
@@ -65,12 +66,14 @@ class JobSnapshot:
     available_classes: Sequence[str]
     """Device classes of living workers with the job's back end."""
     elapsed_s: float
-    """Since the baseline was started."""
+    """Since the job first had its device, without what it waited for it."""
     trials_done: int
     tasks: Sequence[TaskView]
     candidates: Sequence[CandidateSummary]
     devices: int = 1
     """This job's share of the living devices of its class: so many slices may run at once."""
+    unserved: Unserved | None = None
+    """What workers lack, where the job waits for a device and nobody offers it."""
 
 
 @dataclass(frozen=True)
@@ -116,4 +119,11 @@ class SetJobState:
     detail: str
 
 
-Action = PinDevice | StartTask | AddCandidate | SetCandidate | SetJobState
+@dataclass(frozen=True)
+class NoteWait:
+    """Say in the job's detail what it waits for."""
+
+    words: str
+
+
+Action = PinDevice | StartTask | AddCandidate | SetCandidate | SetJobState | NoteWait

@@ -7,6 +7,7 @@ from warpsmith.tuning.actions import (
     AddCandidate,
     CandidateSummary,
     JobSnapshot,
+    NoteWait,
     Payload,
     PinDevice,
     Result,
@@ -18,7 +19,7 @@ from warpsmith.tuning.actions import (
 from warpsmith.tuning.counters import profiles, to_profile
 from warpsmith.tuning.parallel import is_spent, slice_results
 from warpsmith.tuning.rows import baseline_of, best_so_far, last_slice, last_task, steps_of
-from warpsmith.tuning.seconds import verification_s
+from warpsmith.tuning.seconds import first_batch_s, verification_s
 from warpsmith.tuning.stopping import at_the_floor, no_gain
 from warpsmith.tuning.tasks import (
     BaselineResult,
@@ -30,12 +31,14 @@ from warpsmith.tuning.tasks import (
     VerifyPayload,
     VerifyResult,
 )
+from warpsmith.tuning.waiting import given_up, pin
 
 __all__ = [
     "Action",
     "AddCandidate",
     "CandidateSummary",
     "JobSnapshot",
+    "NoteWait",
     "Payload",
     "PinDevice",
     "Result",
@@ -62,12 +65,12 @@ def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
     if snapshot.state.is_terminal:
         return ()
     if snapshot.device_class is None:
-        return _pin(snapshot)
+        return pin(snapshot)
     dead = next((t for t in snapshot.tasks if t.state is TaskState.DEAD and not profiles(t)), None)
     if dead is not None:
         return (SetJobState(JobState.FAILED, f"{dead.kind.value} was given up: {dead.error}"),)
     if any(t.is_open for t in snapshot.tasks):
-        return _widen(snapshot)
+        return given_up(snapshot) or _widen(snapshot)
     baseline = last_task(snapshot, TaskKind.BASELINE)
     if baseline is None:
         start = StartTask(TaskKind.BASELINE, None)
@@ -76,13 +79,6 @@ def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
     if baseline.result.refused:
         return (SetJobState(JobState.FAILED, baseline.result.refused),)
     return _after_baseline(snapshot)
-
-
-def _pin(snapshot: JobSnapshot) -> tuple[Action, ...]:
-    backend = snapshot.job.kernel.backend.value
-    if not snapshot.available_classes:
-        return (SetJobState(JobState.QUEUED, f"waiting for a worker with back end {backend}"),)
-    return (PinDevice(sorted(snapshot.available_classes)[0]),)
 
 
 def _after_baseline(snapshot: JobSnapshot) -> tuple[Action, ...]:
@@ -331,7 +327,9 @@ def _budget_spent(snapshot: JobSnapshot) -> str:
 
 def _seconds_left(snapshot: JobSnapshot) -> float:
     kept = verification_s(snapshot.job, baseline_of(snapshot))
-    return max(0.001, snapshot.job.budget.seconds - kept - snapshot.elapsed_s)
+    left = snapshot.job.budget.seconds - kept - snapshot.elapsed_s
+    searched = any(t.kind is TaskKind.SLICE and t.result is not None for t in snapshot.tasks)
+    return max(0.001, left if searched else max(left, first_batch_s(snapshot.job)))
 
 
 def _summary(result: Result) -> str:

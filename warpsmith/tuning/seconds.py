@@ -11,6 +11,8 @@ LEAST_SHARE = 0.15
 """Of the job's seconds, for verification."""
 SEARCH_SHARE = 0.4
 """Of them, for what lies between the baseline and the verification, where there are enough for the least."""
+FIRST_SHARE, FIRST_S = 0.1, 5.0
+"""Share of the job's seconds, and seconds, for the first batch of trials, whatever was spent before it."""
 DEVICE_EACH_S = 4.0
 """Of a workload's verification on a device of its own, beside what the baseline took: six processes that
 open the device, blocks of timings, four sanitizers. On an H200 4.6 and 3.3 s were seen."""
@@ -32,6 +34,11 @@ def verification_s(job: Job, baseline: BaselineResult | None) -> float:
     expected = baseline.seconds + _each_s(job.objective.metric, baseline) * len(job.workloads)
     rest = (1.0 - SEARCH_SHARE) * job.budget.seconds - baseline.seconds
     return max(least, min(expected, rest))
+
+
+def first_batch_s(job: Job) -> float:
+    """Seconds that the first batch of trials has at least: a baseline that took them all was for nothing."""
+    return max(FIRST_SHARE * job.budget.seconds, FIRST_S)
 
 
 def _each_s(metric: Metric, baseline: BaselineResult) -> float:

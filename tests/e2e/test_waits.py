@@ -1,0 +1,62 @@
+"""What `warpsmith tune` waits for, and what it does not wait for."""
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.test_job import wide_job
+from tests.e2e.tuning import Tuning
+from warpsmith.errors import Unavailable
+
+pytestmark = pytest.mark.slow
+
+HELD = re.compile(r"waits: the device is held by process \d+")
+
+
+def _without_gpu() -> bool:
+    from warpsmith.backends import cuda
+
+    try:
+        return not cuda.probe()
+    except Unavailable:
+        return True
+
+
+def _cuda_job() -> dict[str, Any]:
+    job = wide_job(trials=10)
+    source = 'extern "C" __global__ void scale(const float* x, float* y, int n) { y[0] = 2.0f * x[0]; }'
+    job["kernel"] |= {"backend": "cuda", "source": source}
+    return job
+
+
+@pytest.mark.skipif(not _without_gpu(), reason="this machine has a GPU that CUDA can use")
+def test_a_cuda_job_on_a_machine_without_a_gpu_fails_at_once_and_says_what_is_missing(tmp_path: Path) -> None:
+    made = Tuning(tmp_path, _cuda_job())
+    try:
+        made.wait_until(lambda said: "job " in said)
+        began = time.monotonic()
+        assert made.process.wait(60) == 1
+        assert time.monotonic() - began < 45, "most of it is the worker's start, on a busy machine"
+    finally:
+        made.close()
+    line = next(line for line in made.said.splitlines() if line.startswith("failed:"))
+    assert line.startswith("failed: this machine has nothing for back end cuda: ")
+    assert re.search("NVIDIA driver|PyCUDA|extra|device", line.removeprefix("failed: this machine")), line
+
+
+def test_of_two_tunes_at_once_neither_pays_for_the_other(tmp_path: Path) -> None:
+    job = wide_job(trials=16) | {"budget": {"trials": 16, "seconds": 40}}
+    first, second = Tuning(tmp_path / "first", job), Tuning(tmp_path / "second", job | {"seed": 2})
+    try:
+        for made in (first, second):
+            assert made.process.wait(240) == 0, made.said + made.log()
+    finally:
+        first.close()
+        second.close()
+    assert HELD.search(first.said + second.said), first.said + second.said
+    for made in (first, second):
+        trials = re.findall(r"(\d+)/16 trials", made.said)
+        assert trials and int(trials[-1]) == 16, made.said

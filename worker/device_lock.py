@@ -1,0 +1,70 @@
+"""Workers of one machine take turns on a device, and say who has it."""
+
+import fcntl
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from warpsmith.domain.device import DeviceInfo
+
+POLL_S = 0.05
+
+Waiting = Callable[[str], None]
+"""Called again and again with what is waited for; what it raises ends the wait."""
+
+
+def _in_silence(_words: str) -> None: ...
+
+
+@contextmanager
+def device_lock(device: DeviceInfo, waiting: Waiting = _in_silence) -> Iterator[None]:
+    """Wait until no other worker of this machine uses the device; ends with the process.
+
+    Whoever waits longest has the turn, so that one who needs the device again and again cannot keep others
+    from it.
+    """
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{device.backend.value}-{device.uid}")[:100]
+    path = Path(tempfile.gettempdir()) / f"warpsmith-device-{os.getuid()}-{name}.lock"
+    with _opened(path) as held:
+        with _opened(path.with_suffix(".turn")) as turn:
+            _take(turn, path, waiting)
+            _take(held, path, waiting)
+        os.ftruncate(held, 0)
+        os.pwrite(held, str(os.getpid()).encode(), 0)
+        try:
+            yield
+        finally:
+            os.ftruncate(held, 0)
+
+
+def _take(descriptor: int, path: Path, waiting: Waiting) -> None:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting(f"the device is held by {_holder(path)}")
+            time.sleep(POLL_S)
+        else:
+            return
+
+
+def _holder(path: Path) -> str:
+    try:
+        pid = path.read_text().strip()
+    except OSError:
+        pid = ""
+    return f"process {pid}" if pid.isdigit() and Path(f"/proc/{pid}").exists() else "another process"
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A descriptor of a file of one's own, whose locks end with it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
