@@ -180,23 +180,6 @@ def test_a_file_that_is_no_job_is_named_with_its_line(run: Runner, tmp_path: Pat
     assert ran.err.startswith(f"error: {path}:3: ")
 
 
-def test_validate_counts_configurations(run: Runner, tmp_path: Path) -> None:
-    path = tmp_path / "job.json"
-    constraint = {"expression": "BLOCK * PER <= 256"}
-    path.write_text(json.dumps(FIELDS | {"constraints": [constraint]}))
-    ran = run("validate", path)
-    assert ran.code == 0
-    assert ran.out.splitlines() == [
-        "scale: opencl kernel scale, valid",
-        "  workload n=4096 (weight 1)",
-        "  workload n=1001 (weight 1)",
-        "  configurations of its own tunables: 10",
-    ]
-    device = {"expression": "BLOCK <= device.max_threads_per_block"}
-    path.write_text(json.dumps(FIELDS | {"constraints": [device]}))
-    assert "counted on the device" in run("validate", path).out
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

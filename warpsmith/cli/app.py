@@ -216,12 +216,27 @@ def init(
 
 
 @app.command()
-def validate(job: JobFile) -> None:
-    """Check a job file and count the configurations of its own tunables."""
-    from warpsmith.cli.init import describe
+def validate(
+    job: JobFile,
+    compile_: Annotated[
+        bool, typer.Option("--compile", help="Compile it too, as it is and as a template; no launch.")
+    ] = False,
+    arch: Annotated[str, typer.Option(help="What CUDA is compiled for where no GPU is at hand.")] = "sm_90",
+    as_json: AsJson = False,
+) -> None:
+    """Check a job file without launching it: form, arguments, reference, sizes; and what would be tuned.
 
-    for line in describe(job):
-        typer.echo(line)
+    Exit code 2 with errors, 0 with warnings only.
+    """
+    from warpsmith.cli import validate as run
+    from warpsmith.settings import settings
+
+    report = run.validate(job, run.Wishes(settings(), compile_, arch))
+    if as_json:
+        typer.echo(run.as_json(report))
+    else:
+        run.show(report)
+    raise typer.Exit(0 if report.valid else 2)
 
 
 def _messages(exc: WarpsmithError) -> list[str]:

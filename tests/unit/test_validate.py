@@ -1,0 +1,192 @@
+"""`warpsmith validate`: what it prints, for people and for programs, and how it ends."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.jobs import SCALE_SOURCE, scale_job
+from warpsmith.cli import main
+
+FIELDS: dict[str, Any] = scale_job().model_dump(mode="json", exclude_unset=True)
+CUDA_SOURCE = """
+__global__ void scale(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = 2.0f * x[i];
+}
+"""
+
+
+def ran(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of `warpsmith validate`."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as caught:
+        main(["validate", *(str(a) for a in arguments)])
+    captured = capsys.readouterr()
+    assert isinstance(caught.value.code, int)
+    return caught.value.code, captured.out, captured.err
+
+
+def written(folder: Path, **changes: Any) -> Path:
+    """The scale job with changed fields, as YAML."""
+    path = folder / "job.yaml"
+    path.write_text(yaml.safe_dump(FIELDS | changes, sort_keys=False))
+    return path
+
+
+def test_a_valid_job_is_described_with_its_rules_and_configurations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = ran(capsys, written(tmp_path, constraints=[{"expression": "BLOCK * PER <= 256"}]))
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[:5] == [
+        "scale: opencl kernel scale, valid",
+        "  workload n=4096 (weight 1)",
+        "  workload n=1001 (weight 1)",
+        "  reference: ran, with n=1001",
+        "  configurations of its own tunables: 10",
+    ]
+    applies = lines.index("  rules that apply: 3")
+    declines = next(n for n, line in enumerate(lines) if line.startswith("  rules that do not: "))
+    assert any(line.startswith("    unroll: WS_UNROLL (") for line in lines[applies:declines])
+    assert any(line.startswith("    rows_per_block: ") for line in lines[declines:])
+    assert lines[-1].startswith("  configurations of the template: ")
+    assert int(lines[-1].rsplit(" ", 1)[1]) > 10
+
+
+def test_limits_of_a_device_at_hand_count_in_constraints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, constraints=[{"expression": "BLOCK * 100000 <= device.max_threads_per_block"}])
+    code, out, _ = ran(capsys, path)
+    assert code == 0
+    assert "  configurations of its own tunables: 0\n" in out
+
+
+def test_errors_and_warnings_come_in_the_order_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(
+        tmp_path,
+        kernel=FIELDS["kernel"] | {"entry": "skale", "options": ["-I/x"]},
+        tolerances={"y": {"rtol": 0, "atol": 0}},
+    )
+    path.write_text(path.read_text() + "seed: 1  # TODO: another one\n")
+    code, out, err = ran(capsys, path)
+    assert (code, out) == (2, "")
+    found = [line.split(": ", 1) for line in err.splitlines()]
+    assert [severity for severity, _ in found] == ["error", "error", "warning", "warning"]
+    numbers = [int(rest.removeprefix(f"{path}:").split(":", 1)[0]) for _, rest in found]
+    assert numbers == sorted(numbers)
+    assert "no kernel 'skale' in the source; found scale; did you mean 'scale'?" in err
+    assert "TODO is left: another one" in err
+
+
+def test_warnings_alone_end_well_and_describe_the_job(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = ran(capsys, written(tmp_path, tolerances={"y": {"rtol": 0, "atol": 0}}))
+    assert (code, err.count("\n")) == (0, 1)
+    assert err.startswith("warning: ")
+    assert out.startswith("scale: opencl kernel scale, valid\n")
+
+
+def test_a_mark_in_a_source_is_none_of_the_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "job.yaml"
+    text = yaml.safe_dump(FIELDS | {"kernel": FIELDS["kernel"] | {"source": "SOURCE"}}, sort_keys=False)
+    source = "// TODO: faster\n" + SCALE_SOURCE.strip()
+    block = "source: |\n" + "".join(f"    {line}\n" for line in source.splitlines())
+    path.write_text(text.replace("source: SOURCE\n", block))
+    code, _, err = ran(capsys, path)
+    assert (code, err) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["job.yaml", "job.json"])
+def test_programs_get_everything_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    path = tmp_path / name
+    fields = FIELDS | {"kernel": FIELDS["kernel"] | {"options": ["-I/x"]}}
+    path.write_text(json.dumps(fields, indent=1))
+    code, out, err = ran(capsys, path, "--json")
+    assert (code, err) == (2, "")
+    held = json.loads(out)
+    (found,) = held["findings"]
+    assert (held["valid"], held["name"]) == (False, "scale")
+    assert (found["severity"], found["field"]) == ("error", "kernel.options.0")
+    assert path.read_text().splitlines()[found["line"] - 1].strip() == '"-I/x"'
+    path.write_text('{\n"name" 1}')
+    code, out, _ = ran(capsys, path, "--json")
+    assert code == 2
+    assert json.loads(out)["findings"][0]["line"] == 2
+
+
+def test_the_kernel_and_its_template_compile_without_a_launch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = ran(capsys, written(tmp_path), "--compile")
+    assert (code, err) == (0, "")
+    assert ", and so is its template\n" in out
+
+
+def test_what_a_compiler_says_is_placed_in_the_job_where_the_source_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = SCALE_SOURCE.strip().replace("2.0f", "twice")
+    path = tmp_path / "job.yaml"
+    text = yaml.safe_dump(FIELDS | {"kernel": FIELDS["kernel"] | {"source": "SOURCE"}}, sort_keys=False)
+    block = "source: |\n" + "".join(f"    {line}\n" for line in broken.splitlines())
+    path.write_text(text.replace("source: SOURCE\n", block))
+    line = next(n for n, t in enumerate(path.read_text().splitlines(), 1) if "twice" in t)
+    code, _, err = ran(capsys, path, "--compile")
+    assert code == 2
+    assert err.startswith(f"error: {path}:{line}: kernel.source: does not compile: ")
+    assert "twice" in err
+
+
+def test_cuda_is_compiled_without_a_gpu_or_the_reason_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = FIELDS["kernel"] | {"backend": "cuda", "source": CUDA_SOURCE}
+    path = written(tmp_path, kernel=kernel, parameters=FIELDS["parameters"][:1])
+    path.write_text(path.read_text().replace("BLOCK * PER", "BLOCK"))
+    code, out, err = ran(capsys, path, "--compile")
+    assert code == 0, err
+    assert "compiled for " in out or "not compiled: " in err
+    path.write_text(path.read_text().replace("2.0f", "twice"))
+    code, _, err = ran(capsys, path, "--compile")
+    assert ("twice" in err and code == 2) or "not compiled: " in err
+
+
+def test_a_reference_that_needs_real_sizes_is_run_on_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = (
+        "def reference(inputs, dims):\n    assert dims['n'] == 1000000\n    return {'y': 2.0 * inputs['x']}\n"
+    )
+    path = written(
+        tmp_path,
+        workloads=[{"dimensions": {"n": 1000000}}],
+        reference={"kind": "numpy", "source": source},
+    )
+    code, out, err = ran(capsys, path)
+    assert (code, err) == (0, "")
+    assert "reference: ran, with n=1000000\n" in out
+
+
+def test_a_reference_that_fails_on_smaller_sizes_only_where_real_ones_are_too_large_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = "def reference(inputs, dims):\n    return {'y': inputs['x'][:1]}\n"
+    path = written(
+        tmp_path,
+        workloads=[{"dimensions": {"n": 50_000_000}}],
+        reference={"kind": "numpy", "source": source},
+    )
+    code, _, err = ran(capsys, path)
+    assert code == 0
+    assert err.startswith("warning: ")
+    assert "'y' has shape (1,), not (65536,)" in err

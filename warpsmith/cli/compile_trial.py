@@ -1,0 +1,108 @@
+"""A job's kernel compiled as it is, and as its template, in a throw-away child and without a launch."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from warpsmith.checks.finding import Finding
+from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.errors import ChildDied, Unavailable
+from warpsmith.settings import Settings
+
+_PLACES = (
+    re.compile(r"(?:kernel\.cl|kernel\.cu|<source>):(\d+)(?::\d+)?:"),
+    re.compile(r"kernel\.cu\((\d+)\)"),
+)
+_NO_ENTRY = re.compile(r"no kernel '")
+
+
+@dataclass(frozen=True)
+class CompileTrial:
+    """How it went."""
+
+    note: str
+    findings: tuple[Finding, ...] = ()
+
+
+def try_compile(
+    job: Job,
+    template: Template | None,
+    devices: Sequence[DeviceInfo],
+    lacking: str,
+    settings: Settings,
+    arch: str,
+) -> CompileTrial:
+    """Compile with the defaults of all parameters.
+
+    Args:
+        devices: of the job's back end. CUDA needs none: it is compiled for `arch` then.
+        lacking: why there is no device.
+        arch: such as `sm_90`.
+    """
+    from warpsmith.sandbox.compile_host import CompilePool
+
+    backend = job.kernel.backend
+    device = devices[0] if devices else any_cuda_device(arch) if backend is Backend.CUDA else None
+    if device is None:
+        return CompileTrial("", (Finding("kernel.backend", f"not compiled: {lacking}", is_error=False),))
+    own = Template(kernel=job.kernel, space=job.space)
+    pool = CompilePool(1, settings.compile_timeout_s, settings.permitted_includes())
+    try:
+        found = pool.submit(_defaults(own), device).result()
+        if isinstance(found, Rejected):
+            return CompileTrial("", (_rejected(found),))
+        note = f"compiled for {device.name}"
+        if template is None or not template.applied:
+            return CompileTrial(note)
+        of_rules = pool.submit(_defaults(template), device).result()
+    except (ChildDied, Unavailable) as exc:
+        return CompileTrial("", (Finding("kernel.backend", f"not compiled: {exc}", is_error=False),))
+    finally:
+        pool.close()
+    if isinstance(of_rules, Rejected):
+        rules = ", ".join(a.rule for a in template.applied)
+        words = f"the kernel compiles, and the template that the rules make of it does not ({rules}): "
+        fix = "; a fault of ours; rewrite.deny takes the names of rules"
+        return CompileTrial(note, (Finding("rewrite", words + of_rules.reason + fix, is_error=False),))
+    return CompileTrial(f"{note}, and so is its template")
+
+
+def _defaults(template: Template) -> ConfiguredKernel:
+    return template.configured(template.space.defaults)
+
+
+def _rejected(found: Rejected) -> Finding:
+    if found.reason.startswith("the compiler crashed"):
+        # A compiler that is not installed ends in the same way as one that a source broke.
+        words = found.log.strip().rsplit("errors.Unavailable: ", maxsplit=1)[-1][:500]
+        return Finding("kernel.backend", f"not compiled: {found.reason}: {words}", is_error=False)
+    if _NO_ENTRY.match(found.reason):
+        return Finding("kernel.entry", found.reason)
+    place = next((m for p in _PLACES if (m := p.search(found.reason))), None)
+    return Finding(
+        "kernel.source",
+        f"does not compile: {found.reason.removeprefix('error: ')}",
+        inner_line=int(place.group(1)) if place else None,
+    )
+
+
+def any_cuda_device(arch: str) -> DeviceInfo:
+    """A device that is not at hand, with the limits that every CUDA device has at least."""
+    limits = DeviceLimits(
+        max_threads_per_block=1024,
+        max_block_x=1024,
+        max_block_y=1024,
+        max_block_z=64,
+        max_grid_x=2**31 - 1,
+        max_grid_y=65535,
+        max_grid_z=65535,
+        max_shared_per_block=48 << 10,
+        multiprocessors=1,
+        warp_size=32,
+    )
+    return DeviceInfo(
+        backend=Backend.CUDA, index=0, uid=arch, name=arch, driver="", architecture=arch, limits=limits
+    )

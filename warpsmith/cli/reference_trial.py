@@ -1,0 +1,107 @@
+"""A job's NumPy reference, run once on small inputs in its sandboxed child."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from warpsmith.checks.finding import Finding
+from warpsmith.domain.expressions import Value
+from warpsmith.domain.job import Job, NumpyReference, Workload
+from warpsmith.domain.plan import WorkloadPlan, plan_workload
+from warpsmith.errors import ChildDied, ExpressionError, InvalidInput
+
+SMALL_ELEMENTS = 1 << 18
+"""Elements of all buffers together that are drawn without a thought."""
+MOST_ELEMENTS = 1 << 24
+"""Elements that are drawn where the reference fails on smaller sizes than the job's."""
+TIMEOUT_S = 20.0
+_LINE = re.compile(r'File "reference", line (\d+)')
+_FIELD = "reference.source"
+
+
+@dataclass(frozen=True)
+class ReferenceTrial:
+    """How it went."""
+
+    note: str
+    """What ran; empty where nothing did."""
+    finding: Finding | None = None
+
+
+def try_reference(job: Job, device: Mapping[str, Value]) -> ReferenceTrial:
+    """Run the reference on sizes of the job, or on smaller ones where those are large.
+
+    A reference may count on sizes that the job really has, so one that fails on smaller ones is run
+    on the job's own, where these are not beyond `MOST_ELEMENTS`.
+
+    Args:
+        device: names of a device's limits, for shapes that use them.
+    """
+    if not isinstance(job.reference, NumpyReference):
+        return ReferenceTrial("")
+    try:
+        return _first_that_runs(job, job.reference, device)
+    except ExpressionError:
+        return ReferenceTrial("not run: a shape is known on the device only")
+
+
+def _first_that_runs(job: Job, reference: NumpyReference, device: Mapping[str, Value]) -> ReferenceTrial:
+    from warpsmith.sandbox.reference_host import ReferenceRunner
+
+    runner = ReferenceRunner(timeout_s=TIMEOUT_S, children=1)
+    failed: Finding | None = None
+    for workload, plan in _plans(job, device):
+        own = workload in job.workloads
+        try:
+            runner.numpy(reference.source, reference.function, plan, workload.dimensions)
+        except (InvalidInput, ChildDied) as exc:
+            words = exc.message if isinstance(exc, InvalidInput) else str(exc)
+            # A slow reference is no wrong one: the limit here is less than a worker's.
+            certain = own and "ran past" not in words
+            line = _LINE.search(words)
+            failed = Finding(
+                _FIELD,
+                f"{words}{_declared(job, words)}, with {workload.key}",
+                is_error=certain,
+                inner_line=int(line.group(1)) if line else None,
+            )
+            continue
+        return ReferenceTrial(f"ran, with {workload.key}")
+    return ReferenceTrial("not run: its inputs are too large" if failed is None else "", failed)
+
+
+def _declared(job: Job, words: str) -> str:
+    """Where the shape comes from that a result does not have."""
+    for n, argument in enumerate(job.kernel.arguments):
+        if words.startswith(f"{argument.name!r} has shape"):
+            extents = ", ".join(e.text for e in argument.shape)
+            return f" (kernel.arguments.{n}.shape: [{extents}])"
+    return ""
+
+
+def _plans(job: Job, device: Mapping[str, Value]) -> Iterator[tuple[Workload, WorkloadPlan]]:
+    """The smallest workload, before it one with smaller dimensions where it is large."""
+    scope = {**device, **job.space.defaults}
+    plans = [(w, plan_workload(job.kernel, w, scope, seed=1)) for w in job.workloads]
+    own, plan = min(plans, key=lambda item: _elements(item[1]))
+    if _elements(plan) > SMALL_ELEMENTS:
+        yield from _smaller(job, own, scope)
+    if _elements(plan) <= MOST_ELEMENTS:
+        yield own, plan
+
+
+def _smaller(job: Job, own: Workload, scope: Mapping[str, Value]) -> Iterator[tuple[Workload, WorkloadPlan]]:
+    for power in range(16, 2, -1):
+        sizes = {name: min(size, 1 << power) for name, size in own.dimensions.items()}
+        workload = Workload(dimensions=sizes)
+        try:
+            plan = plan_workload(job.kernel, workload, dict(scope), seed=1)
+        except ExpressionError:
+            return
+        if all(min(b.shape) > 0 for b in plan.buffers) and _elements(plan) <= SMALL_ELEMENTS:
+            yield workload, plan
+            return
+
+
+def _elements(plan: WorkloadPlan) -> int:
+    return sum(b.elements for b in plan.buffers)

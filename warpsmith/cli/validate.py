@@ -1,0 +1,227 @@
+"""`validate`: what can be known of a job file without launching anything."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import typer
+
+from warpsmith.checks.finding import Finding
+from warpsmith.checks.known import known_findings, unfinished_lines
+from warpsmith.cli.compile_trial import any_cuda_device, try_compile
+from warpsmith.cli.reference_trial import try_reference
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.expressions import Value
+from warpsmith.domain.job import Job, NumpyReference
+from warpsmith.domain.space import Space
+from warpsmith.errors import ChildDied
+from warpsmith.jobfile import InvalidJob, JobFile, placed
+from warpsmith.rewrite.templater import TemplateReport
+from warpsmith.sandbox.device_host import Probe, probe_devices
+from warpsmith.settings import Settings
+
+_GIVEN = re.compile(r"kernel\.cl(?=:\d)|kernel\.cu(?=[(:]\d)|<source>(?=:\d)")
+"""What compilers are told that a source is called."""
+_RUNS = (Backend.CUDA, Backend.OPENCL)
+
+
+@dataclass
+class Report:
+    """What was found; what is empty was not reached."""
+
+    path: Path
+    findings: list[Finding] = field(default_factory=list)
+    job: Job | None = None
+    reference: str = ""
+    compiled: str = ""
+    own_configurations: str = ""
+    template: TemplateReport | None = None
+    template_configurations: str = ""
+
+    @property
+    def valid(self) -> bool:
+        """True where no finding is an error."""
+        return not any(f.is_error for f in self.findings)
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a look may use."""
+
+    settings: Settings
+    compiles: bool = False
+    """Compile the kernel as well, as it is and as a template."""
+    arch: str = "sm_90"
+    """What CUDA is compiled for where no CUDA device is at hand."""
+    probe: Callable[[], Probe] = probe_devices
+    """The devices of this machine."""
+
+
+def validate(path: Path, wishes: Wishes) -> Report:
+    """Look at a job file."""
+    report = Report(path)
+    try:
+        file = JobFile.read(path)
+    except InvalidJob as exc:
+        report.findings += exc.findings
+        return report
+    try:
+        report.job = file.job()
+    except InvalidJob as exc:
+        report.findings += exc.findings
+        told = {f.line for f in exc.findings}
+        report.findings += [f for f in _unfinished(file) if f.line not in told]
+    else:
+        report.findings += _unfinished(file)
+        _look(report, report.job, wishes)
+        _name_source(report, file)
+    report.findings = file.located(report.findings)
+    return report
+
+
+def _look(report: Report, job: Job, wishes: Wishes) -> None:
+    devices, lacking = _devices(job.kernel.backend, wishes.probe)
+    scope = devices[0].scope() if devices else {}
+    report.findings += known_findings(job, wishes.settings, devices)
+    if lacking:
+        name = job.kernel.backend.value
+        words = f"`tune` cannot run it here: {lacking}; `submit` sends it to a fleet that has {name}"
+        report.findings.append(Finding("kernel.backend", words, is_error=False))
+    if job.kernel.backend not in _RUNS:
+        return
+    if not any(f.is_error and f.field.startswith("workloads") for f in report.findings):
+        trial = try_reference(job, scope)
+        report.reference = trial.note
+        report.findings += [trial.finding] if trial.finding else []
+    if not scope and job.kernel.backend is Backend.CUDA:
+        scope = any_cuda_device(wishes.arch).scope()
+    _rules(report, job, wishes.settings, scope)
+    if wishes.compiles and report.valid:
+        template = report.template.template if report.template else None
+        compiled = try_compile(job, template, devices, lacking, wishes.settings, wishes.arch)
+        report.compiled = compiled.note
+        report.findings += compiled.findings
+
+
+def _devices(backend: Backend, ask: Callable[[], Probe]) -> tuple[Sequence[DeviceInfo], str]:
+    """Devices of this machine for a back end, and why there is none."""
+    if backend not in _RUNS:
+        return (), ""
+    try:
+        probe = ask()
+    except ChildDied as exc:
+        return (), f"asking for devices failed: {exc}"
+    found = tuple(d for d in probe.devices if d.backend is backend)
+    if found:
+        return found, ""
+    return (), probe.unavailable.get(backend.value, f"no {backend.value} device was found")
+
+
+def _rules(report: Report, job: Job, settings: Settings, scope: Mapping[str, Value]) -> None:
+    from warpsmith.rewrite.templater import make_template
+
+    report.own_configurations = _count(job, job.space, scope)
+    report.template = make_template(job, settings.permitted_includes())
+    report.template_configurations = _count(job, report.template.template.space, scope)
+
+
+def _count(job: Job, space: Space, scope: Mapping[str, Value]) -> str:
+    from warpsmith.search.feasible import enumerate_space
+
+    names = {n for c in space.constraints for n in c.expression.names}
+    if not scope and any(n.startswith("device.") for n in names):
+        return "counted on the device, since constraints name device limits"
+    feasible = enumerate_space(space, [{**scope, **w.scope()} for w in job.workloads])
+    return f"{'' if feasible.exact else 'at least '}{feasible.count}"
+
+
+def _name_source(report: Report, file: JobFile) -> None:
+    """A source in a file of its own goes by the name of that file, not by what a compiler calls it."""
+    name = (file.data.get("kernel") or {}).get("source_file")
+    if isinstance(name, str):
+        report.findings = [
+            replace(f, field="kernel.source_file", message=_GIVEN.sub(lambda _: Path(name).name, f.message))
+            if f.field == "kernel.source"
+            else f
+            for f in report.findings
+        ]
+
+
+def _unfinished(file: JobFile) -> list[Finding]:
+    if file.path.suffix == ".json":
+        return []
+    sources: set[int] = set()
+    for section in ("kernel", "reference"):
+        held = file.data.get(section)
+        text = held.get("source") if isinstance(held, Mapping) else None
+        first, second = file.lines.of(f"{section}.source", 1), file.lines.of(f"{section}.source", 2)
+        if isinstance(text, str) and first is not None and first != second:
+            sources |= set(range(first, first + text.count("\n") + 1))
+    return list(unfinished_lines(file.text, sources))
+
+
+def summary(report: Report) -> Iterator[str]:
+    """A valid job in lines."""
+    job = report.job
+    if job is None or not report.valid:
+        return
+    yield f"{job.name}: {job.kernel.backend.value} kernel {job.kernel.entry}, valid"
+    for workload in job.workloads:
+        yield f"  workload {workload.key} (weight {workload.weight:g})"
+    if isinstance(job.reference, NumpyReference) and report.reference:
+        yield f"  reference: {report.reference}"
+    if report.compiled:
+        yield f"  {report.compiled}"
+    if report.own_configurations:
+        yield f"  configurations of its own tunables: {report.own_configurations}"
+    if report.template is None:
+        return
+    template = report.template.template
+    yield f"  rules that apply: {len(template.applied)}"
+    for applied in template.applied:
+        made = [
+            f"{p.name} ({len(p.values)} values)"
+            for p in template.space.parameters
+            if p.name in applied.parameters
+        ]
+        yield f"    {applied.rule}: {', '.join(made) or applied.detail}"
+    yield f"  rules that do not: {len(report.template.declined)}"
+    for declined in report.template.declined:
+        yield f"    {declined}"
+    yield f"  configurations of the template: {report.template_configurations}"
+
+
+def as_json(report: Report) -> str:
+    """For programs: what was found, by line, and what would be tuned."""
+    job, template = report.job, report.template
+    found = [
+        {
+            "severity": "error" if f.is_error else "warning",
+            "line": f.line,
+            "field": f.field,
+            "message": f.message,
+        }
+        for f in report.findings
+    ]
+    held: dict[str, object] = {"file": str(report.path), "valid": report.valid, "findings": found}
+    if job is not None:
+        held |= {"name": job.name, "workloads": [w.key for w in job.workloads]}
+        held |= {"reference": report.reference, "compiled": report.compiled}
+        held |= {"own_configurations": report.own_configurations}
+    if template is not None:
+        held["rules"] = [a.model_dump(mode="json") for a in template.template.applied]
+        held["declined"] = list(template.declined)
+        held["parameters"] = [p.model_dump(mode="json") for p in template.template.space.parameters]
+        held["template_configurations"] = report.template_configurations
+    return json.dumps(held, indent=1)
+
+
+def show(report: Report) -> None:
+    """Findings to stderr, in the order of the file; what a valid job holds to stdout."""
+    for finding in report.findings:
+        severity = "error" if finding.is_error else "warning"
+        typer.echo(f"{severity}: {placed(report.path, finding)}", err=True)
+    for line in summary(report):
+        typer.echo(line)
