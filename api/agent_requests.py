@@ -12,6 +12,7 @@ from agents.context import StepContext
 from agents.parsing import BadReply
 from api.deps import CurrentBell, CurrentDatabase, CurrentSettings, ReadSession
 from api.problems import Conflict, responses
+from api.queries import NO_NUL
 from db.broker import relay
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
@@ -26,7 +27,6 @@ from warpsmith.tuning.tasks import StepPayload
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
-NO_NUL = r"^[^\x00]*$"
 JobId = Annotated[str, Path(max_length=64, pattern=NO_NUL, description="Id of a job.")]
 RequestId = Annotated[str, Path(max_length=64, pattern=NO_NUL, description="Id of a request.")]
 
@@ -113,7 +113,12 @@ def agent_requests(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> AgentRequestPage:
     """Questions that wait for an answer, oldest first, each with the JSON schema of the answer."""
-    rows = AgentRequestRepository(session).open(job, after, limit + 1)
+    requests = AgentRequestRepository(session)
+    if after is not None and not requests.has(after):
+        raise InvalidInput(
+            "query.after", f"{after!r} is no `next` of a page; leave it out for the first page"
+        )
+    rows = requests.open(job, after, limit + 1)
     items = tuple(_request(row) for row in rows[:limit])
     return AgentRequestPage(items=items, next=items[-1].id if len(rows) > limit else None)
 

@@ -6,13 +6,14 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import agent_requests, fleet, health, jobs, problems
+from api import agent_requests, fleet, health, jobs, pages, problems
 from api.auth import Gate, allow
 from api.deps import SLOT
 from api.embedded import EmbeddedWorker
 from api.limits import BodyLimit
-from api.openapi import DescribedApi
+from api.openapi import DescribedApi, operation_id
 from api.polls import Polls
+from api.queries import KNOWN_NAMES
 from db import migrate
 from db.broker import Bell
 from db.engine import open_database
@@ -65,11 +66,17 @@ def create_app(
         description=DESCRIPTION,
         lifespan=lifespan,
         openapi_tags=[{"name": "jobs"}, {"name": "agents"}, {"name": "service"}],
+        servers=[{"url": "/", "description": "This service."}],
+        generate_unique_id_function=operation_id,
+        dependencies=[KNOWN_NAMES],
+        docs_url=None,
+        redoc_url=None,
     )
     app.add_middleware(BodyLimit)
     app.add_middleware(Gate, settings=chosen, open_access=open_access)
     problems.install(app)
-    guarded = problems.responses(401, 403, 429, 503)
+    pages.install(app)
+    guarded = problems.responses(401, 403, 422, 429, 503)
     app.include_router(jobs.polled, responses=guarded)
     app.include_router(jobs.router, dependencies=[SLOT], responses=guarded)
     app.include_router(
@@ -77,6 +84,6 @@ def create_app(
         dependencies=[*allow(Scope.AGENTS), SLOT],
         responses=guarded | problems.responses(400),
     )
-    app.include_router(health.router, responses=problems.responses(429))
+    app.include_router(health.router, responses=problems.responses(422, 429))
     app.include_router(fleet.router, dependencies=[SLOT], responses=guarded)
     return app

@@ -13,6 +13,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from api import pages
 from api.limits import Buckets
 from api.problems import Forbidden, database_away, problem
 from db import keys
@@ -22,7 +23,7 @@ from db.repositories.keys import KeyRepository
 from db.tables import DEFAULT_TENANT
 from warpsmith.settings import Settings
 
-PUBLIC = frozenset({"/healthz", "/readyz", "/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"})
+PUBLIC = frozenset({"/healthz", "/readyz"}) | pages.PUBLIC
 """Paths that tell nothing of anybody."""
 PUBLIC_PER_S = 50.0
 REMEMBER_S = 5.0

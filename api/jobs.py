@@ -16,7 +16,9 @@ from api.deps import (
     ReadSession,
 )
 from api.examples import EXAMPLES
+from api.polls import poll_of
 from api.problems import Conflict, responses
+from api.queries import NO_NUL, JobsAskedFor
 from db import views
 from db.broker import relay
 from db.keys import Scope
@@ -24,7 +26,6 @@ from db.repositories.jobs import JobRepository
 from db.status import job_status
 from db.unserved import unserved
 from warpsmith.domain.job import Job
-from warpsmith.domain.state import JobState
 from warpsmith.traces import job_span
 from warpsmith.wire import CandidateList, JobPage, JobResult, JobStatus, TrialPage
 
@@ -32,8 +33,6 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 polled = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 """What clients ask all the time; it waits for no slot, since it holds no connection while it waits."""
 
-# Postgres takes no text with NUL.
-NO_NUL = r"^[^\x00]*$"
 JobId = Annotated[
     str, Path(max_length=64, pattern=NO_NUL, description="Id of a job, as the submission gave it.")
 ]
@@ -77,32 +76,52 @@ def submit(
         status = job_status(session, row.id)
     with job_span("submit", row.id):
         relay(database, bell)
-    response.headers["Location"] = f"/v1/jobs/{row.id}"
+    response.headers.update({"Location": f"/v1/jobs/{row.id}"} | poll_of(status).headers())
     return status
 
 
 @router.get("", dependencies=allow(Scope.READ), responses=responses(422))
 def list_jobs(
     session: ReadSession,
-    state: Annotated[
-        tuple[JobState, ...],
-        Query(max_length=len(JobState), description="Jobs in this state; several may be asked for."),
-    ] = (),
+    only: JobsAskedFor,
     after: Annotated[
         str | None, Query(max_length=64, pattern=NO_NUL, description="`next` of the last page.")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> JobPage:
     """Your tenant's jobs, newest first."""
-    return views.job_page(session, after, limit, state)
+    return views.job_page(session, after, limit, only)
 
 
 @polled.get(
-    "/{job_id}", response_model=JobStatus, dependencies=allow(Scope.READ), responses=responses(404, 422)
+    "/{job_id}",
+    response_model=JobStatus,
+    dependencies=allow(Scope.READ),
+    responses=responses(404, 422) | {304: {"description": "Nothing but the time left has changed."}},
 )
-async def status(job_id: JobId, database: CurrentDatabase, polls: CurrentPolls) -> Response:
-    """Where a job stands: state, round, trials done, best so far, time left."""
-    return Response(await polls.status(database, job_id), media_type="application/json")
+async def status(
+    job_id: JobId,
+    database: CurrentDatabase,
+    polls: CurrentPolls,
+    if_none_match: Annotated[
+        str | None,
+        Header(max_length=1000, description="`ETag` of the last answer; where nothing changed, 304 comes."),
+    ] = None,
+) -> Response:
+    """Where a job stands: state, round, trials done, best so far, time left.
+
+    `Retry-After` says when to ask again; a job that has ended is answered without it.
+    """
+    found = await polls.status(database, job_id)
+    if found.is_known(if_none_match):
+        return Response(status_code=304, headers=found.headers())
+    return Response(found.body, media_type="application/json", headers=found.headers())
+
+
+@router.get("/{job_id}/definition", dependencies=allow(Scope.READ), responses=responses(404, 422))
+def definition(job_id: JobId, session: ReadSession) -> Job:
+    """The job as it was submitted, with the defaults of what was left out."""
+    return JobRepository(session).get(job_id, with_spec=True).spec
 
 
 @router.get("/{job_id}/trials", dependencies=allow(Scope.READ), responses=responses(404, 422))

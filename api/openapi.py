@@ -1,10 +1,17 @@
 """The application with a description that says what errors really look like."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 from api.problems import MEDIA_TYPE
+
+
+def operation_id(route: APIRoute) -> str:
+    """The name of the function: what generated clients call the operation."""
+    return route.name
 
 
 class DescribedApi(FastAPI):
@@ -22,4 +29,27 @@ class DescribedApi(FastAPI):
                 content = response.get("content", {})
                 if int(status) >= 400 and "application/json" in content:
                     content[MEDIA_TYPE] = content.pop("application/json")
+        for described in _with_defaults({"properties": schema["components"]["schemas"]}):
+            _say_default(described)
         return schema
+
+
+def _with_defaults(schema: Any) -> Iterator[dict[str, Any]]:
+    """This schema and those inside it whose default is an object."""
+    if isinstance(schema, list):
+        for item in schema:
+            yield from _with_defaults(item)
+    elif isinstance(schema, dict):
+        if isinstance(schema.get("default"), dict):
+            yield schema
+        for keyword, value in schema.items():
+            # What stands under `properties` are names of fields, and one may be called `default`.
+            yield from _with_defaults(list(value.values()) if keyword == "properties" else value)
+
+
+def _say_default(schema: dict[str, Any]) -> None:
+    """Say a default in words: generators of clients drop a model in which a default is an object."""
+    values = schema.pop("default")
+    shown = ", ".join(f"{name}: {value}" for name, value in values.items() if value not in (None, [], {}))
+    words = f"By default {shown}." if shown else "Empty by default."
+    schema["description"] = " ".join(w for w in (schema.get("description", "").strip(), words) if w)

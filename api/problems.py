@@ -10,8 +10,8 @@ from fastapi.responses import Response
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
-from starlette.routing import compile_path
 
+from api.queries import described
 from db.repositories.jobs import KeyReused
 from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput, NotFound, Unavailable
@@ -185,17 +185,8 @@ def _http(request: Request, exc: Exception) -> Response:
     for name, value in (exc.headers or {}).items():
         response.headers[name] = value
     if exc.status_code == 405:
-        response.headers["Allow"] = ", ".join(sorted(_methods(request)))
+        response.headers["Allow"] = ", ".join(sorted(m.upper() for m in described(request)))
     return response
-
-
-def _methods(request: Request) -> set[str]:
-    """What this path answers to; each route knows of its own method alone."""
-    described: dict[str, Any] = request.app.openapi()["paths"]
-    for path, item in described.items():
-        if compile_path(path)[0].match(request.scope["path"]):
-            return {method.upper() for method in item}
-    return set()
 
 
 def _unexpected(_: Request, exc: Exception) -> Response:

@@ -112,6 +112,7 @@ def _status(rows: Sequence[Row[Any]]) -> JobStatus:
         seconds_left=left,
         tokens_used=job.tokens_used,
         usd_used=job.usd_used,
+        labels=job.labels,
     )
 
 

@@ -72,6 +72,7 @@ class JobRow(Base):
     name: Mapped[str] = mapped_column(String(120))
     spec: Mapped[Job] = mapped_column(ModelJson("job", Job), deferred=True)
     spec_hash: Mapped[str] = mapped_column(String(64))
+    labels: Mapped[dict[str, str]] = mapped_column(JSON, default=dict, server_default="{}")
     idempotency_key: Mapped[str | None] = mapped_column(String(200))
     state: Mapped[JobState] = mapped_column(words(JobState), index=True)
     detail: Mapped[str] = mapped_column(Text, default="")

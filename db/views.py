@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from db.engine import utc_now
 from db.repositories.candidates import CandidateRepository
-from db.repositories.jobs import JobRepository
+from db.repositories.jobs import EVERY_JOB, JobFilter, JobRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import ALIVE_S, WorkerRepository
 from db.snapshot import elapsed_s, last_result
@@ -18,8 +18,9 @@ from warpsmith import __version__
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import launch_size
-from warpsmith.domain.state import JobState, TaskKind
+from warpsmith.domain.state import TaskKind
 from warpsmith.domain.template import Template
+from warpsmith.errors import InvalidInput
 from warpsmith.tuning.facts import Facts, facts_of
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.wire import (
@@ -39,10 +40,19 @@ __all__ = ["candidate_list", "job_page", "job_result", "job_status", "trial_page
 
 
 def job_page(
-    session: Session, after: str | None = None, limit: int = 50, states: Sequence[JobState] = ()
+    session: Session, after: str | None = None, limit: int = 50, only: JobFilter = EVERY_JOB
 ) -> JobPage:
-    """Jobs, newest first; in any state where none is given."""
-    rows = JobRepository(session).page(after, limit + 1, states)
+    """Jobs, newest first.
+
+    Raises:
+        InvalidInput: `after` is no job that is there.
+    """
+    jobs = JobRepository(session)
+    if after is not None and not jobs.has(after):
+        raise InvalidInput(
+            "query.after", f"{after!r} is no `next` of a page; leave it out for the first page"
+        )
+    rows = jobs.page(after, limit + 1, only)
     shown = rows[:limit]
     more = shown[-1].id if len(rows) > limit else None
     return JobPage(items=tuple(job_statuses(session, [row.id for row in shown])), next=more)
@@ -53,8 +63,11 @@ def trial_page(session: Session, job_id: str, after: int | None = None, limit: i
 
     Raises:
         NotFound: there is no such job.
+        InvalidInput: the job has no trial `after`.
     """
     JobRepository(session).get(job_id)
+    if after is not None and not TrialRepository(session).has(job_id, after):
+        raise InvalidInput("query.after", f"{after} is no `next` of a page; leave it out for the first page")
     rounds = {c.id: c.round for c in CandidateRepository(session).of_job(job_id)}
     rows = TrialRepository(session).page(job_id, after, limit + 1)
     shown = rows[:limit]

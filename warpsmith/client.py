@@ -1,7 +1,8 @@
 """A client of the HTTP API."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import quote
@@ -66,9 +67,37 @@ class Client:
         """Where a job stands."""
         return self._call(JobStatus, "GET", _job(job_id))
 
-    def jobs(self, after: str | None = None, states: Sequence[JobState] = ()) -> JobPage:
-        """One page of jobs, newest first; in any state where none is given."""
-        params = [("state", state.value) for state in states] + ([("after", after)] if after else [])
+    def definition(self, job_id: str) -> Job:
+        """A job as it was submitted."""
+        return self._call(Job, "GET", f"{_job(job_id)}/definition")
+
+    def jobs(
+        self,
+        after: str | None = None,
+        states: Sequence[JobState] = (),
+        *,
+        labels: Mapping[str, str] | None = None,
+        name: str = "",
+        device: str = "",
+        created_from: datetime | None = None,
+        created_before: datetime | None = None,
+    ) -> JobPage:
+        """One page of jobs, newest first: those for which everything given holds.
+
+        Args:
+            after: `next` of the last page.
+            states: any of these.
+            name: part of the name, in any case.
+            device: a device class.
+            created_from: submitted then or later; a time with its zone.
+            created_before: submitted before then; a time with its zone.
+        """
+        params = [("state", state.value) for state in states]
+        params += [("label", f"{key}={value}") for key, value in (labels or {}).items()]
+        single = {"after": after, "name": name, "device": device}
+        times = {"created_from": created_from, "created_before": created_before}
+        single |= {key: moment.isoformat() for key, moment in times.items() if moment is not None}
+        params += [(key, value) for key, value in single.items() if value]
         return self._call(JobPage, "GET", "/v1/jobs", params=params)
 
     def trials(self, job_id: str) -> Iterator[TrialView]:

@@ -51,6 +51,7 @@ class JobStatus(Frozen):
     seconds_left: float | None = None
     tokens_used: int = 0
     usd_used: float = 0.0
+    labels: dict[str, str] = {}
 
 
 class JobPage(Frozen):

@@ -55,6 +55,11 @@ class AgentRequestRepository:
         EventRepository(self._session).add(task.job_id, "agent_request", {"id": row.id, "role": role})
         return row
 
+    def has(self, request_id: str) -> bool:
+        """Whether there is a request of that id."""
+        query = select(AgentRequestRow.id).where(AgentRequestRow.id == request_id)
+        return self._session.execute(query).first() is not None
+
     def get(self, request_id: str) -> AgentRequestRow:
         """One request.
 

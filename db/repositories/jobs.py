@@ -3,7 +3,8 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from sqlalchemy import exists, func, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -23,8 +24,25 @@ from warpsmith.errors import InvalidInput, NotFound
 OPEN_JOB_STATES = tuple(s for s in JobState if not s.is_terminal)
 
 
+@dataclass(frozen=True)
+class JobFilter:
+    """Which jobs a list shows; everything that is given must hold."""
+
+    states: Sequence[JobState] = ()
+    """In any of these; in any state where none is given."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+    """Part of the name, in any case."""
+    device_class: str = ""
+    created_from: datetime | None = None
+    created_before: datetime | None = None
+
+
 class KeyReused(InvalidInput):
     """An idempotency key that came before with another job."""
+
+
+EVERY_JOB = JobFilter()
 
 
 class JobRepository:
@@ -62,6 +80,7 @@ class JobRepository:
             "name": job.name,
             "spec": job,
             "spec_hash": digest,
+            "labels": job.labels,
             "idempotency_key": idempotency_key,
             "state": JobState.QUEUED,
             "detail": "",
@@ -102,18 +121,32 @@ class JobRepository:
             raise NotFound(f"no job {job_id}")
         return row
 
+    def has(self, job_id: str) -> bool:
+        """Whether there is a job of that id."""
+        return self._session.execute(select(JobRow.id).where(JobRow.id == job_id)).first() is not None
+
     def trials_spent(self, job_id: str) -> bool:
         """True where the job has run all trials of its budget."""
         query = select(JobRow.trials_done >= JobRow.budget_trials).where(JobRow.id == job_id)
         return bool(self._session.execute(query).scalar_one())
 
     def page(
-        self, after: str | None = None, limit: int = 50, states: Sequence[JobState] = ()
+        self, after: str | None = None, limit: int = 50, only: JobFilter = EVERY_JOB
     ) -> Sequence[JobRow]:
-        """Jobs older than `after`, newest first; in any state where none is given."""
+        """Jobs older than `after`, newest first."""
         query = select(JobRow).order_by(JobRow.id.desc()).limit(limit)
-        if states:
-            query = query.where(JobRow.state.in_(states))
+        if only.states:
+            query = query.where(JobRow.state.in_(only.states))
+        for key, value in only.labels.items():
+            query = query.where(JobRow.labels[key].as_string() == value)
+        if only.name:
+            query = query.where(JobRow.name.icontains(only.name, autoescape=True))
+        if only.device_class:
+            query = query.where(JobRow.device_class == only.device_class)
+        if only.created_from is not None:
+            query = query.where(JobRow.created_at >= only.created_from)
+        if only.created_before is not None:
+            query = query.where(JobRow.created_at < only.created_before)
         if after is not None:
             query = query.where(JobRow.id < after)
         return self._session.scalars(query).all()

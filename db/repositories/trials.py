@@ -201,6 +201,11 @@ class TrialRepository:
             query = query.where(TrialRow.number > after)
         return self._session.scalars(query).all()
 
+    def has(self, job_id: str, number: int) -> bool:
+        """Whether the job has a trial of that number."""
+        query = select(TrialRow.number).where(TrialRow.job_id == job_id, TrialRow.number == number)
+        return self._session.execute(query).first() is not None
+
     def finished(self, candidate_id: str) -> Sequence[TrialRow]:
         """Finished trials of a candidate, in the order of proposal."""
         return self._of(candidate_id, TrialState.FINISHED)

@@ -27,6 +27,7 @@ NEEDED = {
     "GET /v1/jobs/{job_id}/trials": Scope.READ,
     "GET /v1/jobs/{job_id}/candidates": Scope.READ,
     "GET /v1/jobs/{job_id}/result": Scope.READ,
+    "GET /v1/jobs/{job_id}/definition": Scope.READ,
     "POST /v1/jobs/{job_id}/cancel": Scope.SUBMIT,
     "GET /v1/workers": Scope.READ,
     "GET /metrics": Scope.ADMIN,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,32 @@ def test_the_description_is_the_golden_one(description: dict[str, Any]) -> None:
 
 def test_the_service_serves_its_description(http: httpx2.Client, description: dict[str, Any]) -> None:
     assert http.get("/openapi.json").json() == description
-    assert http.get("/docs").status_code == 200
+
+
+@pytest.mark.parametrize("page", ["/docs", "/redoc"])
+def test_the_pages_of_the_description_load_nothing_from_elsewhere(http: httpx2.Client, page: str) -> None:
+    text = http.get(page).text
+    loaded = re.findall(r"""(?:src|href)=["']([^"']+)""", text)
+    assert len(loaded) >= 2
+    for address in loaded:
+        reply = http.get(address, headers={"Authorization": ""})
+        assert (address[0], reply.status_code) == ("/", 200), address
+        assert reply.content
+
+
+def test_names_of_operations_are_short_and_their_own(description: dict[str, Any]) -> None:
+    names = [operation["operationId"] for _, operation in operations(description)]
+    assert len(set(names)) == len(names)
+    assert {"submit", "status", "result", "list_jobs", "cancel"} <= set(names)
+    assert all("v1" not in name for name in names)
+
+
+def test_no_default_is_an_object_and_each_is_said_in_words(description: dict[str, Any]) -> None:
+    defaults = [d for d in values_of(description, "default") if isinstance(d, dict)]
+    assert all("title" in d or "anyOf" in d for d in defaults), "only fields that are called `default`"
+    job = description["components"]["schemas"]["Job"]["properties"]
+    assert "kind: kernel" in job["reference"]["description"]
+    assert job["labels"]["description"].endswith("Empty by default.")
 
 
 def test_every_example_is_a_job_that_the_service_takes(

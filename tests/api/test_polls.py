@@ -44,7 +44,7 @@ def jobs(database: Database) -> list[str]:
 async def ask(polls: Polls, database: Database, ids: list[str]) -> list[str | type[BaseException]]:
     """What each poll says: the id of the job that it tells of, or the type of its error."""
     found = await asyncio.gather(*(polls.status(database, i) for i in ids), return_exceptions=True)
-    return [type(f) if isinstance(f, BaseException) else str(json.loads(f)["id"]) for f in found]
+    return [type(f) if isinstance(f, BaseException) else str(json.loads(f.body)["id"]) for f in found]
 
 
 def test_polls_at_a_time_share_statements(database: Database, jobs: list[str]) -> None:
@@ -69,7 +69,7 @@ def test_a_poll_sees_what_was_written_before_it(database: Database, jobs: list[s
         polls, states = Polls(), []
         for _ in range(2):
             answer = await polls.status(database.of("mine"), jobs[0])
-            states.append(str(json.loads(answer)["state"]))
+            states.append(str(json.loads(answer.body)["state"]))
             with database.of("mine").write() as session:
                 JobRepository(session).cancel(jobs[0])
         return states

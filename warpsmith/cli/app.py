@@ -5,6 +5,7 @@ something is missing on this machine; 128 and a signal's number where that has e
 """
 
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +29,7 @@ app.add_typer(keys, name="keys")
 Url = Annotated[str, typer.Option(envvar="WARPSMITH_URL", help="Where the service is.")]
 JobFile = Annotated[Path, typer.Argument(help="Job file, YAML or JSON.", exists=True, dir_okay=False)]
 JobId = Annotated[str, typer.Argument(help="Id of a job.")]
+Labels = Annotated[list[str] | None, typer.Option("--label", help="`key=value`; may be given again.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 DEFAULT_URL = "http://127.0.0.1:8765"
@@ -65,14 +67,16 @@ def submit(
     url: Url = DEFAULT_URL,
     key: Annotated[str | None, typer.Option(help="Idempotency key.")] = None,
     priority: Annotated[int, typer.Option(min=-10, max=10, help="Among your jobs; higher goes first.")] = 0,
+    label: Labels = None,
 ) -> None:
     """Post a job; prints its id."""
+    from warpsmith.cli.labels import labelled, labels_of
     from warpsmith.cli.service import connect
     from warpsmith.jobfile import JobFile
 
     file = JobFile.read(job)
     with connect(url) as client, file.naming_lines():
-        status = client.submit(file.job(), key, priority)
+        status = client.submit(labelled(file.job(), labels_of(label)), key, priority)
     typer.echo(status.id)
     if status.state is JobState.QUEUED and status.detail:
         typer.echo(f"warning: {status.detail}", err=True)
@@ -84,20 +88,34 @@ def jobs(
     state: Annotated[
         list[JobState] | None, typer.Option(help="In this state only; may be given again.")
     ] = None,
+    label: Labels = None,
+    name: Annotated[str, typer.Option(help="Part of the name.")] = "",
+    device: Annotated[str, typer.Option(help="Device class, as `workers` shows it.")] = "",
+    since: Annotated[datetime | None, typer.Option(help="Submitted then or later, in local time.")] = None,
+    before: Annotated[datetime | None, typer.Option(help="Submitted before then, in local time.")] = None,
     after: Annotated[str | None, typer.Option(help="Older than this job.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Your jobs, newest first."""
+    """Your jobs, newest first: those for which everything given holds."""
+    from warpsmith.cli.labels import labels_of
     from warpsmith.cli.service import connect
-    from warpsmith.cli.show import status_lines
+    from warpsmith.cli.show import listed_line
 
     with connect(url) as client:
-        found = client.jobs(after, state or ())
+        found = client.jobs(
+            after,
+            state or (),
+            labels=labels_of(label),
+            name=name,
+            device=device,
+            created_from=since and since.astimezone(),
+            created_before=before and before.astimezone(),
+        )
     if as_json:
         typer.echo(found.model_dump_json(indent=1))
         return
     for item in found.items:
-        typer.echo(status_lines(item)[0])
+        typer.echo(listed_line(item))
     if found.next is not None:
         typer.echo(f"more with --after {found.next}", err=True)
 
@@ -111,6 +129,15 @@ def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> No
     with connect(url) as client:
         found = client.status(job_id)
     typer.echo(found.model_dump_json(indent=1) if as_json else "\n".join(status_lines(found)))
+
+
+@app.command()
+def definition(job_id: JobId, url: Url = DEFAULT_URL) -> None:
+    """A job as it was submitted, as JSON: a job file to change and submit again."""
+    from warpsmith.cli.service import connect
+
+    with connect(url) as client:
+        typer.echo(client.definition(job_id).model_dump_json(indent=1))
 
 
 @app.command()

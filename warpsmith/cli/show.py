@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 
 import typer
 from rich.console import Console, Group
@@ -11,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from warpsmith.client import Client
+from warpsmith.domain.state import JobState
 from warpsmith.report.tables import (
     baseline_table,
     chosen_table,
@@ -45,6 +47,22 @@ def status_lines(status: JobStatus) -> list[str]:
         if w.baseline_us is not None
     ]
     return lines
+
+
+def listed_line(status: JobStatus) -> str:
+    """A job as one line of a list: with its age, its labels and, where it has ended badly, the reason."""
+    labels = "".join(f" {key}={value}" for key, value in status.labels.items())
+    ended_badly = status.state in (JobState.FAILED, JobState.CANCELLED)
+    why = f" - {status.detail}" if ended_badly and status.detail else ""
+    return f"{status_lines(status)[0]}, {_age(datetime.now(UTC) - status.created_at)} old{labels}{why}"
+
+
+def _age(age: timedelta) -> str:
+    seconds = max(0.0, age.total_seconds())
+    for unit, length_s in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length_s:
+            return f"{seconds / length_s:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def follow(client: Client, job_id: str) -> JobStatus:

@@ -19,6 +19,10 @@ MAX_KEY_CHARACTERS = 1200
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]*$", max_length=120)]
 
 
+LabelKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", max_length=63)]
+LabelValue = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f=]*$", max_length=120)]
+
+
 class Workload(Frozen):
     """One binding of the kernel's dimensions, with its weight in the objective."""
 
@@ -207,6 +211,8 @@ class Job(Frozen):
     """Floating-point operations that a launch needs at least, over the dimensions; for the roofline."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     """Of the search order only; seeds of inputs are secret and drawn afresh."""
+    labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=16)
+    """Words of the user's own (`model: llama`, `team: serving`), by which lists of jobs are filtered."""
 
     @property
     def space(self) -> Space:

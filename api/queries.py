@@ -1,0 +1,94 @@
+"""Query strings: names that a path does not take are refused, so that a misspelt filter filters."""
+
+import difflib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request
+from starlette.routing import compile_path
+
+from db.repositories.jobs import JobFilter
+from warpsmith.domain.state import JobState
+from warpsmith.errors import InvalidInput
+
+NO_NUL = r"^[^\x00]*$"
+"""Postgres takes no text with NUL."""
+LABEL = r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}=[^\x00-\x1f=]{0,120}$"
+
+
+def described(request: Request) -> dict[str, Any]:
+    """The operations of the path that was asked for, by method, from the API's own description."""
+    paths: dict[str, Any] = request.app.openapi()["paths"]
+    for path, operations in paths.items():
+        if compile_path(path)[0].match(request.scope["path"]):
+            return dict(operations)
+    return {}
+
+
+async def known_names(request: Request) -> None:
+    """Refuse names that this path does not take.
+
+    Raises:
+        InvalidInput: the first such name, and what the path takes.
+    """
+    if not request.query_params:
+        return
+    operation = described(request).get(request.method.lower(), {})
+    known = [p["name"] for p in operation.get("parameters", ()) if p["in"] == "query"]
+    for name in request.query_params:
+        if name not in known:
+            raise InvalidInput(f"query.{name[:64]}", _unknown(name, known))
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    if not known:
+        return "this path takes no query"
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    return f"no such name{meant} (this path takes {', '.join(sorted(known))})"
+
+
+KNOWN_NAMES = Depends(known_names)
+
+
+async def job_filter(
+    state: Annotated[
+        tuple[JobState, ...],
+        Query(max_length=len(JobState), description="Jobs in this state; several may be asked for."),
+    ] = (),
+    label: Annotated[
+        tuple[Annotated[str, Query(pattern=LABEL)], ...],
+        Query(max_length=16, description="`key=value`; with several, jobs that have all of them."),
+    ] = (),
+    name: Annotated[
+        str, Query(max_length=120, pattern=NO_NUL, description="Part of the name, in any case.")
+    ] = "",
+    device: Annotated[
+        str, Query(max_length=120, pattern=NO_NUL, description="Device class, as `/v1/workers` names it.")
+    ] = "",
+    created_from: Annotated[
+        datetime | None, Query(description="Submitted at this time or later; with its time zone.")
+    ] = None,
+    created_before: Annotated[
+        datetime | None, Query(description="Submitted before this time; with its time zone.")
+    ] = None,
+) -> JobFilter:
+    """Which jobs a list shows.
+
+    Raises:
+        InvalidInput: a label twice with different values, or a time without its zone.
+    """
+    times = {"created_from": created_from, "created_before": created_before}
+    for field, moment in times.items():
+        if moment is not None and moment.tzinfo is None:
+            raise InvalidInput(f"query.{field}", "has no time zone; end it with Z or an offset, +02:00")
+    labels: dict[str, str] = {}
+    for text in label:
+        key, _, value = text.partition("=")
+        if labels.setdefault(key, value) != value:
+            raise InvalidInput("query.label", f"{key} cannot have two values at once")
+    return JobFilter(state, labels, name, device, created_from, created_before)
+
+
+JobsAskedFor = Annotated[JobFilter, Depends(job_filter)]

@@ -1,0 +1,31 @@
+"""Labels as the commands take them: `--label key=value`."""
+
+from collections.abc import Mapping, Sequence
+
+from warpsmith.domain.job import Job
+from warpsmith.errors import InvalidInput
+from warpsmith.jobfile import parse_job
+
+
+def labels_of(given: Sequence[str] | None) -> dict[str, str]:
+    """Labels by key.
+
+    Raises:
+        InvalidInput: one is no `key=value`.
+    """
+    found = {}
+    for text in given or ():
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise InvalidInput("--label", f"{text!r} is no key=value")
+        found[key] = value
+    return found
+
+
+def labelled(job: Job, labels: Mapping[str, str]) -> Job:
+    """The job with more labels; these go before its own.
+
+    Raises:
+        InvalidInput: a label that a job cannot have.
+    """
+    return parse_job(job.model_dump(mode="json") | {"labels": {**job.labels, **labels}}) if labels else job
