@@ -8,7 +8,7 @@ import numpy as np
 from warpsmith.domain.job import Workload
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled, Family, LaunchSize, launch_size
+from warpsmith.domain.plan import BufferPlan, Compiled, Family, LaunchSize, launch_size
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.tuning.bench import Bench
@@ -20,7 +20,7 @@ from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.tuning.tools import Case
 from warpsmith.verify.compare import pieces, root_mean_square, same_bits
 from warpsmith.verify.dtypes import largest
-from warpsmith.verify.inputs import draw_buffer
+from warpsmith.verify.inputs import drawn_pieces
 
 FAMILIES_ELSEWHERE = 3
 """Families, drawn by lot, that larger workloads than the smallest are checked with."""
@@ -36,12 +36,14 @@ def family_cases(bench: Bench, workload: Workload) -> list[Case]:
     if size > min(smallest, FAMILY_BYTES):
         families = random.SystemRandom().sample(families, FAMILIES_ELSEWHERE)
     plan = bench.plan(workload)
-    drawn = [(b, draw_buffer(b, plan.seed)) for b in plan.buffers if b.role is not Role.OUTPUT]
-    return [
-        Case(workload, family)
-        for family in families
-        if any(not same_bits(draw_buffer(b, plan.seed, family=family), own) for b, own in drawn)
-    ]
+    drawn = [b for b in plan.buffers if b.role is not Role.OUTPUT]
+    return [Case(workload, f) for f in families if any(_makes_other(f, b, plan.seed) for b in drawn)]
+
+
+def _makes_other(family: Family, buffer: BufferPlan, seed: int) -> bool:
+    """Whether a family makes anything else of a buffer; ends at the first piece that differs."""
+    own, made = drawn_pieces(buffer, seed), drawn_pieces(buffer, seed, family=family)
+    return any(not same_bits(a, b) for a, b in zip(own, made, strict=True))
 
 
 def passing(

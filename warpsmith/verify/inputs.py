@@ -5,6 +5,7 @@ A pool of fresh random values is drawn per buffer and tiled by slices at random 
 """
 
 import hashlib
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,19 @@ def draw_inputs(plan: WorkloadPlan) -> dict[str, Array]:
 
 
 def draw_buffer(buffer: BufferPlan, seed: int, variant: int = 0, family: Family = Family.DECLARED) -> Array:
-    """The elements of one buffer.
+    """The elements of one buffer; see `drawn_pieces`."""
+    out = np.empty(buffer.elements, dtype=numpy_dtype(buffer.dtype))
+    begin = 0
+    for piece in drawn_pieces(buffer, seed, variant, family):
+        out[begin : begin + piece.size] = piece
+        begin += piece.size
+    return out
+
+
+def drawn_pieces(
+    buffer: BufferPlan, seed: int, variant: int = 0, family: Family = Family.DECLARED
+) -> Iterator[Array]:
+    """The elements of one buffer in order, some at a time: however large it is, a few megabytes are held.
 
     Args:
         variant: another set of values of the same distribution (buffer sets of one timing).
@@ -38,15 +51,12 @@ def draw_buffer(buffer: BufferPlan, seed: int, variant: int = 0, family: Family 
     rng = np.random.Generator(np.random.PCG64(_key(seed, buffer.name, variant)))
     draw = buffer.draw or (Draw() if buffer.dtype.is_float else INTEGER_RANGE)
     if buffer.elements <= POOL_ELEMENTS:
-        return applied(family, _values(rng, draw, buffer.elements, buffer), buffer, rng)
+        yield applied(family, _values(rng, draw, buffer.elements, buffer), buffer, rng)
+        return
     pool = applied(family, _values(rng, draw, POOL_ELEMENTS + TILE_ELEMENTS, buffer), buffer, rng)
-    out = np.empty(buffer.elements, dtype=pool.dtype)
     starts = rng.integers(0, POOL_ELEMENTS, size=-(-buffer.elements // TILE_ELEMENTS))
     for tile, start in enumerate(starts):
-        begin = tile * TILE_ELEMENTS
-        piece = out[begin : begin + TILE_ELEMENTS]
-        piece[:] = pool[start : start + piece.size]
-    return out
+        yield pool[start : start + min(TILE_ELEMENTS, buffer.elements - tile * TILE_ELEMENTS)]
 
 
 def _values(rng: np.random.Generator, draw: Draw, count: int, buffer: BufferPlan) -> Array:
