@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 from sqlalchemy.exc import DBAPIError
@@ -11,6 +12,9 @@ from db.engine import Database
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from warpsmith.errors import LeaseLost
+
+LOOK_S = 0.5
+"""A job that was cancelled is noticed after this."""
 
 log = logging.getLogger(__name__)
 
@@ -21,11 +25,19 @@ class Lease:
     Args:
         worker: id of the worker row; once that worker is told to stop, `alive` is False.
         lease_s: how long a renewal holds.
-        renew_s: how often it is renewed.
+        renew_s: how often it is renewed; every `LOOK_S` at least it is asked whether it is still held.
+        on_lost: called once, in that thread, when it is held no more.
     """
 
     def __init__(
-        self, database: Database, task_id: str, token: str, worker: str, lease_s: float, renew_s: float
+        self,
+        database: Database,
+        task_id: str,
+        token: str,
+        worker: str,
+        lease_s: float,
+        renew_s: float,
+        on_lost: Callable[[], None] = lambda: None,
     ) -> None:
         self.task_id = task_id
         self.token = token
@@ -33,6 +45,7 @@ class Lease:
         self._database = database
         self._worker = worker
         self._renew_s = renew_s
+        self._on_lost = on_lost
         self._lost = threading.Event()
         self._stopping = threading.Event()
         self._ended = threading.Event()
@@ -68,17 +81,33 @@ class Lease:
         self._thread.join()
 
     def _keep(self) -> None:
-        while not self._ended.wait(self._renew_s):
+        due = time.monotonic() + self._renew_s
+        while not self._ended.wait(min(LOOK_S, max(0.0, due - time.monotonic()))):
             try:
-                self._renew()
+                if time.monotonic() >= due:
+                    due = time.monotonic() + self._renew_s
+                    self._renew()
+                elif self.lost or not self._is_held():
+                    raise LeaseLost(f"task {self.task_id}")
             except LeaseLost:
-                self._lost.set()
+                self._drop()
                 return
             except DBAPIError as exc:
                 log.warning("lease of task %s was not renewed: %s", self.task_id, type(exc).__name__)
                 if time.monotonic() > self._held_until:
-                    self._lost.set()
+                    self._drop()
                     return
+
+    def _drop(self) -> None:
+        self._lost.set()
+        self._on_lost()
+
+    def _is_held(self) -> bool:
+        try:
+            with self._database.read() as session:
+                return TaskRepository(session).is_held(self.task_id, self.token)
+        except DBAPIError:
+            return True  # the next renewal says more
 
     def _renew(self) -> None:
         with self._database.write() as session:

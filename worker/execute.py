@@ -20,6 +20,7 @@ from db.tables import TaskRow
 from warpsmith.domain.state import TaskKind
 from warpsmith.errors import ChildDied, DeviceSick, InvalidInput, LeaseLost, Unavailable
 from warpsmith.logs import about
+from warpsmith.recall import recall, resume
 from warpsmith.traces import job_span
 from warpsmith.tuning.tasks import SliceResult
 from worker import profiling, work
@@ -86,9 +87,8 @@ def _run(context: Context, row: Claimed) -> bool:
     if not isinstance(row, TaskRow):
         return False
     assert row.lease_token is not None
-    lease = Lease(
-        context.database, row.id, row.lease_token, context.worker_id, settings.lease_s, settings.renew_s
-    )
+    times = (settings.lease_s, settings.renew_s)
+    lease = Lease(context.database, row.id, row.lease_token, context.worker_id, *times, on_lost=recall)
     facts: dict[str, str | int | float] = {
         "task": row.id,
         "attempt": row.attempt,
@@ -104,6 +104,8 @@ def _run(context: Context, row: Claimed) -> bool:
             _decide(context, row.job_id)
         except LeaseLost:
             log.info("the task is somebody else's now, or its job has ended")
+        finally:
+            resume()
         ring(context)
     return True
 
@@ -162,6 +164,8 @@ def _attempt(context: Context, row: TaskRow, lease: Lease) -> "work.Done | work.
         return Failure(exc.cause, exc.detail)
     except Unavailable as exc:
         return Failure("unavailable", str(exc))
+    except MemoryError as exc:
+        return Failure("memory", f"the worker has too little for this job: {exc}", final=True)
     except (InterfaceError, OperationalError) as exc:
         return Failure(DATABASE_AWAY, type(exc).__name__)
     except Exception as exc:

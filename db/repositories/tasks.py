@@ -143,6 +143,11 @@ class TaskRepository:
         """
         self._fenced(task_id, token, {"lease_until": clock(self._session, lease_s)})
 
+    def is_held(self, task_id: str, token: str) -> bool:
+        """Whether a task is still whose lease has this token."""
+        held = (TaskRow.id == task_id, TaskRow.lease_token == token, TaskRow.state == TaskState.RUNNING)
+        return bool(self._session.execute(select(exists().where(*held))).scalar_one())
+
     def finish(self, task_id: str, token: str, result: BaseModel) -> None:
         """Store the result.
 

@@ -1,6 +1,7 @@
 """A job too large for the worker that took it ends with words before anything is drawn."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,13 +29,15 @@ def pocl() -> DeviceInfo:
 
 
 @pytest.fixture
-def context(database: Database, tmp_path: Path, pocl: DeviceInfo) -> Context:
+def context(database: Database, tmp_path: Path, pocl: DeviceInfo) -> Iterator[Context]:
     """A worker with that device, rung by hand."""
     with database.write() as session:
         WorkerRepository(session).register("w", "host", 1, "0", ["control"], [pocl], {})
     url = database.engine.url.render_as_string(hide_password=False)
     settings = Settings(data_dir=tmp_path, database_url=url, lease_s=5, renew_s=1)
-    return Context(settings, database, SilentBell(), "w", DeviceWorkshop(settings, pocl))
+    workshop = DeviceWorkshop(settings, pocl)
+    yield Context(settings, database, SilentBell(), "w", workshop)
+    workshop.tools.compiler.close()  # type: ignore[attr-defined]
 
 
 def resident_bytes() -> int:

@@ -18,6 +18,7 @@ from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected,
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied
+from warpsmith.recall import mark, require_wanted
 from warpsmith.sandbox.environment import child_environment
 from warpsmith.sandbox.patience import Patience
 from warpsmith.sandbox.process import ChildProcess, note_confinement
@@ -55,8 +56,8 @@ class CompilePool:
         self._idle: queue.LifoQueue[tuple[Backend, ChildProcess]] = queue.LifoQueue()
 
     def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
-        """Start compiling; the future never raises for a bad kernel."""
-        return self._executor.submit(self._compile, kernel, device)
+        """Start compiling; the future never raises for a bad kernel, only `LeaseLost` for one recalled."""
+        return self._executor.submit(self._compile, kernel, device, mark())
 
     def warm(self, backend: Backend) -> None:
         """Start all children now, so that the first compilations need not wait for them."""
@@ -72,7 +73,8 @@ class CompilePool:
         while not self._idle.empty():
             self._idle.get()[1].kill()
 
-    def _compile(self, kernel: ConfiguredKernel, device: DeviceInfo) -> Compiled | Rejected:
+    def _compile(self, kernel: ConfiguredKernel, device: DeviceInfo, asked: int) -> Compiled | Rejected:
+        require_wanted(asked)
         source = kernel.source.encode()
         if len(source) > SOURCE_LIMIT_BYTES:
             return _rejected(f"the source has {len(source)} bytes; at most {SOURCE_LIMIT_BYTES}")

@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from warpsmith.errors import ChildDied
+from warpsmith.recall import register, require_wanted
 from warpsmith.sandbox.frames import MAX_BLOB_BYTES, Channel
 
 _BOOTSTRAP = (
@@ -45,6 +47,9 @@ class ChildProcess:
         argument: passed to `main`.
         environment: all it gets; nothing of this process's own environment.
         under: a program that runs the child and its arguments; `{private}` in them is the private folder.
+
+    Raises:
+        LeaseLost: the work that it is for was recalled.
     """
 
     def __init__(
@@ -55,6 +60,7 @@ class ChildProcess:
         max_reply_bytes: int = MAX_BLOB_BYTES,
         under: Sequence[str] = (),
     ) -> None:
+        require_wanted()
         self.private = Path(tempfile.mkdtemp(prefix="warpsmith-"))
         self._stderr = (self.private / "stderr").open("w+b")
         told = {
@@ -82,6 +88,8 @@ class ChildProcess:
         self._process.stdin.close()
         self.channel = Channel(read_fd, write_fd, max_reply_bytes)
         self._closed = False
+        self._ending = threading.Lock()
+        register(self)
 
     @property
     def alive(self) -> bool:
@@ -89,7 +97,11 @@ class ChildProcess:
         return self._process.poll() is None
 
     def explain(self, died: ChildDied) -> ChildDied:
-        """`died` with how the process ended and the end of what it printed; the child is killed."""
+        """`died` with how the process ended and the end of what it printed; the child is killed.
+
+        Raises:
+            LeaseLost: it did not die, it was recalled.
+        """
         cause, detail = died.cause, died.detail
         if cause == "exit":
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -101,6 +113,7 @@ class ChildProcess:
                 detail = f"ended with exit code {code}"
         tail = self.tail()
         self.kill()
+        require_wanted()
         return ChildDied(cause, f"{detail}; it printed: {tail}" if tail else detail)
 
     def wait(self, timeout_s: float) -> bool:
@@ -113,15 +126,26 @@ class ChildProcess:
 
     def kill(self) -> None:
         """SIGKILL to the whole group; removes the private folder. May be called twice."""
-        if self._closed:
-            return
-        self._closed = True
+        with self._ending:
+            if self._closed:
+                return
+            self._closed = True
+            self._kill_group()
+            self._process.wait()
+            self.channel.close()
+            self._stderr.close()
+        shutil.rmtree(self.private, ignore_errors=True)
+
+    def interrupt(self) -> None:
+        """SIGKILL to the whole group. Whoever talks to the child finds it dead, and cleans up."""
+        with self._ending:
+            if not self._closed:
+                self._kill_group()
+
+    def _kill_group(self) -> None:
+        # Until it is closed the group has this name, even where its leader was waited for.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self.channel.close()
-        self._stderr.close()
-        shutil.rmtree(self.private, ignore_errors=True)
 
     def tail(self) -> str:
         """The end of what the child printed."""
