@@ -25,6 +25,7 @@ from warpsmith.tuning.drift import DriftWatch, corrected
 from warpsmith.tuning.further import MAX_NEIGHBOURS, neighbours
 from warpsmith.tuning.judge import judge_run, undeclared_globals
 from warpsmith.tuning.tasks import CheckedCase
+from warpsmith.tuning.tools import Tools
 from warpsmith.tuning.trial import run_gate, run_trial
 from warpsmith.verify.compare import STRAYS, Budget, compare
 from warpsmith.verify.defences import Defences
@@ -102,6 +103,31 @@ def test_a_job_that_a_trivial_answer_would_pass_is_refused(
 
 def _wide(drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: value.astype(np.float64) for name, value in drawn.items()}
+
+
+def _zeros_at_1001(tools: Tools) -> Tools:
+    """The reference of the second workload asks for nothing."""
+    reference = tools.reference
+
+    class Zeros(type(reference)):  # type: ignore[misc]
+        def numpy(self, text, function, plan, dims):  # type: ignore[no-untyped-def]
+            return {"y": reference.numpy(text, function, plan, dims)["y"] * (dims["n"] != 1001)}
+
+    return replace(tools, reference=Zeros())
+
+
+def test_what_was_measured_before_the_kernel_was_refused_is_kept() -> None:
+    tools, _ = fake_tools(steady)
+    result = measure_baseline(Bench(JOB, _zeros_at_1001(tools)))
+    assert result.refused.startswith("n=1001: untestable: zeros")
+    assert [t.workload for t in result.timings] == ["n=4096"]
+    assert result.timings[0].cold is not None
+
+
+def test_one_element_is_its_own_mean_and_no_trivial_answer() -> None:
+    tools, _ = fake_tools(steady)
+    one = scale_job(workloads=[{"dimensions": {"n": 1}}])
+    assert measure_baseline(Bench(one, tools)).refused == ""
 
 
 def test_a_kernel_that_copies_is_no_trivial_answer() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import CacheState, KernelReference, Metric, Workload
 from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
 from warpsmith.domain.plan import Compiled, launch_size
@@ -58,13 +59,11 @@ def measure_baseline(bench: Bench) -> BaselineResult:
                 ahead = _begin(bench, early, bench.job.workloads[index + 1 : index + 2])
                 refusal = untestable(bench, workload, another)
                 if refusal:
-                    return BaselineResult(device=device, refused=f"{where}: {refusal}")
+                    return _refused(device, timings, f"{where}: {refusal}")
                 handle = bench.device(workload).load(compiled)
                 timing = _measure(bench, early, kernel, handle, workload, cases)
                 if isinstance(timing, Rejected):
-                    return BaselineResult(
-                        device=device, rejected=timing, refused=f"{where}: the kernel fails: {timing.reason}"
-                    )
+                    return _refused(device, timings, f"{where}: the kernel fails: {timing.reason}", timing)
                 timings.append(timing)
                 if index == 0:
                     with early.quiet():
@@ -73,14 +72,14 @@ def measure_baseline(bench: Bench) -> BaselineResult:
                 cases += passing(bench, kernel, compiled, [c for c in families if c.key not in failed])
                 bench.forget_expected(workload)
     except InvalidInput as exc:
-        return BaselineResult(device=device, refused=str(exc))
+        return _refused(device, timings, str(exc))
     except ExpressionError as exc:
-        return BaselineResult(device=device, refused=f"{where}: {exc.message}")
+        return _refused(device, timings, f"{where}: {exc.message}")
     except KernelRefused as exc:
-        return BaselineResult(device=device, refused=f"{where}: the driver refused the launch: {exc}")
+        return _refused(device, timings, f"{where}: the driver refused the launch: {exc}")
     except ChildDied as exc:
         bench.renew()
-        return BaselineResult(device=device, refused=f"{where}: the kernel ended its process: {exc}")
+        return _refused(device, timings, f"{where}: the kernel ended its process: {exc}")
     cases += neighbour_cases(bench, kernel, compiled)
     bench.renew()
     keeps = "the kernel keeps {} between launches, so that a launch may depend on earlier ones"
@@ -99,6 +98,13 @@ def measure_baseline(bench: Bench) -> BaselineResult:
         notes=tuple(notes),
         ceilings=ceilings_of(bench.tools) if bench.defences.floor else None,
     )
+
+
+def _refused(
+    device: DeviceInfo, timings: Sequence[WorkloadTiming], words: str, rejected: Rejected | None = None
+) -> BaselineResult:
+    """A job that cannot be tuned, with what was measured of it before that was known."""
+    return BaselineResult(device=device, timings=tuple(timings), rejected=rejected, refused=words)
 
 
 def _cases(bench: Bench, workload: Workload) -> list[Case]:
