@@ -75,7 +75,8 @@ def follow(client: Client, job_id: str) -> JobStatus:
 def print_report(result: JobResult) -> None:
     """The report on standard output."""
     console = Console()
-    console.print(comparison_table(result))
+    table = comparison_table(result)
+    console.print(table if result.comparisons else Text(str(table.title), "bold"))
     style = "green" if has_gain(result) else "bold"
     for line in reason_lines(result):
         console.print(line, style=style, markup=False, highlight=False)
