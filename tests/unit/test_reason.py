@@ -1,6 +1,8 @@
 """A job that ends says which end it was."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -218,6 +220,11 @@ def test_a_refused_kernel_and_a_task_given_up_are_told_apart() -> None:
     dead = TaskView("d", TaskKind.SLICE, TaskState.DEAD, None, None, error="3 attempts")
     found = ended(dead, state=JobState.FAILED, detail="slice was given up: 3 attempts")
     assert (found.code, found.sentence) == (ReasonCode.GIVEN_UP, "slice was given up: 3 attempts")
+
+
+def test_the_documents_name_every_end() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
+    assert {c.value for c in ReasonCode} == set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) - {"code"}
 
 
 def test_a_job_that_was_cancelled_needs_no_reason() -> None:

@@ -50,10 +50,12 @@ def status_lines(status: JobStatus) -> list[str]:
 
 
 def listed_line(status: JobStatus) -> str:
-    """A job as one line of a list: with its age, its labels and, where it has ended badly, the reason."""
+    """A job as one line of a list: with its age, its labels and, where it has gained nothing, the reason."""
     labels = "".join(f" {key}={value}" for key, value in status.labels.items())
     ended_badly = status.state in (JobState.FAILED, JobState.CANCELLED)
     why = f" - {status.detail}" if ended_badly and status.detail else ""
+    if not ended_badly and status.reason is not None and not status.reason.is_gain:
+        why = f" - no gain: {status.reason.code.value.replace('_', ' ')}"
     return f"{status_lines(status)[0]}, {_age(datetime.now(UTC) - status.created_at)} old{labels}{why}"
 
 
