@@ -15,10 +15,8 @@ from warpsmith.jobfile import parse_job
 from warpsmith.rewrite.skeleton import job_skeleton
 from warpsmith.rewrite.syntax import Dialect, find_kernels
 
-EXTENT = 36
-"""Every size argument of a kernel has this value."""
-ELEMENTS = EXTENT**3
-"""Every buffer has so many: enough for three sizes multiplied."""
+EXTENT, EXACT = 36, 64
+"""Value of every size argument: no multiple of a block where the kernel guards its indices; else one."""
 
 
 @dataclass(frozen=True)
@@ -65,33 +63,38 @@ def as_job(source: str, entry: str, body: str, options: tuple[str, ...]) -> Job:
     kernel["source"] = source
     kernel["options"] = list(options)
     sizes = data["workloads"][0]["dimensions"]
-    kernel["launch"] = _launch(body, kernel["launch"]["block"], list(sizes))
+    block = _block(body, kernel["launch"]["block"])
+    bounds = [_bound(body, axis, list(sizes)) for axis in range(len(block))]
+    extent = EXTENT if all(bounds) else EXACT
+    grid = [f"ceil_div({bound or next(iter(sizes))}, {b})" for bound, b in zip(bounds, block, strict=True)]
+    kernel["launch"] = {"grid": grid, "block": block}
     for argument in kernel["arguments"]:
         if argument["dtype"] == "TODO":
             argument["dtype"] = "float32"
         if argument["role"] in ("input", "inout", "output"):
-            argument["shape"] = [ELEMENTS]
+            # Enough for three sizes multiplied.
+            argument["shape"] = [extent**3]
             whole = not argument["dtype"].startswith(("float", "bfloat"))
             if whole and argument["role"] != "output":
-                argument["draw"] = {"distribution": "integers", "low": 0, "high": EXTENT}
-    data["workloads"] = [{"dimensions": dict.fromkeys(sizes, EXTENT)}]
+                argument["draw"] = {"distribution": "integers", "low": 0, "high": extent}
+    data["workloads"] = [{"dimensions": dict.fromkeys(sizes, extent)}]
     return parse_job(data)
 
 
-def _launch(body: str, block: list[int], sizes: list[str]) -> dict[str, Any]:
-    """One work-item an element along as many axes as the kernel asks for ids of."""
-    asked = re.findall(r"get_(?:global|local|group)_id\s*\(\s*([012])\s*\)", body)
+def _block(body: str, block: list[int]) -> list[int]:
+    """As many axes as the kernel asks for ids of; the block that the source itself names, if any."""
+    asked = re.findall(r"get_(?:global|local)_id\s*\(\s*([012])\s*\)", body)
     axes = 1 + max((int(axis) for axis in asked), default=0)
-    if len(block) == 1:
-        block = {1: block, 2: [16, 4], 3: [8, 4, 2]}[axes]
-    names = [_bound(body, axis, sizes) for axis in range(len(block))]
-    return {"grid": [f"ceil_div({n}, {b})" for n, b in zip(names, block, strict=True)], "block": block}
+    return block if len(block) > 1 else {1: block, 2: [16, 4], 3: [8, 4, 2]}[axes]
 
 
 def _bound(body: str, axis: int, sizes: list[str]) -> str:
-    """The size that the index along an axis is compared with; the first size where none is."""
-    for name in re.findall(rf"(\w+)\s*=\s*(?:\(\w+\)\s*)?get_global_id\s*\(\s*{axis}\s*\)", body):
-        for bound in re.findall(rf"\b{name}\s*<\s*\(?\s*(\w+)", body):
+    """The size that the index along an axis is compared with; empty where none is."""
+    ids = rf"\(?\s*get_global_id\s*\(\s*{axis}\s*\)"
+    if axis == 0:
+        ids += r"|\(?\s*\(?get_group_id\(0\)"
+    for name in re.findall(rf"(\w+)\s*=\s*(?:\(\w+\)\s*)?(?:{ids})", body):
+        for bound in re.findall(rf"\b{name}\s*(?:<|>=)\s*\(?\s*(\w+)", body):
             if bound in sizes:
                 return str(bound)
-    return sizes[0]
+    return ""

@@ -32,7 +32,7 @@ PROJECTS = (
         "vetter/shoc",
         "0aea03beba2f09fcb5935cc11737372fe4de9ec0",
         "src/opencl",
-        ("-DSINGLE_PRECISION", "-DN_GP=36", "-DLROWS=8", "-DLCOLS=8"),
+        ("-DSINGLE_PRECISION", "-DN_GP=64", "-DLROWS=8", "-DLCOLS=8"),
     ),
     Project("darknet", "sowson/darknet", "d287ee438758977c2f6f27a6418d3428626e7edd", "src"),
 )

@@ -11,7 +11,7 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from benchmarks.trust.record import RESULTS, first_device, where
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import launch_size
+from warpsmith.domain.plan import Compiled, launch_size
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
@@ -40,7 +40,8 @@ DRAWN = 6
 class Tried:
     """Compiles and runs configurations of one kernel after another on one device."""
 
-    def __init__(self, device: DeviceInfo) -> None:
+    def __init__(self, device: DeviceInfo, drawn: int) -> None:
+        self.drawn = drawn
         self.pool = CompilePool(timeout_s=60)
         self.device = device
         self.tools = Tools(ChildOpener(device, run_timeout_s=10), self.pool, ReferenceRunner())
@@ -51,7 +52,7 @@ class Tried:
         if job is None:
             return {"kernel": found.name, "cannot": found.why_not}
         own = Template(kernel=job.kernel, space=job.space)
-        compiled = self.pool.submit(own.configured(job.space.defaults), self.device).result()
+        compiled = self._compiling(own, own.space.defaults).result()
         if isinstance(compiled, Rejected):
             return {"kernel": found.name, "does not compile": _first_line(compiled)}
         report = make_template(job)
@@ -60,14 +61,18 @@ class Tried:
             "kernel": found.name,
             "rules": [a.rule for a in template.applied],
             "parameters": {p.name: len(p.values) for p in template.space.parameters},
+            "structural": [n for a in template.applied if a.rule not in PLAIN for n in a.parameters],
             "declined": list(report.declined),
         }
-        made = self.pool.submit(template.configured(template.space.defaults), self.device).result()
+        made = self._compiling(template, template.space.defaults).result()
         row["compiles"] = not isinstance(made, Rejected)
         if isinstance(made, Rejected):
             row["log"] = _first_line(made)
             return row
         return row | self._compared(job, template)
+
+    def _compiling(self, template: Template, configuration: Configuration) -> "Future[Compiled | Rejected]":
+        return self.pool.submit(template.configured(configuration), self.device)
 
     def _compared(self, job: Job, template: Template) -> dict[str, Any]:
         """How many configurations leave what the user's kernel leaves."""
@@ -79,27 +84,34 @@ class Tried:
 
     def _right(self, bench: Bench, job: Job, template: Template) -> dict[str, Any]:
         own = bench.user_template
-        verdict = self._try(bench, own, own.space.defaults)
+        verdict = self._try(bench, own, own.space.defaults, self._compiling(own, own.space.defaults))
         if verdict:
             return {"not compared": verdict}
         scopes = [self.device.scope() | w.scope() for w in job.workloads]
         feasible = enumerate_space(template.space, scopes)
         rng = random.Random(7)
-        rows = rng.sample(range(feasible.count), min(DRAWN, feasible.count))
+        rows = rng.sample(range(feasible.count), min(self.drawn, feasible.count))
         drawn = [feasible.configuration(i) for i in rows]
         wrong: list[dict[str, Any]] = []
-        for configuration in (template.space.defaults, *drawn):
-            verdict = self._try(bench, template, configuration)
+        tried = [(c, self._compiling(template, c)) for c in (template.space.defaults, *drawn)]
+        for configuration, compiling in tried:
+            verdict = self._try(bench, template, configuration, compiling)
             if verdict:
                 wrong.append({"configuration": dict(configuration), "why": verdict})
-        return {"tried": 1 + len(drawn), "wrong": wrong, "configurations": feasible.count}
+        return {"tried": len(tried), "wrong": wrong, "configurations": feasible.count}
 
-    def _try(self, bench: Bench, template: Template, configuration: Configuration) -> str:
+    def _try(
+        self,
+        bench: Bench,
+        template: Template,
+        configuration: Configuration,
+        compiling: "Future[Compiled | Rejected]",
+    ) -> str:
         """Why a configuration is wrong; empty where it is right."""
         workload = bench.job.workloads[0]
         kernel = template.configured(configuration)
         try:
-            compiled = bench.compile(kernel)
+            compiled = compiling.result()
             if isinstance(compiled, Rejected):
                 return f"does not compile: {_first_line(compiled)}"
             bench.expected(Case(workload))
@@ -130,17 +142,12 @@ def totals(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "that do not compile as they are": sum("does not compile" in r for r in rows),
         "made into templates": len(usable),
         "templates that compile": sum(r["compiles"] for r in usable),
-        "with a structural parameter": sum(structural(r) for r in usable),
+        "with a structural parameter": sum(bool(r["structural"]) for r in usable),
         "compared with the kernel": len(compared),
         "right on all configurations tried": sum(not r["wrong"] for r in compared),
         "configurations tried": sum(r["tried"] for r in compared),
         "rules": dict(rules.most_common()),
     }
-
-
-def structural(row: Mapping[str, Any]) -> bool:
-    """Whether a rule applied that does more than block size, unrolling and fast math."""
-    return bool(row["parameters"]) and any(rule not in PLAIN for rule in row["rules"])
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -173,11 +180,12 @@ def main() -> int:
     )
     parser.add_argument("--only", default="", help="kernels whose name holds this")
     parser.add_argument("--out", type=Path, default=RESULTS / "opencl-corpus")
-    parser.add_argument("--name", default="templates")
+    parser.add_argument("--name", default="templates", help="of the record")
+    parser.add_argument("--drawn", type=int, default=DRAWN, help="configurations beside the default")
     arguments = parser.parse_args()
     arguments.checkouts.mkdir(parents=True, exist_ok=True)
     device = first_device(Backend.OPENCL)
-    tried = Tried(device)
+    tried = Tried(device, arguments.drawn)
     rows = []
     for project in PROJECTS:
         folder = fetch(project, arguments.checkouts, arguments.mirrors)

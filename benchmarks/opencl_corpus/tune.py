@@ -53,7 +53,7 @@ def shortened(result: dict[str, Any]) -> dict[str, Any]:
     return {
         "state": result["state"],
         "detail": result["detail"],
-        "why": (result.get("reason") or {}).get("text", ""),
+        "why": (result.get("reason") or {}).get("sentence", ""),
         "speedup": result["speedup"],
         "comparisons": result["comparisons"],
         "rules": [a["rule"] for c in templates[:1] for a in c.get("applied", ())],
@@ -120,7 +120,7 @@ def page(record: dict[str, Any]) -> str:
         gain = times = "-"
         if found is not None:
             s = found["speedup"]
-            gain = f"{s['value']:.2f} [{s['low']:.2f}, {s['high']:.2f}] {found['verdict']}"
+            gain = f"{s['estimate']:.2f} [{s['low']:.2f}, {s['high']:.2f}] {found['verdict']}"
             times = f"{found['baseline_us']:.0f} → {found['best_us']:.0f}"
         chosen = next((c for c in row["configuration"] if c), None) or {}
         words = ", ".join(f"{k.removeprefix('WS_')}={v}" for k, v in chosen.items()) or "kept"
