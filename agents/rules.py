@@ -14,6 +14,7 @@ from agents import rules_direct, rules_facts, rules_region
 from agents.context import StepContext
 from agents.fixing import typical
 from agents.questions import facts
+from agents.rules_faults import declined, without_faults
 from warpsmith.domain.job import RewritePolicy, RuleName, Strategy
 from warpsmith.domain.outcome import Measured, Outcome
 from warpsmith.domain.space import Configuration, Parameter, Space
@@ -58,11 +59,11 @@ class RulesProvider:
             job = job.model_copy(update={"rewrite": RewritePolicy(enabled=False)})
         elif job.strategy is Strategy.SEARCH:
             job = job.model_copy(update={"rewrite": _only(job.rewrite, LIFTING)})
-        report = make_template(job, context.include_dirs)
+        report = make_template(without_faults(job, payload), context.include_dirs)
         template = report.template
         if job.strategy is Strategy.TEMPLATE:
             template = _started(template, typical(template, context))
-        return StepResult(provider=self.name, template=template, declined=report.declined)
+        return StepResult(provider=self.name, template=template, declined=declined(report, payload))
 
     def _plan(self, payload: StepPayload, context: StepContext) -> StepResult:
         if payload.round == 1:

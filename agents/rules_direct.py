@@ -8,6 +8,7 @@ import json
 
 from agents.context import StepContext
 from agents.fixing import fixed, typical
+from agents.rules_faults import declined, without_faults
 from warpsmith.domain.job import RewritePolicy, RuleName
 from warpsmith.rewrite.templater import TemplateReport, make_template
 from warpsmith.tuning.tasks import StepPayload, StepResult
@@ -33,11 +34,11 @@ def rewrite(payload: StepPayload, context: StepContext) -> StepResult:
     added = order[payload.round - 1]
     before = {a.rule for a in context.parent.applied} if context.parent is not None else set()
     chosen = [name for name in order if name in before or name == added]
-    report = _applied(context, chosen)
+    report = _applied(payload, context, chosen)
     if added not in {a.rule for a in report.template.applied}:
-        report = _applied(context, order[: payload.round])
+        report = _applied(payload, context, order[: payload.round])
     template = fixed(report.template, typical(report.template, context))
-    return StepResult(provider=NAME, template=template, declined=report.declined, plan=payload.plan)
+    return StepResult(provider=NAME, template=template, declined=declined(report, payload), plan=payload.plan)
 
 
 def _order(context: StepContext) -> list[RuleName]:
@@ -50,6 +51,7 @@ def _order(context: StepContext) -> list[RuleName]:
     return names
 
 
-def _applied(context: StepContext, names: list[RuleName]) -> TemplateReport:
+def _applied(payload: StepPayload, context: StepContext, names: list[RuleName]) -> TemplateReport:
     policy = RewritePolicy(allow=tuple(names), deny=context.job.rewrite.deny)
-    return make_template(context.job.model_copy(update={"rewrite": policy}), context.include_dirs)
+    job = context.job.model_copy(update={"rewrite": policy})
+    return make_template(without_faults(job, payload), context.include_dirs)

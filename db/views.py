@@ -9,9 +9,10 @@ from sqlalchemy.orm import Session
 from db.engine import utc_now
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import EVERY_JOB, JobFilter, JobRepository
+from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import ALIVE_S, WorkerRepository
-from db.snapshot import elapsed_s, last_result
+from db.snapshot import elapsed_s, last_result, task_result
 from db.status import job_status, job_statuses
 from db.tables import CandidateRow, TrialRow
 from warpsmith import __version__
@@ -22,6 +23,7 @@ from warpsmith.domain.state import TaskKind
 from warpsmith.domain.template import Template
 from warpsmith.errors import InvalidInput
 from warpsmith.tuning.facts import Facts, facts_of
+from warpsmith.tuning.rows import faults_in
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.wire import (
     CandidateList,
@@ -157,6 +159,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         rejections=tuple(_rejections(session, job_id)),
         seconds=elapsed_s(session, row),
         candidates=tuple(_candidate(c) for c in candidates),
+        rule_faults=faults_in(task_result(t) for t in TaskRepository(session).of_job(job_id)),
         facts=_facts(session, row.spec, baseline, candidates),
         warpsmith_version=__version__,
     )

@@ -10,7 +10,7 @@ from warpsmith.domain.outcome import Comparison, Outcome, WorkloadTiming
 from warpsmith.domain.reason import Reason
 from warpsmith.domain.space import Configuration, Space
 from warpsmith.domain.state import CandidateState, JobState, TrialState
-from warpsmith.domain.template import AppliedRule
+from warpsmith.domain.template import AppliedRule, RuleFault
 from warpsmith.tuning.facts import Facts
 
 
@@ -93,7 +93,7 @@ class CandidateView(Frozen):
     agent_step: str | None = None
     applied: tuple[AppliedRule, ...] = ()
     declined: tuple[str, ...] = ()
-    """Rules that could not prove their precondition, with the reason."""
+    """Rules that could not prove their precondition, and those that failed before, with the reason."""
     space: Space
     feasible: int | None = None
     source: str
@@ -170,6 +170,8 @@ class JobResult(Frozen):
     rejections: tuple[RejectionCount, ...]
     seconds: float
     candidates: tuple[CandidateView, ...]
+    rule_faults: tuple[RuleFault, ...] = ()
+    """Rewrite rules of ours that made a template fail with its defaults; later templates do without."""
     facts: Facts | None = None
     """What bounds the kernel, and which parameters matter, from the candidate with the best trial."""
     warpsmith_version: str

@@ -188,7 +188,15 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
             searcher = shared or search.searcher
             gate = known.run == 0
             result = run_slice(
-                made, candidate.template, measured, searcher, sink, limits, gate=gate, earlier=earlier
+                made,
+                candidate.template,
+                measured,
+                searcher,
+                sink,
+                limits,
+                gate=gate,
+                earlier=earlier,
+                include_dirs=context.settings.permitted_includes(),
             )
         finally:
             if shared is not None:

@@ -210,3 +210,17 @@ def test_facts_and_profile_reach_whoever_is_asked() -> None:
     assert data["profile"]["bottleneck"] == found.bottleneck
     assert data["facts"]["effects"][0]["parameter"] == "BLOCK"
     assert data["facts"]["best"]["configuration"] == {"BLOCK": 256, "PER": 1}
+
+
+def test_rules_at_fault_are_left_out_and_the_others_kept() -> None:
+    context = StepContext(job=load_example("silu_and_mul", "opencl"))
+    before = answer(context, "templater").template
+    fault = {"rule": "restrict", "stage": "compile", "reason": "kernel.cl:3: error: restrictx\nmore"}
+    mended = answer(context, "repairer", faults=[fault])
+    assert before is not None and mended.template is not None
+    rules = [a.rule for a in before.applied]
+    assert [a.rule for a in mended.template.applied] == [r for r in rules if r != "restrict"]
+    assert "restrict: our rewrite did not compile: kernel.cl:3: error: restrictx" in mended.declined
+    cautious = answer(context, "repairer", faults=[fault], attempt=1).template
+    assert cautious is not None
+    assert "restrict" not in {a.rule for a in cautious.applied}

@@ -10,11 +10,11 @@ import pytest
 from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.device import Ceilings
 from warpsmith.domain.job import Budget
-from warpsmith.domain.outcome import Comparison, Interval, TimeSummary, Verdict, WorkloadTiming
+from warpsmith.domain.outcome import Comparison, Interval, Stage, TimeSummary, Verdict, WorkloadTiming
 from warpsmith.domain.reason import Reason, ReasonCode
 from warpsmith.domain.space import Parameter
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
-from warpsmith.domain.template import AppliedRule, Template
+from warpsmith.domain.template import AppliedRule, RuleFault, Template
 from warpsmith.tuning.actions import CandidateSummary, JobSnapshot, TaskView
 from warpsmith.tuning.reason import reason_of
 from warpsmith.tuning.tasks import (
@@ -119,9 +119,12 @@ def test_where_no_rule_applied_the_nearest_is_named() -> None:
     assert found.sentence.endswith("the nearest was vector_width: y is not read in steps of the thread")
 
 
-def rejected(number: int, words: str) -> TaskView:
+def rejected(number: int, words: str, *rules: str) -> TaskView:
     payload = SlicePayload(candidate=f"c{number}", trials=1, seconds=10)
-    return TaskView(f"s{number}", TaskKind.SLICE, TaskState.DONE, payload, SliceResult(rejected=words))
+    reason = words.partition(": ")[2]
+    faults = tuple(RuleFault(rule=r, stage=Stage.COMPILE, reason=reason) for r in rules)
+    result = SliceResult(rejected=words, faults=faults)
+    return TaskView(f"s{number}", TaskKind.SLICE, TaskState.DONE, payload, result)
 
 
 @pytest.mark.parametrize("state", [JobState.DONE, JobState.FAILED])
@@ -142,13 +145,17 @@ def test_a_template_that_failed_never_looks_like_a_good_kernel(state: JobState) 
 
 def test_a_rule_that_was_left_out_for_its_fault_is_named_in_every_end() -> None:
     fault = "restrict: our rewrite did not compile: expected ')'"
-    only = ended(step(0, PLAIN, (*DECLINED, fault)), verified(), candidates=(candidate(trials=1),), trials=1)
+    first = (step(0, CHANGED), rejected(0, "compile: expected ')'", "restrict"))
+    of_first = candidate(0, state=CandidateState.REJECTED)
+    mended, both = step(1, CHANGED, (*DECLINED, fault)), (of_first, candidate(1))
+    nothing = (of_first, candidate(1, trials=1))
+    only = ended(*first, step(1, PLAIN), verified(), candidates=nothing, trials=2)
     assert only.code is ReasonCode.TEMPLATE_FAILED
     assert fault in only.sentence
-    besides = ended(step(0, CHANGED, (*DECLINED, fault)), verified(), candidates=(candidate(),))
+    besides = ended(*first, mended, verified(), candidates=both)
     assert besides.code is ReasonCode.BEST_AS_IS
     assert fault in besides.sentence
-    gain = ended(step(0, CHANGED, (fault,)), verified(speedup=1.2, winner="c0"), candidates=(candidate(),))
+    gain = ended(*first, mended, verified(speedup=1.2, winner="c1"), candidates=both)
     assert gain.is_gain
     assert fault in gain.sentence
 

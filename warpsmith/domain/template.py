@@ -9,6 +9,7 @@ from pydantic import Field
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.outcome import Stage
 from warpsmith.domain.space import Configuration, ParameterValue, Space
 
 
@@ -18,6 +19,22 @@ class AppliedRule(Frozen):
     rule: str
     detail: str = ""
     parameters: tuple[str, ...] = ()
+
+
+class RuleFault(Frozen):
+    """A rewrite rule of ours whose template failed with its default configuration."""
+
+    rule: str
+    stage: Stage
+    """Where it failed."""
+    reason: str = Field(max_length=2000)
+    """What the compiler or the check said."""
+
+    @property
+    def words(self) -> str:
+        """One line of it, as among the rules that were declined."""
+        what = "did not compile" if self.stage is Stage.COMPILE else f"failed ({self.stage.value})"
+        return f"{self.rule}: our rewrite {what}: {(self.reason.splitlines() or [''])[0]}"
 
 
 class Template(Frozen):

@@ -18,7 +18,15 @@ from warpsmith.tuning.actions import (
 )
 from warpsmith.tuning.counters import profiles, to_profile
 from warpsmith.tuning.parallel import is_spent, slice_results
-from warpsmith.tuning.rows import baseline_of, best_so_far, last_slice, last_task, steps_of
+from warpsmith.tuning.rows import (
+    baseline_of,
+    best_so_far,
+    faults_of,
+    last_slice,
+    last_task,
+    mending,
+    steps_of,
+)
 from warpsmith.tuning.seconds import first_batch_s, verification_s
 from warpsmith.tuning.stopping import at_the_floor, no_gain
 from warpsmith.tuning.tasks import (
@@ -50,7 +58,7 @@ __all__ = [
 ]
 
 MAX_REPAIRS = 2
-"""Templates of one round that may be rejected before the round is given up."""
+"""Templates of one round that may be rejected, for no rule that was found, before the round is given up."""
 
 
 def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
@@ -99,7 +107,7 @@ def _after_baseline(snapshot: JobSnapshot) -> tuple[Action, ...]:
     if newest.state is CandidateState.REJECTED:
         repair = _repair(snapshot, newest)
         if repair is not None:
-            return (SetJobState(JobState.PLANNING, "mending a rejected template"), repair)
+            return (SetJobState(JobState.PLANNING, mending(snapshot)), repair)
     return _go_on(snapshot, "")
 
 
@@ -169,7 +177,8 @@ def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
     if stop:
         return _go_on(snapshot, stop)
     if role == "planner":
-        return _ask(payload.model_copy(update={"role": "templater", "plan": result.plan}))
+        known = {"role": "templater", "plan": result.plan, "faults": faults_of(snapshot)}
+        return _ask(payload.model_copy(update=known))
     template = result.template
     if template is None:
         return _go_on(snapshot, f"the {role} brought no template")
@@ -271,17 +280,20 @@ def _finish_search(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
 def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None:
     made = next(t.payload for t in snapshot.tasks if t.id == newest.made_by)
     assert isinstance(made, StepPayload)
-    if made.attempt >= MAX_REPAIRS or _budget_spent(snapshot):
-        return None
     last = last_slice(snapshot, newest.id)
+    faults = faults_of(snapshot)
+    explained = len(faults) > len(made.faults)  # at most once a rule
+    if (made.attempt >= MAX_REPAIRS and not explained) or _budget_spent(snapshot):
+        return None
     payload = StepPayload(
         role="repairer",
         round=newest.round,
-        attempt=made.attempt + 1,
+        attempt=made.attempt + (not explained),
         parent=made.parent,
         plan=made.plan,
         profile=made.profile,
-        failure=last.rejected if last is not None else "",
+        failure="\n".join((last.rejected if last is not None else "", *(f.words for f in faults))).strip(),
+        faults=faults,
         rejected=newest.id,
     )
     return StartTask(TaskKind.AGENT_STEP, payload)

@@ -7,13 +7,11 @@ from warpsmith.domain.reason import Reason, ReasonCode
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
 from warpsmith.tuning.actions import CandidateSummary, JobSnapshot
-from warpsmith.tuning.rows import baseline_of, best_so_far, last_slice, last_task
+from warpsmith.tuning.rows import baseline_of, best_so_far, faults_of, last_slice, last_task
 from warpsmith.tuning.seconds import verification_s
 from warpsmith.tuning.stopping import LEAST_GAIN, MOST_NOISE, at_the_floor
 from warpsmith.tuning.tasks import BaselineResult, StepResult, VerifyPayload, VerifyResult
 
-FAULT = "our rewrite"
-"""In what a template declined, the mark of a rule that was left out because its rewrite failed."""
 DECORATION = ("lift_constants", "launch_bounds", "restrict", "fast_math")
 """Rules that leave the kernel's way of working alone: none of them comes near to anything."""
 MOST_TRIED = 0.5
@@ -180,14 +178,16 @@ def _declined(snapshot: JobSnapshot) -> Sequence[str]:
 
 
 def _faults(snapshot: JobSnapshot) -> Iterator[str]:
-    return (words for words in _declined(snapshot) if FAULT in words)
+    """Rules that were left out because their rewrite failed, and how it did."""
+    return (fault.words for fault in faults_of(snapshot))
 
 
 def _nearest(snapshot: JobSnapshot) -> str:
     """The first rule that declined for what the kernel is and would have changed how it works."""
+    left_out = {*DECORATION, *(f.rule for f in faults_of(snapshot))}
     for words in _declined(snapshot):
         rule, _, why = words.partition(": ")
-        if rule not in DECORATION and "not permitted" not in why and FAULT not in why:
+        if rule not in left_out and "not permitted" not in why:
             return f"; the nearest was {rule}: {why}"
     return ""
 

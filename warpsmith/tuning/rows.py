@@ -1,7 +1,10 @@
 """What decisions read from the rows of a job. Pure."""
 
+from collections.abc import Iterable
+
 from warpsmith.domain.state import TaskKind, TaskState
-from warpsmith.tuning.actions import JobSnapshot, TaskView
+from warpsmith.domain.template import RuleFault
+from warpsmith.tuning.actions import JobSnapshot, Result, TaskView
 from warpsmith.tuning.tasks import BaselineResult, SlicePayload, SliceResult, StepPayload
 
 
@@ -26,6 +29,26 @@ def last_task(snapshot: JobSnapshot, kind: TaskKind) -> TaskView | None:
     """The newest task of a kind that was not given up."""
     alive = (t for t in reversed(snapshot.tasks) if t.state is not TaskState.DEAD)
     return next((t for t in alive if t.kind is kind), None)
+
+
+def faults_of(snapshot: JobSnapshot) -> tuple[RuleFault, ...]:
+    """Rules of ours that made templates of this job fail, each once, as they were found."""
+    return faults_in(t.result for t in snapshot.tasks)
+
+
+def faults_in(results: Iterable[Result]) -> tuple[RuleFault, ...]:
+    """The same, of results of tasks."""
+    found: dict[str, RuleFault] = {}
+    for result in results:
+        for fault in result.faults if isinstance(result, SliceResult) else ():
+            found.setdefault(fault.rule, fault)
+    return tuple(found.values())
+
+
+def mending(snapshot: JobSnapshot) -> str:
+    """What a job says while a template is made again."""
+    faults = faults_of(snapshot)
+    return f"mending a template of ours; {faults[-1].words}" if faults else "mending a rejected template"
 
 
 def last_slice(snapshot: JobSnapshot, candidate: str) -> SliceResult | None:

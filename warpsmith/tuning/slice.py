@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from warpsmith.domain.job import Metric
 from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage, told
 from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.template import RuleFault, Template
 from warpsmith.tuning.ahead import Pending, Proposals, SliceLimits
+from warpsmith.tuning.at_fault import rules_at_fault
 from warpsmith.tuning.bench import Bench, Look
 from warpsmith.tuning.cost import time_us
 from warpsmith.tuning.drift import DriftWatch, corrected
@@ -35,6 +37,7 @@ def run_slice(
     leftover: Sequence[Configuration] = (),
     gate: bool = True,
     earlier: Sequence[Measured] = (),
+    include_dirs: Mapping[str, Path] | None = None,
 ) -> SliceResult:
     """Run trials and report each to the searcher and the sink.
 
@@ -46,6 +49,7 @@ def run_slice(
         gate: the template is new: its default configuration is checked whole before anything else,
             and a failure rejects the candidate.
         earlier: outcomes of the candidate's earlier slices: how workloads, and energy and time, relate.
+        include_dirs: permitted include folders by name, as the template was made with.
 
     Raises:
         InvalidInput: the job's reference is of no use.
@@ -71,7 +75,9 @@ def run_slice(
     if gate:
         rejected = slice_.gate()
         if rejected is not None:
-            return slice_.result(rejected=f"{rejected.stage.value}: {rejected.reason}")
+            faults = slice_.faults(rejected, include_dirs or {})
+            result = slice_.result(rejected=f"{rejected.stage.value}: {rejected.reason}")
+            return result.model_copy(update={"faults": faults})
         bench.renew()
     with ExitStack() as threads:
         lane: Executor = _Here()
@@ -124,6 +130,29 @@ class _Slice:
         outcome = run_gate(self.bench, self.template, kernel, compiled, self.baseline_us, self.promise)
         self.finish(configuration, outcome, time.monotonic() - began)
         return outcome if isinstance(outcome, Rejected) else None
+
+    def faults(self, rejected: Rejected, include_dirs: Mapping[str, Path]) -> tuple[RuleFault, ...]:
+        """The rules that the template fails for, where the device can tell; these are no trials."""
+        bench = self.bench
+
+        def probe(template: Template, configuration: Configuration) -> Rejected | None:
+            kernel = template.configured(configuration)
+            compiled = bench.compile(kernel)
+            if isinstance(compiled, Rejected) or rejected.stage is Stage.COMPILE:
+                # What compiles and is wrong nevertheless is found with the next template.
+                return compiled if isinstance(compiled, Rejected) else None
+            outcome = run_gate(bench, template, kernel, compiled, self.baseline_us, self.promise)
+            return outcome if isinstance(outcome, Rejected) else None
+
+        seconds = self.limits.seconds
+        return rules_at_fault(
+            bench.job,
+            template=self.template,
+            first=rejected,
+            probe=probe,
+            include_dirs=include_dirs,
+            seconds=seconds,
+        )
 
     def search(self, lane: Executor, judge: Judge, leftover: Sequence[Configuration]) -> SliceResult:
         """One trial on the device, one with the judge, the others with the compilers."""

@@ -10,7 +10,7 @@ from warpsmith.domain.job import AgentRole
 from warpsmith.domain.outcome import Comparison, CompileFacts, Rejected, WorkloadTiming
 from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.template import RuleFault, Template
 
 
 class CheckedCase(Frozen):
@@ -113,7 +113,7 @@ class StepPayload(Frozen):
     role: AgentRole
     round: int = Field(ge=1)
     attempt: int = Field(default=0, ge=0)
-    """How many templates of this round were rejected before."""
+    """How many templates of this round were rejected before, but for those whose fault was found."""
     parent: str | None = None
     """Candidate to start from; None: the user's kernel."""
     failure: str = ""
@@ -128,6 +128,8 @@ class StepPayload(Frozen):
     """What the tuner is to set bounds to."""
     declined: tuple[str, ...] = ()
     """What the templater of the draft declined."""
+    faults: tuple[RuleFault, ...] = ()
+    """Rules that made templates of this job fail; they are not to be used again."""
 
 
 class StepResult(Frozen):
@@ -197,6 +199,8 @@ class SliceResult(Frozen):
     """All trials that its slices may have between them are proposed."""
     rejected: str = ""
     """The template fails with its default configuration, and why: the candidate is of no use."""
+    faults: tuple[RuleFault, ...] = ()
+    """The rules for which it does, where they were found; without them it holds."""
     feasible: int | None = None
 
 

@@ -1,0 +1,64 @@
+"""A rule that writes nonsense costs itself: real compilers and a real device (PoCL) say which one it was."""
+
+import pytest
+
+from tests.fakes import ListSink
+from tests.unit.test_rewrite_edits import copying
+from tests.unit.test_tuning_loops import Listed
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.outcome import Measured, Stage
+from warpsmith.rewrite.rules.block_size import BlockSize
+from warpsmith.rewrite.rules.draft import Declined, Draft
+from warpsmith.rewrite.rules.restrict import Restrict
+from warpsmith.rewrite.rules.tree import Edit
+from warpsmith.rewrite.templater import make_template
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.bench import Bench, Tools
+from warpsmith.tuning.slice import SliceLimits, run_slice
+
+PARAMETERS = "__global const float *x, __global float *y, const int n"
+JOB = copying("opencl", PARAMETERS, "if (i < n) y[i] = 2.0f * x[i];")
+
+
+def replaced(old: str, new: str):  # type: ignore[no-untyped-def]
+    """A rule that puts other text in the place of some."""
+
+    def apply(self: Restrict | BlockSize, draft: Draft) -> Draft | Declined:
+        at = draft.kernel.text.index(old)
+        return draft.changed(self.name, "nonsense", edits=[Edit(at, at + len(old), new)])
+
+    return apply
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rule", "new", "stage"),
+    [(Restrict, "= 2.0f @", Stage.COMPILE), (BlockSize, "= 3.0f *", Stage.CORRECTNESS)],
+)
+def test_the_rule_at_fault_is_named_and_the_others_are_not(
+    rule: type[Restrict | BlockSize],
+    new: str,
+    stage: Stage,
+    opencl_info: DeviceInfo,
+    pool: CompilePool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rule, "apply", replaced("= 2.0f *", new))
+    bench = Bench(JOB, Tools(ChildOpener(opencl_info), pool, ReferenceRunner()))
+    try:
+        baseline = measure_baseline(bench)
+        assert not baseline.refused
+        template, sink = make_template(JOB).template, ListSink()
+        limits = SliceLimits(seconds=60, trials=1, compile_ahead=1)
+        result = run_slice(bench, template, baseline, Listed([]), sink, limits)
+        assert result.rejected.startswith(stage.value)
+        assert [(f.rule, f.stage) for f in result.faults] == [(rule.name, stage)]
+        assert result.faults[0].reason
+        assert result.trials == len(sink.trials) == 1, "looking for the fault is no trial"
+        mended = JOB.model_copy(update={"rewrite": JOB.rewrite.model_copy(update={"deny": (rule.name,)})})
+        again = run_slice(bench, make_template(mended).template, baseline, Listed([]), sink, limits)
+        assert again.rejected == ""
+        assert isinstance(sink.trials[1][1], Measured)
+    finally:
+        bench.close()

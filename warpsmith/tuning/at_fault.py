@@ -1,0 +1,61 @@
+"""Which rewrite rules a template fails for, so that each costs itself and not the template."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from warpsmith.domain.job import Job, RewritePolicy
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.template import RuleFault, Template
+from warpsmith.rewrite.templater import make_template
+
+Probe = Callable[[Template, Configuration], Rejected | None]
+"""Why a template is of no use with this configuration; None where it holds."""
+
+
+def rules_at_fault(
+    job: Job,
+    template: Template,
+    first: Rejected,
+    probe: Probe,
+    include_dirs: Mapping[str, Path],
+    seconds: float,
+) -> tuple[RuleFault, ...]:
+    """The rules without which a template holds with its defaults, each with what it did.
+
+    The shortest run of rules that fails is looked for by bisection, and its last rule is left out; again
+    until what is left holds. Nothing is found where the template is not what the rules make, where it
+    fails without any rule, or where the time is over.
+
+    Args:
+        first: why the template as it is was rejected.
+        seconds: that all this may take; a probe that was begun is ended.
+    """
+    names = list(dict.fromkeys(a.rule for a in template.applied))
+    ends = time.monotonic() + seconds
+
+    def made(rules: Sequence[str]) -> Template:
+        policy = RewritePolicy.model_validate({"enabled": bool(rules), "allow": rules})
+        return make_template(job.model_copy(update={"rewrite": policy}), include_dirs).template
+
+    def failure(rules: Sequence[str]) -> Rejected | None:
+        part = made(rules)
+        defaults = part.space.defaults
+        return probe(part, {n: template.space.defaults.get(n, v) for n, v in defaults.items()})
+
+    if not names or made(names).kernel != template.kernel or failure(()) is not None:
+        return ()
+    faults: list[RuleFault] = []
+    failed: Rejected | None = first
+    while failed is not None and names:
+        holds, fails = 0, len(names)
+        while fails - holds > 1:
+            if time.monotonic() > ends:
+                return tuple(faults)
+            middle = (holds + fails) // 2
+            found = failure(names[:middle])
+            holds, fails, failed = (middle, fails, failed) if found is None else (holds, middle, found)
+        faults.append(RuleFault(rule=names.pop(fails - 1), stage=failed.stage, reason=failed.reason))
+        failed = failure(names) if time.monotonic() < ends else None
+    return tuple(faults)
