@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from warpsmith.checks.finding import Finding
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.errors import InvalidInput
+from warpsmith.headers import headers_of
 from warpsmith.job_lines import JobLines
 from warpsmith.problems import field_problems
 
@@ -46,24 +47,26 @@ class JobFile:
     text: str = field(repr=False)
     data: Mapping[str, Any] = field(repr=False)
     lines: JobLines = field(repr=False)
+    include_dirs: tuple[Path, ...] = ()
+    """Searched for headers behind those that the file names; see `headers_of`."""
 
     @staticmethod
-    def read(path: Path) -> "JobFile":
+    def read(path: Path, include_dirs: Sequence[Path] = ()) -> "JobFile":
         """The mapping in a YAML or JSON file.
 
         Raises:
             InvalidJob: no such file, or not a mapping; names the line.
         """
         text = _text(path)
-        return JobFile(path, text, _mapping(path, text), JobLines(text))
+        return JobFile(path, text, _mapping(path, text), JobLines(text), tuple(include_dirs))
 
     def job(self) -> Job:
-        """The job; `source_file` is read, relative to the job file.
+        """The job; `source_file` and the headers that it includes are read, relative to the job file.
 
         Raises:
             InvalidJob: what is wrong with which field, in the order of the file.
         """
-        found = _job_or_findings(self.data, self.path.parent)
+        found = _job_or_findings(self.data, self.path.parent, self.include_dirs)
         if isinstance(found, Job):
             return found
         findings = self.located(found)
@@ -101,13 +104,16 @@ def placed(path: Path, finding: Finding) -> str:
     return f"{path}:{finding.line}: {finding}" if finding.line is not None else f"{path}: {finding}"
 
 
-def load_job(path: Path) -> Job:
-    """The job of a file; its `source_file` is read, relative to the job file.
+def load_job(path: Path, include_dirs: Sequence[Path] = ()) -> Job:
+    """The job of a file; its `source_file` and headers are read, relative to the job file.
+
+    Args:
+        include_dirs: searched for headers as well, relative to the current folder.
 
     Raises:
         InvalidJob: what is wrong with which field.
     """
-    return JobFile.read(path).job()
+    return JobFile.read(path, include_dirs).job()
 
 
 def read_document(path: Path) -> Mapping[str, Any]:
@@ -135,23 +141,44 @@ def parse_job(data: Mapping[str, Any], folder: Path | None = None) -> Job:
     raise InvalidInput(found[0].field, found[0].message + rest)
 
 
-def _job_or_findings(data: Mapping[str, Any], folder: Path | None) -> Job | list[Finding]:
+def _job_or_findings(
+    data: Mapping[str, Any], folder: Path | None, include_dirs: Sequence[Path] = ()
+) -> Job | list[Finding]:
     findings: list[Finding] = []
     kernel = data.get("kernel")
-    if folder is not None and isinstance(kernel, Mapping) and kernel.get("source") is None:
+    if folder is not None and isinstance(kernel, Mapping):
+        beside = folder
         name = kernel.get("source_file")
-        if isinstance(name, str):
+        if kernel.get("source") is None and isinstance(name, str):
             source = _read_source(folder, name)
             if isinstance(source, Finding):
                 findings.append(source)
                 source = ""
-            inline = {k: v for k, v in kernel.items() if k != "source_file"}
-            data = {**data, "kernel": {**inline, "source": source}}
+            kernel = {k: v for k, v in kernel.items() if k != "source_file"} | {"source": source}
+            beside = (folder / name).parent
+        try:
+            kernel = _with_headers(kernel, beside, folder, include_dirs)
+        except InvalidInput as exc:
+            findings.append(Finding(exc.field, exc.message))
+        data = {**data, "kernel": kernel}
     try:
         job = Job.model_validate(dict(data))
     except ValidationError as exc:
         return findings + [Finding(f, m) for f, m in field_problems(exc.errors(), Job, data)]
     return findings or job
+
+
+def _with_headers(
+    kernel: Mapping[str, Any], beside: Path, folder: Path, include_dirs: Sequence[Path]
+) -> Mapping[str, Any]:
+    """The kernel with the headers that its source includes, where it does not bring them itself."""
+    named = kernel.get("include_dirs") or ()
+    words = isinstance(named, list | tuple) and all(isinstance(d, str) for d in named)
+    if "files" in kernel or not isinstance(kernel.get("source"), str) or not words:
+        return kernel
+    sent = headers_of(kernel["source"], beside, [*(folder / d for d in named), *include_dirs])
+    rest = {k: v for k, v in kernel.items() if k != "include_dirs"}
+    return rest | ({"files": sent.files, "include_dirs": list(sent.include_dirs)} if sent.files else {})
 
 
 def _text(path: Path) -> str:

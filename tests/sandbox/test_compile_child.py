@@ -92,6 +92,44 @@ def test_a_permitted_folder_can_be_included_and_no_other(
     assert str(permitted) not in _told(result)
 
 
+SENT = {
+    "lib/scale.h": '#pragma once\n#include "../factors/two.h"\n#include <again.h>\n',
+    "factors/two.h": "#define FACTOR 2.0f\n",
+    "other/again.h": "#define TWICE(v) (FACTOR * (v))\n",
+}
+
+
+@pytest.mark.parametrize("compiler", ["auto", "nvcc"])
+def test_headers_that_came_with_a_kernel_are_included(
+    pool: CompilePool, device: DeviceInfo, compiler: str
+) -> None:
+    text = source(device.backend, "y[i] = TWICE(x[i]);", '#include "scale.h"\n#include <factors/two.h>')
+    sent = {"files": SENT, "include_dirs": ["lib", "other"], "compiler": compiler}
+    if compiler == "nvcc" and (device.backend is not Backend.CUDA or not shutil.which("nvcc")):
+        return
+    built(pool, device, text, **sent)
+    assert "again.h" in _told(rejected(pool, device, text, **sent | {"include_dirs": ["lib"]}))
+    faulty = SENT | {"other/again.h": "#define TWICE(v) no_such_thing(v)\nint broken(no_type a);\n"}
+    result = rejected(pool, device, text, **sent | {"files": faulty})
+    assert "again.h" in _told(result)
+    assert result == rejected(pool, device, text, **sent | {"files": faulty})
+    assert not re.search(r"/tmp|tempfile|site-packages", _told(result))
+
+
+def test_no_path_of_a_header_leads_out_of_the_private_folder(pool: CompilePool, device: DeviceInfo) -> None:
+    good = kernel(device.backend, source(device.backend, SCALE))
+    outside = good.kernel.model_copy(update={"files": {"../outside.h": "int a;"}})
+    result = pool.submit(good.model_copy(update={"kernel": outside}), device).result(60)
+    assert isinstance(result, Rejected)
+    assert "the compiler was ended" in result.reason
+
+
+def test_assembly_in_a_header_that_was_sent_is_refused(pool: CompilePool, opencl_info: DeviceInfo) -> None:
+    text = source(Backend.OPENCL, SCALE, '#include "a.h"')
+    hidden = {"a.h": '#undef asm\nvoid f(void) { asm("nop"); }\n'}
+    assert "assembly" in rejected(pool, opencl_info, text, files=hidden, include_dirs=["."]).reason
+
+
 def test_nothing_of_the_parents_environment_reaches_a_compiler(
     make_pool: PoolMaker, device: DeviceInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

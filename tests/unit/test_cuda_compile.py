@@ -100,6 +100,40 @@ def test_name_expressions_become_symbols(compiler: str, entry: str, parts: tuple
     assert all(part in result.entry for part in parts)
 
 
+SEVERAL = """
+namespace ns {
+enum class Order : unsigned { kBig = 0, kLittle = 1 };
+enum Plain { A, B };
+template <Order O, typename T, Plain P = A> __global__ void pack(T* p) { p[0] = T(int(O) + P); }
+template <Order O> __global__ void packs(int* p) { p[0] = int(O); }
+void launch(int* i, float* f) {
+  pack<Order::kBig><<<1, 1>>>(i); pack<Order::kLittle><<<1, 1>>>(i);
+  pack<Order::kLittle, float, B><<<1, 1>>>(f);
+  packs<Order::kBig><<<1, 1>>>(i);
+}
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    ("entry", "end"),
+    [
+        ("ns::pack<static_cast<ns::Order>(0), int>", "4packILNS_5OrderE0EiLNS_5PlainE0EEEvPT0_"),
+        ("ns::pack<(ns::Order)1, int>", "4packILNS_5OrderE1EiLNS_5PlainE0EEEvPT0_"),
+        ("ns::pack<ns::Order::kLittle, float, ns::B>", "4packILNS_5OrderE1EfLNS_5PlainE1EEEvPT0_"),
+        ("ns::pack<ns::Order{1}, double>", "4packILNS_5OrderE1EdLNS_5PlainE0EEEvPT0_"),
+        ("ns::packs<ns::Order::kLittle>", "5packsILNS_5OrderE1EEEvPi"),
+    ],
+)
+def test_of_several_instances_the_one_that_is_named_is_taken(compiler: str, entry: str, end: str) -> None:
+    # Host code of a header instantiates templates too; NVRTC compiles none.
+    source = SEVERAL if compiler == "nvcc" else SEVERAL[: SEVERAL.index("void launch")] + "}"
+    result = _good(source, entry, compiler)
+    assert result.entry == f"_ZN2ns{end}"
+    assert result.entry in read_cubin(result.binary).entries
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize(
     "source",

@@ -77,6 +77,8 @@ MISTAKES: tuple[tuple[str, Any], ...] = (
     ("kernel.entry", ""),
     ("kernel.options", ["-o/x"]),
     ("kernel.includes", ["flashinfer"]),
+    ("kernel.include_dirs", ["include"]),
+    ("kernel.files", {"../x.h": ""}),
     ("kernel.compiler", "gcc"),
     ("kernel.arguments.1.role", "input"),
     ("kernel.arguments.1.name", "x"),

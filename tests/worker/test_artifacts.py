@@ -71,6 +71,8 @@ def test_the_key_is_of_all_that_a_binary_is_made_from() -> None:
         artifact_key(kernel(128), DEVICE),
         artifact_key(kernel(source="void g();"), DEVICE),
         artifact_key(kernel(entry="other"), DEVICE),
+        artifact_key(kernel(files={"a.h": ""}), DEVICE),
+        artifact_key(kernel(files={"a.h": "int a;"}), DEVICE),
         artifact_key(kernel(options=("-cl-fast-relaxed-math",)), DEVICE),
         artifact_key(kernel(), DEVICE.model_copy(update={"driver": "2"})),
         artifact_key(kernel(), DEVICE.model_copy(update={"architecture": "x"})),

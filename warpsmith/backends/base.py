@@ -30,6 +30,15 @@ class CompileRequest:
     compiler: str
     architecture: str
     device_index: int
+    headers: tuple[str, ...] = ()
+    """Texts of the headers that came with the source; they lie in `include_dirs`."""
+    has_other_headers: bool = False
+    """Whether `include_dirs` has folders of the operator's as well."""
+
+    @property
+    def whole_text(self) -> str:
+        """The source and every header that came with it."""
+        return "\n".join((self.source, *self.headers))
 
 
 class Memory(Protocol):

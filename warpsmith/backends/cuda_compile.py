@@ -10,6 +10,7 @@ from typing import Any
 
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.cubin import read_cubin
+from warpsmith.backends.entries import demangled, is_mark, marked, match_entry
 from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
@@ -23,6 +24,8 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 _STACK = re.compile(r"(\d+) bytes stack frame")
 _GLOBAL_NAME = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
 _NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+_OF_TOOLKIT = ("_ZN3cub", "_ZN6thrust", "_ZN4cuda")
+"""Namespaces whose headers declare kernels of their own."""
 _PTXAS_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 
 
@@ -87,7 +90,7 @@ def _nvrtc(request: CompileRequest) -> Compiled | Rejected:
     cubin = b" " * size
     (status,) = nvrtc.nvrtcGetCUBIN(program, cubin)
     _must(nvrtc, status)
-    return _checked(cubin, entry, log, None if request.include_dirs else request.source)
+    return _checked(cubin, entry, log, request)
 
 
 def _nvcc(request: CompileRequest) -> Compiled | Rejected:
@@ -97,9 +100,7 @@ def _nvcc(request: CompileRequest) -> Compiled | Rejected:
     plain = _is_plain_c(request)
     source = request.source
     if not plain:
-        # The host side is never compiled (--cubin); naming the kernel there makes the front end
-        # instantiate the template.
-        source += f"\nstatic auto* const warpsmith_entry = &{request.entry};\n"
+        source = marked(source, request.entry)
     folder = Path.cwd()
     (folder / "kernel.cu").write_text(source)
     command = [str(nvcc), "--cubin", f"-arch={request.architecture}", "-Xptxas", "-v", "-o", "kernel.cubin"]
@@ -114,17 +115,19 @@ def _nvcc(request: CompileRequest) -> Compiled | Rejected:
     if done.returncode != 0:
         return _failure(log)
     cubin = (folder / "kernel.cubin").read_bytes()
-    entry = request.entry if plain else _match_entry(request.entry, read_cubin(cubin).entries)
+    symbols = [] if plain else read_cubin(cubin).entries
+    entry = request.entry if plain else match_entry(request.entry, symbols)
     if entry is None:
+        has = ", ".join(demangled(s) for s in symbols if not is_mark(s)) or "none"
         return Rejected(
             stage=Stage.COMPILE,
-            reason=f"no kernel in the binary matches {request.entry!r}",
+            reason=f"which kernel of the binary {request.entry!r} means is not clear; it has {has}"[:2000],
             log=log[-MAX_LOG_CHARACTERS:],
         )
-    return _checked(cubin, entry, log, None if request.include_dirs else request.source)
+    return _checked(cubin, entry, log, request)
 
 
-def _checked(cubin: bytes, entry: str, log: str, source: str | None) -> Compiled | Rejected:
+def _checked(cubin: bytes, entry: str, log: str, request: CompileRequest) -> Compiled | Rejected:
     try:
         contents = read_cubin(cubin)
     except ValueError as exc:
@@ -134,7 +137,8 @@ def _checked(cubin: bytes, entry: str, log: str, source: str | None) -> Compiled
         return Rejected(
             stage=Stage.COMPILE, reason=f"no kernel {entry!r} in the binary; found {found}"[:2000]
         )
-    extra = _undeclared(contents.entries, entry, source) if source is not None else []
+    # A header of the operator's may declare kernels, and its text is not looked at.
+    extra = [] if request.has_other_headers else _undeclared(contents.entries, entry, request.whole_text)
     if extra:
         return Rejected(
             stage=Stage.COMPILE,
@@ -156,7 +160,10 @@ def _undeclared(entries: Sequence[str], entry: str, source: str) -> list[str]:
     return [
         e
         for e in entries
-        if e != entry and not any(e == name or f"{len(name)}{name}" in e for name in declared)
+        if e != entry
+        and not is_mark(e)
+        and not e.startswith(_OF_TOOLKIT)
+        and not any(e == name or f"{len(name)}{name}" in e for name in declared)
     ]
 
 
@@ -177,16 +184,8 @@ def _is_plain_c(request: CompileRequest) -> bool:
     """True where the entry is an `extern "C"` function, whose symbol is its name."""
     if not request.entry.isidentifier():
         return False
-    declared = re.search(rf'extern\s+"C"[^;{{]*\b{request.entry}\s*\(', request.source)
+    declared = re.search(rf'extern\s+"C"[^;{{]*\b{request.entry}\s*\(', request.whole_text)
     return declared is not None or re.search(r'extern\s+"C"\s*\{', request.source) is not None
-
-
-def _match_entry(expression: str, entries: Sequence[str]) -> str | None:
-    """The mangled name of a name expression, by the parts of its qualified name (Itanium ABI)."""
-    name = expression.split("<", 1)[0].replace(" ", "")
-    mangled = "".join(f"{len(part)}{part}" for part in name.split("::") if part)
-    found = [e for e in entries if mangled in e]
-    return found[0] if len(found) == 1 else None
 
 
 def _toolkit_includes() -> tuple[Path, ...]:

@@ -80,7 +80,7 @@ def _program_variables(request: CompileRequest, context: Any, options: list[str]
 
 
 def _names_asm(request: CompileRequest) -> bool:
-    code = _NOT_CODE.sub(" ", _SPLICE.sub("", request.source))
+    code = _NOT_CODE.sub(" ", _SPLICE.sub("", request.whole_text))
     return any(_ASM.search(text) for text in (code, *request.options))
 
 

@@ -30,6 +30,12 @@ Url = Annotated[str, typer.Option(envvar="WARPSMITH_URL", help="Where the servic
 JobFile = Annotated[Path, typer.Argument(help="Job file, YAML or JSON.", exists=True, dir_okay=False)]
 JobId = Annotated[str, typer.Argument(help="Id of a job.")]
 Labels = Annotated[list[str] | None, typer.Option("--label", help="`key=value`; may be given again.")]
+IncludeDirs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "-I", help="Folder that is searched for headers; they are sent with the job. May be given again."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 DEFAULT_URL = "http://127.0.0.1:8765"
@@ -68,13 +74,14 @@ def submit(
     key: Annotated[str | None, typer.Option(help="Idempotency key.")] = None,
     priority: Annotated[int, typer.Option(min=-10, max=10, help="Among your jobs; higher goes first.")] = 0,
     label: Labels = None,
+    include_dirs: IncludeDirs = None,
 ) -> None:
     """Post a job; prints its id."""
     from warpsmith.cli.labels import labelled, labels_of
     from warpsmith.cli.service import connect
     from warpsmith.jobfile import JobFile
 
-    file = JobFile.read(job)
+    file = JobFile.read(job, include_dirs or ())
     with connect(url) as client, file.naming_lines():
         status = client.submit(labelled(file.job(), labels_of(label)), key, priority)
     typer.echo(status.id)
@@ -214,6 +221,7 @@ def drain(worker: Annotated[str, typer.Argument(help="Id of a worker, as `worker
 def tune(
     job: JobFile,
     out: Annotated[Path, typer.Option(help="Folder for result.json, report.html, sources.")] = Path(),
+    include_dirs: IncludeDirs = None,
 ) -> None:
     """Tune on this machine: starts the embedded service, submits, follows, reports.
 
@@ -221,7 +229,7 @@ def tune(
     """
     from warpsmith.cli.tune import tune as run
 
-    raise typer.Exit(run(job, out))
+    raise typer.Exit(run(job, out, include_dirs or ()))
 
 
 @app.command()

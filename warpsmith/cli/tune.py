@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
@@ -33,9 +33,13 @@ READY_S = 60.0
 STOP_S = 25.0
 
 
-def tune(path: Path, out: Path) -> int:
-    """Tune one job file; the exit code, 128 and the signal's number where one has ended it."""
-    file = JobFile.read(path)
+def tune(path: Path, out: Path, include_dirs: Sequence[Path] = ()) -> int:
+    """Tune one job file; the exit code, 128 and the signal's number where one has ended it.
+
+    Args:
+        include_dirs: searched for headers, besides the folders that the job file names.
+    """
+    file = JobFile.read(path, include_dirs)
     with interrupts() as signals:
         try:
             return _tune(file, out, signals)

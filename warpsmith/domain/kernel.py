@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 from warpsmith.domain.base import Frozen, Identifier
 from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Expression
+from warpsmith.domain.headers import MAX_FILES, files_problem, folders_of
 
 MAX_SOURCE_BYTES = 256 * 1024
 
@@ -150,6 +151,11 @@ class Kernel(Frozen):
     """Compile options; only those on the allow-list of the back end are accepted."""
     includes: tuple[Identifier, ...] = Field(default=(), max_length=8)
     """Include folders by the names under which the operator permits them."""
+    files: dict[str, str] = Field(default={}, max_length=MAX_FILES)
+    """Headers that travel with the kernel: texts by relative path. The client collects them."""
+    include_dirs: tuple[str, ...] = Field(default=(), max_length=16)
+    """Folders of `files` that are searched for headers, in this order; the root is searched last. In a job
+    file: folders on this machine, relative to the job file; the client sends what is included from there."""
     compiler: Compiler = Compiler.AUTO
     arguments: tuple[Argument, ...] = Field(min_length=1, max_length=64)
     launch: Launch
@@ -158,6 +164,7 @@ class Kernel(Frozen):
     def _check(self) -> Self:
         if (self.source is None) == (self.source_file is None):
             raise ValueError("give exactly one of source and source_file")
+        self._check_files()
         for field, text in (("source", self.source or ""), ("entry", self.entry)):
             if "\0" in text:
                 raise ValueError(f"{field}: has a NUL character, where a compiler would stop reading")
@@ -169,6 +176,18 @@ class Kernel(Frozen):
             raise ValueError("no argument has role output or inout, so nothing could be compared")
         self._check_local()
         return self
+
+    def _check_files(self) -> None:
+        problem = files_problem(self.files)
+        if problem:
+            raise ValueError(f"files: {problem}")
+        known = folders_of(self.files)
+        for n, folder in enumerate(self.include_dirs):
+            if folder not in known:
+                raise ValueError(
+                    f"include_dirs.{n}: {folder!r} is no folder of kernel.files; the service reads no "
+                    "files: send the headers as kernel.files, as the command line does"
+                )
 
     def _check_local(self) -> None:
         if self.backend not in (Backend.CUDA, Backend.HIP):

@@ -9,7 +9,7 @@ from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.space import Space
 from warpsmith.domain.template import Template
 from warpsmith.rewrite.rules import RULES, Declined, Draft
-from warpsmith.rewrite.rules.library import included, inline_header_of
+from warpsmith.rewrite.rules.library import Library, included, inline_header_of
 from warpsmith.rewrite.rules.tree import entry_name
 from warpsmith.rewrite.rules.variants import compose
 
@@ -34,7 +34,8 @@ def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> T
     known = include_dirs or {}
     folders = tuple(known[name] for name in job.kernel.includes if name in known)
     kernel = job.kernel
-    text = inline_header_of(kernel.text, entry_name(kernel.entry), folders)
+    library = Library(folders, kernel.files, kernel.include_dirs)
+    text = inline_header_of(kernel.text, entry_name(kernel.entry), library)
     if len(text.encode()) <= MAX_SOURCE_BYTES:
         kernel = kernel.model_copy(update={"source": text})
     draft = Draft(
@@ -42,7 +43,7 @@ def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> T
         kernel=kernel,
         parameters=job.parameters,
         constraints=job.constraints,
-        library=included(kernel.text, folders),
+        library=included(kernel.text, library),
     )
     declined: list[str] = []
     if job.rewrite.enabled:

@@ -15,6 +15,7 @@ from typing import Any
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.registry import backend_module
 from warpsmith.domain.device import Backend
+from warpsmith.domain.headers import SENT, path_problem
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected
 from warpsmith.lifeline import die_with_parent
 from warpsmith.sandbox.child import take_channel
@@ -39,7 +40,7 @@ def main(argument: dict[str, Any]) -> None:
         pid = os.fork()
         if pid == 0:
             try:
-                _serve(channel, header, bytes(blobs[0]), folder, argument)
+                _serve(channel, header, [bytes(blob) for blob in blobs], folder, argument)
             finally:
                 traceback.print_exc()
                 os._exit(1)
@@ -50,18 +51,35 @@ def main(argument: dict[str, Any]) -> None:
             channel.send({"crashed": f"the compiler was ended by {how}"})
 
 
+def _write_headers(folder: Path, files: dict[str, bytes]) -> Path:
+    """Lay the headers of a kernel down in its private folder.
+
+    Raises:
+        ValueError: a path leads out of it.
+    """
+    for path, text in files.items():
+        if path_problem(path):
+            raise ValueError(f"{path!r} {path_problem(path)}")
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text)
+    return folder
+
+
 def _serve(
-    channel: Channel, header: dict[str, Any], source: bytes, folder: Path, argument: dict[str, Any]
+    channel: Channel, header: dict[str, Any], texts: list[bytes], folder: Path, argument: dict[str, Any]
 ) -> None:
     die_with_parent()
     os.environ.update(TMPDIR=str(folder), POCL_CACHE_DIR=str(folder), HOME=str(folder))
     tempfile.tempdir = str(folder)
     os.chdir(folder)
-    includes = tuple(Path(p) for p in header["include_dirs"])
+    permitted = tuple(Path(p) for p in header["permitted_dirs"])
+    source, *headers = texts
+    sent = _write_headers(folder / SENT, dict(zip(header["files"], headers, strict=True)))
     toolkits = tuple(p for p in (Path("/usr/local/cuda").resolve(), Path("/opt/cuda")) if p.exists())
     confined = confine(
         Confinement(
-            read=(*system_paths(), *includes, *toolkits),
+            read=(*system_paths(), *permitted, *toolkits),
             list_root=header["backend"] == Backend.OPENCL.value,
             write=(folder,),
             devices=(Path("/dev/null"),),
@@ -75,10 +93,12 @@ def _serve(
         source=source.decode(),
         entry=header["entry"],
         options=tuple(header["options"]),
-        include_dirs=includes,
+        include_dirs=(*(sent / d for d in header["include_dirs"]), *([sent] if headers else []), *permitted),
         compiler=header["compiler"],
         architecture=header["architecture"],
         device_index=header["device_index"],
+        headers=tuple(text.decode() for text in headers),
+        has_other_headers=bool(permitted),
     )
     started = time.monotonic()
     result = backend_module(request.backend).compile_source(request)

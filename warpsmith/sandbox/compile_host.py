@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.headers import SENT
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
 from warpsmith.domain.plan import Compiled
@@ -86,7 +87,9 @@ class CompilePool:
             "backend": kernel.kernel.backend.value,
             "entry": kernel.kernel.entry,
             "options": list(kernel.kernel.options),
-            "include_dirs": [str(self._include_dirs[name].resolve()) for name in kernel.kernel.includes],
+            "permitted_dirs": [str(self._include_dirs[name].resolve()) for name in kernel.kernel.includes],
+            "files": list(kernel.kernel.files),
+            "include_dirs": list(kernel.kernel.include_dirs),
             "compiler": kernel.kernel.compiler.value,
             "architecture": device.architecture,
             "device_index": device.index,
@@ -96,7 +99,8 @@ class CompilePool:
         limit_s = self._patience.limit_s(template)
         began = time.monotonic()
         try:
-            child.channel.send(header, [source], began + limit_s)
+            headers = [text.encode() for text in kernel.kernel.files.values()]
+            child.channel.send(header, [source, *headers], began + limit_s)
             reply, blobs = child.channel.receive(began + limit_s)
             note_confinement(reply)
         except ChildDied as exc:
@@ -151,7 +155,7 @@ def _parse(reply: dict[str, Any], blobs: list[bytearray], private: Path) -> Comp
 
 def _tidy(log: str, private: Path) -> str:
     """Private folders out of compiler messages, so that equal errors read equal."""
-    log = re.sub(rf"{re.escape(str(private))}/(tmp\w+/)?", "", log)
+    log = re.sub(rf"{re.escape(str(private))}/(tmp\w+/)?({SENT}/)?(\./)?", "", log)
     return re.sub(r"\b(tmp\w+/)?tempfile_\w+\.cl\b", "kernel.cl", log)[:MAX_LOG_CHARACTERS]
 
 

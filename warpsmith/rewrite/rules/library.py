@@ -1,61 +1,119 @@
-"""Headers that a kernel's source includes, found in the folders that the operator permits."""
+"""Headers that a kernel's source includes: those that came with it, and those of permitted folders."""
 
+import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-MAX_FILES = 64
+from warpsmith.domain.headers import ROOT
+
+MAX_FILES = 256
 MAX_BYTES = 4 * 1024 * 1024
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"][^\n]*', re.M)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"][^\n]*', re.M)
+
+Place = Path | PurePosixPath
+"""Where a header is: a file of a permitted folder, or the path of one that came with the kernel."""
 
 
-def included(text: str, folders: Iterable[Path]) -> tuple[str, ...]:
-    """Texts of every header that `text` includes, at any depth, as far as it lies in `folders`."""
-    roots = [f.resolve() for f in folders]
-    seen: dict[Path, str] = {}
-    waiting = list(_resolved(text, None, roots))
+class Library:
+    """Where the headers of a kernel are looked for, in a compiler's order.
+
+    Args:
+        folders: include folders of the operator that the job names.
+        files: texts of headers that came with the kernel, by path.
+        include_dirs: folders of `files` that are searched.
+    """
+
+    def __init__(
+        self,
+        folders: Iterable[Path] = (),
+        files: Mapping[str, str] | None = None,
+        include_dirs: Sequence[str] = (),
+    ) -> None:
+        self._folders = [f.resolve() for f in folders]
+        self._files = files or {}
+        self._search = [*include_dirs, ROOT]
+
+    def includes(self, text: str, beside: Place | None = None) -> Iterator[Place]:
+        """Every header that `text` includes and that can be found.
+
+        Args:
+            beside: the header whose text this is.
+        """
+        for quote, name in INCLUDE.findall(text):
+            found = self.find(name, beside if quote == '"' else None)
+            if found is not None:
+                yield found
+
+    def find(self, name: str, beside: Place | None) -> Place | None:
+        """The header of that name, first beside the one that includes it."""
+        if isinstance(beside, Path):
+            found = self._permitted([beside.parent], name)
+            if found is not None:
+                return found
+        near = [] if beside is None or isinstance(beside, Path) else [str(beside.parent)]
+        for folder in (*near, *self._search):
+            path = posixpath.normpath(posixpath.join(folder, name))
+            if path in self._files:
+                return PurePosixPath(path)
+        return self._permitted(self._folders, name)
+
+    def _permitted(self, folders: Iterable[Path], name: str) -> Path | None:
+        for folder in folders:
+            path = (folder / name).resolve()
+            if path.is_file() and any(path.is_relative_to(f) for f in self._folders):
+                return path
+        return None
+
+    def text(self, place: Place) -> str:
+        """What a header holds."""
+        return place.read_text(errors="replace") if isinstance(place, Path) else self._files[str(place)]
+
+    def name_of(self, place: Place) -> str:
+        """How a source that is no header itself includes one."""
+        if not isinstance(place, Path):
+            return str(place)
+        root = next(f for f in self._folders if place.is_relative_to(f))
+        return str(place.relative_to(root))
+
+
+def included(text: str, library: Library) -> tuple[str, ...]:
+    """Texts of every header that `text` includes, at any depth, as far as `library` has it."""
+    seen: dict[Place, str] = {}
+    waiting = list(library.includes(text))
     size = 0
     while waiting and len(seen) < MAX_FILES:
-        path = waiting.pop(0)
-        if path in seen:
+        place = waiting.pop(0)
+        if place in seen:
             continue
-        size += path.stat().st_size
+        held = library.text(place)
+        size += len(held)
         if size > MAX_BYTES:
             break
-        seen[path] = path.read_text(errors="replace")
-        waiting += _resolved(seen[path], path.parent, roots)
+        seen[place] = held
+        waiting += library.includes(held, place)
     return tuple(seen.values())
 
 
-def inline_header_of(text: str, name: str, folders: Iterable[Path]) -> str:
+def inline_header_of(text: str, name: str, library: Library) -> str:
     """`text` with the included header that defines kernel `name` in the include's place.
 
     The header's own quoted includes are named from the folder, so that they are still found.
-    The text comes back as it was where no permitted header defines the kernel.
+    The text comes back as it was where no header of the library defines the kernel.
     """
-    roots = [f.resolve() for f in folders]
-    for match in _INCLUDE.finditer(text):
-        for path in _resolved(match.group(), None, roots):
-            header = path.read_text(errors="replace")
-            if re.search(rf"__global__[^;{{}}]*\b{re.escape(name)}\s*\(", header):
-                inlined = _INCLUDE.sub(partial(_from_root, path, roots), header)
+    kernel = re.compile(rf"\b(?:__global__|__kernel|kernel)\b[^;{{}}]*\b{re.escape(name)}\s*\(")
+    for match in INCLUDE.finditer(text):
+        for place in library.includes(match.group()):
+            header = library.text(place)
+            if kernel.search(header):
+                inlined = INCLUDE.sub(partial(_from_root, place, library), header)
                 inlined = re.sub(r"^[ \t]*#[ \t]*pragma[ \t]+once[^\n]*", "", inlined, flags=re.M)
                 return text[: match.start()] + inlined + text[match.end() :]
     return text
 
 
-def _from_root(path: Path, roots: list[Path], match: "re.Match[str]") -> str:
-    for target in _resolved(match.group(), path.parent, roots):
-        root = next(r for r in roots if target.is_relative_to(r))
-        return f"#include <{target.relative_to(root)}>"
+def _from_root(place: Place, library: Library, match: "re.Match[str]") -> str:
+    for target in library.includes(match.group(), place):
+        return f"#include <{library.name_of(target)}>"
     return match.group()
-
-
-def _resolved(text: str, beside: Path | None, roots: list[Path]) -> Iterator[Path]:
-    for name in _INCLUDE.findall(text):
-        for folder in ([beside] if beside else []) + roots:
-            path = (folder / name).resolve()
-            if path.is_file() and any(path.is_relative_to(r) for r in roots):
-                yield path
-                break

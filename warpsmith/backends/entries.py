@@ -1,0 +1,71 @@
+"""Which symbol of a binary is the kernel that a C++ name expression means. Runs in compile children."""
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+MARK = "warpsmith_mark"
+_MANGLED_MARK = f"{len(MARK)}{MARK}I"
+
+
+def marked(source: str, entry: str) -> str:
+    """`source` with a kernel whose own name holds the mangled name of `entry`; C++17.
+
+    Naming `entry` there also makes the compiler instantiate the template.
+    """
+    return (
+        f"{source}\ntemplate <auto* entry> __global__ void {MARK}() {{}}\n"
+        f"template __global__ void {MARK}<&{entry}>();\n"
+    )
+
+
+def is_mark(symbol: str) -> bool:
+    """Whether a symbol is the kernel that `marked` adds."""
+    return _MANGLED_MARK in symbol
+
+
+def match_entry(expression: str, symbols: Sequence[str]) -> str | None:
+    """The symbol that a name expression means, None where that is not clear.
+
+    The parts of the qualified name decide where only one symbol has them. Of several instances of a template
+    it is the one that the mark names: both are read back as C++, since the two mangled texts differ where
+    one abbreviates what stands before it in the other.
+    """
+    name = expression.split("<", 1)[0].replace(" ", "")
+    mangled = "".join(f"{len(part)}{part}" for part in name.split("::") if part)
+    found = [s for s in symbols if mangled in s and not is_mark(s)]
+    if len(found) == 1:
+        return found[0]
+    marks = [s for s in symbols if is_mark(s)]
+    if len(marks) != 1:
+        return None
+    wanted = demangled(marks[0])
+    meant = [s for s in found if f"<&({demangled(s)})>" in wanted]
+    return meant[0] if len(meant) == 1 else None
+
+
+def demangled(symbol: str) -> str:
+    """A symbol as C++; itself where it is no mangled name or nothing here can read it."""
+    library = _runtime()
+    if library is None:
+        return symbol
+    status = ctypes.c_int()
+    text = library.__cxa_demangle(symbol.encode(), None, None, ctypes.byref(status))
+    if status.value != 0 or not text:
+        return symbol
+    found = ctypes.cast(text, ctypes.c_char_p).value or b""
+    library.free(ctypes.c_void_p(text))
+    return found.decode(errors="replace")
+
+
+@cache
+def _runtime() -> Any:
+    """The C++ runtime, which every machine with a host compiler has; None on others."""
+    try:
+        library = ctypes.CDLL("libstdc++.so.6")
+    except OSError:
+        return None
+    library.__cxa_demangle.restype = ctypes.c_void_p
+    library.__cxa_demangle.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    return library
