@@ -82,6 +82,13 @@ class JobFile:
         ]
         return sorted(known, key=lambda f: (f.line or 0, not f.is_error))
 
+    def placed(self, text: str) -> str:
+        """A message with the line of the field that it begins with; as it is where it names none."""
+        named, _, message = text.partition(": ")
+        if named.split(".", 1)[0] not in Job.model_fields or not message:
+            return text
+        return placed(self.path, Finding(named, message, line=self.lines.of(named)))
+
     @contextmanager
     def naming_lines(self) -> Iterator[None]:
         """Errors about a field of the job, raised inside, name its line.

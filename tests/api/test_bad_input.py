@@ -39,7 +39,7 @@ BAD_FIELDS: list[tuple[str, Any, str, str]] = [
     ),
     ("kernel.arguments", [], "kernel.arguments", "at least 1"),
     ("kernel.arguments.0.dtype", "float8", "kernel.arguments.0.dtype", "'bfloat16'"),
-    ("kernel.arguments.0.name", "y", "kernel", "argument y is declared twice"),
+    ("kernel.arguments.0.name", "y", "kernel.arguments.1.name", "argument y is declared twice"),
     ("kernel.arguments.0.shape", [], "kernel.arguments.0", "buffer x needs a shape"),
     (
         "kernel.arguments.0.shape",

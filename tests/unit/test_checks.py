@@ -123,8 +123,14 @@ def test_an_option_says_what_a_type_stands_for() -> None:
 
 
 def test_shared_memory_and_pointers_to_pointers_are_named() -> None:
-    (found,) = signature_findings(job_of(ADD.replace("__global const", "__local")))
-    assert "x is shared memory of a block: `__local float* x`" in found.message
+    local, own = ADD.replace("__global const", "__local"), X | {"role": "local", "shape": [64]}
+    (found,) = signature_findings(job_of(local))
+    assert "x is memory of a work-group: `__local float* x`" in found.message
+    assert signature_findings(job_of(local, own, Y, N)) == []
+    (found,) = signature_findings(job_of(local, own | {"dtype": "float64"}, Y, N))
+    assert "argument x is float64 here, and float32" in found.message
+    (found,) = signature_findings(job_of(ADD, own, Y, N))
+    assert "x is local here, and not in the kernel" in found.message
     (found,) = signature_findings(job_of(ADD.replace("const float *x", "float **x")))
     assert "x points to pointers" in found.message
 

@@ -273,6 +273,29 @@ def test_a_job_made_in_python_is_sent_whole(service: Service, url: str) -> None:
         assert JobRepository(session).get(job_id, with_spec=True).spec == job
 
 
+@pytest.mark.parametrize("command", ["submit", "tune"])
+def test_a_job_that_does_not_fit_its_source_is_told_before_anything_starts(
+    run: Runner, tmp_path: Path, nobody: str, command: str
+) -> None:
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(FIELDS | {"kernel": FIELDS["kernel"] | {"entry": "skale"}}, indent=1))
+    line = next(n for n, t in enumerate(path.read_text().splitlines(), 1) if "skale" in t)
+    ran = run(command, path, *(["--url", nobody] if command == "submit" else []))
+    assert ran == Ran(
+        2,
+        "",
+        f"error: {path}:{line}: kernel.entry: no kernel 'skale' in the source; found scale; "
+        "did you mean 'scale'?\n",
+    )
+
+
+def test_a_job_is_sent_as_it_is_where_its_author_says_so(run: Runner, url: str, tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(FIELDS | {"kernel": FIELDS["kernel"] | {"entry": "skale"}}))
+    ran = run("submit", path, "--no-check", "--url", url)
+    assert (ran.code, ran.err) == (0, "")
+
+
 def test_what_the_service_refuses_is_told_with_its_field(run: Runner, url: str, tmp_path: Path) -> None:
     path = tmp_path / "hip.json"
     path.write_text(json.dumps(FIELDS | {"kernel": FIELDS["kernel"] | {"backend": "hip"}}, indent=1))

@@ -54,8 +54,8 @@ def launch(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        (kernel(arguments=[X, X, Y]), "kernel", "argument x is declared twice"),
-        (kernel(arguments=[X, N]), "kernel", "no argument has role output or inout"),
+        (kernel(arguments=[X, X, Y]), "kernel.arguments.1.name", "argument x is declared twice"),
+        (kernel(arguments=[X, N]), "kernel.arguments", "none has role output or inout"),
         (kernel(arguments=[X | {"value": 3}, Y]), "kernel.arguments.0", "needs a shape and no value"),
         (kernel(arguments=[Y | {"draw": {}}]), "kernel.arguments.0", "is written, not drawn"),
         (kernel(arguments=[N | {"shape": ["n"]}, Y]), "kernel.arguments.0", "needs a value and no shape"),

@@ -177,6 +177,16 @@ def test_what_a_service_says_of_a_field_gets_its_line_and_other_errors_stay(tmp_
     assert not isinstance(other.value, InvalidJob)
 
 
+def test_a_failure_that_begins_with_a_field_gets_its_line_and_others_stay(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(TEXT)
+    file = JobFile.read(path)
+    assert file.placed("kernel.entry: no such") == f"{path}:9: kernel.entry: no such"
+    assert file.placed("reference: 'y' has shape") == f"{path}:20: reference: 'y' has shape"
+    for other in ("the device was lost", "timeout: no answer", "name"):
+        assert file.placed(other) == other
+
+
 def write_argument(folder: Path, argument: dict[str, Any]) -> Path:
     """A job file whose first argument is this one."""
     path = folder / "job.yaml"

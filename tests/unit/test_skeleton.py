@@ -148,7 +148,7 @@ def test_local_memory_from_the_host_is_an_argument_with_an_element_a_work_item()
 def test_kernels_that_write_nothing_a_job_can_see() -> None:
     only_read = made("__global__ void k(const float* x) {}")
     assert "one argument needs the role output or inout" in only_read
-    with pytest.raises(InvalidInput, match="no argument has role output or inout"):
+    with pytest.raises(InvalidInput, match="none has role output or inout"):
         parse_job(yaml.safe_load(only_read))
     nothing = made("__global__ void k() {}")
     with pytest.raises(InvalidInput, match=r"kernel\.arguments"):

@@ -11,7 +11,6 @@ from warpsmith.rewrite.syntax import KernelDefinition
 from warpsmith.rewrite.types import element_type
 from warpsmith.rewrite.usage import Usage, pointer_usage
 
-_LOCAL = "local"
 _FIELD = "kernel.arguments"
 
 
@@ -88,8 +87,12 @@ def _one(
         dtype, lanes = a.dtype, a.lanes
     kind = f"`{_declared(a)}` in line {kernel.line} of the source"
     if a.address_space == "local":
-        if given.role.value != _LOCAL:
-            yield Finding(f"{field}.role", f"{given.name} is shared memory of a block: {kind}")
+        if given.role is not Role.LOCAL:
+            words = f"{given.name} is memory of a work-group: {kind}; its role is local"
+            yield Finding(f"{field}.role", words)
+            return
+    elif given.role is Role.LOCAL and (a.address_space or not a.pointers):
+        yield Finding(f"{field}.role", f"{given.name} is local here, and not in the kernel: {kind}")
         return
     points = a.pointers + stars
     if given.role is Role.SCALAR and points:

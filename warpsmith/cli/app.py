@@ -36,6 +36,7 @@ IncludeDirs = Annotated[
         "-I", help="Folder that is searched for headers; they are sent with the job. May be given again."
     ),
 ]
+Check = Annotated[bool, typer.Option(help="Hold arguments and launch against the source first.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 DEFAULT_URL = "http://127.0.0.1:8765"
@@ -75,15 +76,17 @@ def submit(
     priority: Annotated[int, typer.Option(min=-10, max=10, help="Among your jobs; higher goes first.")] = 0,
     label: Labels = None,
     include_dirs: IncludeDirs = None,
+    check: Check = True,
 ) -> None:
     """Post a job; prints its id."""
+    from warpsmith.cli.checked_job import checked_job
     from warpsmith.cli.labels import labelled, labels_of
     from warpsmith.cli.service import connect
     from warpsmith.jobfile import JobFile
 
     file = JobFile.read(job, include_dirs or ())
     with connect(url) as client, file.naming_lines():
-        status = client.submit(labelled(file.job(), labels_of(label)), key, priority)
+        status = client.submit(labelled(checked_job(file, check), labels_of(label)), key, priority)
     typer.echo(status.id)
     if status.state is JobState.QUEUED and status.detail:
         typer.echo(f"warning: {status.detail}", err=True)
@@ -222,6 +225,7 @@ def tune(
     job: JobFile,
     out: Annotated[Path, typer.Option(help="Folder for result.json, report.html, sources.")] = Path(),
     include_dirs: IncludeDirs = None,
+    check: Check = True,
 ) -> None:
     """Tune on this machine: starts the embedded service, submits, follows, reports.
 
@@ -229,7 +233,7 @@ def tune(
     """
     from warpsmith.cli.tune import tune as run
 
-    raise typer.Exit(run(job, out, include_dirs or ()))
+    raise typer.Exit(run(job, out, include_dirs or (), check))
 
 
 @app.command()
@@ -257,6 +261,7 @@ def validate(
         bool, typer.Option("--compile", help="Compile it too, as it is and as a template; no launch.")
     ] = False,
     arch: Annotated[str, typer.Option(help="What CUDA is compiled for where no GPU is at hand.")] = "sm_90",
+    include_dirs: IncludeDirs = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a job file without launching it: form, arguments, reference, sizes; and what would be tuned.
@@ -266,7 +271,7 @@ def validate(
     from warpsmith.cli import validate as run
     from warpsmith.settings import settings
 
-    report = run.validate(job, run.Wishes(settings(), compile_, arch))
+    report = run.validate(job, run.Wishes(settings(), compile_, arch, tuple(include_dirs or ())))
     if as_json:
         typer.echo(run.as_json(report))
     else:

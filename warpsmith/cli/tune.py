@@ -16,6 +16,7 @@ from pathlib import Path
 
 import typer
 
+from warpsmith.cli.checked_job import checked_job
 from warpsmith.cli.interrupts import Interrupted, Interrupts, interrupts
 from warpsmith.cli.service import connect
 from warpsmith.cli.show import follow, print_report
@@ -33,16 +34,18 @@ READY_S = 60.0
 STOP_S = 25.0
 
 
-def tune(path: Path, out: Path, include_dirs: Sequence[Path] = ()) -> int:
+def tune(path: Path, out: Path, include_dirs: Sequence[Path] = (), checks: bool = True) -> int:
     """Tune one job file; the exit code, 128 and the signal's number where one has ended it.
 
     Args:
         include_dirs: searched for headers, besides the folders that the job file names.
+        checks: hold the job against its source before anything starts.
     """
     file = JobFile.read(path, include_dirs)
+    job = checked_job(file, checks)
     with interrupts() as signals:
         try:
-            return _tune(file, out, signals)
+            return _tune(file, job, out, signals)
         except Interrupted as exc:
             # The terminal may be what has ended.
             with contextlib.suppress(OSError):
@@ -50,14 +53,13 @@ def tune(path: Path, out: Path, include_dirs: Sequence[Path] = ()) -> int:
             return exc.exit_code
 
 
-def _tune(file: JobFile, out: Path, signals: Interrupts) -> int:
-    job = file.job()
+def _tune(file: JobFile, job: Job, out: Path, signals: Interrupts) -> int:
     with _service(signals) as client, file.naming_lines():
         status = _submit(client, job)
         typer.echo(f"job {status.id}: {job.name}", err=True)
         end = follow(client, status.id)
         if end.state is not JobState.DONE:
-            typer.echo(f"{end.state.value}: {end.detail}", err=True)
+            typer.echo(f"{end.state.value}: {file.placed(end.detail)}", err=True)
         result = client.result(status.id)
         trials = list(client.trials(status.id))
     print_report(result)

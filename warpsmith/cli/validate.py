@@ -55,6 +55,8 @@ class Wishes:
     """Compile the kernel as well, as it is and as a template."""
     arch: str = "sm_90"
     """What CUDA is compiled for where no CUDA device is at hand."""
+    include_dirs: tuple[Path, ...] = ()
+    """Searched for headers, besides the folders that the job file names."""
     probe: Callable[[], Probe] = probe_devices
     """The devices of this machine."""
 
@@ -63,7 +65,7 @@ def validate(path: Path, wishes: Wishes) -> Report:
     """Look at a job file."""
     report = Report(path)
     try:
-        file = JobFile.read(path)
+        file = JobFile.read(path, wishes.include_dirs)
     except InvalidJob as exc:
         report.findings += exc.findings
         return report

@@ -169,11 +169,11 @@ class Kernel(Frozen):
             if "\0" in text:
                 raise ValueError(f"{field}: has a NUL character, where a compiler would stop reading")
         names = [a.name for a in self.arguments]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"argument {name} is declared twice")
+        for n, name in enumerate(names):
+            if name in names[:n]:
+                raise ValueError(f"arguments.{n}.name: argument {name} is declared twice")
         if not any(a.is_mutated for a in self.arguments):
-            raise ValueError("no argument has role output or inout, so nothing could be compared")
+            raise ValueError("arguments: none has role output or inout, so nothing could be compared")
         self._check_local()
         return self
 
