@@ -23,6 +23,8 @@ from worker.fleet_compiler import FleetCompiler
 if TYPE_CHECKING:
     from warpsmith.sandbox import CompilePool
 
+LIBRARIES_BYTES = 4 << 30
+"""Address space of a child beside what its job holds: libraries, stacks, a reference's own temporaries."""
 LEAST_GAIN, MOST_GAIN_LEFT = 0.001, 0.003
 """Bounds of the relative gain, to be expected of one more trial, below which a search ends."""
 NOISE_SHARE = 0.2
@@ -159,12 +161,13 @@ class DeviceWorkshop(RealWorkshop):
         if not device.shares_host:
             pool.warm(device.backend)
         helped = None if fleet is None else fleet(pool, workers)
-        opener = ChildOpener(device, settings.run_timeout_s)
+        most = settings.job_memory_bytes and settings.job_memory_bytes + LIBRARIES_BYTES
+        opener = ChildOpener(device, settings.run_timeout_s, most)
         nvml = nvml_for(device)
         tools = Tools(
             opener=opener,
             compiler=_kept(helped or pool, settings),
-            reference=ReferenceRunner(),
+            reference=ReferenceRunner(memory_bytes=most) if most else ReferenceRunner(),
             sanitizer=sanitizer_for(device, opener),
             conditions=nvml,
             energy=nvml,

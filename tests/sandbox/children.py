@@ -33,7 +33,11 @@ def main(argument: dict[str, Any]) -> None:
             read, write = (tuple(Path(p) for p in argument[k]) for k in ("read", "write"))
             forks, filter_calls = argument["forks"], argument["filter_calls"]
             limits = Confinement(
-                read=(*system_paths(), *read), write=write, forks=forks, filter_calls=filter_calls
+                read=(*system_paths(), *read),
+                write=write,
+                data_bytes=argument.get("data_bytes"),
+                forks=forks,
+                filter_calls=filter_calls,
             )
             held = confine(limits)
             channel.send({"confined": held, "came": {n: _try(n, argument) for n in argument["attempts"]}})
@@ -104,6 +108,14 @@ def _leave_group() -> str:
     return "left"
 
 
+def _allocate(size_bytes: int) -> str:
+    """Memory that is never written to costs nothing."""
+    try:
+        return f"{len(bytearray(size_bytes))} bytes"
+    except MemoryError:
+        return "too much"
+
+
 _IO_URING_SETUP = 425
 _TGKILL = {"x86_64": 234, "aarch64": 131}
 ATTEMPTS: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -129,4 +141,6 @@ ATTEMPTS: dict[str, Callable[[dict[str, Any]], object]] = {
     "fork": lambda a: _fork(),
     "run": lambda a: subprocess.run([sys.executable, "-I", "-c", ""], check=True).returncode,
     "thread": lambda a: _thread(),
+    "allocate": lambda a: _allocate(2 << 30),
+    "oom-score": lambda a: Path("/proc/self/oom_score_adj").read_text().strip(),
 }

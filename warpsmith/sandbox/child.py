@@ -1,6 +1,8 @@
 """What every child does first."""
 
+import contextlib
 import os
+from pathlib import Path
 
 from warpsmith.lifeline import die_with_parent
 from warpsmith.sandbox.frames import Channel
@@ -9,6 +11,9 @@ from warpsmith.sandbox.frames import Channel
 def take_channel() -> Channel:
     """The channel to the parent; afterwards nothing a library prints can reach it."""
     die_with_parent()
+    # Where memory runs out all the same, the kernel ends a child, and never the worker beside it.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
     read_fd, write_fd = os.dup(0), os.dup(1)
     for fd in (read_fd, write_fd):
         os.set_inheritable(fd, False)

@@ -60,6 +60,8 @@ class Confinement:
     """Device files and folders it may read, write and control."""
     memory_bytes: int | None = None
     """Address space; None for CUDA, which reserves far more than it uses."""
+    data_bytes: int | None = None
+    """Memory of its own that it may write to; not what CUDA reserves, nor what lies on its devices."""
     cpu_s: int | None = None
     file_bytes: int = 1 << 30
     filter_calls: bool = True
@@ -75,6 +77,8 @@ def confine(limits: Confinement) -> bool:
     _limit(resource.RLIMIT_NOFILE, 1024)
     if limits.memory_bytes is not None:
         _limit(resource.RLIMIT_AS, limits.memory_bytes)
+    if limits.data_bytes is not None:
+        _limit(resource.RLIMIT_DATA, limits.data_bytes)
     if limits.cpu_s is not None:
         _limit(resource.RLIMIT_CPU, limits.cpu_s)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)

@@ -20,7 +20,8 @@ from warpsmith.sandbox.process import system_paths
 from warpsmith.sandbox.timed import TimedWatch
 
 GIVE_UP_SAMPLES = 3
-CPU_MEMORY_BYTES = 48 << 30
+MEMORY_BYTES = 48 << 30
+"""Most that a device child takes of the host's memory, where the operator permits no less."""
 
 
 def main(argument: dict[str, Any]) -> None:
@@ -36,7 +37,8 @@ def main(argument: dict[str, Any]) -> None:
         warm()
     watched = bool(argument.get("watched"))
     # A sanitizer talks to its own process, beside the one that it watches, in ways of its own.
-    confined = not watched and _confine(backend, Path(argument["private"]))
+    most = memory_limit(int(argument.get("memory_bytes") or MEMORY_BYTES))
+    confined = not watched and _confine(backend, Path(argument["private"]), most)
     channel.receive()  # it may be a spare for a while
     try:
         device = module.open_device(int(argument["index"]))
@@ -58,11 +60,19 @@ def _probe() -> Json:
     return {"devices": devices, "unavailable": unavailable}
 
 
-def _confine(backend: Backend, private: Path) -> bool:
+def _confine(backend: Backend, private: Path, memory_bytes: int) -> bool:
     if backend is Backend.CUDA:
         # The driver maps its own files and asks /proc about itself; the environment there is empty.
         read = (*system_paths(), Path("/proc"), Path("/etc"), Path("/run"))
-        return confine(Confinement(read=read, write=(private,), devices=(Path("/dev"),), filter_calls=False))
+        return confine(
+            Confinement(
+                read=read,
+                write=(private,),
+                devices=(Path("/dev"),),
+                data_bytes=memory_bytes,
+                filter_calls=False,
+            )
+        )
     devices = (Path("/dev/null"), Path("/dev/dri"), Path("/dev/kfd"))
     return confine(
         Confinement(
@@ -70,7 +80,7 @@ def _confine(backend: Backend, private: Path) -> bool:
             write=(private,),
             list_root=True,
             devices=devices,
-            memory_bytes=memory_limit(CPU_MEMORY_BYTES),
+            memory_bytes=memory_bytes,
         )
     )
 
@@ -102,8 +112,11 @@ class _Server:
             except LaunchRefused as exc:
                 self._channel.send({"refused": str(exc)[:1000]})
                 continue
-            except (DeviceFault, MemoryError) as exc:
-                self._channel.send({"fault": (str(exc) or "out of memory")[:1000]})
+            except DeviceFault as exc:
+                self._channel.send({"fault": str(exc)[:1000]})
+                return
+            except MemoryError as exc:
+                self._channel.send({"fault": f"the host's memory is not enough: {exc}"[:1000]})
                 return
             self._channel.send(header, out)
 

@@ -59,10 +59,12 @@ class ChildOpener:
 
     Args:
         run_timeout_s: deadline of one launch or one timing.
+        memory_bytes: most of the host's memory that a child may take; 0: three quarters of what there is.
     """
 
     info: DeviceInfo
     run_timeout_s: float = 20
+    memory_bytes: int = 0
 
     def open(self) -> "ChildDevice":
         """A fresh process with its own context.
@@ -104,7 +106,12 @@ class ChildOpener:
         return device
 
     def _start(self, watched: bool, under: Sequence[str]) -> ChildProcess:
-        argument = {"backend": self.info.backend.value, "index": self.info.index, "watched": watched}
+        argument = {
+            "backend": self.info.backend.value,
+            "index": self.info.index,
+            "watched": watched,
+            "memory_bytes": self.memory_bytes,
+        }
         environment = child_environment(self.info.backend)
         return ChildProcess("warpsmith.sandbox.device_child", argument, environment, under=under)
 

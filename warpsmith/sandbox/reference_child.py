@@ -39,6 +39,9 @@ def main(argument: dict[str, Any]) -> None:
         except _BadReference as exc:
             channel.send({"error": str(exc)[:1500]})
             continue
+        except MemoryError as exc:
+            channel.send({"error": f"too large for a reference process: {exc}"[:1500]})
+            continue
         names = [b.name for b in plan.mutated]
         channel.send({"names": names}, [outputs[n].data.cast("B") for n in names])
 
