@@ -57,6 +57,7 @@ COPY agents agents
 COPY db db
 COPY worker worker
 USER warpsmith
+HEALTHCHECK --interval=30s --timeout=20s --start-period=60s --retries=3 CMD ["python", "-m", "worker.health"]
 ENTRYPOINT ["python", "-m"]
 CMD ["warpsmith", "worker"]
 
@@ -98,6 +99,7 @@ COPY agents agents
 COPY db db
 COPY worker worker
 USER warpsmith
+HEALTHCHECK --interval=30s --timeout=20s --start-period=60s --retries=3 CMD ["python", "-m", "worker.health"]
 ENV NVIDIA_VISIBLE_DEVICES=all \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility
 ENTRYPOINT ["python", "-m"]

@@ -7,12 +7,13 @@ values differ.
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal, Self, cast, get_args
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from warpsmith.domain.job import AgentRole, ProviderName
+from warpsmith.secret_files import SECRET_FILES, require_chosen, with_secrets
 
 UNSERVED_S = 600.0
 
@@ -28,12 +29,18 @@ class Settings(BaseSettings):
     """Where the embedded mode keeps its database, its broker folders and its logs."""
     database_url: str | None = None
     """SQLAlchemy URL (`postgresql+psycopg://...`); SQLite under `data_dir` where not set."""
+    database_url_file: Path | None = None
+    """A file that holds that URL; so with every setting that ends in `_file`."""
+    database_password_file: Path | None = None
+    """A file with the password that the URL lacks."""
     broker_url: str | None = None
     """Celery broker (`redis://...`); the file-system transport under `data_dir` where not set."""
+    broker_url_file: Path | None = None
     host: str = "127.0.0.1"
     port: int = 8765
     api_key: SecretStr | None = None
     """What the command line shows to a service; made with `warpsmith keys create`."""
+    api_key_file: Path | None = None
     key_requests_per_s: float = Field(default=50, gt=0)
     """Of one API key, at each API; this and the next four hold where a key has no limit of its own."""
     key_submits_per_minute: int = Field(default=60, ge=1)
@@ -85,6 +92,7 @@ class Settings(BaseSettings):
     openai_base_url: str | None = None
     """Of any server with OpenAI's chat completions; none: no model is called."""
     openai_api_key: SecretStr | None = None
+    openai_api_key_file: Path | None = None
     openai_model: str = ""
     openai_models: str = ""
     """Other models for single roles: `templater=large,planner=small`."""
@@ -136,10 +144,22 @@ class Settings(BaseSettings):
                 return float(prompt), float(reply or prompt)
         return None
 
-    @field_validator("openai_base_url", "openai_api_key", "api_key", mode="before")
+    @field_validator(
+        "openai_base_url", "openai_api_key", "api_key", "artifact_dir", *SECRET_FILES, mode="before"
+    )
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
         return None if value == "" else value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_secrets(cls, data: dict[str, object]) -> dict[str, object]:
+        return with_secrets(data)
+
+    @model_validator(mode="after")
+    def _chosen(self) -> Self:
+        require_chosen(self.database_url, self.broker_url, self.api_key, self.openai_api_key)
+        return self
 
     @field_validator("agent_providers")
     @classmethod

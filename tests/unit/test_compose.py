@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
@@ -31,7 +32,20 @@ OURS = [name for name, service in SERVICES.items() if "build" in service]
 TARGETS = ("api", "worker-cpu", "worker-gpu")
 TRACES = "OTEL_EXPORTER_OTLP_ENDPOINT"
 """OpenTelemetry's own name; see `warpsmith.traces`."""
+COMPOSES_OWN = {"COMPOSE_PROFILES", "POSTGRES_PASSWORD_FILE", "OPENAI_API_KEY_FILE", "WORKER_MEMORY"}
 SETTINGS = {f"WARPSMITH_{name.upper()}": field for name, field in Settings.model_fields.items()}
+PASSWORD = "chosen by the operator"
+NOT_PASSED = {
+    "WARPSMITH_DATA_DIR": "the image sets it",
+    "WARPSMITH_DATABASE_URL_FILE": "the URL is compose's own",
+    "WARPSMITH_BROKER_URL_FILE": "likewise",
+    "WARPSMITH_OPENAI_API_KEY": "it comes as a file",
+    "WARPSMITH_API_KEY": "of the command line",
+    "WARPSMITH_API_KEY_FILE": "of the command line",
+    "WARPSMITH_REPLAY_DIR": "of tests",
+    "WARPSMITH_REPLAY_TRIAL_S": "of tests",
+}
+"""Settings that have no use in a container, and why."""
 VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::(?P<kind>[-?])(?P<text>[^}]*))?\}")
 
 
@@ -107,12 +121,19 @@ def settings_of(service: str) -> Settings:
     given = example_values(commented=False)
     values = {k: interpolated(v, given) for k, v in SERVICES[service]["environment"].items()}
     fields = {k.removeprefix("WARPSMITH_").lower(): v for k, v in values.items() if k in SETTINGS}
-    return Settings(_env_file=None, **fields)  # type: ignore[call-arg, arg-type]
+    with tempfile.TemporaryDirectory() as folder:
+        for secret in SERVICES[service]["secrets"]:
+            Path(folder, secret).write_text(PASSWORD if secret == "postgres_password" else "")
+        fields = {k: v.replace("/run/secrets", folder) for k, v in fields.items()}
+        return Settings(_env_file=None, **fields)  # type: ignore[call-arg, arg-type]
 
 
 def check_command(words: list[str]) -> None:
     """Arguments of `python -m`: a module of ours, and what it accepts."""
     module, *arguments = words
+    if module == "worker.health":
+        assert not arguments
+        return
     if module == "db.migrate":
         assert arguments[0] in ("upgrade", "check")
         return
@@ -123,7 +144,7 @@ def check_command(words: list[str]) -> None:
 
 
 def test_the_services() -> None:
-    ours = {"migrate", "api", "worker-cpu", "worker-gpu", "worker-compile"}
+    ours = {"migrate", "api", "worker-light", "worker-cpu", "worker-gpu", "worker-compile"}
     assert set(SERVICES) == {"postgres", "redis"} | ours
 
 
@@ -148,10 +169,53 @@ def test_every_service_runs_in_the_full_mode(name: str) -> None:
     assert database.drivername == "postgresql+psycopg"
     assert {database.host, broker.host} <= set(SERVICES)
     server = SERVICES["postgres"]["environment"]
-    given = example_values(commented=False)
     assert database.username == server["POSTGRES_USER"]
     assert database.database == server["POSTGRES_DB"]
-    assert database.password == interpolated(server["POSTGRES_PASSWORD"], given) == given["POSTGRES_PASSWORD"]
+    assert database.password == PASSWORD
+    file = SERVICES[name]["environment"]["WARPSMITH_DATABASE_PASSWORD_FILE"]
+    assert server["POSTGRES_PASSWORD_FILE"] == file == "/run/secrets/postgres_password"
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_secret_that_a_service_reads_is_given_to_it(name: str) -> None:
+    read = [v for v in SERVICES[name].get("environment", {}).values() if str(v).startswith("/run/secrets/")]
+    assert {Path(v).name for v in read} == set(SERVICES[name].get("secrets", []))
+    assert set(SERVICES[name].get("secrets", [])) <= set(COMPOSE["secrets"])
+
+
+def test_no_secret_is_in_the_environment() -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    assert not re.search(r"\$\{\w*(PASSWORD|API_KEY|TOKEN)\}", text)
+    assert "PASSWORD:" not in text
+    assert "API_KEY:" not in text
+
+
+def test_every_setting_is_passed_to_some_service_or_has_no_use_there() -> None:
+    passed = {name for service in OURS for name in SERVICES[service]["environment"]}
+    assert set(SETTINGS) - passed == set(NOT_PASSED)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_has_limits_and_logs_that_end(name: str) -> None:
+    service = SERVICES[name]
+    assert re.fullmatch(r"\d+[gm]", interpolated(service["mem_limit"], {}))
+    assert 0 < service["pids_limit"] <= 4096
+    assert service["logging"]["options"].keys() >= {"max-size", "max-file"}
+
+
+def test_what_needs_to_write_nothing_cannot() -> None:
+    assert {n for n, s in SERVICES.items() if s.get("read_only")} == {"api", "migrate", "redis"}
+
+
+def test_redis_loses_no_message_silently() -> None:
+    command = SERVICES["redis"]["command"]
+    assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
+
+
+def test_compiled_kernels_outlive_a_container() -> None:
+    data_dir = next(s.split("=", 1)[1] for s in STAGES["slim"].all("ENV") if s.startswith("WARPSMITH_DATA"))
+    for name in (n for n in SERVICES if n.startswith("worker-")):
+        assert SERVICES[name]["volumes"] == [f"kernels:{data_dir}"]
 
 
 def test_defaults_of_the_compose_file_are_those_of_the_program() -> None:
@@ -167,8 +231,9 @@ def test_defaults_of_the_compose_file_are_those_of_the_program() -> None:
 def test_the_example_names_settings_and_nothing_else() -> None:
     shown = example_values(commented=False) | example_values(commented=True)
     assert {name for name in shown if name.startswith("WARPSMITH_")} <= set(SETTINGS)
-    assert {name for name in shown if not name.startswith("WARPSMITH_")} == {"POSTGRES_PASSWORD", TRACES}
+    assert {name for name in shown if not name.startswith("WARPSMITH_")} == COMPOSES_OWN | {TRACES}
     fields = {k.removeprefix("WARPSMITH_").lower(): v for k, v in shown.items() if k in SETTINGS}
+    fields = {k: v for k, v in fields.items() if not k.endswith("_file")}
     assert not Settings(_env_file=None, **fields).embedded  # type: ignore[call-arg, arg-type]
 
 
@@ -215,7 +280,7 @@ def test_services_wait_for_what_they_need() -> None:
             else:
                 assert rule["condition"] == "service_completed_successfully"
                 assert SERVICES[other]["restart"] == "no"
-    for name in ("api", "worker-cpu", "worker-gpu"):
+    for name in set(OURS) - {"migrate"}:
         assert set(SERVICES[name]["depends_on"]) == {"postgres", "redis", "migrate"}
 
 
@@ -233,17 +298,29 @@ def test_the_api_is_published_on_loopback_alone() -> None:
 
 def test_the_gpu_worker_is_optional_and_gets_every_gpu() -> None:
     profiles = {name: s["profiles"] for name, s in SERVICES.items() if "profiles" in s}
-    assert profiles == {"worker-gpu": ["gpu"], "worker-compile": ["compile"]}
+    assert profiles == {"worker-cpu": ["cpu"], "worker-gpu": ["gpu"], "worker-compile": ["compile"]}
     assert "deploy" not in SERVICES["worker-compile"], "it needs no GPU"
     (device,) = SERVICES["worker-gpu"]["deploy"]["resources"]["reservations"]["devices"]
     assert device == {"driver": "nvidia", "count": "all", "capabilities": ["gpu"]}
 
 
-def test_some_worker_serves_every_queue() -> None:
-    queues = {n: s["command"][-1].split(",") for n, s in SERVICES.items() if n.startswith("worker-")}
-    assert set(queues["worker-cpu"]) == {"control", "agents", "gpu"}
-    assert queues["worker-gpu"] == ["gpu"]
-    assert queues["worker-compile"] == ["compile"]
+@pytest.mark.parametrize("profile", ["cpu", "gpu", "compile"])
+def test_with_every_profile_all_queues_are_served_and_one_tuner_runs_at_most(profile: str) -> None:
+    started = [s for s in SERVICES.values() if profile in s.get("profiles", [profile])]
+    workers = [s["command"][-1].split(",") for s in started if "worker" in s.get("command", ())]
+    assert workers[0] == ["control", "agents"]
+    assert workers[1:] == [["compile" if profile == "compile" else "gpu"]]
+
+
+def test_without_a_profile_this_machines_cores_are_tuned() -> None:
+    assert example_values(commented=False)["COMPOSE_PROFILES"] == "cpu"
+
+
+@pytest.mark.parametrize("target", ["worker-cpu", "worker-gpu"])
+def test_a_worker_image_says_how_it_is(target: str) -> None:
+    check = json.loads(last(target, "HEALTHCHECK").split("CMD", 1)[1])
+    assert check[:2] == ["python", "-m"]
+    check_command(check[2:])
 
 
 @pytest.mark.parametrize("target", TARGETS)
