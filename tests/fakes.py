@@ -111,7 +111,9 @@ class FakeDevice:
                 y += 1.0 + np.abs(y)  # a plain 1 would not show beside large inputs
             y = np.concatenate([y[a:b] for a, b in plan.check.ranges["y"]])
             self.timed = TimedReport(RunReport({"y": y}, (), ()), other)
-        return TimingSamples(tuple(value * (1 + 0.001 * i) for i in range(plan.samples)), 10)
+        launches = 10 if value < 10_000.0 else 1
+        count = plan.samples_of(value * launches)
+        return TimingSamples(tuple(value * (1 + 0.001 * i) for i in range(count)), launches)
 
     def timed_report(self) -> TimedReport | None:
         return self.timed

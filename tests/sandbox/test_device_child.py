@@ -6,6 +6,7 @@ import secrets
 import signal
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,16 @@ from tests.sandbox.kernels import (
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import CacheState, Tolerance
 from warpsmith.domain.kernel import Distribution, Draw, Dtype, Role
-from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize, TimingPlan, WorkloadPlan
+from warpsmith.domain.plan import (
+    LEAST_SAMPLES,
+    BufferPlan,
+    Compiled,
+    Family,
+    LaunchSize,
+    TimedCheck,
+    TimingPlan,
+    WorkloadPlan,
+)
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.sandbox import ChildOpener, CompilePool
 from warpsmith.sandbox.device_host import ChildDevice
@@ -252,6 +262,38 @@ def test_inputs_changed_in_place_are_put_back_before_every_launch(child: ChildDe
     assert len(timed.samples_us) == 3
     report = child.run(handle, workload.key, size(N))
     np.testing.assert_allclose(report.outputs["y"], drawn["y"] * 2 + drawn["x"], rtol=1e-5, atol=1e-5)
+
+
+SLOW_IN_PLACE = """
+float sum = x[i];
+for (int k = 0; k < 100000; k++) sum = sum * 0.999f + 0.001f;
+y[i] = y[i] * 2.0f + sum;
+"""
+
+
+@pytest.mark.parametrize("cache", list(CacheState))
+def test_a_long_launch_in_place_is_not_repeated_for_every_set(
+    child: ChildDevice, build: Build, cache: CacheState
+) -> None:
+    workload = _in_place(N)
+    child.prepare(workload)
+    slow, quick = child.load(build(SLOW_IN_PLACE)), child.load(build("y[i] = y[i] * 2.0f + x[i];"))
+    timed = child.time(slow, workload.key, size(N), TimingPlan(cache, samples=4))
+    assert min(timed.samples_us) > 10_000, "else it is not slow, and this test says nothing"
+    assert timed.launches <= 2
+    assert (timed.complete, len(timed.samples_us)) == (True, 4)
+    fewer = child.time(slow, workload.key, size(N), TimingPlan(cache, samples=40, enough_s=0.0))
+    assert (fewer.complete, len(fewer.samples_us)) == (True, LEAST_SAMPLES)
+    assert child.time(quick, workload.key, size(N), TimingPlan(cache, samples=4)).launches > 2
+    for handle in (slow, quick):
+        ranges = {"y": [(0, N)]}
+        plan_ = TimingPlan(cache, samples=4, check=TimedCheck(ranges, (Family.DECLARED, 1000), None))
+        assert child.time(handle, workload.key, size(N), plan_).complete
+        seen = child.timed_report()
+        assert seen is not None
+        drawn = draw_inputs(replace(workload, variant=1000) if seen.other else workload)
+        tail = drawn["x"] if handle == quick else 1.0
+        np.testing.assert_allclose(seen.run.outputs["y"], drawn["y"] * 2 + tail, rtol=1e-3, atol=1e-3)
 
 
 def test_scalars_and_inputs_arrive_in_their_types(

@@ -1,5 +1,6 @@
 """How the walk through buffer sets is divided into graphs, see `backends.cuda_device`."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
@@ -55,6 +56,8 @@ class Replays:
         self.ran: list[Pair] = []
         self.samples: list[list[Pair]] = []
         self.alive: list[int] = []
+        self.restored: list[int] = []
+        """Places in `ran` at which everything was restored."""
         self._once_us = once_us
         self._graphs: list[list[Pair]] = []
         self._capturing = False
@@ -80,7 +83,9 @@ class Replays:
         self.alive.remove(graph)
 
 
-def timed(pairs: Sequence[Pair], once_us: float, samples: int, replays: Replays) -> tuple[int, int]:
+def timed(
+    pairs: Sequence[Pair], once_us: float, samples: int, replays: Replays, in_place: bool = False
+) -> tuple[int, int]:
     """Launches of a sample, and how many launches ran before the first of them."""
     device = CudaDevice.__new__(CudaDevice)
     before = 0
@@ -98,6 +103,7 @@ def timed(pairs: Sequence[Pair], once_us: float, samples: int, replays: Replays)
     class Counts:
         def before(self, sample: int | None, launches: int) -> None:
             nonlocal before
+            replays.restored.append(len(replays.ran))
             if sample == 0:
                 before = len(replays.ran)
 
@@ -107,7 +113,14 @@ def timed(pairs: Sequence[Pair], once_us: float, samples: int, replays: Replays)
     program = CudaProgram.__new__(CudaProgram)
     arguments = cast("Any", pairs)
     times, launches = device.time(
-        program, arguments, cast("LaunchSize", None), samples, 0, cast("Watch", Counts()), lambda times: False
+        program,
+        arguments,
+        cast("LaunchSize", None),
+        lambda _sample_us: samples,
+        0,
+        cast("Watch", Counts()),
+        lambda times: False,
+        in_place,
     )
     assert times == [once_us] * samples
     assert replays.alive == [], "every graph is freed"
@@ -134,3 +147,23 @@ def test_no_launch_finds_the_answer_to_its_own_inputs(once_us: float, sets: int,
             assert n < before or left.get(pair.outputs) != value
             left[pair.outputs] = value
         start = (start + samples * launches) % len(pairs)
+
+
+@pytest.mark.parametrize("once_us", [3.0, 500.0, 880.0, 24_000.0])
+@pytest.mark.parametrize("sets", [1, 2, 6, 64])
+def test_in_place_no_set_is_launched_twice_before_it_is_restored(once_us: float, sets: int) -> None:
+    pairs = rotation(sets, apart=False)
+    replays = Replays(once_us)
+    launches, before = timed(pairs, once_us, 9, replays, in_place=True)
+    assert replays.ran[before:] == [pairs[i % sets] for i in range(9 * launches)]
+    places = [*replays.restored, len(replays.ran)]
+    assert places[0] == 0, "nothing runs on what an earlier timing left"
+    for start, stop in itertools.pairwise(places):
+        assert len({p.inputs for p in replays.ran[start:stop]}) == stop - start
+
+
+def test_in_place_a_sample_has_every_set_unless_a_launch_is_long() -> None:
+    def launches(once_us: float) -> int:
+        return timed(rotation(64, apart=False), once_us, 9, Replays(once_us), in_place=True)[0]
+
+    assert [launches(us) for us in (3.0, 300.0, 880.0, 24_000.0)] == [64, 64, 32, 1]

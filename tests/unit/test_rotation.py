@@ -1,13 +1,17 @@
 """Which inputs and outputs timed launches get, and what outputs hold before."""
 
 import itertools
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
+from warpsmith.domain.job import CacheState
 from warpsmith.domain.memory import DISTINCT_VARIANTS
+from warpsmith.domain.plan import TimingPlan
 from warpsmith.sandbox.buffers import poison_word
 from warpsmith.sandbox.rotation import Pair, left_behind, rotation, walked
+from warpsmith.sandbox.timed import TimedWatch
 
 
 @pytest.mark.parametrize("sets", [2, 4, 6, 10, 52, 64])
@@ -48,3 +52,36 @@ def test_poison_is_nothing_like_zero(dtype: type, least: float) -> None:
     assert np.isfinite(values).all()
     assert values.min() >= least
     assert len(set(words)) > 1990
+
+
+class InPlaceBuffers:
+    """Remembers in which order sets were restored and spoiled."""
+
+    in_place = True
+
+    def __init__(self) -> None:
+        self.restored: list[list[int]] = []
+        self.spoiled: list[list[int]] = []
+
+    def restore(self, indices: list[int]) -> None:
+        self.restored.append(list(indices))
+
+    def poison(self, indices: list[int]) -> None:
+        self.spoiled.append(list(indices))
+
+
+@pytest.mark.parametrize("launches", [1, 3, 8])
+def test_before_every_sample_in_place_all_sets_are_restored_and_those_launched_next_come_first(
+    launches: int,
+) -> None:
+    buffers, pairs = InPlaceBuffers(), rotation(8, apart=False)
+    watch = TimedWatch(cast("Any", buffers), TimingPlan(CacheState.COLD, samples=9), pairs)
+    watch.before(None, 1)
+    for sample in range(9):
+        watch.before(sample, launches)
+        coming = [pair.inputs for pair in walked(pairs, sample, launches)]
+        assert buffers.restored[-1][:launches] == coming
+    # A launch that worked ahead in sets of later samples has done so in vain.
+    assert all(sorted(order) == list(range(8)) for order in buffers.restored)
+    assert buffers.spoiled == buffers.restored
+    assert len(buffers.restored) == 10

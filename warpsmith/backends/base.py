@@ -133,17 +133,21 @@ class Device(Protocol):
         program: Program,
         argument_sets: Sequence[Sequence[Bound]],
         size: LaunchSize,
-        samples: int,
+        samples: Callable[[float], int],
         launches: int,
         watch: Watch,
         stop: Callable[[Sequence[float]], bool],
+        in_place: bool = False,
     ) -> tuple[list[float], int]:
         """Device time of one launch, in µs, once a sample; and the launches a sample had.
 
         Launches walk through `argument_sets` and begin again behind the last, from one sample to the next.
+        `samples` says how many there are, from what one will take in µs (0: not known), before any is timed.
         `launches` 0: choose, so that a sample is well above the resolution of the clock.
         `watch` is called, untimed, before and after every sample.
         `stop` is asked after every sample whether to give up.
+        `in_place`: launches change what later ones read. `watch` restores it; until then no set is launched
+        twice. A sample has every set, or, where launches are long, fewer: see `launches_in_place`.
         """
         ...
 
@@ -174,6 +178,23 @@ class BackendModule(Protocol):
     def check_options(self, options: Sequence[str]) -> Mapping[str, str]:
         """Options that are not on the allow-list, with what is allowed instead; empty when fine."""
         ...
+
+
+LONG_SAMPLE_IN_PLACE_US = 20_000.0
+"""A sample of a kernel that works in place is not made longer than this by launches of its other sets."""
+
+
+def launches_in_place(sets: int, once_us: float) -> int:
+    """Launches of a sample of a kernel that works in place.
+
+    All sets, because what was restored last is still in a cache, and would be all that a short sample sees.
+    That is nothing beside a launch of some milliseconds, which follows from its time like any other.
+
+    Args:
+        sets: that there are.
+        once_us: what one launch takes.
+    """
+    return max(1, min(sets, int(LONG_SAMPLE_IN_PLACE_US / max(once_us, 1.0))))
 
 
 class LaunchRefused(Exception):

@@ -16,6 +16,7 @@ from warpsmith.backends.base import (
     Memory,
     Program,
     Watch,
+    launches_in_place,
 )
 from warpsmith.backends.cuda_graph import GraphTimer
 from warpsmith.domain.device import DeviceInfo
@@ -30,6 +31,8 @@ MOST_LAUNCHES = 64
 """Launches that are enough for that in any case."""
 TRIES = 3
 """Launches before that, one by one: the first is slow in the host."""
+LONG_TRY_US = 10_000.0
+"""Nor does the host show in one that takes so long."""
 LONG_REPLAY_US = 500.0
 """A graph that takes longer has warmed up after one replay."""
 LONG_SAMPLE_US = 2000.0
@@ -165,24 +168,28 @@ class CudaDevice:
         program: Program,
         argument_sets: Sequence[Sequence[Bound]],
         size: LaunchSize,
-        samples: int,
+        samples: Callable[[float], int],
         launches: int,
         watch: Watch,
         stop: Callable[[Sequence[float]], bool],
+        in_place: bool = False,
     ) -> tuple[list[float], int]:
         """See `Device.time`: replays of a captured graph between two events."""
         assert isinstance(program, CudaProgram)
+        watch.before(None, 1)
         self._enqueue(program, argument_sets[-1], size)
         self._finish()
-        once_us = 0.0
-        if not launches:
-            launches, once_us = self._choose_launches(program, argument_sets, size)
-        graphs, warming, launches = self._capture(program, argument_sets, size, launches, once_us, samples)
+        once_us, sets = 0.0, len(argument_sets)
+        if in_place or not launches:
+            launches, once_us = self._choose_launches(program, argument_sets, size, watch)
+        if in_place:
+            launches = launches_in_place(sets, once_us)
+        count = samples(once_us * max(launches, launches_of_graph(sets, launches, once_us)))
+        graphs, warming, launches = self._capture(program, argument_sets, size, launches, once_us, count)
         times: list[float] = []
         try:
-            watch.before(None, launches)
-            self._warm_up(warming)
-            for sample in range(samples):
+            self._warm_up(warming, lambda: watch.before(None, launches))
+            for sample in range(count):
                 watch.before(sample, launches)
                 times.append(self._timer.replay_us(graphs[sample % len(graphs)]) / launches)
                 watch.after(sample)
@@ -200,12 +207,13 @@ class CudaDevice:
         self._context.pop()
 
     def _choose_launches(
-        self, program: CudaProgram, argument_sets: Sequence[Sequence[Bound]], size: LaunchSize
+        self, program: CudaProgram, argument_sets: Sequence[Sequence[Bound]], size: LaunchSize, watch: Watch
     ) -> tuple[int, float]:
         """As many launches as make a sample long against the events, and what one takes in µs."""
         start, end = self._driver.Event(), self._driver.Event()
-        once_us = []
-        for _ in range(TRIES):
+        once_us: list[float] = []
+        while len(once_us) < TRIES and (not once_us or once_us[-1] < LONG_TRY_US):
+            watch.before(None, 1)
             start.record(self._stream)
             # What comes last in the walk: the first sample must not find the answer to its own inputs.
             self._enqueue(program, argument_sets[-1], size)
@@ -248,18 +256,19 @@ class CudaDevice:
             raise
         return (graphs, graphs, length) if whole else (graphs[:-1], graphs[-1:], length)
 
-    def _warm_up(self, graphs: Sequence[Any]) -> None:
+    def _warm_up(self, graphs: Sequence[Any], restore: Callable[[], None]) -> None:
         """Two replays, one of a long graph; the first time in this process as many as bring the clocks up."""
-        if self._replay_all(graphs) < LONG_REPLAY_US and len(graphs) == 1:
-            self._replay_all(graphs)
+        if self._replay_all(graphs, restore) < LONG_REPLAY_US and len(graphs) == 1:
+            self._replay_all(graphs, restore)
         if self._warm:
             return
         until = time.monotonic() + WARM_UP_S
         while time.monotonic() < until:
-            self._replay_all(graphs)
+            self._replay_all(graphs, restore)
         self._warm = True
 
-    def _replay_all(self, graphs: Sequence[Any]) -> float:
+    def _replay_all(self, graphs: Sequence[Any], restore: Callable[[], None]) -> float:
+        restore()
         return sum(self._timer.replay_us(graph) for graph in graphs)
 
     def _enqueue(self, program: CudaProgram, arguments: Sequence[Bound], size: LaunchSize) -> None:

@@ -15,6 +15,7 @@ from warpsmith.backends.base import (
     Memory,
     Program,
     Watch,
+    launches_in_place,
 )
 from warpsmith.backends.opencl_compile import compile_opencl
 from warpsmith.backends.opencl_platform import devices, opencl
@@ -168,20 +169,23 @@ class OpenClDevice:
         program: Program,
         argument_sets: Sequence[Sequence[Bound]],
         size: LaunchSize,
-        samples: int,
+        samples: Callable[[float], int],
         launches: int,
         watch: Watch,
         stop: Callable[[Sequence[float]], bool],
+        in_place: bool = False,
     ) -> tuple[list[float], int]:
         """See `Device.time`: profiling events, summed over the launches of a sample."""
         assert isinstance(program, _Program)
         watch.before(None, 1)
         # The last: the first timed launch must not find its own answer.
         first = self._sample(program, argument_sets[-1:], size)
-        if not launches:
+        if in_place:
+            launches = launches_in_place(len(argument_sets), first)
+        elif not launches:
             launches = int(min(MAX_LAUNCHES, max(1.0, SAMPLE_US / first)))
         times: list[float] = []
-        for sample in range(samples):
+        for sample in range(samples(launches * first)):
             watch.before(sample, launches)
             start = sample * launches
             turn = [argument_sets[(start + i) % len(argument_sets)] for i in range(launches)]

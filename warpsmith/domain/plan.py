@@ -135,9 +135,15 @@ class TimedCheck:
     """Whether it gets them, where they can be written between two samples; None: by chance."""
 
 
+ENOUGH_S = 2.0
+LEAST_SAMPLES = 3
+LONGEST_S = 6.0
+"""The least number of samples gives way where it would take longer than this."""
+
+
 @dataclass(frozen=True)
 class TimingPlan:
-    """How one kernel is timed. Sample counts are fixed before the first launch.
+    """How one kernel is timed. Sample counts are fixed before the first timed launch.
 
     A sample is the device time of `launches` launches in a row divided by their number.
     """
@@ -151,6 +157,17 @@ class TimingPlan:
     check: TimedCheck | None = None
     apart: bool = True
     """No launch finds the answer to its own inputs in its output."""
+    enough_s: float = ENOUGH_S
+    """Of samples so long that all would take more than this there are fewer."""
+    least: int = LEAST_SAMPLES
+    """But so many, as far as these are not too long themselves."""
+
+    def samples_of(self, sample_us: float) -> int:
+        """How many samples there are, where one takes so long; 0: nobody knows."""
+        if sample_us <= 0.0:
+            return self.samples
+        least = self.least if self.least * sample_us <= LONGEST_S * 1e6 else 1
+        return min(self.samples, max(least, int(self.enough_s * 1e6 / sample_us)))
 
 
 @dataclass(frozen=True)

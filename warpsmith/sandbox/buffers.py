@@ -1,7 +1,7 @@
 """Buffers of one workload on a device: guard zones, poison, restoring, rotation. Runs in the device child."""
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -122,10 +122,11 @@ class WorkloadBuffers:
         """So many launches were timed: the next rotation goes on behind them."""
         self._walked[cache] = self._walked.get(cache, 0) + launches
 
-    def restore(self, count: int) -> None:
-        """Put back what in-place launches changed in the first `count` sets."""
-        for slots, pristine in zip(self._sets[:count], self._pristine[:count], strict=True):
-            for slot in slots:
+    def restore(self, indices: Iterable[int] = (0,)) -> None:
+        """Put back what in-place launches changed in these sets, in this order."""
+        for index in indices:
+            pristine = self._pristine[index]
+            for slot in self._sets[index]:
                 if slot.plan.role is Role.INOUT:
                     size = slot.plan.size_bytes
                     slot.memory.copy_from(pristine[slot.plan.name], size, self._guard)
@@ -175,15 +176,15 @@ class WorkloadBuffers:
             for start, stop in pieces:
                 slot.memory.write(noise[: (stop - start) * size], self._guard + start * size)
 
-    def poison(self, count: int = 1) -> dict[str, bytes]:
-        """Fill the outputs of the first `count` sets with bytes that no kernel can have left there.
+    def poison(self, indices: Iterable[int] = (0,)) -> dict[str, bytes]:
+        """Fill the outputs of these sets with bytes that no kernel can have left there.
 
         Returns:
             What those of the last set were filled with: four bytes, again and again.
         """
         filled: dict[str, bytes] = {}
-        for slots in self._sets[:count]:
-            outputs = [s for s in slots if s.plan.role is Role.OUTPUT]
+        for index in indices:
+            outputs = [s for s in self._sets[index] if s.plan.role is Role.OUTPUT]
             filled = {slot.plan.name: self._fill(slot) for slot in outputs}
         return filled
 

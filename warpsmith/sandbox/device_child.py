@@ -150,7 +150,7 @@ class _Server:
         buffers = self._workloads[request["workload"]]
         program, size = self._programs[request["handle"]], size_from_json(request["size"])
         ranges = request["ranges"]
-        buffers.restore(1)
+        buffers.restore()
         filled = buffers.poison() if request["poison"] else {}
         self._device.launch(program, buffers.bound(FIRST), size)
         header = {
@@ -161,7 +161,7 @@ class _Server:
         }
         out: list[Blob] = _outputs(buffers, ranges)
         if request["repeat"]:
-            buffers.restore(1)
+            buffers.restore()
             buffers.scratch(0, ranges)
             self._device.launch(program, buffers.bound(FIRST), size)
             out += _outputs(buffers, ranges)
@@ -183,13 +183,14 @@ class _Server:
             program,
             [buffers.bound(pair) for pair in pairs],
             size_from_json(request["size"]),
-            plan.samples,
-            len(pairs) if buffers.in_place else plan.launches,
+            watch.choose_samples,
+            plan.launches,
             watch,
             stop,
+            buffers.in_place,
         )
         buffers.walk_on(plan.cache, launches * len(samples))
-        header = {"samples_us": samples, "launches": launches, "complete": len(samples) >= plan.samples}
+        header = {"samples_us": samples, "launches": launches, "complete": len(samples) >= watch.samples}
         if not watch.seen:
             return header, []
         header |= {

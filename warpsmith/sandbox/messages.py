@@ -88,6 +88,8 @@ def timing_to_json(plan: TimingPlan) -> Json:
         "give_up_above_us": plan.give_up_above_us,
         "check": None if plan.check is None else _check_to_json(plan.check),
         "apart": plan.apart,
+        "enough_s": plan.enough_s,
+        "least": plan.least,
     }
 
 
@@ -101,6 +103,8 @@ def timing_from_json(data: Json) -> TimingPlan:
         data["give_up_above_us"],
         check,
         data["apart"],
+        data["enough_s"],
+        data["least"],
     )
 
 

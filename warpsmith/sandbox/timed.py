@@ -26,18 +26,29 @@ class TimedWatch:
         """Whether the launch had the other inputs."""
         self.seen = False
         self._buffers = buffers
+        self.samples = plan.samples
+        """That are taken; see `choose_samples`."""
+        self._plan = plan
         self._check = plan.check
-        self._samples = plan.samples
         self._pairs = pairs
         self._turn: int | None = None
         self._chosen = pairs[0]
         self._redrawn = False
 
+    def choose_samples(self, sample_us: float) -> int:
+        """How many samples are taken, where one takes so long; said before the first."""
+        self.samples = self._plan.samples_of(sample_us)
+        return self.samples
+
     def before(self, sample: int | None, launches: int) -> None:
         """See `Watch.before`."""
         if self._buffers.in_place:
-            self._buffers.restore(len(self._pairs))
-            self._buffers.poison(len(self._pairs))
+            # All of them: a launch may have worked ahead in other sets. What is launched next is restored
+            # first, so that the others have driven it out of the caches.
+            start = 0 if sample is None else sample * launches % len(self._pairs)
+            order = [pair.inputs for pair in (*self._pairs[start:], *self._pairs[:start])]
+            self._buffers.restore(order)
+            self._buffers.poison(order)
         if self._check is None or sample is None:
             return
         if self._turn is None:
@@ -65,7 +76,7 @@ class TimedWatch:
 
     def _choose(self, redraw: bool | None, launches: int) -> None:
         """The sample, and the launch in it, that is looked at."""
-        turns = secrets.SystemRandom().sample(range(self._samples), self._samples)
+        turns = secrets.SystemRandom().sample(range(self.samples), self.samples)
         wanted = bool(secrets.randbits(1)) if redraw is None else redraw
         self._redrawn = wanted and self._buffers.redrawn_cheaply
         for turn in turns:

@@ -1,14 +1,16 @@
 """The user's kernel as it is: compiled, checked, timed, and timed against itself."""
 
+import math
+import time
 from collections.abc import Sequence
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import CacheState, KernelReference, Metric, Workload
+from warpsmith.domain.job import KernelReference, Metric, Workload
 from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
 from warpsmith.domain.plan import Compiled, launch_size
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
-from warpsmith.measure.protocol import search_plan, winner_blocks
+from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
 from warpsmith.measure.statistics import speedup_interval, summarise
 from warpsmith.tuning.beforehand import Beforehand, beforehand, may_overlap
 from warpsmith.tuning.bench import Bench
@@ -19,6 +21,7 @@ from warpsmith.tuning.energy import counts_energy, metered
 from warpsmith.tuning.gate import untestable
 from warpsmith.tuning.launch_limits import launch_refusal
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
+from warpsmith.tuning.thrift import SHARE, Thrift
 from warpsmith.tuning.tools import Case
 from warpsmith.tuning.wrong import UNWRITTEN
 
@@ -45,6 +48,8 @@ def measure_baseline(bench: Bench) -> BaselineResult:
     cases: list[CheckedCase] = []
     aa_width = 0.0
     where = ""
+    own = isinstance(bench.job.reference, KernelReference)
+    thrift = Thrift(bench.job.budget.seconds, len(bench.job.workloads), own)
     try:
         with beforehand(bench) as early:
             ahead: list[Case] = []
@@ -52,7 +57,7 @@ def measure_baseline(bench: Bench) -> BaselineResult:
                 where = workload.key
                 asked = ahead or _cases(bench, workload)
                 _, another, *families = asked
-                failed = bench.expect(asked)
+                failed = _expect(bench, asked if may_overlap(bench) else asked[:2], thrift)
                 for key in (where, another.key):
                     if key in failed:
                         raise failed[key]
@@ -61,16 +66,19 @@ def measure_baseline(bench: Bench) -> BaselineResult:
                 if refusal:
                     return _refused(device, timings, f"{where}: {refusal}")
                 handle = bench.device(workload).load(compiled)
-                timing = _measure(bench, early, kernel, handle, workload, cases)
+                timing = _measure(bench, early, kernel, handle, workload, cases, thrift)
                 if isinstance(timing, Rejected):
                     return _refused(device, timings, f"{where}: the kernel fails: {timing.reason}", timing)
                 timings.append(timing)
                 if index == 0:
                     with early.quiet():
-                        aa_width = _noise(bench, kernel, compiled, handle, workload)
+                        aa_width = _noise(bench, kernel, compiled, handle, workload, thrift)
                 bench.device(workload).unload(handle)
+                families = thrift.families(families)
+                failed |= bench.expect(families)
                 cases += passing(bench, kernel, compiled, [c for c in families if c.key not in failed])
                 bench.forget_expected(workload)
+                thrift.next_part()
     except InvalidInput as exc:
         return _refused(device, timings, str(exc))
     except ExpressionError as exc:
@@ -80,14 +88,18 @@ def measure_baseline(bench: Bench) -> BaselineResult:
     except ChildDied as exc:
         bench.renew()
         return _refused(device, timings, f"{where}: the kernel ended its process: {exc}")
-    cases += neighbour_cases(bench, kernel, compiled)
+    cases += neighbour_cases(bench, kernel, compiled, thrift)
     bench.renew()
     keeps = "the kernel keeps {} between launches, so that a launch may depend on earlier ones"
     differs = (
         "two runs of the kernel on the same inputs differ, by up to {:.2g} tolerances; a tuned one's may"
     )
     apart = max((c.spread for c in cases), default=0.0)
-    notes = [*(keeps.format(name) for name in compiled.globals), *([differs.format(apart)] if apart else [])]
+    notes = [
+        *_left_out(thrift),
+        *(keeps.format(name) for name in compiled.globals),
+        *([differs.format(apart)] if apart else []),
+    ]
     return BaselineResult(
         device=device,
         timings=tuple(timings),
@@ -112,6 +124,24 @@ def _cases(bench: Bench, workload: Workload) -> list[Case]:
     return [Case(workload), bench.another_draw(workload), *family_cases(bench, workload)]
 
 
+def _expect(bench: Bench, cases: Sequence[Case], thrift: Thrift) -> dict[str, InvalidInput]:
+    began = time.monotonic()
+    failed = bench.expect(cases)
+    thrift.reference_s = (time.monotonic() - began) / len(cases)
+    return failed
+
+
+def _left_out(thrift: Thrift) -> list[str]:
+    """What a baseline with long launches left out, and the budget that would have had room for more."""
+    if not thrift.left_out:
+        return []
+    words = f"{thrift.words}, and the baseline has a quarter of budget.seconds"
+    if thrift.left_s < 0:
+        taken_s = SHARE * thrift.budget_s - thrift.left_s
+        words += f", {taken_s / SHARE:.0f} or more of which would have room for the least that it needs"
+    return [f"{words}: {'; '.join(thrift.left_out)}"]
+
+
 def _begin(bench: Bench, early: Beforehand, following: Sequence[Workload]) -> list[Case]:
     """Have the references of the next workload begun, where there is one; its cases, or none."""
     if not following or not may_overlap(bench):
@@ -131,12 +161,15 @@ def _measure(
     handle: int,
     workload: Workload,
     cases: list[CheckedCase],
+    thrift: Thrift,
 ) -> WorkloadTiming | Rejected:
     size = launch_size(kernel, workload, bench.tools.opener.info)
     refusal = launch_refusal(size, bench.tools.opener.info)
     if refusal:
         raise KernelRefused(refusal)
+    began = time.monotonic()
     checked = check_case(bench, handle, Case(workload), size)
+    thrift.check_s = time.monotonic() - began
     if isinstance(checked, Rejected):
         if isinstance(bench.job.reference, KernelReference) and UNWRITTEN not in checked.reason:
             reason = f"two runs on the same inputs differ: {checked.reason}"
@@ -146,17 +179,38 @@ def _measure(
     child = bench.device(workload)
     times: dict[str, TimeSummary] = {}
     with early.quiet():
-        for cache in CacheState:
-            samples = child.time(handle, workload.key, size, search_plan(cache))
-            times[cache.value] = summarise(samples.samples_us, samples.launches)
+        cache = bench.job.objective.cache
+        samples = child.time(handle, workload.key, size, thrift.plan(search_plan(cache)))
+        times[cache.value] = summarise(samples.samples_us, samples.launches)
+        thrift.timed(samples)
+        thrift.checked()
+        _refuse_endless(bench, thrift)
+        if thrift.times_again(samples):
+            other = other_cache(cache)
+            again = child.time(handle, workload.key, size, thrift.plan(search_plan(other)))
+            times[other.value] = summarise(again.samples_us, again.launches)
+            thrift.timed(again)
         timing = WorkloadTiming(workload=workload.key, max_error=checked.max_error, **times)
         if bench.job.objective.metric is Metric.TIME:
             return timing
         return metered(Side(bench, workload, handle, size), timing)
 
 
+def _refuse_endless(bench: Bench, thrift: Thrift) -> None:
+    """Raises `InvalidInput` where the least that a baseline needs is more than the whole budget."""
+    least_s = thrift.least_s(block_plan(bench.job.objective.cache))
+    if least_s > thrift.budget_s:
+        words = f"{thrift.words}, and a baseline about {least_s:.0f} s; raise it to"
+        raise InvalidInput("budget.seconds", f"{words} {math.ceil(least_s / SHARE)}, or use smaller shapes")
+
+
 def _noise(
-    bench: Bench, kernel: ConfiguredKernel, compiled: Compiled, handle: int, workload: Workload
+    bench: Bench,
+    kernel: ConfiguredKernel,
+    compiled: Compiled,
+    handle: int,
+    workload: Workload,
+    thrift: Thrift,
 ) -> float:
     """Half width of the interval of the kernel against itself, in this process and in another one."""
     size = launch_size(kernel, workload, bench.tools.opener.info)
@@ -166,7 +220,7 @@ def _noise(
         child, other = bench.device(workload), second.device(workload)
         sides = {"A": (child, handle), "B": (other, other.load(compiled))}
         blocks: dict[str, list[tuple[float, ...]]] = {"A": [], "B": []}
-        for side in winner_blocks(AA_PAIRS, bench.seed):
+        for side in winner_blocks(thrift.pairs(AA_PAIRS, plan), bench.seed):
             device, loaded = sides[side]
             blocks[side].append(device.time(loaded, workload.key, size, plan).samples_us)
     finally:

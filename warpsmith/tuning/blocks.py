@@ -18,6 +18,8 @@ LAST_LOOKS = 2
 REDONE = 3
 """How often a block is timed again whose clocks were held down."""
 MIN_BLOCK_SAMPLES = 3
+BLOCK_S = 0.5
+"""A block whose launches are so long that it would take longer has fewer samples: there are many blocks."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ class Side:
 def block_plan(cache: CacheState) -> TimingPlan:
     """How a block is timed."""
     plan = search_plan(cache)
-    return TimingPlan(plan.cache, max(MIN_BLOCK_SAMPLES, plan.samples // 2), plan.launches)
+    samples = max(MIN_BLOCK_SAMPLES, plan.samples // 2)
+    return TimingPlan(plan.cache, samples, plan.launches, enough_s=BLOCK_S, least=1)
 
 
 def interleaved(

@@ -17,6 +17,7 @@ from warpsmith.tuning.judge import judge_run, spread
 from warpsmith.tuning.launch_limits import launch_refusal
 from warpsmith.tuning.sizes import sizes_of
 from warpsmith.tuning.tasks import CheckedCase
+from warpsmith.tuning.thrift import Thrift
 from warpsmith.tuning.tools import Case
 from warpsmith.verify.compare import pieces, root_mean_square, same_bits
 from warpsmith.verify.dtypes import largest
@@ -81,7 +82,9 @@ def passing(
     return found
 
 
-def neighbour_cases(bench: Bench, kernel: ConfiguredKernel, compiled: Compiled) -> list[CheckedCase]:
+def neighbour_cases(
+    bench: Bench, kernel: ConfiguredKernel, compiled: Compiled, thrift: Thrift
+) -> list[CheckedCase]:
     """Shapes near the smallest workload, and one beyond the largest, on which the user's kernel is right.
 
     Checked in a fresh child.
@@ -94,7 +97,9 @@ def neighbour_cases(bench: Bench, kernel: ConfiguredKernel, compiled: Compiled) 
     # Nothing may rely on the largest listed shape being the largest: a dispatch table serves others.
     shapes = {w.key: w for w in (beyond_all(largest_), *neighbours(bench.job, smallest))}
     near = [w for w in shapes.values() if _makes_sense(bench, w)]
-    cases = [Case(w) for w in bench.allowed(bench.user_template, kernel, near)]
+    every = [Case(w) for w in bench.allowed(bench.user_template, kernel, near)]
+    last = size_bytes(bench, bench.job.workloads[-1])
+    cases = thrift.neighbours(every, lambda c: size_bytes(bench, c.workload) / last)
     failed = bench.expect(cases)
     return passing(bench, kernel, compiled, [c for c in cases if c.key not in failed], smallest.key)
 
