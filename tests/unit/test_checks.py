@@ -207,6 +207,21 @@ def test_a_launch_of_fewer_threads_than_elements_is_a_warning_where_each_writes_
         assert "960 threads of at most 1 element each cannot write the 1000 elements of y" in found[0].message
 
 
+@pytest.mark.parametrize(
+    ("backend", "body"),
+    [("opencl", "y[get_global_id( 1 ) * n + get_global_id(0)] = 0;"), ("cuda", "y[blockIdx.y * n] = 0;")],
+)
+def test_a_kernel_that_asks_for_an_axis_that_the_launch_lacks_is_worth_a_warning(
+    backend: str, body: str
+) -> None:
+    mark = "__kernel" if backend == "opencl" else "__global__"
+    source = f"{mark} void add(const float* x, float* y, int n) {{ /* get_global_id(2) */ {body} }}"
+    source = source.replace("float*", "__global float*") if backend == "opencl" else source
+    (found,) = launches(job_of(source, backend=backend, launch={"grid": [4096], "block": [64]}))
+    assert found.message.endswith("the kernel asks for its place along y too")
+    assert launches(job_of(source, backend=backend, launch={"grid": [4096, 1], "block": [64]})) == []
+
+
 def test_a_launch_of_vectors_covers_as_many_elements_as_they_have() -> None:
     source = GUARDED.format("y[i] = 0;").replace("__global float* y", "__global float4* y")
     assert launches(job_of(source, launch={"grid": ["ceil_div(n, 256)"], "block": [64]})) == []

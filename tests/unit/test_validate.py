@@ -147,6 +147,18 @@ def test_what_a_compiler_says_is_placed_in_the_job_where_the_source_is_there(
     assert "twice" in err
 
 
+def test_a_macro_that_the_host_would_define_comes_with_how_to_give_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = SCALE_SOURCE.replace("2.0f", "FACTOR")
+    path = written(tmp_path, kernel=FIELDS["kernel"] | {"source": source})
+    code, _, err = ran(capsys, path, "--compile")
+    assert code == 2
+    assert "kernel.options: [-DFACTOR=...], or a parameter of that name" in err
+    path = written(tmp_path, kernel=FIELDS["kernel"] | {"source": source, "options": ["-DFACTOR=2.0f"]})
+    assert ran(capsys, path, "--compile")[0] == 0
+
+
 def test_cuda_is_compiled_without_a_gpu_or_the_reason_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

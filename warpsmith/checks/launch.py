@@ -16,7 +16,12 @@ from warpsmith.rewrite.masking import blank
 from warpsmith.rewrite.syntax import Dialect, KernelDefinition, find_kernels
 
 _AXES = "xyz"
+_AXIS = {"1": 1, "y": 1, "2": 2, "z": 2}
 _AGAIN = re.compile(r"\b(?:for|while|do|goto)\b|\bvstore\w*|\bmem(?:cpy|set)\b|\basync_work_group")
+_OTHER_AXES = {
+    Backend.OPENCL: re.compile(r"\bget_(?:global|group|local)_id\s*\(\s*([12])\s*\)"),
+    Backend.CUDA: re.compile(r"\b(?:blockIdx|threadIdx)\s*\.\s*([yz])\b"),
+}
 _WORDS = re.compile(r"\b[A-Za-z_]\w*\s*\(")
 
 
@@ -41,6 +46,7 @@ def launch_findings(job: Job, devices: Sequence[DeviceInfo] = ()) -> Iterator[Fi
             what holds for every device of the back end is looked at.
     """
     scope = devices[0].scope() if devices else {}
+    yield from _axes(job)
     for index, workload in enumerate(job.workloads):
         names = {**scope, **workload.scope(), **job.space.defaults}
         block, grid = _sizes(job.kernel.launch.block, names), _sizes(job.kernel.launch.grid, names)
@@ -113,6 +119,23 @@ def _uncovered(
             words += f"{prod(elements)} elements of {argument.name} ({workload.key}, workload {index})"
             yield Finding("kernel.launch.grid", words, is_error=False)
             return
+
+
+def _axes(job: Job) -> Iterator[Finding]:
+    """A kernel that asks for its place on an axis that the launch does not have."""
+    pattern = _OTHER_AXES.get(job.kernel.backend)
+    if job.kernel.source is None or pattern is None:
+        return
+    launch = job.kernel.launch
+    have = max(len(launch.grid), len(launch.block))
+    kernels = find_kernels(job.kernel.source, Dialect.from_backend(job.kernel.backend))
+    found = definitions(kernels, job.kernel.entry)
+    named = [pattern.findall(blank(k.body)) for k in found]
+    used = [max((1 + _AXIS[name] for name in names), default=1) for names in named]
+    if used and min(used) > have:
+        words = f"the launch has {have} of the axes x, y, z; the kernel asks for its place along "
+        words += f"{_AXES[min(used) - 1]} too"
+        yield Finding("kernel.launch.grid", words, is_error=False)
 
 
 def _plain(job: Job) -> KernelDefinition | None:

@@ -16,6 +16,7 @@ _PLACES = (
     re.compile(r"(?:kernel\.cl|kernel\.cu|<source>):(\d+)(?::\d+)?:"),
     re.compile(r"kernel\.cu\((\d+)\)"),
 )
+_UNDECLARED = re.compile(r"""undeclared identifier '([A-Z]\w*)'|identifier "([A-Z]\w*)" is undefined""")
 _NO_ENTRY = re.compile(r"no kernel '")
 
 
@@ -82,9 +83,12 @@ def _rejected(found: Rejected) -> Finding:
     if _NO_ENTRY.match(found.reason):
         return Finding("kernel.entry", found.reason)
     place = next((m for p in _PLACES if (m := p.search(found.reason))), None)
+    macro = _UNDECLARED.search(found.reason)
+    name = (macro.group(1) or macro.group(2)) if macro else ""
+    hint = f"; a macro of the host's? kernel.options: [-D{name}=...], or a parameter of that name"
     return Finding(
         "kernel.source",
-        f"does not compile: {found.reason.removeprefix('error: ')}",
+        f"does not compile: {found.reason.removeprefix('error: ')}{hint if name else ''}",
         inner_line=int(place.group(1)) if place else None,
     )
 
