@@ -108,8 +108,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         said = [look(m, Path(folder) / str(n)) for n, m in enumerate(MISTAKES)]
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(page(said))
-    print(page(said))
+    record = page(said)
+    arguments.out.write_text(record)
+    print(record)
     silent = [s.mistake.title for s in said if s.named is None and s.mistake.by is not FoundBy.TUNE]
     print("\n".join(f"not named: {title}" for title in silent))
     return 1 if silent else 0
