@@ -11,6 +11,8 @@ USUAL: dict[str, int] = {
     "WS_BLOCK_Y": 8,
     "WS_VEC": 4,
     "WS_ITEMS": 4,
+    "WS_ITEMS_X": 2,
+    "WS_ITEMS_Y": 4,
     "WS_UNROLL": 4,
     "WS_ROWS": 2,
     "WS_ROW_SPLIT": 2,

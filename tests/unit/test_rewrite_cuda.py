@@ -16,7 +16,7 @@ EXPECTED = {
     "merge_attn_states": {"WS_BLOCK", "WS_ROW_SPLIT", "WS_ROWS", "WS_VEC", "WS_UNROLL", "WS_FAST_MATH"},
     "softmax": {"WS_BLOCK", "WS_VEC", "WS_UNROLL", "WS_FAST_MATH"},
     "matmul": {"WS_TILE", "WS_UNROLL"},
-    "stencil": {"WS_BLOCK_X", "WS_BLOCK_Y", "WS_ITEMS"},
+    "stencil": {"WS_BLOCK_X", "WS_BLOCK_Y", "WS_ITEMS_X", "WS_ITEMS_Y"},
 }
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.test_rewrite_declines import reason, report
+from tests.unit.test_rewrite_declines import names, reason, report
 
 INDEX = "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
 GUARD = "  if (i >= n) return;\n"
@@ -35,30 +35,60 @@ def test_a_return_after_the_guard_goes_on_with_the_next_element() -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        INDEX + "  y[i] = x[i];\n",
+        INDEX + "  float v = x[i];\n" + GUARD + "  y[i] = v;\n",
+        INDEX + "  if (i < n) y[i] = x[i]; else y[0] = 1;\n",
+        INDEX + "  if (i < n) y[i] = x[i];\n  y[0] = 1;\n",
+        INDEX + "  if (i >= n && n > 3) return;\n  y[i] = x[i];\n",
+        INDEX + "  if (i < n || n > 3) y[i] = x[i];\n",
+        INDEX + "  if (i < (int)x[0]) y[i] = x[i];\n",
+        INDEX + "  if (x[i] > 0 && i < n) y[i] = 1;\n",
+        INDEX + GUARD + "  y[i] = x[i] * gridDim.x;\n",
+        "  y[0] = 1;\n" + INDEX + GUARD + "  y[i] = 1;\n",
+        "  short i = blockIdx.x * blockDim.x + threadIdx.x;\n" + GUARD + "  y[i] = 1;\n",
+    ],
+)
+def test_where_no_check_keeps_the_last_elements_from_memory_the_blocks_must_divide_evenly(body: str) -> None:
+    found = report(body, grid=["ceil_div(rows * n, 128)"])
+    assert reason(found, "elements_per_thread") == ""
+    conditions = [c.expression.text for c in found.template.space.constraints]
+    assert any("% WS_ITEMS == 0" in c for c in conditions)
+
+
+@pytest.mark.parametrize("check", ["i < n", "i <= n - 1", "n > i", "(i + 2) < (n + 1)", "i == 0"])
+def test_a_check_that_the_launch_covers_needs_no_condition(check: str) -> None:
+    found = report(INDEX + f"  if ({check}) y[i] = x[i];\n", grid=["ceil_div(n, 128)"])
+    assert "WS_ITEMS" in names(found)
+    assert not any("WS_ITEMS" in c.expression.text for c in found.template.space.constraints)
+
+
+@pytest.mark.parametrize("check", ["i <= n", "i < n + 1", "(i - 2) < n", "i < 2 * n"])
+def test_a_check_beyond_the_launch_asks_for_blocks_that_divide_evenly_or_reach_it(check: str) -> None:
+    found = report(INDEX + f"  if ({check}) y[i] = x[i];\n", grid=["ceil_div(n, 128)"])
+    conditions = [c.expression.text for c in found.template.space.constraints]
+    assert any("% WS_ITEMS == 0 or 0 <=" in c for c in conditions)
+
+
+def test_a_return_inside_a_loop_goes_on_with_the_next_element() -> None:
+    body = INDEX + GUARD + "  for (int j = 0; j < 3; ++j) { if (x[j] > i) return; }\n  y[i] = 1;\n"
+    text = report(body).template.kernel.text
+    assert "if (x[j] > i) goto ws_next;" in text
+    assert "ws_next: ;" in text
+
+
+@pytest.mark.parametrize(
     ("body", "why"),
     [
-        (INDEX + "  y[i] = x[i];\n", "no bounds check"),
-        (INDEX + "  float v = x[i];\n" + GUARD + "  y[i] = v;\n", "no bounds check"),
-        (INDEX + "  if (i < n) y[i] = x[i]; else y[0] = 1;\n", "no bounds check"),
-        (INDEX + "  if (i < n) y[i] = x[i];\n  y[0] = 1;\n", "no bounds check"),
-        (INDEX + "  if (i > n) return;\n  y[i] = x[i];\n", "no bounds check"),
-        (INDEX + "  if (i >= n && n > 3) return;\n  y[i] = x[i];\n", "no bounds check"),
-        (INDEX + "  if (i < n || n > 3) y[i] = x[i];\n", "no bounds check"),
-        (INDEX + "  if (i < (int)x[0]) y[i] = x[i];\n", "no bounds check"),
         (INDEX + GUARD + "  __syncthreads();\n  y[i] = x[i];\n", "__syncthreads"),
         (INDEX + GUARD + "  atomicAdd(y, x[i]);\n", "atomicAdd"),
-        (INDEX + GUARD + "  y[i] = x[threadIdx.x];\n", "also reads the thread's place"),
-        (INDEX + GUARD + "  y[i] = x[i] * gridDim.x;\n", "size of the grid"),
         (INDEX + GUARD + "  n = n + 1;\n  y[i] = x[i];\n", "n carries a value"),
-        ("  float s = 0;\n" + INDEX + GUARD + "  s += x[i];\n  y[i] = s;\n", "s carries a value"),
-        (
-            INDEX + GUARD + "  for (int j = 0; j < 3; ++j) { if (x[j] > i) return; }\n  y[i] = 1;\n",
-            "may return",
-        ),
-        ("  float first = y[0];\n" + INDEX + GUARD + "  y[i] = first;\n", "used before the index"),
-        ("  y[0] = 1;\n" + INDEX + GUARD + "  y[i] = 1;\n", "is no declaration"),
         ("  __shared__ float t[4];\n" + INDEX + GUARD + "  y[i] = x[i];\n", "shared memory"),
-        ("  y[threadIdx.x] = x[threadIdx.x];\n", "no declaration of a global index"),
+        ("  y[threadIdx.x] = x[threadIdx.x];\n", "no global index"),
+        (INDEX + "  static int seen = 0;\n" + GUARD + "  y[i] = seen;\n", "static"),
+        (INDEX + "  for (int j = threadIdx.x; j < n; j += blockDim.x) y[i * n + j] = 1;\n", "share a row"),
+        (INDEX + GUARD + "  float WS_ITEMS = 3;\n  y[i] = WS_ITEMS;\n", "WS_ITEMS is taken"),
     ],
 )
 def test_what_cannot_be_proven_declines(body: str, why: str) -> None:

@@ -7,9 +7,11 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Launch
 from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.rewrite.rules.bounds import bound, covered, guarded
 from warpsmith.rewrite.rules.draft import Declined, Draft
-from warpsmith.rewrite.rules.facts import AXES, Facts, operands, operator
+from warpsmith.rewrite.rules.facts import AXES, Facts
 from warpsmith.rewrite.rules.local_arguments import fits, grown, why_not
+from warpsmith.rewrite.rules.operations import operands, operator
 from warpsmith.rewrite.rules.tree import find, strip, walk
 
 WARP = 32
@@ -45,6 +47,7 @@ class BlockSize:
 def _of_literals(draft: Draft, axes: list[int]) -> Draft | Declined:
     launch = draft.kernel.launch
     grid, block, parameters = list(launch.grid), list(launch.block), []
+    constraints = []
     for n in axes:
         value = launch.block[n].text
         name = "WS_BLOCK" if axes == [0] else f"WS_BLOCK_{AXES[n].upper()}"
@@ -57,6 +60,7 @@ def _of_literals(draft: Draft, axes: list[int]) -> Draft | Declined:
                 return Declined(
                     f"grid {AXES[n]} is not `ceil_div(..., {value})`, so it cannot follow the block"
                 )
+            constraints += _overhang(draft, n, match.group(1), name)
             grid[n] = Expression(f"ceil_div({match.group(1)}, {name})")
         block[n] = Expression(name)
         parameters.append(
@@ -75,8 +79,19 @@ def _of_literals(draft: Draft, axes: list[int]) -> Draft | Declined:
         launch=changed,
         arguments=arguments,
         parameters=tuple(parameters),
-        constraints=(_fits(changed), *fits(arguments)),
+        constraints=(_fits(changed), *fits(arguments), *constraints),
     )
+
+
+def _overhang(draft: Draft, axis: int, elements: str, name: str) -> list[Constraint]:
+    """What keeps the threads beyond the last element from memory, where the kernel's checks do not."""
+    launch, facts = draft.kernel.launch, draft.facts
+    limit = bound(facts, draft.kernel, guarded(facts), AXES[axis])
+    threads = launch.block[axis].text
+    if limit is not None and covered(draft.job, launch.grid[axis].text, threads, limit) is True:
+        return []
+    expression = Expression(f"{name} == {threads} or ({elements}) % {name} == 0")
+    return [Constraint(expression=expression, reason="threads beyond the last element would touch memory")]
 
 
 def _of_expression(draft: Draft, axis: int) -> Draft | Declined:

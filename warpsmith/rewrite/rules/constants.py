@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.rules.facts import Facts, operands, operator
+from warpsmith.rewrite.rules.facts import Facts
+from warpsmith.rewrite.rules.operations import operands, operator
 from warpsmith.rewrite.rules.tree import find, split_arguments, walk
 
 SMALLEST, LARGEST = 2, 4096

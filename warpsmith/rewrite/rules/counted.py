@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.rules.facts import Facts, operands, operator
+from warpsmith.rewrite.rules.facts import Facts
+from warpsmith.rewrite.rules.operations import operands, operator
 from warpsmith.rewrite.rules.tree import LOOPS, Variable, ancestors, find, strip
 
 

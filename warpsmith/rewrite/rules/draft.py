@@ -62,7 +62,9 @@ class Draft:
     @cached_property
     def facts(self) -> Facts:
         """What the analysis knows about the kernel."""
-        return Facts(self.source, tuple(e.text for e in self.kernel.launch.block), self.kernel.entry)
+        launch = self.kernel.launch
+        block, grid = (tuple(e.text for e in extents) for extents in (launch.block, launch.grid))
+        return Facts(self.source, block, self.kernel.entry, grid)
 
     @property
     def is_opencl(self) -> bool:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.rules.facts import Facts, operands, operator
+from warpsmith.rewrite.rules.facts import Facts
+from warpsmith.rewrite.rules.operations import operands, operator
 from warpsmith.rewrite.rules.tree import LOOPS, Edit, Variable, ancestors, apply_edits, find, strip
 from warpsmith.rewrite.rules.uniform import uniform_text
 from warpsmith.rewrite.rules.words import start_of

@@ -8,7 +8,8 @@ from functools import cached_property
 from tree_sitter import Node
 
 from warpsmith.rewrite.rules.effects import is_known_pure, is_plain_assembly, synchronises
-from warpsmith.rewrite.rules.tree import Source, Variable, ancestors, find, plain, strip, walk
+from warpsmith.rewrite.rules.operations import operands, operator, strip_index, use
+from warpsmith.rewrite.rules.tree import Source, Variable, find, plain, strip, walk
 
 _CUDA = {"threadIdx": "tid", "blockIdx": "bid", "blockDim": "bdim", "gridDim": "gdim"}
 _OPENCL = {
@@ -45,11 +46,15 @@ class Access:
 class Facts:
     """Answers about one kernel."""
 
-    def __init__(self, source: Source, block: tuple[str, ...], entry: str) -> None:
+    def __init__(
+        self, source: Source, block: tuple[str, ...], entry: str, grid: tuple[str, ...] = ("", "", "")
+    ) -> None:
         self.source = source
         self.block = block
         """Texts of the launch's block extents: a macro that is one of them is that extent."""
         self.entry = entry
+        self.grid = grid
+        """Texts of the launch's grid extents: along an axis that has one block only, its index is 0."""
 
     def variable(self, node: Node) -> Variable | None:
         """The declaration an identifier means."""
@@ -129,9 +134,28 @@ class Facts:
         pattern = r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*$"
         return dict(re.findall(pattern, self.source.text, re.M))
 
+    @cached_property
+    def _zeros(self) -> frozenset[str]:
+        """Coordinates that are 0 for every thread of the launch."""
+        flat = {a for n, a in enumerate(AXES) if self.grid[n : n + 1] in ((), ("1",))}
+        single = {a for n, a in enumerate(AXES) if self.block[n : n + 1] in ((), ("1",))}
+        return frozenset(
+            {f"bid.{a}" for a in flat} | {f"tid.{a}" for a in single} | {f"gid.{a}" for a in flat & single}
+        )
+
+    def is_zero(self, node: Node) -> bool:
+        """Whether a value is 0 for every thread, as the launch has one block along an axis."""
+        node = strip(node)
+        if node.type == "binary_expression" and operator(node) == "*":
+            return any(self.is_zero(o) for o in operands(node))
+        return node.type in ("call_expression", "field_expression") and self.coordinate(node) in self._zeros
+
     def _global_id(self, node: Node, depth: int) -> str | None:
         left, right = operands(node)
         if operator(node) == "+":
+            for a, b in ((left, right), (right, left)):
+                if self.is_zero(a):
+                    return self.coordinate(b, depth)
             for first, b in ((left, right), (right, left)):
                 tid, a = self.coordinate(b, depth), strip(first)
                 if tid and tid.startswith("tid.") and a.type == "binary_expression" and operator(a) == "*":
@@ -213,18 +237,18 @@ class Facts:
                 v = self.variable(strip(base))
                 if v is not None and not (v.is_pointer or v.is_array or self._is_auto(v)):
                     continue  # operator[] of a local object
-                reads, writes = _use(n)
+                reads, writes = use(n)
                 yield Access(self.root(base), reads, writes, n, base, strip_index(indices))
             elif (n.type == "pointer_expression" and self.source.of(n).startswith("*")) or (
                 n.type == "field_expression" and "->" in self.source.of(n)
             ):
                 argument = n.child_by_field_name("argument")
                 if argument is not None:
-                    reads, writes = _use(n)
+                    reads, writes = use(n)
                     yield Access(self.root(argument), reads, writes, n, argument, None)
             elif n.type == "call_expression":
                 yield from self._call_accesses(n)
-            elif n.type == "identifier" and _use(n)[1]:
+            elif n.type == "identifier" and use(n)[1]:
                 v = self.variable(n)
                 if v is not None and v.is_reference:
                     yield Access(None if v.init is None else self.root(v.init), True, True, n, n, None)
@@ -299,40 +323,3 @@ class Facts:
             or any(not is_known_pure(word) for word in re.findall(r"(\w+)\s*\(", body))
             for body in bodies
         )
-
-
-def operator(node: Node) -> str:
-    """`+` of a binary or assignment expression."""
-    child = node.child_by_field_name("operator")
-    return "" if child is None or child.text is None else child.text.decode()
-
-
-def operands(node: Node) -> tuple[Node, Node]:
-    """Left and right of a binary or assignment expression."""
-    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    assert left is not None and right is not None
-    return left, right
-
-
-def strip_index(indices: Node) -> Node:
-    """The expression between the brackets."""
-    inner = [c for c in indices.named_children if c.type != "comment"]
-    return inner[0] if len(inner) == 1 else indices
-
-
-def _use(node: Node) -> tuple[bool, bool]:
-    """(reads, writes) of an lvalue expression in its place."""
-    child = node
-    for parent in ancestors(node):
-        if parent.type == "assignment_expression" and parent.child_by_field_name("left") == child:
-            return operator(parent) != "=", True
-        if parent.type == "update_expression":
-            return True, True
-        if parent.type == "pointer_expression" and parent.text is not None and parent.text.startswith(b"&"):
-            return False, False  # an address; what is done with it is seen where it is used
-        if parent.type not in ("field_expression", "parenthesized_expression"):
-            break
-        if parent.type == "field_expression" and parent.child_by_field_name("argument") != child:
-            break
-        child = parent
-    return True, False

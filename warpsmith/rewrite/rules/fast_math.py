@@ -5,7 +5,8 @@ from tree_sitter import Node
 from warpsmith.domain.kernel import Dtype
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.rules.draft import Declined, Draft
-from warpsmith.rewrite.rules.facts import Facts, operands, operator
+from warpsmith.rewrite.rules.facts import Facts
+from warpsmith.rewrite.rules.operations import operands, operator
 from warpsmith.rewrite.rules.tree import Edit, find, strip
 
 PARAMETER = "WS_FAST_MATH"

@@ -7,7 +7,8 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Argument, Kernel, Launch, Role
 from warpsmith.domain.space import Constraint
-from warpsmith.rewrite.rules.facts import Facts, operator
+from warpsmith.rewrite.rules.facts import Facts
+from warpsmith.rewrite.rules.operations import operator
 from warpsmith.rewrite.rules.tree import strip
 
 MOST_STEPS = 8

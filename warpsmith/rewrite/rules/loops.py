@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.rules.facts import Access, Facts, operands, operator
+from warpsmith.rewrite.rules.facts import Access, Facts
+from warpsmith.rewrite.rules.operations import operands, operator
 from warpsmith.rewrite.rules.tree import LOOPS, Variable, ancestors, find, strip, walk
 
 _ACCUMULATES = ("+=", "*=", "|=", "&=", "^=")

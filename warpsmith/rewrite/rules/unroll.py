@@ -1,5 +1,7 @@
 """How often innermost loops are unrolled."""
 
+import re
+
 from tree_sitter import Node
 
 from warpsmith.domain.space import Parameter
@@ -54,4 +56,4 @@ def _has_pragma(facts: Facts, loop: Node) -> bool:
 
 def _is_lane_loop(facts: Facts, loop: Node) -> bool:
     init = loop.child_by_field_name("initializer")
-    return init is not None and any(facts.source.of(n) == "ws_lane" for n in walk(init))
+    return init is not None and any(re.match(r"ws_(?:lane|item)", facts.source.of(n)) for n in walk(init))

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.rules.facts import Access, Facts, operands, operator
+from warpsmith.rewrite.rules.facts import Access, Facts
 from warpsmith.rewrite.rules.loops import StridedLoop, depends
+from warpsmith.rewrite.rules.operations import operands, operator
 from warpsmith.rewrite.rules.tree import LOOPS, Variable, ancestors, find, strip, walk
 
 _CONDITIONAL = (
