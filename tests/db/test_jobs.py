@@ -8,9 +8,12 @@ from db.names import ADVANCE
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobRepository, KeyReused
 from db.repositories.tasks import TaskRepository
+from db.status import job_status, poll_statuses
 from db.tables import JobRow, OutboxRow
+from db.views import job_result
 from tests.db.rows import add_job, add_task
 from tests.jobs import scale_job
+from warpsmith.domain.reason import Reason, ReasonCode
 from warpsmith.domain.state import JOB_MOVES, JobState, TaskState
 from warpsmith.errors import LeaseLost, NotFound
 
@@ -69,6 +72,20 @@ def test_pages_are_newest_first_and_complete(database: Database) -> None:
         first = [row.id for row in repository.page(limit=3)]
         second = [row.id for row in repository.page(after=first[-1], limit=3)]
     assert first + second == ids
+
+
+def test_why_a_job_ended_is_in_its_status_and_its_result(database: Database) -> None:
+    reason = Reason(code=ReasonCode.BUDGET_SPENT, sentence="the baseline took it all", search="")
+    with database.write() as session:
+        job_id = add_job(session).id
+        assert job_status(session, job_id).reason is None
+        assert JobRepository(session).move(job_id, JobState.QUEUED, JobState.FAILED, "spent", reason)
+    with database.read() as session:
+        assert job_status(session, job_id).reason == reason
+        result = job_result(session, job_id)
+        assert result is not None
+        assert (result.reason, result.baseline) == (reason, ())
+    assert poll_statuses(database, [job_id])[job_id].reason == reason
 
 
 @pytest.mark.parametrize("target", list(JobState))

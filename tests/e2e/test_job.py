@@ -89,7 +89,11 @@ def test_embedded_job_end_to_end(embedded: Service) -> None:
     assert status["state"] == "done", status["detail"] + embedded.logs()
     assert status["trials_done"] == 24
     assert status["feasible"] == 256
-    check_result(embedded.get(f"/v1/jobs/{job}/result"), 24)
+    assert status["reason"]["search"] == "24 of 256 configurations tried; the budget of 24 trials is spent"
+    result = embedded.get(f"/v1/jobs/{job}/result")
+    assert result["reason"] == status["reason"]
+    assert (status["reason"]["code"] == "gain") == any(e["configuration"] for e in result["dispatch"])
+    check_result(result, 24)
     wrong = [t for t in trials_of(embedded, job) if t["configuration"]["PAD"] == 7]
     assert all(t["outcome"]["stage"] == "correctness" for t in wrong)
     workers = embedded.get("/v1/workers")["items"]
