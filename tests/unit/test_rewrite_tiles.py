@@ -103,7 +103,7 @@ def test_an_element_that_may_be_another_stays_in_memory(old: str, new: str, why:
 
 def test_an_element_is_left_alone_where_the_loop_has_no_iteration() -> None:
     text = make_template(times_job(ROWS)).template.kernel.text
-    assert "((0) < (columns)) ? y[i] : (DATA)0" in text
+    assert "if (((0) < (columns))) ws_sum_0 = y[i];" in text
     assert "if (((0) < (columns))) y[i] = ws_sum_0;" in text
     conditional = ROWS.replace("y[i] += a", "if (x[j] > 0) y[i] += a")
     assert "left alone" in reason(make_template(times_job(conditional)), "register_sum")

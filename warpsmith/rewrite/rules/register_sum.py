@@ -162,7 +162,8 @@ def _edited(draft: Draft, kept: _Kept, number: int) -> list[Edit]:
     kind = first.root.type_text
     start, bound = source.of(loop.start), source.of(loop.bound)
     trip = "" if kept.touched else f"(({start}) {loop.sign} ({bound}))"
-    load = f"{kind} {name} = " + (f"{trip} ? {place} : ({kind})0;" if trip else f"{place};")
+    # A structure has no zero that a conditional expression could name.
+    load = f"{kind} {name}; if ({trip}) {name} = {place};" if trip else f"{kind} {name} = {place};"
     store = f"{place} = {name};" if not trip else f"if ({trip}) {place} = {name};"
     alone = loop.node.parent is None or loop.node.parent.type != "compound_statement"
     edits = [Edit(a.node.start_byte, a.node.end_byte, name) for a in kept.accesses]
