@@ -1,13 +1,20 @@
-"""Routes of the whole fleet: its workers, and figures for Prometheus, counted in the database."""
+"""Routes of the whole fleet: its workers, everybody's jobs, and figures for Prometheus."""
 
-from fastapi import APIRouter, Response
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
 
 from api.auth import allow
-from api.deps import FleetSession
+from api.deps import FleetDatabase, FleetSession
+from api.problems import responses
+from api.queries import NO_NUL, JobsAskedFor
 from db import views
 from db.keys import Scope
 from db.metrics import Sample, samples
-from warpsmith.wire import WorkerList
+from db.repositories.jobs import JobRepository
+from db.status import job_status
+from warpsmith.wire import JobPage, JobStatus, WorkerList
 
 router = APIRouter(tags=["service"])
 
@@ -18,6 +25,35 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 def workers(session: FleetSession) -> WorkerList:
     """Workers seen lately, their devices, and the back ends they cannot use."""
     return views.worker_list(session)
+
+
+TENANT = r"^([*]|[a-z0-9][a-z0-9._-]*)$"
+Whose = Annotated[str, Query(max_length=64, pattern=TENANT, description="A tenant; `*`: everybody.")]
+
+
+@router.get("/v1/fleet/jobs", dependencies=allow(Scope.ADMIN), responses=responses(422))
+def fleet_jobs(
+    session: FleetSession,
+    tenant: Whose,
+    only: JobsAskedFor,
+    after: Annotated[
+        str | None, Query(max_length=64, pattern=NO_NUL, description="`next` of the last page.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> JobPage:
+    """Jobs of a tenant or of everybody, newest first, for whoever runs the service."""
+    return views.fleet_job_page(session, after, limit, replace(only, tenant="" if tenant == "*" else tenant))
+
+
+@router.post("/v1/fleet/jobs/{job_id}/cancel", dependencies=allow(Scope.ADMIN), responses=responses(404, 422))
+def cancel_fleet_job(
+    job_id: Annotated[str, Path(max_length=64, pattern=NO_NUL)], database: FleetDatabase, tenant: Whose
+) -> JobStatus:
+    """End a job of a tenant, whoever's it is with `*`. One that has ended stays as it is."""
+    of = database if tenant == "*" else database.of(tenant)
+    with of.write() as session:
+        row = JobRepository(session).cancel(job_id)
+        return job_status(session, job_id).model_copy(update={"tenant": row.tenant})
 
 
 @router.get(

@@ -27,7 +27,7 @@ from db.status import job_status
 from db.unserved import unserved
 from warpsmith.domain.job import Job
 from warpsmith.traces import job_span
-from warpsmith.wire import CandidateList, JobPage, JobResult, JobStatus, TrialPage
+from warpsmith.wire import CandidateList, EventPage, JobPage, JobResult, JobStatus, TrialPage
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 polled = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -133,6 +133,17 @@ def trials(
 ) -> TrialPage:
     """Every configuration that was tried, with its outcome; why each rejected one was rejected."""
     return views.trial_page(session, job_id, after, limit)
+
+
+@router.get("/{job_id}/events", dependencies=allow(Scope.READ), responses=responses(404, 422))
+def events(
+    job_id: JobId,
+    session: ReadSession,
+    after: Annotated[int, Query(ge=0, le=2**63 - 1, description="`next` of the last page.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> EventPage:
+    """What happened to a job, oldest first: its states, and what became of its tasks."""
+    return views.event_page(session, job_id, after, limit)
 
 
 @router.get("/{job_id}/candidates", dependencies=allow(Scope.READ), responses=responses(404, 422))

@@ -18,7 +18,7 @@ _KEY = re.compile(r"ws_(?P<id>[0-9a-z]{12})_[A-Za-z0-9_-]{43}")
 
 
 class Scope(StrEnum):
-    """What a key opens. None includes another, and none opens another tenant's jobs."""
+    """What a key opens. None includes another, and only `admin` reaches beyond its tenant."""
 
     SUBMIT = "submit"
     """Submit and cancel jobs."""
@@ -27,7 +27,7 @@ class Scope(StrEnum):
     AGENTS = "agents"
     """Read and answer what agents are asked."""
     ADMIN = "admin"
-    """Metrics of the whole fleet."""
+    """Of the whole fleet: metrics, and everybody's jobs, to list and to cancel."""
 
 
 class KeyLimits(Frozen):

@@ -9,10 +9,13 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, literal, select
 from sqlalchemy.orm import Session
 
 from db.engine import Database, utc_now
+from db.places import Place, places
 from db.tables import CandidateRow, JobRow, WorkloadRow
 from db.tenants import TENANT
 from db.types import UtcDateTime
+from warpsmith.domain.state import JobState
 from warpsmith.errors import NotFound
+from warpsmith.tuning.actions import MEASURING
 from warpsmith.wire import JobStatus, WorkloadProgress
 
 _JOB, _WORKLOAD, _CANDIDATE = JobRow.__table__, WorkloadRow.__table__, CandidateRow.__table__
@@ -49,7 +52,8 @@ def _read(connection: Connection, tenant: str | None, job_ids: Sequence[str]) ->
     rows: dict[str, list[Row[Any]]] = {}
     for row in connection.execute(query, bound):
         rows.setdefault(row.id, []).append(row)
-    return {job_id: _status(of_job) for job_id, of_job in rows.items()}
+    waiting = places(connection, [job_id for job_id, of_job in rows.items() if not_begun(of_job[0])])
+    return {job_id: _status(of_job, waiting.get(job_id)) for job_id, of_job in rows.items()}
 
 
 @lru_cache
@@ -73,7 +77,12 @@ def _query(postgres: bool, of_tenant: bool) -> Select[Any]:
     return query.order_by(_WORKLOAD.c.position)
 
 
-def _status(rows: Sequence[Row[Any]]) -> JobStatus:
+def not_begun(job: Row[Any]) -> bool:
+    """Whether a job has its first task, and no device yet that works on it."""
+    return job.state is JobState.BASELINE and job.started_at is None
+
+
+def _status(rows: Sequence[Row[Any]], place: Place | None = None) -> JobStatus:
     job = rows[0]
     speedups = [(row.workload_weight, _speedup(row)) for row in rows if row.workload_key is not None]
     left = None
@@ -84,8 +93,10 @@ def _status(rows: Sequence[Row[Any]]) -> JobStatus:
     return JobStatus(
         id=job.id,
         name=job.name,
-        state=job.state,
-        detail=job.detail,
+        state=JobState.QUEUED if not_begun(job) else job.state,
+        detail=_detail(job, place),
+        queue=None if place is None else place.queue,
+        place=None if place is None else place.number,
         backend=job.backend,
         device_class=job.device_class,
         round=job.round,
@@ -114,6 +125,12 @@ def _status(rows: Sequence[Row[Any]]) -> JobStatus:
         usd_used=job.usd_used,
         labels=job.labels,
     )
+
+
+def _detail(job: Row[Any], place: Place | None) -> str:
+    """What a job says of itself: one that waits for a device measures nothing yet."""
+    said = "" if not_begun(job) and job.detail == MEASURING else str(job.detail)
+    return said if place is None else f"{place.words}; {said}" if said else place.words
 
 
 def _speedup(row: Row[Any]) -> float | None:

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from db.engine import utc_now
 from db.repositories.candidates import CandidateRepository
+from db.repositories.events import EventRepository
 from db.repositories.jobs import EVERY_JOB, JobFilter, JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
@@ -29,6 +30,8 @@ from warpsmith.wire import (
     CandidateList,
     CandidateView,
     DispatchEntry,
+    EventPage,
+    EventView,
     JobPage,
     JobResult,
     RejectionCount,
@@ -38,7 +41,16 @@ from warpsmith.wire import (
     WorkerView,
 )
 
-__all__ = ["candidate_list", "job_page", "job_result", "job_status", "trial_page", "worker_list"]
+__all__ = [
+    "candidate_list",
+    "event_page",
+    "fleet_job_page",
+    "job_page",
+    "job_result",
+    "job_status",
+    "trial_page",
+    "worker_list",
+]
 
 
 def job_page(
@@ -87,6 +99,27 @@ def trial_page(session: Session, job_id: str, after: int | None = None, limit: i
         for t in shown
     )
     return TrialPage(items=items, next=shown[-1].number if len(rows) > limit else None)
+
+
+def event_page(session: Session, job_id: str, after: int = 0, limit: int = 100) -> EventPage:
+    """What happened to a job, oldest first.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    JobRepository(session).get(job_id)
+    rows = EventRepository(session).page(job_id, after, limit + 1)
+    shown = rows[:limit]
+    items = tuple(EventView(id=e.id, at=e.at, kind=e.kind, data=e.data) for e in shown)
+    return EventPage(items=items, next=shown[-1].id if len(rows) > limit else None)
+
+
+def fleet_job_page(session: Session, after: str | None, limit: int, only: JobFilter) -> JobPage:
+    """`job_page` in a session that is bound to no tenant, with the tenant of every job."""
+    page = job_page(session, after, limit, only)
+    tenants = {row.id: row.tenant for row in JobRepository(session).page(after, limit, only)}
+    items = tuple(s.model_copy(update={"tenant": tenants.get(s.id)}) for s in page.items)
+    return page.model_copy(update={"items": items})
 
 
 def candidate_list(session: Session, job_id: str) -> CandidateList:

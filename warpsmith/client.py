@@ -15,6 +15,8 @@ from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, Unavailable
 from warpsmith.wire import (
     CandidateList,
+    EventPage,
+    EventView,
     JobPage,
     JobResult,
     JobStatus,
@@ -81,6 +83,7 @@ class Client:
         device: str = "",
         created_from: datetime | None = None,
         created_before: datetime | None = None,
+        tenant: str = "",
     ) -> JobPage:
         """One page of jobs, newest first: those for which everything given holds.
 
@@ -91,6 +94,7 @@ class Client:
             device: a device class.
             created_from: submitted then or later; a time with its zone.
             created_before: submitted before then; a time with its zone.
+            tenant: jobs of this one, or of everybody (`*`), for a key of the scope `admin`.
         """
         params = [("state", state.value) for state in states]
         params += [("label", f"{key}={value}") for key, value in (labels or {}).items()]
@@ -98,6 +102,8 @@ class Client:
         times = {"created_from": created_from, "created_before": created_before}
         single |= {key: moment.isoformat() for key, moment in times.items() if moment is not None}
         params += [(key, value) for key, value in single.items() if value]
+        if tenant:
+            return self._call(JobPage, "GET", "/v1/fleet/jobs", params=[*params, ("tenant", tenant)])
         return self._call(JobPage, "GET", "/v1/jobs", params=params)
 
     def trials(self, job_id: str) -> Iterator[TrialView]:
@@ -119,9 +125,27 @@ class Client:
         """The evidence of a job that has ended."""
         return self._call(JobResult, "GET", f"{_job(job_id)}/result")
 
-    def cancel(self, job_id: str) -> JobStatus:
-        """End a job."""
+    def cancel(self, job_id: str, tenant: str = "") -> JobStatus:
+        """End a job.
+
+        Args:
+            tenant: whose it is, or `*`, for a key of the scope `admin`.
+        """
+        if tenant:
+            path = f"/v1/fleet/jobs/{quote(job_id, safe='')}/cancel"
+            return self._call(JobStatus, "POST", path, params=[("tenant", tenant)])
         return self._call(JobStatus, "POST", f"{_job(job_id)}/cancel")
+
+    def events(self, job_id: str) -> Iterator[EventView]:
+        """What happened to a job, oldest first."""
+        after = 0
+        while True:
+            params = [("after", str(after))] if after else []
+            page = self._call(EventPage, "GET", f"{_job(job_id)}/events", params=params)
+            yield from page.items
+            if page.next is None:
+                return
+            after = page.next
 
     def workers(self) -> WorkerList:
         """Workers seen lately."""

@@ -31,6 +31,12 @@ class JobStatus(Frozen):
     state: JobState
     detail: str = ""
     """What it is doing, what it waits for, or why it ended."""
+    queue: str | None = None
+    """Of a job that waits for its first turn on a device: where."""
+    place: int | None = None
+    """Its place there, 1 being the next; where tenants take turns, as if all others went first."""
+    tenant: str | None = None
+    """Whose it is; told to operators only."""
     backend: str
     device_class: str | None = None
     round: int = 0
@@ -59,6 +65,24 @@ class JobPage(Frozen):
 
     items: tuple[JobStatus, ...]
     next: str | None = None
+    """Pass it as `after` to get the next page."""
+
+
+class EventView(Frozen):
+    """Something that happened to a job."""
+
+    id: int
+    at: datetime
+    kind: str
+    """`state`: the job's; `task`: a task of it was ended, given back or parked."""
+    data: dict[str, str | int | float | bool | None]
+
+
+class EventPage(Frozen):
+    """Events, oldest first."""
+
+    items: tuple[EventView, ...]
+    next: int | None = None
     """Pass it as `after` to get the next page."""
 
 

@@ -6,6 +6,9 @@ its device. Children of the pool run tasks; they never load a device library.
 
 import argparse
 import sys
+import warnings
+
+from celery.exceptions import SecurityWarning
 
 from warpsmith import logs, traces
 from warpsmith.lifeline import end_with_parent
@@ -46,6 +49,9 @@ def main(arguments: list[str] | None = None) -> None:
         traces.configure("warpsmith-worker")
         direct.serve(options.queues.split(","))
         return
+    # Kernels run in confined children, and messages are names and ids: the warning about root and pickle
+    # would come once a pool.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
     app.worker_main(command(options.queues, options.concurrency, options.name))
 
 

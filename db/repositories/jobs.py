@@ -36,6 +36,8 @@ class JobFilter:
     device_class: str = ""
     created_from: datetime | None = None
     created_before: datetime | None = None
+    tenant: str = ""
+    """In a session that is bound to none: this one's alone."""
 
 
 class KeyReused(InvalidInput):
@@ -135,8 +137,13 @@ class JobRepository:
     ) -> Sequence[JobRow]:
         """Jobs older than `after`, newest first."""
         query = select(JobRow).order_by(JobRow.id.desc()).limit(limit)
+        if only.tenant:
+            query = query.where(JobRow.tenant == only.tenant)
         if only.states:
-            query = query.where(JobRow.state.in_(only.states))
+            # What waits for its first turn is shown as queued, see `db.status`.
+            waits = (JobRow.state == JobState.BASELINE) & JobRow.started_at.is_(None)
+            shown = JobRow.state.in_(only.states) & ~waits
+            query = query.where(shown | waits if JobState.QUEUED in only.states else shown)
         for key, value in only.labels.items():
             query = query.where(JobRow.labels[key].as_string() == value)
         if only.name:

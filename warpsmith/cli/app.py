@@ -37,6 +37,9 @@ IncludeDirs = Annotated[
     ),
 ]
 Check = Annotated[bool, typer.Option(help="Hold arguments and launch against the source first.")]
+Tenant = Annotated[
+    str, typer.Option(help="Of this tenant, or of everybody ('*'); needs a key of the scope admin.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 DEFAULT_URL = "http://127.0.0.1:8765"
@@ -104,6 +107,7 @@ def jobs(
     since: Annotated[datetime | None, typer.Option(help="Submitted then or later, in local time.")] = None,
     before: Annotated[datetime | None, typer.Option(help="Submitted before then, in local time.")] = None,
     after: Annotated[str | None, typer.Option(help="Older than this job.")] = None,
+    tenant: Tenant = "",
     as_json: AsJson = False,
 ) -> None:
     """Your jobs, newest first: those for which everything given holds."""
@@ -120,6 +124,7 @@ def jobs(
             device=device,
             created_from=since and since.astimezone(),
             created_before=before and before.astimezone(),
+            tenant=tenant,
         )
     if as_json:
         typer.echo(found.model_dump_json(indent=1))
@@ -184,12 +189,24 @@ def result(
 
 
 @app.command()
-def cancel(job_id: JobId, url: Url = DEFAULT_URL) -> None:
+def cancel(job_id: JobId, url: Url = DEFAULT_URL, tenant: Tenant = "") -> None:
     """End a job."""
     from warpsmith.cli.service import connect
 
     with connect(url) as client:
-        typer.echo(client.cancel(job_id).state.value)
+        ended = client.cancel(job_id, tenant)
+    typer.echo(ended.state.value + (f" (of {ended.tenant})" if ended.tenant else ""))
+
+
+@app.command()
+def events(job_id: JobId, url: Url = DEFAULT_URL) -> None:
+    """What happened to a job, oldest first."""
+    from warpsmith.cli.service import connect
+    from warpsmith.cli.show import event_line
+
+    with connect(url) as client:
+        for event in client.events(job_id):
+            typer.echo(event_line(event))
 
 
 @app.command()

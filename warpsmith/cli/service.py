@@ -30,7 +30,8 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
     with_worker = current.embedded if embedded is None else embedded
     address, number = host or current.host, port or current.port
     mode = "embedded: SQLite and one worker of its own" if with_worker else "API only"
-    typer.echo(f"warpsmith: {mode}, data in {current.data_dir.absolute()}", err=True)
+    where = f", data in {current.data_dir.absolute()}" if current.embedded else ""
+    typer.echo(f"warpsmith: {mode}{where}", err=True)
     open_access = current.embedded and is_loopback(address)
     if open_access:
         words = "it listens on loopback, so every user of this machine may use it, without an API key"

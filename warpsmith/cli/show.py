@@ -22,7 +22,7 @@ from warpsmith.report.tables import (
     outcome_table,
     reason_lines,
 )
-from warpsmith.wire import JobResult, JobStatus
+from warpsmith.wire import EventView, JobResult, JobStatus
 
 LINE_EVERY_TRIALS = 10
 
@@ -52,11 +52,18 @@ def status_lines(status: JobStatus) -> list[str]:
 def listed_line(status: JobStatus) -> str:
     """A job as one line of a list: with its age, its labels and, where it has gained nothing, the reason."""
     labels = "".join(f" {key}={value}" for key, value in status.labels.items())
+    whose = f" of {status.tenant}" if status.tenant else ""
     ended_badly = status.state in (JobState.FAILED, JobState.CANCELLED)
     why = f" - {status.detail}" if ended_badly and status.detail else ""
     if not ended_badly and status.reason is not None and not status.reason.is_gain:
         why = f" - no gain: {status.reason.code.value.replace('_', ' ')}"
-    return f"{status_lines(status)[0]}, {_age(datetime.now(UTC) - status.created_at)} old{labels}{why}"
+    return f"{status_lines(status)[0]}, {_age(datetime.now(UTC) - status.created_at)} old{labels}{whose}{why}"
+
+
+def event_line(event: EventView) -> str:
+    """An event as one line: when, what, and what it says."""
+    said = " ".join(str(value) for key, value in event.data.items() if value and key != "task")
+    return f"{event.at:%Y-%m-%d %H:%M:%S} {event.kind} {said}"
 
 
 def _age(age: timedelta) -> str:

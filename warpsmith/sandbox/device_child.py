@@ -52,7 +52,7 @@ def main(argument: dict[str, Any]) -> None:
 
 def _probe() -> Json:
     devices, unavailable = [], {}
-    for backend in Backend:
+    for backend in (Backend.CUDA, Backend.OPENCL):
         try:
             devices += [d.model_dump(mode="json") for d in backend_module(backend).probe()]
         except Unavailable as exc:

@@ -18,6 +18,9 @@ from warpsmith.tuning.tasks import (
 )
 from warpsmith.tuning.unserved import Unserved
 
+MEASURING = "measuring the kernel as it is"
+"""What a job says of itself from its first task on, where nothing else is to be said."""
+
 Payload = ChecksPayload | StepPayload | SlicePayload | VerifyPayload | None
 Result = BaselineResult | StepResult | SliceResult | VerifyResult | None
 

@@ -3,6 +3,7 @@
 from warpsmith.domain.job import Strategy
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
 from warpsmith.tuning.actions import (
+    MEASURING,
     Action,
     AddCandidate,
     CandidateSummary,
@@ -81,8 +82,7 @@ def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
         return given_up(snapshot) or _widen(snapshot)
     baseline = last_task(snapshot, TaskKind.BASELINE)
     if baseline is None:
-        start = StartTask(TaskKind.BASELINE, None)
-        return (SetJobState(JobState.BASELINE, "measuring the kernel as it is"), start)
+        return (SetJobState(JobState.BASELINE, MEASURING), StartTask(TaskKind.BASELINE, None))
     assert isinstance(baseline.result, BaselineResult)
     if baseline.result.refused:
         return (SetJobState(JobState.FAILED, baseline.result.refused),)
