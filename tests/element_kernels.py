@@ -144,3 +144,110 @@ def times_job(source: str = ROWS, workloads: Sequence[dict[str, int]] = (), **mo
         else "out['y'] = 1 + inputs['x'] @ inputs['a']",
         **more,
     )
+
+
+SOFTMAX = """\
+__kernel void rows_of(__global const float *x, __global float *y, int rows, int columns) {
+  const int row = get_global_id(0);
+  if (row >= rows) return;
+  __global const float *from = x + row * columns;
+  float most = from[0], sum = 0;
+  int where = 0;
+  for (int j = 1; j < columns; ++j) if (from[j] > most) { most = from[j]; where = j; }
+  for (int j = 0; j < columns; ++j) { float e = exp(from[j] - most); sum += e; y[row * columns + j] = e; }
+  for (int j = 0; j < columns; ++j) y[row * columns + j] /= sum;
+  y[row * columns + where] += 1;
+}
+"""
+NEAREST = """\
+__kernel void nearest(__global float *x, __global float *centres, __global int *found,
+                      int points, int count, int features)
+{
+    unsigned int point = get_global_id(0);
+    int index = 0;
+    if (point < points)
+    {
+        float least = 3.40282347e+38f;
+        for (int c = 0; c < count; c++) {
+            float distance = 0, part = 0;
+            for (int f = 0; f < features; f++) {
+                part += (x[f * points + point] - centres[c * features + f])
+                      * (x[f * points + point] - centres[c * features + f]);
+            }
+            distance = part;
+            if (distance < least) { least = distance; index = c; }
+        }
+        found[point] = index;
+    }
+}
+"""
+NESTED = """\
+__kernel void nested(__global float *a, __global float *y, int rows, int columns) {
+  int i = get_global_id(0);
+  if (i < rows) {
+    float last = 0;
+    for (int r = 0; r < 3; r++) {
+      float s = 0.0f;
+      for (int j = 0; j < columns; j++) s = s + a[i * columns + j] * (r + 1);
+      y[i * 3 + r] = s + last;
+      last = y[i * 3 + r];
+    }
+  }
+}
+"""
+
+
+def softmax_job(workloads: Sequence[dict[str, int]] = ()) -> Job:
+    """A softmax by rows, with 1 added to the greatest."""
+    return element_job(
+        SOFTMAX,
+        "rows_of",
+        [
+            buffer("x", "input", "rows", "columns"),
+            buffer("y", "output", "rows", "columns"),
+            number("rows", "rows"),
+            number("columns", "columns"),
+        ],
+        {"grid": ["ceil_div(rows, 32)"], "block": [32]},
+        workloads or [{"rows": 41, "columns": 67}, {"rows": 3, "columns": 1}, {"rows": 1, "columns": 9}],
+        "e = np.exp(inputs['x'] - inputs['x'].max(1, keepdims=True))\n"
+        "out['y'] = e / e.sum(1, keepdims=True)\n"
+        "out['y'][np.arange(len(e)), inputs['x'].argmax(1)] += 1",
+    )
+
+
+def nearest_job(workloads: Sequence[dict[str, int]] = ()) -> Job:
+    """The nearest of some centres for every point."""
+    return element_job(
+        NEAREST,
+        "nearest",
+        [
+            buffer("x", "input", "features", "points"),
+            buffer("centres", "input", "count", "features"),
+            {"name": "found", "dtype": "int32", "role": "output", "shape": ["points"]},
+            number("points", "points"),
+            number("count", "count"),
+            number("features", "features"),
+        ],
+        {"grid": ["ceil_div(points, 32)"], "block": [32]},
+        workloads or [{"points": 70, "count": 19, "features": 5}, {"points": 2, "count": 3, "features": 1}],
+        "d = ((inputs['x'].T[:, None] - inputs['centres'][None]) ** 2).sum(2)\nout['found'] = d.argmin(1)",
+        tolerances={},
+    )
+
+
+def nested_job() -> Job:
+    """Sums of rows inside of a loop that writes them."""
+    return element_job(
+        NESTED,
+        "nested",
+        [
+            buffer("a", "input", "rows", "columns"),
+            buffer("y", "output", "rows", "3"),
+            number("rows", "rows"),
+            number("columns", "columns"),
+        ],
+        {"grid": ["ceil_div(rows, 32)"], "block": [32]},
+        [{"rows": 39, "columns": 21}, {"rows": 5, "columns": 2}],
+        "s = inputs['a'].sum(1)\nout['y'] = np.stack([s, 3 * s, 6 * s], 1)",
+    )

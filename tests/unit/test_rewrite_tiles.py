@@ -44,6 +44,21 @@ def test_several_rows_of_a_thread_are_right(source: str, tmp_path: Path) -> None
     assert problems(job, tmp_path, 5) == []
 
 
+def test_a_stage_is_right_in_a_block_that_reaches_over_the_bounds(tmp_path: Path) -> None:
+    job = times_job(ROWS, [{"rows": 37, "columns": 48}, {"rows": 300, "columns": 33}])
+    template = make_template(job).template
+    cases = [
+        OpenClCase(job.name, job, template.configured(template.space.defaults | chosen), w)
+        for w in job.workloads
+        for chosen in (
+            {"WS_BLOCK": 128, "WS_STAGE": 32},
+            {"WS_BLOCK": 256, "WS_STAGE": 8},
+            {"WS_BLOCK": 64, "WS_STAGE": 16, "WS_TILE_X": 2, "WS_SPREAD": 1},
+        )
+    ]
+    assert run_opencl(cases, tmp_path) == []
+
+
 def test_a_product_without_bounds_takes_tiles_that_divide_its_grid(tmp_path: Path) -> None:
     job = product_job(PRODUCT.replace(GUARD, ""), [{"rows": 8, "columns": 64, "inner": 7}])
     template = make_template(job).template

@@ -140,6 +140,7 @@ RuleName = Literal[
     "block_size",
     "register_sum",
     "register_tile",
+    "row_group",
     "row_split",
     "rows_per_block",
     "vector_width",

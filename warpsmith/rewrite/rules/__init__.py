@@ -9,6 +9,7 @@ from warpsmith.rewrite.rules.lift_constants import LiftConstants
 from warpsmith.rewrite.rules.register_sum import RegisterSum
 from warpsmith.rewrite.rules.register_tile import RegisterTile
 from warpsmith.rewrite.rules.restrict import Restrict
+from warpsmith.rewrite.rules.row_group import RowGroup
 from warpsmith.rewrite.rules.row_split import RowSplit
 from warpsmith.rewrite.rules.rows_per_block import RowsPerBlock
 from warpsmith.rewrite.rules.unroll import Unroll
@@ -19,6 +20,7 @@ RULES: tuple[Rule, ...] = (
     BlockSize(),
     RegisterSum(),
     RegisterTile(),
+    RowGroup(),
     RowSplit(),
     RowsPerBlock(),
     VectorWidth(),

@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.rules.facts import Facts
 from warpsmith.rewrite.rules.operations import operands, operator
-from warpsmith.rewrite.rules.tree import LOOPS, Edit, Variable, ancestors, apply_edits, find, strip
+from warpsmith.rewrite.rules.tree import Edit, Variable, apply_edits, find, strip
 from warpsmith.rewrite.rules.uniform import uniform_text
 from warpsmith.rewrite.rules.words import start_of
 
@@ -226,6 +226,8 @@ def _bound(
     return None
 
 
-def loops_around(node: Node, top: Node) -> list[Node]:
-    """Loops between a node and `top`, nearest first."""
-    return [a for a in ancestors(node) if a.type in LOOPS and top.start_byte <= a.start_byte < top.end_byte]
+def reached(places: tuple[Place, ...]) -> list[str]:
+    """Conditions, the same for all threads of a block, under which an index inside of the bounds exists."""
+    found = [f"ws_first_{p.axis} < {h}" for p in places for h in p.highs]
+    found += [f"{low} < {high}" for p in places for low in p.lows for high in p.highs]
+    return found + [f"({p.kind})0 < {h}" for p in places for h in p.highs if not p.lows]

@@ -73,7 +73,7 @@ def staged(draft: Draft, element: Element, split: Split, tiles: Mapping[str, str
         extent = block[n] if n < len(block) else "1"
         extent = f"({extent} * {tiles[place.axis]})" if place.axis in tiles else f"({extent})"
         name = f"ws_stage_{len(found)}"
-        along = _unit(facts, a.index, split.loop.variable.name)
+        along = is_unit(facts, a.index, split.loop.variable.name)
         found[text] = Staged(name, place, extent, a.root.type_text, size, text, along, (a.node,))
     return tuple(found.values())
 
@@ -106,11 +106,11 @@ def _bytes(draft: Draft, a: Access) -> int | None:
     return draft.kernel.arguments[n].dtype.size_bytes * (4 if count == 3 else count)
 
 
-def _unit(facts: Facts, index: Node, name: str) -> bool:
+def is_unit(facts: Facts, index: Node, name: str) -> bool:
     """Whether the index is a sum with the counter itself as one term."""
     index = strip(index)
     if index.type == "binary_expression" and operator(index) == "+":
-        return any(_unit(facts, o, name) for o in operands(index))
+        return any(is_unit(facts, o, name) for o in operands(index))
     return facts.source.of(index) == name
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from warpsmith.rewrite.rules.draft import Draft
-from warpsmith.rewrite.rules.element import Element, Place
+from warpsmith.rewrite.rules.element import Element, Place, reached
 from warpsmith.rewrite.rules.live import Split
 from warpsmith.rewrite.rules.staging import STAGE, Staged, clamped, fill, local_arrays, staged_body
 from warpsmith.rewrite.rules.tree import Variable
@@ -41,13 +41,16 @@ class TileText:
         above = " && ".join(f"ws_first_{p.axis} >= {low}" for p in element.places for low in p.lows)
         whole = " && ".join(c for c in (inside, above) if c) or "1"
         uniform = " && ".join(element.uniform) or "1"
-        lines += [f"if ({uniform}) {{", f"if ({whole}) {{", *self._phases(whole=True), "}"]
+        some = " && ".join(reached(element.places)) or "1"
+        plain = [f"if ({uniform}) {{", f"if ({whole}) {{", *self._phases(whole=True, stage=False), "}"]
         if whole != "1":
-            some = [f"ws_first_{p.axis} < {h}" for p in element.places for h in p.highs]
-            some += [f"{low} < {high}" for p in element.places for low in p.lows for high in p.highs]
-            some += [f"({p.kind})0 < {h}" for p in element.places for h in p.highs if not p.lows]
-            lines += [f"else if ({' && '.join(some) or '1'}) {{", *self._phases(whole=False), "}"]
-        return "\n".join([*lines, "}"])
+            plain += [f"else if ({some}) {{", *self._phases(whole=False, stage=False), "}"]
+        plain.append("}")
+        if not self.stages:
+            return "\n".join([*lines, *plain])
+        # Barriers stand in one branch only: some compilers for CPUs get two branches with barriers wrong.
+        deep = [f"if ({uniform} && {some}) {{", *self._phases(whole=False, stage=True), "}"]
+        return "\n".join([*lines, f"#if {STAGE} > 0", *deep, "#else", *plain, "#endif"])
 
     def _range(self, p: Place) -> list[str]:
         tile = TILE[p.axis] if p.axis in self.axes else "1"
@@ -83,12 +86,12 @@ class TileText:
             return ""
         return "if (" + " && ".join(f"ws_own_{p.axis} == ws_at_{p.axis}" for p in bounded) + ") "
 
-    def _each(self, lines: list[str], *, whole: bool) -> list[str]:
+    def _each(self, lines: list[str], *, whole: bool, unroll: bool) -> list[str]:
         """The lines for every element of the tile."""
         head = []
         for axis in reversed(self.axes):
             count = _COUNTER[axis]
-            head += ["#pragma unroll"] if whole else []
+            head += ["#pragma unroll"] if unroll else []
             head.append(f"for (int {count} = 0; {count} < {TILE[axis]}; ++{count}) {{")
         setup = self.element.setup_text(self.draft.facts)
         return [*head, *self._places(whole=whole), *setup, *lines, "}" * len(self.axes)]
@@ -106,7 +109,7 @@ class TileText:
         kind = "" if v.name in self.split.outer else f"{v.type_text} "
         return f"{kind}{v.name} = ws_keep_{v.name}[{self._slot}];"
 
-    def _phases(self, *, whole: bool) -> list[str]:
+    def _phases(self, *, whole: bool, stage: bool) -> list[str]:
         facts, split, source = self.draft.facts, self.split, self.draft.source
         size = " * ".join(TILE[a] for a in self.axes)
         arrays = [f"{v.type_text} ws_keep_{v.name}[{size}];" for v in split.kept]
@@ -123,11 +126,12 @@ class TileText:
         kind, sign = loop.variable.type_text, loop.sign
         start, bound = uniform_text(facts, loop.start), uniform_text(facts, loop.bound)
         middle = [*split.again, self._counter(), *load, "%BODY%", *save]
-        each = self._each(middle, whole=whole)
+        unroll = whole or stage
+        each = self._each(middle, whole=whole, unroll=unroll)
         plain = [f"for ({kind} ws_k = {start}; ws_k {sign} ({bound}); ++ws_k) {{", *each, "}"]
         plain = _with(plain, source.of(loop.body))
-        if self.stages:
-            deep = [
+        if stage:
+            plain = [
                 f"for ({kind} ws_k0 = {start}; ws_k0 {sign} ({bound}); ws_k0 += {STAGE}) {{",
                 *fill(self.draft, self.split, self.stages, whole=whole),
                 self.words.barrier,
@@ -137,8 +141,12 @@ class TileText:
                 self.words.barrier,
                 "}",
             ]
-            plain = [f"#if {STAGE} > 0", *deep, "#else", *plain, "#endif"]
-        return [*arrays, *self._each(first, whole=whole), *plain, *self._each(last, whole=whole)]
+        return [
+            *arrays,
+            *self._each(first, whole=whole, unroll=unroll),
+            *plain,
+            *self._each(last, whole=whole, unroll=unroll),
+        ]
 
     def _counter(self) -> str:
         v = self.split.loop.variable

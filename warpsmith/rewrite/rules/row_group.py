@@ -1,0 +1,73 @@
+"""Several threads of a block share the loops that one thread runs over a row."""
+
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.rewrite.rules.draft import Declined, Draft, Variant
+from warpsmith.rewrite.rules.element import Element, find_element
+from warpsmith.rewrite.rules.team_text import TEAM, TeamText
+
+
+class RowGroup:
+    """Gives every row a team of threads, which take turns with the iterations of its loops.
+
+    Proven: iterations are independent but for sums, products, minima and maxima, which are put together in
+    local memory; what stands outside of the loops is done by all threads of a team alike, and by one of
+    them where it writes memory.
+    """
+
+    name = "row_group"
+
+    def apply(self, draft: Draft) -> Draft | Declined:
+        """See `Rule`."""
+        element = find_element(draft.facts)
+        if isinstance(element, str):
+            return Declined(element)
+        reason = _why_not(draft, element)
+        if reason:
+            return Declined(reason)
+        text = TeamText(draft, element)
+        body = text.body()
+        if body is None:
+            return Declined(text.reason)
+        launch = draft.kernel.launch
+        threads = launch.block[0].text
+        grid = (Expression(f"({launch.grid[0].text}) * {TEAM}"), *launch.grid[1:])
+        parameters = (
+            Parameter(name=TEAM, values=(1, 2, 4, 8, 16, 32), meaning="threads that share a row's loops"),
+        )
+        constraints = (
+            Constraint(
+                expression=Expression(f"({threads}) % {TEAM} == 0"),
+                reason="a block has whole teams along x",
+            ),
+        )
+        known = frozenset(p.name for p in (*draft.parameters, *parameters))
+        return draft.changed(
+            self.name,
+            f"{text.shared} loop(s), "
+            + ("neighbouring iterations" if text.near else "neighbouring rows")
+            + " by neighbouring threads",
+            parameters=parameters,
+            constraints=constraints,
+            variant=Variant(Expression(f"{TEAM} > 1"), f"{TEAM} > 1", body, grid, known),
+        )
+
+
+def _why_not(draft: Draft, element: Element) -> str | None:
+    facts, launch = draft.facts, draft.kernel.launch
+    unsafe = facts.unsafe(facts.source.body)
+    if unsafe:
+        return f"rows would not be independent: {unsafe}"
+    if any(v.is_shared for v in facts.source.variables):
+        return "shared memory ties the threads of a block together"
+    if element.place("x") is None:
+        return "it has no row along x"
+    known = {p.name for p in (*draft.parameters, *draft.job.parameters)}
+    if not all(e.text.isdecimal() or e.text in known for e in launch.block):
+        return "an extent of the block is an expression that the source cannot name"
+    if TEAM in draft.names() or TEAM in draft.kernel.text:
+        return f"the name {TEAM} is taken"
+    unclear = next((a for a in facts.accesses(facts.source.body) if a.root is None), None)
+    if unclear is not None:
+        return f"where {facts.source.of(unclear.pointer)!r} points is not clear"
+    return None
