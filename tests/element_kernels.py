@@ -251,3 +251,38 @@ def nested_job() -> Job:
         [{"rows": 39, "columns": 21}, {"rows": 5, "columns": 2}],
         "s = inputs['a'].sum(1)\nout['y'] = np.stack([s, 3 * s, 6 * s], 1)",
     )
+
+
+STENCIL = """\
+__kernel void blur(__global float *x, __global float *y, int rows, int columns)
+{
+    int j = get_global_id(0);
+    int i = get_global_id(1);
+
+    if ((i >= 1) && (i < (rows-1)) && (j > 0) && (j < columns - 2))
+    {
+        y[i*columns + j] = 0.2f * (x[i*columns + j] + x[i*columns + (j-1)] + x[i*columns + (2 + j)]
+                + x[(1 + i)*columns + j] + x[(i-1)*columns + j + 0]);
+    }
+}
+"""
+
+
+def stencil_job(source: str = STENCIL, workloads: Sequence[dict[str, int]] = ()) -> Job:
+    """A mean of neighbours, with a border that is left alone."""
+    return element_job(
+        source,
+        "blur",
+        [
+            buffer("x", "input", "rows", "columns"),
+            buffer("y", "inout", "rows", "columns"),
+            number("rows", "rows"),
+            number("columns", "columns"),
+        ],
+        {"grid": ["ceil_div(columns, 16)", "ceil_div(rows, 4)"], "block": [16, 4]},
+        workloads or [{"rows": 37, "columns": 45}, {"rows": 3, "columns": 4}, {"rows": 1, "columns": 9}],
+        "x = inputs['x']\n"
+        "out['y'] = inputs['y'].copy()\n"
+        "beside = x[1:-1, 1:-2] + x[1:-1, :-3] + x[1:-1, 3:]\n"
+        "out['y'][1:-1, 1:-2] = 0.2 * (beside + x[2:, 1:-2] + x[:-2, 1:-2])",
+    )

@@ -141,6 +141,7 @@ RuleName = Literal[
     "register_sum",
     "register_tile",
     "row_group",
+    "stencil_tile",
     "row_split",
     "rows_per_block",
     "vector_width",

@@ -12,6 +12,7 @@ from warpsmith.rewrite.rules.restrict import Restrict
 from warpsmith.rewrite.rules.row_group import RowGroup
 from warpsmith.rewrite.rules.row_split import RowSplit
 from warpsmith.rewrite.rules.rows_per_block import RowsPerBlock
+from warpsmith.rewrite.rules.stencil_tile import StencilTile
 from warpsmith.rewrite.rules.unroll import Unroll
 from warpsmith.rewrite.rules.vector_width import VectorWidth
 
@@ -21,6 +22,7 @@ RULES: tuple[Rule, ...] = (
     RegisterSum(),
     RegisterTile(),
     RowGroup(),
+    StencilTile(),
     RowSplit(),
     RowsPerBlock(),
     VectorWidth(),

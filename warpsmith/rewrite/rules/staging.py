@@ -12,8 +12,7 @@ from warpsmith.rewrite.rules.draft import Draft
 from warpsmith.rewrite.rules.element import Element, Place
 from warpsmith.rewrite.rules.facts import AXES, Access, Facts
 from warpsmith.rewrite.rules.live import Split
-from warpsmith.rewrite.rules.operations import operands, operator
-from warpsmith.rewrite.rules.tree import Edit, apply_edits, strip
+from warpsmith.rewrite.rules.tree import Edit, Variable, apply_edits, strip
 from warpsmith.rewrite.rules.uniform import uniform_text, written_out
 from warpsmith.rewrite.rules.words import Words
 
@@ -66,7 +65,7 @@ def staged(draft: Draft, element: Element, split: Split, tiles: Mapping[str, str
             old = found[text]
             found[text] = replace(old, nodes=(*old.nodes, a.node))
             continue
-        size = _bytes(draft, a)
+        size = bytes_of(draft, a.root)
         if size is None or len(found) == _MOST or a.index is None:
             continue
         n = AXES.index(place.axis)
@@ -94,16 +93,15 @@ def _one(draft: Draft, element: Element, split: Split, a: Access) -> tuple[Place
     return None
 
 
-def _bytes(draft: Draft, a: Access) -> int | None:
+def bytes_of(draft: Draft, root: Variable) -> int | None:
+    """Bytes of an element of a parameter's buffer; None where the job does not say."""
     order = [v.name for v in draft.source.variables if v.is_parameter and v.scope == draft.source.kernel]
-    if a.root is None or a.root.name not in order:
+    if root.name not in order or order.index(root.name) >= len(draft.kernel.arguments):
         return None
-    n = order.index(a.root.name)
-    if n >= len(draft.kernel.arguments):
-        return None
-    lanes = _LANES.search(a.root.type_text)
+    lanes = _LANES.search(root.type_text)
     count = int(lanes.group(1)) if lanes else 1
-    return draft.kernel.arguments[n].dtype.size_bytes * (4 if count == 3 else count)
+    size = draft.kernel.arguments[order.index(root.name)].dtype.size_bytes
+    return size * (4 if count == 3 else count)
 
 
 def is_unit(facts: Facts, index: Node, name: str) -> bool:

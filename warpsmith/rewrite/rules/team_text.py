@@ -86,7 +86,7 @@ class TeamText:
             ]
         inside = [f"ws_own_{p.axis} == ws_at_{p.axis}" for p in self.element.places if p.lows or p.highs]
         lines += [
-            f"const int ws_in = {' && '.join(inside) or '1'};",
+            f"{words.fresh}int ws_in = {' && '.join(inside) or '1'};",
             f"if ({' && '.join([*self.element.uniform, *reached(self.element.places)]) or '1'}) {{",
             *self.element.setup_text(facts),
             *inner,

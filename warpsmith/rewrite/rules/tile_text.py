@@ -48,7 +48,6 @@ class TileText:
         plain.append("}")
         if not self.stages:
             return "\n".join([*lines, *plain])
-        # Barriers stand in one branch only: some compilers for CPUs get two branches with barriers wrong.
         deep = [f"if ({uniform} && {some}) {{", *self._phases(whole=False, stage=True), "}"]
         return "\n".join([*lines, f"#if {STAGE} > 0", *deep, "#else", *plain, "#endif"])
 
@@ -72,10 +71,14 @@ class TileText:
         far = f"ws_first_{p.axis} + {count} * {words.threads(p.axis)} + {words.thread(p.axis)}"
         return [f"const {p.kind} {name} = {SPREAD} ? {far} : {near};"]
 
-    def _places(self, *, whole: bool) -> list[str]:
+    def _places(self, *, whole: bool, fresh: bool) -> list[str]:
         lines = []
         for p in self.element.places:
-            lines += self._index(p)
+            index = self._index(p)
+            if fresh:
+                seen = index[0].replace(f"const {p.kind} ws_own_", f"{self.words.fresh}{p.kind} ws_seen_", 1)
+                index = [seen, f"const {p.kind} ws_own_{p.axis} = ws_seen_{p.axis};"]
+            lines += index
             text = clamped(p, f"ws_own_{p.axis}", whole=whole)
             lines.append(f"const {p.kind} ws_at_{p.axis} = {text};")
         return lines
@@ -86,7 +89,7 @@ class TileText:
             return ""
         return "if (" + " && ".join(f"ws_own_{p.axis} == ws_at_{p.axis}" for p in bounded) + ") "
 
-    def _each(self, lines: list[str], *, whole: bool, unroll: bool) -> list[str]:
+    def _each(self, lines: list[str], *, whole: bool, unroll: bool, fresh: bool) -> list[str]:
         """The lines for every element of the tile."""
         head = []
         for axis in reversed(self.axes):
@@ -94,7 +97,7 @@ class TileText:
             head += ["#pragma unroll"] if unroll else []
             head.append(f"for (int {count} = 0; {count} < {TILE[axis]}; ++{count}) {{")
         setup = self.element.setup_text(self.draft.facts)
-        return [*head, *self._places(whole=whole), *setup, *lines, "}" * len(self.axes)]
+        return [*head, *self._places(whole=whole, fresh=fresh), *setup, *lines, "}" * len(self.axes)]
 
     @property
     def _slot(self) -> str:
@@ -127,7 +130,7 @@ class TileText:
         start, bound = uniform_text(facts, loop.start), uniform_text(facts, loop.bound)
         middle = [*split.again, self._counter(), *load, "%BODY%", *save]
         unroll = whole or stage
-        each = self._each(middle, whole=whole, unroll=unroll)
+        each = self._each(middle, whole=whole, unroll=unroll, fresh=False)
         plain = [f"for ({kind} ws_k = {start}; ws_k {sign} ({bound}); ++ws_k) {{", *each, "}"]
         plain = _with(plain, source.of(loop.body))
         if stage:
@@ -143,9 +146,9 @@ class TileText:
             ]
         return [
             *arrays,
-            *self._each(first, whole=whole, unroll=unroll),
+            *self._each(first, whole=whole, unroll=unroll, fresh=stage),
             *plain,
-            *self._each(last, whole=whole, unroll=unroll),
+            *self._each(last, whole=whole, unroll=unroll, fresh=stage),
         ]
 
     def _counter(self) -> str:

@@ -37,6 +37,14 @@ class Words:
         return "__local" if self.opencl else "__shared__"
 
     @property
+    def fresh(self) -> str:
+        """Stands before a local that is worked out anew on both sides of a barrier.
+
+        PoCL may take the outcome of a comparison that it carries over a barrier for the same in all threads.
+        """
+        return "volatile " if self.opencl else "const "
+
+    @property
     def barrier(self) -> str:
         """Every thread of the block waits, and sees what the others wrote."""
         return "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);" if self.opencl else "__syncthreads();"
