@@ -8,8 +8,8 @@ from tree_sitter import Node
 from warpsmith.rewrite.rules.counted import CountedLoop, counted, counter_is_free
 from warpsmith.rewrite.rules.element import statements
 from warpsmith.rewrite.rules.facts import Facts
-from warpsmith.rewrite.rules.operations import operands, operator
 from warpsmith.rewrite.rules.loops import changed_variables
+from warpsmith.rewrite.rules.operations import operands, operator
 from warpsmith.rewrite.rules.tree import Variable, ancestors, find, strip
 
 _ASSIGNS = {"+=": "+", "-=": "+", "*=": "*", "|=": "|", "&=": "&", "^=": "^"}

@@ -12,6 +12,7 @@ from warpsmith.rewrite.rules.draft import Draft
 from warpsmith.rewrite.rules.element import Element, Place
 from warpsmith.rewrite.rules.facts import AXES, Access, Facts
 from warpsmith.rewrite.rules.live import Split
+from warpsmith.rewrite.rules.operations import operands, operator
 from warpsmith.rewrite.rules.tree import Edit, Variable, apply_edits, strip
 from warpsmith.rewrite.rules.uniform import uniform_text, written_out
 from warpsmith.rewrite.rules.words import Words
