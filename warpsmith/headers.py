@@ -15,8 +15,9 @@ class SentHeaders:
 
     files: Mapping[str, str]
     include_dirs: tuple[str, ...]
-    missing: tuple[str, ...] = ()
-    """Quoted names that were not found; a compiler or an operator may know them."""
+    missing: tuple[tuple[Path, str], ...] = ()
+    """Names that were not found, with the folder of the file that includes them; a compiler or an operator
+    may know them."""
 
 
 def headers_of(source: str, beside: Path, include_dirs: Iterable[Path]) -> SentHeaders:
@@ -32,10 +33,9 @@ def headers_of(source: str, beside: Path, include_dirs: Iterable[Path]) -> SentH
         InvalidInput: more than may be sent, or a header that is no text.
     """
     folders = list(dict.fromkeys(d.resolve() for d in (beside, *include_dirs)))
-    names = _names(folders)
     found: dict[Path, str] = {}
-    missing: dict[str, None] = {}
-    waiting = list(_included(source, None, folders, missing))
+    missing: dict[tuple[Path, str], None] = {}
+    waiting = list(_included(source, folders[0], folders, missing))
     size = 0
     while waiting:
         path = waiting.pop(0)
@@ -50,25 +50,26 @@ def headers_of(source: str, beside: Path, include_dirs: Iterable[Path]) -> SentH
                 f"{MAX_FILES_BYTES >> 10} KiB); name the folder to the service instead "
                 "(WARPSMITH_INCLUDE_DIRS=name=folder) and in the job (kernel.includes: [name])",
             )
-        waiting += _included(found[path], path, folders, missing)
-    files = {_sent(path, names): text for path, text in found.items()}
+        waiting += _included(found[path], path.parent, folders, missing)
     used = [d for d in folders if any(path.is_relative_to(d) for path in found)]
+    names = _names(used)
+    files = {_sent(path, names): text for path, text in found.items()}
     searched = [_sent(d, names) or ROOT for d in used]
     return SentHeaders(files, tuple(searched), tuple(missing))
 
 
 def _included(
-    text: str, path: Path | None, folders: Sequence[Path], missing: dict[str, None]
+    text: str, beside: Path, folders: Sequence[Path], missing: dict[tuple[Path, str], None]
 ) -> Iterator[Path]:
     for quote, name in INCLUDE.findall(text):
-        near = [path.parent] if path is not None and quote == '"' else []
+        near = [beside] if quote == '"' else []
         candidates = ((d / name).resolve() for d in (*near, *folders))
         allowed = (c for c in candidates if any(c.is_relative_to(d) for d in folders) and c.is_file())
         header = next(allowed, None)
         if header is not None:
             yield header
-        elif quote == '"':
-            missing[name] = None
+        else:
+            missing[beside, name] = None
 
 
 def _read(path: Path) -> str:

@@ -43,7 +43,7 @@ def test_headers_are_followed_from_header_to_header(tmp_path: Path) -> None:
     assert sorted(sent.files) == ["common.h", "detail/deep/a.h", "detail/types.h"]
     assert sent.files["detail/deep/a.h"] == "int a;"
     assert sent.include_dirs == (".",)
-    assert sent.missing == ("elsewhere.h",)
+    assert sent.missing == ((root, "elsewhere.h"), (root, "math.h"))
 
 
 def test_folders_outside_of_the_sources_are_sent_under_their_names(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from tests.example_jobs import FAMILIES
-from warpsmith.cli.init import skeleton
+from warpsmith.cli.init import Wanted, skeleton
 from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import load_job, parse_job
@@ -44,7 +44,7 @@ def kernel_with(arguments: str, body: str = "out[0] = 1;") -> str:
 def test_examples(family: str, ending: str, tmp_path: Path) -> None:
     source = EXAMPLES / family / f"{family}.{ending}"
     target = tmp_path / "job.yaml"
-    target.write_text(skeleton(source, target, None))
+    target.write_text(skeleton([source], target, Wanted()))
     got = load_job(target).kernel
     wanted = load_job(EXAMPLES / family / f"{'cuda' if ending == 'cu' else 'opencl'}.yaml").kernel
     assert got.entry == wanted.entry

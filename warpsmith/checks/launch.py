@@ -12,6 +12,7 @@ from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.kernel import Role
 from warpsmith.errors import ExpressionError
+from warpsmith.rewrite.conditionals import given_macros
 from warpsmith.rewrite.masking import blank
 from warpsmith.rewrite.syntax import Dialect, KernelDefinition, find_kernels
 
@@ -143,7 +144,8 @@ def _plain(job: Job) -> KernelDefinition | None:
     if job.kernel.source is None or job.kernel.backend not in (Backend.CUDA, Backend.OPENCL):
         return None
     text = job.kernel.source
-    found = definitions(find_kernels(text, Dialect.from_backend(job.kernel.backend)), job.kernel.entry)
+    dialect = Dialect.from_backend(job.kernel.backend)
+    found = definitions(find_kernels(text, dialect, given_macros(job.kernel.options)), job.kernel.entry)
     if len(found) != 1 or _AGAIN.search(blank(found[0].body)):
         return None
     # A function-like macro may hold a loop, or a store.

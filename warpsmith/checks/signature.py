@@ -11,6 +11,7 @@ from warpsmith.checks.arguments import argument_findings
 from warpsmith.checks.finding import Finding
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
+from warpsmith.rewrite.conditionals import given_macros
 from warpsmith.rewrite.guesses import bind
 from warpsmith.rewrite.masking import Tokens, tokenise
 from warpsmith.rewrite.syntax import Dialect, KernelDefinition, find_kernels
@@ -25,7 +26,8 @@ def signature_findings(job: Job) -> list[Finding]:
         return []
     text = job.kernel.source
     tokens = tokenise(text)
-    kernels = find_kernels(text, Dialect.from_backend(job.kernel.backend))
+    given = given_macros(job.kernel.options)
+    kernels = find_kernels(text, Dialect.from_backend(job.kernel.backend), given)
     found = definitions(kernels, job.kernel.entry)
     if not found:
         return _no_entry(job, kernels, tokens)

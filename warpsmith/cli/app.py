@@ -13,6 +13,7 @@ import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError
 
 from warpsmith.cli.keys import keys
+from warpsmith.domain.device import Backend
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, WarpsmithError
 from warpsmith.jobfile import InvalidJob, placed
@@ -255,19 +256,34 @@ def tune(
 
 @app.command()
 def init(
-    source: Annotated[Path, typer.Argument(help="Kernel source: .cu, .cl or .hip", exists=True)],
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Kernel source, header, or host file with kernels as text; several are read in this order.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ],
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Job file to write.")] = None,
     entry: Annotated[
         str | None, typer.Option(help="Kernel to take; needed where the source has several.")
     ] = None,
+    backend: Annotated[
+        Backend | None, typer.Option(help="Where neither ending nor text shows it: cuda or opencl.")
+    ] = None,
+    defines: Annotated[
+        list[str] | None, typer.Option("-D", help="NAME=VALUE, a macro for the compiler. May be given again.")
+    ] = None,
+    include_dirs: IncludeDirs = None,
 ) -> None:
     """Write a job file skeleton for a kernel; fill in shapes and launch."""
-    from warpsmith.cli.init import skeleton
+    from warpsmith.cli.init import Wanted, skeleton
 
-    target = out or source.with_suffix(".yaml")
+    target = out or sources[-1].with_suffix(".yaml")
     if target.exists():
         raise InvalidInput("--out", f"{target} exists; name another file")
-    target.write_text(skeleton(source, target, entry))
+    wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()))
+    target.write_text(skeleton(sources, target, wanted))
     typer.echo(f"wrote {target}; fill in what is marked TODO, then: warpsmith tune {target}")
 
 

@@ -1,30 +1,68 @@
-"""`init`."""
+"""`init`: a job file for a kernel that so far is only source."""
 
-import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from warpsmith.cli.sources import FoundSource, find_source
 from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
+from warpsmith.rewrite.skeleton import Given, job_skeleton
+from warpsmith.rewrite.syntax import find_kernels
 
-_BACKENDS = {
-    ".cu": Backend.CUDA,
-    ".cuh": Backend.CUDA,
-    ".cl": Backend.OPENCL,
-    ".hip": Backend.HIP,
-}
+_MAX_SHOWN = 8
 
 
-def skeleton(source: Path, target: Path, entry: str | None) -> str:
-    """A job file for a kernel source.
+@dataclass(frozen=True)
+class Wanted:
+    """What a user says about a kernel besides its files."""
+
+    entry: str | None = None
+    backend: Backend | None = None
+    defines: tuple[str, ...] = ()
+    """`NAME` or `NAME=VALUE`, as compilers take them."""
+    include_dirs: tuple[Path, ...] = ()
+
+
+def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
+    """A job file for a kernel of these files.
 
     Raises:
-        InvalidInput: an ending that names no back end, or no such kernel in the source.
+        InvalidInput: nothing shows the language, or no such kernel in the sources.
     """
-    from warpsmith.rewrite.skeleton import job_skeleton
-    from warpsmith.rewrite.syntax import Dialect
+    defines = _defines(wanted.defines)
+    found = find_source(sources, target, wanted.backend, wanted.include_dirs)
+    if not find_kernels(found.text, found.dialect, defines):
+        raise InvalidInput("source", f"{found.shown}: no kernel definition found{_elsewhere(found, defines)}")
+    return job_skeleton(
+        found.text,
+        found.shown,
+        found.dialect,
+        wanted.entry,
+        Given(found.lines, defines, tuple(found.headers.files.values())),
+    )
 
-    backend = _BACKENDS.get(source.suffix)
-    if backend is None:
-        raise InvalidInput("source", f"{source.name}: the ending must be one of {', '.join(_BACKENDS)}")
-    shown = os.path.relpath(source.resolve(), target.resolve().parent)
-    return job_skeleton(source.read_text(errors="replace"), shown, Dialect.from_backend(backend), entry)
+
+def _defines(given: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise InvalidInput("-D", f"{text!r} is not of the form NAME or NAME=VALUE")
+        found[name] = value if "=" in text else "1"
+    return found
+
+
+def _elsewhere(found: FoundSource, defines: Mapping[str, str]) -> str:
+    """Which header has kernels, where the file itself has none."""
+    places = []
+    for path, text in found.headers.files.items():
+        names = [k.name for k in find_kernels(text, found.dialect, defines)]
+        if names:
+            places.append(
+                f"{path} ({', '.join(names[:_MAX_SHOWN])}{', ...' if len(names) > _MAX_SHOWN else ''})"
+            )
+    if not places:
+        return ""
+    return f"; it includes headers that define some: {'; '.join(places[:_MAX_SHOWN])}. Give that file to init"

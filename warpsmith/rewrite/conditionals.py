@@ -2,7 +2,15 @@
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+
+_GIVEN = re.compile(r"-D\s*(\w+)(?:=(.*))?")
+
+
+def given_macros(options: Iterable[str]) -> dict[str, str]:
+    """What the options of a compiler define (`-DNAME`, `-DNAME=VALUE`)."""
+    matches = filter(None, map(_GIVEN.fullmatch, options))
+    return {m.group(1): "1" if m.group(2) is None else m.group(2) for m in matches}
 
 
 def holds(keyword: str, condition: str, macros: Mapping[str, str]) -> bool:

@@ -5,7 +5,7 @@ conditionals inside argument lists, headers that are not there.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -74,7 +74,9 @@ class Tokens:
     text: str
     items: tuple[Token, ...] = field(repr=False)
     macros: dict[str, str]
-    """Object-like macros by name; of several definitions the first."""
+    """Object-like macros by name: by the branches that are taken, else by the first definition."""
+    certain: frozenset[str] = frozenset()
+    """Names of macros whose value does not depend on macros that this text leaves open."""
 
     @cached_property
     def groups(self) -> dict[int, tuple[int, ...]]:
@@ -136,11 +138,16 @@ class Tokens:
         return group[-1]
 
 
-def tokenise(text: str) -> Tokens:
-    """Tokens of a source in CUDA, HIP or OpenCL C."""
+def tokenise(text: str, defines: Mapping[str, str] | None = None) -> Tokens:
+    """Tokens of a source in CUDA, HIP or OpenCL C.
+
+    Args:
+        defines: macros that the compiler is given (`-D`).
+    """
     masked = blank(text)
     items: list[Token] = []
     macros: dict[str, str] = {}
+    values: dict[str, set[str]] = {}
     begin = 0
     for line in _DIRECTIVE.finditer(masked):
         items += _plain(masked, begin, line.start())
@@ -149,9 +156,39 @@ def tokenise(text: str) -> Tokens:
         define = re.match(r"(\w+)(?:\s+(.*))?$", rest) if keyword == "define" else None
         if define is not None:
             macros.setdefault(define.group(1), define.group(2) or "")
+            values.setdefault(define.group(1), set()).add(define.group(2) or "")
         begin = line.end()
     items += _plain(masked, begin, len(masked))
-    return Tokens(text, tuple(items), macros)
+    active = _active(items, defines or {})
+    certain = frozenset({*active, *(name for name, held in values.items() if len(held) == 1)})
+    return Tokens(text, tuple(items), macros | active, certain)
+
+
+def _active(items: Sequence[Token], defines: Mapping[str, str]) -> dict[str, str]:
+    """Macros of the branches that are taken: the values that hold in this reading of the text."""
+    found = dict(defines)
+    taken: list[tuple[bool, bool]] = []
+    for token in items:
+        if token.kind != "directive":
+            continue
+        part = _SPLITS.get(token.text)
+        around = all(now for now, _ in taken[: len(taken) - (part in ("next", "close"))])
+        if part == "open":
+            now = around and holds(token.text, token.rest, found)
+            taken.append((now, now))
+        elif part == "next" and taken:
+            done = taken[-1][1]
+            now = around and not done and (token.text == "else" or holds(token.text, token.rest, found))
+            taken[-1] = (now, done or now)
+        elif part == "close" and taken:
+            taken.pop()
+        elif token.text == "define" and around:
+            define = re.match(r"(\w+)(?:\s+(.*))?$", token.rest)
+            if define is not None and define.group(1) not in defines:
+                found[define.group(1)] = define.group(2) or ""
+        elif token.text == "undef" and around:
+            found.pop(token.rest.strip(), None)
+    return found
 
 
 def _plain(masked: str, begin: int, end: int) -> Iterator[Token]:

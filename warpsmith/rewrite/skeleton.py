@@ -2,11 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import yaml
 
 from warpsmith.errors import InvalidInput
 from warpsmith.rewrite.guesses import Bindings, bind
+from warpsmith.rewrite.masking import blank
 from warpsmith.rewrite.named_constants import FoundConstant, find_constants, integer_value
+from warpsmith.rewrite.reference_stub import reference_lines
 from warpsmith.rewrite.skeleton_arguments import (
     TODO,
     ArgumentLine,
@@ -17,12 +22,32 @@ from warpsmith.rewrite.skeleton_arguments import (
 from warpsmith.rewrite.syntax import Dialect, KernelDefinition, find_kernels
 
 _MAX_SHOWN = 20
+_DEFINED = re.compile(r"#[ \t]*define[ \t]+(\w+)")
+_DECLARED = re.compile(r"\b(?:enum\b[^{;]*\{[^}]*\}|(?:const|constexpr|using|typedef|struct|class)\b[^;{]*)")
+_OF_LANGUAGE = re.compile(
+    r"(?:CLK|CL|M|FLT|DBL|HALF|INT|UINT|LONG|ULONG|CHAR|UCHAR|SHRT|USHRT|SCHAR|SIZE|CUDART|CUDA|__)_|INFINITY$|NAN$|NULL$"
+    r"|MAXFLOAT$|HUGE_VALF?$|RAND_MAX$|EOF$|TRUE$|FALSE$"
+)
 _HEADER_LINES = 20
 """Lines that the arguments between a kernel's name and its body may take."""
 _DEFAULT_BLOCK = {Dialect.CUDA: 256, Dialect.HIP: 256, Dialect.OPENCL: 64}
 
 
-def job_skeleton(source_text: str, path_text: str, dialect: Dialect, entry: str | None) -> str:
+@dataclass(frozen=True)
+class Given:
+    """What is known about a source besides its text."""
+
+    lines: tuple[str, ...] = ()
+    """How the job's `kernel` gets to the source; without them by `source_file`."""
+    defines: Mapping[str, str] = field(default_factory=dict)
+    """Macros that the compiler is to be given."""
+    headers: tuple[str, ...] = ()
+    """Texts that the source includes."""
+
+
+def job_skeleton(
+    source_text: str, path_text: str, dialect: Dialect, entry: str | None, given: Given | None = None
+) -> str:
     """A job file, as YAML, for one kernel of a source.
 
     It is a valid job with placeholder sizes, except where an argument is something that a job cannot
@@ -35,11 +60,12 @@ def job_skeleton(source_text: str, path_text: str, dialect: Dialect, entry: str 
     Raises:
         InvalidInput: no such kernel, or several to choose from; the message names them.
     """
-    kernel, twins = choose_kernel(find_kernels(source_text, dialect), path_text, entry)
+    given = given or Given()
+    kernel, twins = choose_kernel(find_kernels(source_text, dialect, given.defines), path_text, entry)
     bindings = bind(kernel, entry)
     dimensions = dimensions_of(kernel)
     sizes = ", ".join(f"{yaml_word(n)}: {v}" for n, v in dimensions.values())
-    constants = find_constants(source_text)
+    constants = (*_given_constants(given.defines), *find_constants(source_text))
     block = _block(kernel, dialect, bindings, constants)
     arguments = [
         argument_line(n, a, kernel, bindings, dimensions, block) for n, a in enumerate(kernel.arguments)
@@ -51,18 +77,51 @@ def job_skeleton(source_text: str, path_text: str, dialect: Dialect, entry: str 
         f"name: {yaml_word(re.sub(r'^[^A-Za-z0-9]+', '', kernel.name)[:100] or 'kernel')}",
         "kernel:",
         f"  backend: {dialect.backend.value}",
-        f"  source_file: {json.dumps(path_text)}",
+        *(f"  {line}" if line else "" for line in given.lines or [f"source_file: {json.dumps(path_text)}"]),
+        *_options(given.defines),
         *_entry(kernel, bindings, entry),
         *_arguments(arguments),
         "  launch:",
         *_launch(kernel, dialect, block, next(iter(dimensions.values()))[0]),
         "workloads:",
         f"  - dimensions: {{{sizes}}}  # {TODO}: the sizes that matter, a line each",
-        "# The kernel itself is the reference; a NumPy function can be one (reference: {kind: numpy, ...}).",
+        *reference_lines(kernel, [yaml.safe_load(f"{{{a.fields}}}") for a in arguments]),
         "budget: {rounds: 2, trials: 200, seconds: 300}",
         *_tunables(kernel, constants, bindings),
+        *_undefined(kernel, source_text, given),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _given_constants(defines: Mapping[str, str]) -> Iterator[FoundConstant]:
+    for name, value in defines.items():
+        number = integer_value(value, {})
+        if number is not None:
+            yield FoundConstant(name, number, "macro given with -D", 0)
+
+
+def _options(defines: Mapping[str, str]) -> Iterator[str]:
+    if defines:
+        listed = ", ".join(json.dumps(f"-D{name}={value}") for name, value in defines.items())
+        yield f"  options: [{listed}]"
+
+
+def _undefined(kernel: KernelDefinition, text: str, given: Given) -> Iterator[str]:
+    """Macros that the kernel uses and nothing here defines."""
+    texts = [blank(t) for t in (text, *given.headers)]
+    known = {w for t in texts for w in _DEFINED.findall(t)} | set(given.defines)
+    known |= {w for t in texts for d in _DECLARED.findall(t) for w in re.findall(r"\w+", d)}
+    known |= {a.name for a in kernel.arguments} | {p.name for p in kernel.template}
+    used = re.findall(
+        r"\b[A-Z][A-Z0-9_]{2,}\b(?!\s*\()", re.sub(r"^\s*#.*$", "", blank(kernel.body), flags=re.M)
+    )
+    missing = [n for n in dict.fromkeys(used) if n not in known and not _OF_LANGUAGE.match(n)]
+    if missing:
+        listed = ", ".join(missing[:_MAX_SHOWN])
+        yield f"# {TODO}: nothing here defines {listed}: give init -D NAME=VALUE, or make them parameters:"
+        yield "# parameters:"
+        for name in missing[:_MAX_SHOWN]:
+            yield f"#   - {{name: {name}, values: [8, 16, 32], default: 16}}"
 
 
 def choose_kernel(

@@ -1,6 +1,7 @@
 """Kernel definitions of a source: names, templates, arguments; and its named integer constants."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
@@ -63,12 +64,17 @@ class KernelDefinition:
         return "::".join((*self.namespaces, self.name))
 
 
-def find_kernels(text: str, dialect: Dialect) -> tuple[KernelDefinition, ...]:
+def find_kernels(
+    text: str, dialect: Dialect, defines: Mapping[str, str] | None = None
+) -> tuple[KernelDefinition, ...]:
     """Every kernel definition of a source, in order; those in every preprocessor branch.
 
     Kernels written by macros of the source are not expanded, so they are not found.
+
+    Args:
+        defines: macros that the compiler is given; names of types may depend on them.
     """
-    return tuple(_Reader(tokenise(text), dialect).kernels())
+    return tuple(_Reader(tokenise(text, defines), dialect).kernels())
 
 
 class _Reader:
@@ -81,7 +87,9 @@ class _Reader:
             if dialect.markers & set(value.split()) and "(" not in value
         }
         self._markers = dialect.markers | standing_for
-        self._aliases = dict(_aliases(self._items))
+        self._aliases = _type_macros(tokens) | dict(_aliases(self._items))
+        # What the branches that are taken say comes before what all branches agree on.
+        self._aliases |= dict(_aliases(tuple(self._items[n] for n in tokens.forward(0))))
 
     def kernels(self) -> Iterator[KernelDefinition]:
         for at, scope in scopes(self._tokens):
@@ -145,6 +153,13 @@ class _Reader:
             if depth == 0:
                 return self._tokens.text[self._items[opening].start : self._items[n].start + 1]
         return self._tokens.text[self._items[opening].start :]
+
+
+def _type_macros(tokens: Tokens) -> dict[str, str]:
+    """Macros that stand for the name of a type, or may, whatever is defined elsewhere."""
+    plain = r"(?:(?:unsigned|signed|long|short|const) )*[A-Za-z_][\w:]*"
+    macros = {name: tokens.macros[name] for name in tokens.certain}
+    return {name: value for name, value in macros.items() if re.fullmatch(plain, value)}
 
 
 def _aliases(items: tuple[Token, ...]) -> Iterator[tuple[str, str]]:
