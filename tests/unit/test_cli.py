@@ -363,7 +363,7 @@ def test_init_never_overwrites(run: Runner, tmp_path: Path) -> None:
 
 def test_init_says_what_it_cannot_read(run: Runner, tmp_path: Path) -> None:
     for name, text, words in [
-        ("a.txt", "x", "the ending must be one of .cu, .cuh, .cl, .hip"),
+        ("a.txt", "x", "neither its ending (.cu, .cuh, .cl, .clh, .opencl, .ocl, .hip) nor its text"),
         ("b.cl", "int f(int x) { return x; }", "kernel"),
     ]:
         path = tmp_path / name

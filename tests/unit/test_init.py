@@ -62,6 +62,13 @@ def test_a_header_is_included_by_the_job_and_brings_what_it_includes(tmp_path: P
     assert kernel.include_dirs == ("lib/deep", "lib", ".")
 
 
+def test_enumerations_are_named_with_their_namespaces(tmp_path: Path) -> None:
+    text = """namespace lib { enum class Order { kBig, kLittle };
+    template <Order O, typename T> __global__ void pack(T* p) { p[0] = T(int(O)); } }"""
+    (source,) = written(tmp_path, k_dot_cu=text)
+    assert job_of([source], tmp_path).kernel.entry == "lib::pack<static_cast<lib::Order>(0), half>"
+
+
 def test_a_source_is_named_and_brings_headers_of_folders_above(tmp_path: Path) -> None:
     source, _, _ = written(
         tmp_path,
@@ -162,11 +169,21 @@ def test_types_follow_the_macros_that_are_given(
     assert list(job.kernel.options) == [f"-D{d}" if "=" in d else f"-D{d}=1" for d in defines]
 
 
-def test_macros_that_nothing_defines_are_named_and_those_given_are_offered(tmp_path: Path) -> None:
-    (source,) = written(tmp_path, k_dot_cl=TYPED)
-    assert "nothing here defines TILE:" in skeleton([source], tmp_path / "j.yaml", Wanted())
+def test_macros_that_nothing_defines_are_parameters_and_those_given_are_offered(tmp_path: Path) -> None:
+    through = TYPED.replace("*= TILE", "*= AT(2) + CLK_LOCAL_MEM_FENCE").replace(
+        "\n__kernel", "\n#define AT(q) (\\\n  (q) * TILE)\n__kernel"
+    )
+    for text in (TYPED, through):
+        (source,) = written(tmp_path, k_dot_cl=text)
+        (parameter,) = job_of([source], tmp_path).parameters
+        assert (parameter.name, parameter.values) == ("TILE", (16,))
     text = skeleton([source], tmp_path / "j.yaml", Wanted(defines=("TILE=16",)))
     assert "nothing here defines" not in text
+    (cuda,) = written(tmp_path, k_dot_cu="__global__ void k(float* x) { x[0] = FROM_A_TOOLKIT; }")
+    assert "#   - {name: FROM_A_TOOLKIT, values: [16]}" in skeleton([cuda], tmp_path / "j.yaml", Wanted())
+    assert job_of([cuda], tmp_path).parameters == ()
+    (source,) = written(tmp_path, k_dot_cl=TYPED)
+    text = skeleton([source], tmp_path / "j.yaml", Wanted(defines=("TILE=16",)))
     assert "{name: TILE, values: [8, 16, 32], default: 16}  # macro given with -D" in text
     with pytest.raises(InvalidInput, match="-D: '1=2' is not of the form"):
         skeleton([source], tmp_path / "j.yaml", Wanted(defines=("1=2",)))

@@ -50,8 +50,14 @@ class Bindings:
     """Names of parameters nothing is known about; they stand in the entry by their own name."""
 
 
-def bind(kernel: KernelDefinition, entry: str | None) -> Bindings:
-    """Arguments of a kernel's template: those of `entry` where it lists them, guesses otherwise."""
+def bind(
+    kernel: KernelDefinition, entry: str | None, enumerations: Mapping[str, str] | None = None
+) -> Bindings:
+    """Arguments of a kernel's template: those of `entry` where it lists them, guesses otherwise.
+
+    Args:
+        enumerations: their names with namespaces, by their own names; an entry is no part of a namespace.
+    """
     given: list[str] = []
     if entry is not None and "<" in entry:
         given = split_arguments(entry[entry.index("<") + 1 : entry.rindex(">")])
@@ -67,14 +73,16 @@ def bind(kernel: KernelDefinition, entry: str | None) -> Bindings:
         elif given or parameter.default or parameter.is_pack:
             values[name] = parameter.default
         else:
-            guess = _template_argument(parameter, kernel.arguments)
+            guess = _template_argument(parameter, kernel.arguments, enumerations or {})
             values[name] = guess or name
             written.append(values[name])
             (guessed if guess else unknown).append(name)
     return Bindings(values, tuple(written), tuple(guessed), tuple(unknown))
 
 
-def _template_argument(parameter: TemplateParameter, arguments: tuple[KernelArgument, ...]) -> str:
+def _template_argument(
+    parameter: TemplateParameter, arguments: tuple[KernelArgument, ...], enumerations: Mapping[str, str]
+) -> str:
     """A likely argument; empty where none is."""
     if parameter.kind == "template":
         return ""
@@ -84,7 +92,8 @@ def _template_argument(parameter: TemplateParameter, arguments: tuple[KernelArgu
         if _INTEGER_TYPES.search(parameter.type_text):
             return str(next((size for names, size in _SIZES if names.search(parameter.name)), 8))
         named = re.fullmatch(r"[\w:]+", parameter.type_text) is not None
-        return f"static_cast<{parameter.type_text}>(0)" if named else ""
+        whole = enumerations.get(parameter.type_text, parameter.type_text)
+        return f"static_cast<{whole}>(0)" if named else ""
     uses = [a for a in arguments if a.base == parameter.name]
     if not uses or (_STRUCT_TYPE.search(parameter.name) and not any(a.is_pointer for a in uses)):
         return ""

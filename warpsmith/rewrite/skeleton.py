@@ -19,10 +19,11 @@ from warpsmith.rewrite.skeleton_arguments import (
     dimensions_of,
     yaml_word,
 )
-from warpsmith.rewrite.syntax import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.syntax import Dialect, KernelDefinition, enumerations, find_kernels
 
 _MAX_SHOWN = 20
-_DEFINED = re.compile(r"#[ \t]*define[ \t]+(\w+)")
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\n)*[^\n]*)", re.M)
+_LIKE_MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 _DECLARED = re.compile(r"\b(?:enum\b[^{;]*\{[^}]*\}|(?:const|constexpr|using|typedef|struct|class)\b[^;{]*)")
 _OF_LANGUAGE = re.compile(
     r"(?:CLK|CL|M|FLT|DBL|HALF|INT|UINT|LONG|ULONG|CHAR|UCHAR|SHRT|USHRT|SCHAR|SIZE|CUDART|CUDA|__)_|INFINITY$|NAN$|NULL$"
@@ -62,7 +63,8 @@ def job_skeleton(
     """
     given = given or Given()
     kernel, twins = choose_kernel(find_kernels(source_text, dialect, given.defines), path_text, entry)
-    bindings = bind(kernel, entry)
+    known = {k: v for text in (*given.headers, source_text) for k, v in enumerations(text).items()}
+    bindings = bind(kernel, entry, known)
     dimensions = dimensions_of(kernel)
     sizes = ", ".join(f"{yaml_word(n)}: {v}" for n, v in dimensions.values())
     constants = (*_given_constants(given.defines), *find_constants(source_text))
@@ -87,8 +89,8 @@ def job_skeleton(
         f"  - dimensions: {{{sizes}}}  # {TODO}: the sizes that matter, a line each",
         *reference_lines(kernel, [yaml.safe_load(f"{{{a.fields}}}") for a in arguments]),
         "budget: {rounds: 2, trials: 200, seconds: 300}",
+        *_parameters(_undefined(kernel, source_text, given), dialect),
         *_tunables(kernel, constants, bindings),
-        *_undefined(kernel, source_text, given),
     ]
     return "\n".join(lines) + "\n"
 
@@ -106,22 +108,33 @@ def _options(defines: Mapping[str, str]) -> Iterator[str]:
         yield f"  options: [{listed}]"
 
 
-def _undefined(kernel: KernelDefinition, text: str, given: Given) -> Iterator[str]:
-    """Macros that the kernel uses and nothing here defines."""
+def _undefined(kernel: KernelDefinition, text: str, given: Given) -> list[str]:
+    """Macros that the kernel uses, itself or through other macros, and that nothing here defines."""
     texts = [blank(t) for t in (text, *given.headers)]
-    known = {w for t in texts for w in _DEFINED.findall(t)} | set(given.defines)
+    bodies = {m.group(1): m.group(2) for t in texts for m in _MACRO.finditer(t)}
+    known = bodies.keys() | given.defines.keys()
     known |= {w for t in texts for d in _DECLARED.findall(t) for w in re.findall(r"\w+", d)}
     known |= {a.name for a in kernel.arguments} | {p.name for p in kernel.template}
-    used = re.findall(
-        r"\b[A-Z][A-Z0-9_]{2,}\b(?!\s*\()", re.sub(r"^\s*#.*$", "", blank(kernel.body), flags=re.M)
-    )
-    missing = [n for n in dict.fromkeys(used) if n not in known and not _OF_LANGUAGE.match(n)]
-    if missing:
-        listed = ", ".join(missing[:_MAX_SHOWN])
-        yield f"# {TODO}: nothing here defines {listed}: give init -D NAME=VALUE, or make them parameters:"
-        yield "# parameters:"
-        for name in missing[:_MAX_SHOWN]:
-            yield f"#   - {{name: {name}, values: [8, 16, 32], default: 16}}"
+    waiting = [re.sub(r"^\s*#.*$", "", blank(kernel.body), flags=re.M)]
+    seen: dict[str, None] = {}
+    while waiting:
+        words = [w for w in re.findall(r"\b[A-Za-z_]\w*\b", waiting.pop()) if w not in seen]
+        seen.update(dict.fromkeys(words))
+        waiting += [bodies[w] for w in dict.fromkeys(words) if w in bodies]
+    called = set(re.findall(r"\b(\w+)\s*\(", kernel.body))
+    likely = (w for w in seen if _LIKE_MACRO.fullmatch(w) and not _OF_LANGUAGE.match(w))
+    return [w for w in likely if w not in known and w not in called][:_MAX_SHOWN]
+
+
+def _parameters(names: list[str], dialect: Dialect) -> Iterator[str]:
+    """Those macros as parameters. CUDA's may be of headers that are not here, and stay a comment."""
+    if not names:
+        return
+    mark = "" if dialect is Dialect.OPENCL else "# "
+    yield f"# {TODO}: nothing here defines these. init -D NAME=VALUE does; as parameters they can be tuned."
+    yield f"{mark}parameters:"
+    for name in names:
+        yield f"{mark}  - {{name: {yaml_word(name)}, values: [16]}}  # {TODO}: what it is"
 
 
 def choose_kernel(

@@ -77,6 +77,19 @@ def find_kernels(
     return tuple(_Reader(tokenise(text, defines), dialect).kernels())
 
 
+def enumerations(text: str) -> dict[str, str]:
+    """Enumerations of a source with their namespaces, by their own names."""
+    tokens = tokenise(text)
+    found: dict[str, str] = {}
+    for at, scope in scopes(tokens):
+        if tokens.items[at].text == "enum" and None not in scope:
+            words = [t for t in tokens.items[at + 1 : at + 3] if t.text not in ("class", "struct")]
+            if words and words[0].kind == "name":
+                spaces = [s for s in scope if s is not None and s != EXTERN_C]
+                found.setdefault(words[0].text, "::".join([*spaces, words[0].text]))
+    return found
+
+
 class _Reader:
     def __init__(self, tokens: Tokens, dialect: Dialect) -> None:
         self._tokens = tokens
