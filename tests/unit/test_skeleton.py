@@ -227,6 +227,8 @@ def test_entry_picks_the_kernel() -> None:
         ("{ if (p[i] == y) {} }", Usage(True, False, False)),
         ("{ f(p); }", Usage(False, False, True)),
         ("{ atomicAdd(&p[i], 1); }", Usage(False, False, True)),
+        ("{ global float4* q = &(p[i]); q[0] = y; }", Usage(False, False, True)),
+        ("{ if (a && (p[i])) y = 1; }", Usage(True, False, False)),
         ("{ v.load(p + i); }", Usage(True, False, False)),
         ("{ v.cast_store<8>(p + i); }", Usage(False, True, False)),
         ("{ vstore_half(x, i, p); y = vload4(0, p); }", Usage(True, True, False)),

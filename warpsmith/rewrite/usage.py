@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from warpsmith.rewrite.masking import blank
 
 _CAST = r"(?:\([\w\s:*]+\)|(?:reinterpret|static|const)_cast<[^()]*>\()\s*"
+_ADDRESS = re.compile(r"(?:[=(,]|\breturn)\s*&\s*\(+$")
+"""Before `(x[i])` of which the address is taken."""
 _STORES = re.compile(r"\b(?:\w*[sS]tore\w*|__st\w+)\s*(?:<[\w\s:,]*>\s*)?\($")
 _LOADS = re.compile(r"\b(?:\w*[lL]oad\w*|__ld\w+)\s*(?:<[\w\s:,]*>\s*)?\($")
 
@@ -64,7 +66,7 @@ def _one_use(text: str, start: int, end: int) -> str:
     while at < len(text) and text[at].isspace():
         at += 1
     if at < len(text) and text[at] == "[":
-        if before.endswith("&"):
+        if before.endswith("&") or _ADDRESS.search(before):
             return "p"
         return _access(before, text[_closing(text, at) + 1 :])
     if _is_dereference(before):
