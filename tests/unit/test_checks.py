@@ -151,6 +151,13 @@ def test_an_entry_that_is_not_there_comes_with_what_is() -> None:
     assert found.message == "no kernel 'other': the source defines no __kernel function"
 
 
+def test_an_entry_that_a_header_may_hold_is_worth_a_warning_beside_one_of_nearly_its_name() -> None:
+    source = '#include "more.h"\n' + ADD
+    (found,) = signature_findings(job_of(source, entry="addk"))
+    assert (found.is_error, found.message[-24:]) == (False, "add; did you mean 'add'?")
+    assert signature_findings(job_of(source, entry="transpose")) == []
+
+
 def launches(job: Job, *devices: Any) -> list[Finding]:
     return list(launch_findings(job, devices))
 

@@ -57,15 +57,23 @@ def _no_entry(job: Job, kernels: tuple[KernelDefinition, ...], tokens: Tokens) -
     names = list(dict.fromkeys(k.qualified_name for k in kernels))
     # A macro may write a kernel under a name that it puts together.
     pasted = any(t.kind == "directive" and t.text == "define" and "##" in t.rest for t in tokens.items)
-    if name in words or _includes(tokens) or pasted or any(name == p.name for p in job.parameters):
+    if name in words or pasted or any(name == p.name for p in job.parameters):
+        return []
+    in_header = _includes(tokens)
+    if not names and in_header:
         return []
     if not names:
         kind = "__kernel" if job.kernel.backend is Backend.OPENCL else "__global__"
         return [Finding("kernel.entry", f"no kernel {entry!r}: the source defines no {kind} function")]
-    near = difflib.get_close_matches(name, names, n=1) or (names if len(names) == 1 else [])
+    close = difflib.get_close_matches(name, names, n=1)
+    near = close or (names if len(names) == 1 else [])
+    if in_header and not close:
+        return []
     shown = ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else "")
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return [Finding("kernel.entry", f"no kernel {entry!r} in the source; found {shown}{hint}")]
+    words_said = f"no kernel {entry!r} in the source; found {shown}{hint}"
+    # A header may hold a kernel of nearly the same name.
+    return [Finding("kernel.entry", words_said, is_error=not in_header)]
 
 
 def _includes(tokens: Tokens) -> bool:
