@@ -49,10 +49,11 @@ def test_a_valid_job_is_described_with_its_rules_and_configurations(
         "  reference: ran, with n=1001",
         "  configurations of its own tunables: 10",
     ]
-    applies = lines.index("  rules that apply: 3")
+    applies = next(n for n, line in enumerate(lines) if line.startswith("  rules that apply: "))
     declines = next(n for n, line in enumerate(lines) if line.startswith("  rules that do not: "))
     assert any(line.startswith("    unroll: WS_UNROLL (") for line in lines[applies:declines])
-    assert any(line.startswith("    rows_per_block: ") for line in lines[declines:])
+    assert lines[applies] == f"  rules that apply: {declines - applies - 1}"
+    assert any(line.startswith("    lift_constants: ") for line in lines[declines:])
     assert lines[-1].startswith("  configurations of the template: ")
     assert int(lines[-1].rsplit(" ", 1)[1]) > 10
 
