@@ -82,6 +82,18 @@ KERNELS = {
         PLAIN + "  int i = get_global_id(0) + 1;\n  if (i < cols) out[i] = a[i - 1];\n}\n",
         "want = out.copy(); want[0, 1:] = a[0, :-1]",
     ),
+    "pointers": Written(
+        PLAIN + "  int i = get_global_id(0);\n  if (i < cols) {\n    __global const float *p = a + i;\n"
+        "    global float* q = out+i;\n    for (int k = 0; k < 3; k++) *q = *p + k;\n  }\n}\n",
+        FIRST_ROW + "a[0] + 2",
+    ),
+    "names_used_again": Written(
+        PLAIN + "  int index = get_global_id(0);\n  if (index >= cols) return;\n  int i = index;\n"
+        "  float sum = 0;\n  for (int k = 0; k < rows; ++k) {\n    int index = k * cols + i;\n"
+        "    sum += a[index];\n  }\n  for (int k = 0; k < rows; ++k) {\n    int index = k * cols + i;\n"
+        "    float sum2 = b[index] * sum;\n    out[index] = sum2;\n  }\n}\n",
+        "want = b * a.sum(0)",
+    ),
     "gridwide": Written(
         PLAIN + "  for (int i = get_global_id(0); i < cols; i += get_global_size(0)) out[i] = a[i];\n}\n",
         FIRST_ROW + "a[0]",
@@ -222,3 +234,23 @@ def test_a_block_is_not_enlarged_beyond_elements_that_nothing_guards() -> None:
     scope = {**DEVICE.scope(), "cols": 48, "rows": 1} | space.defaults
     assert allows(space.constraints, scope) is None
     assert allows(space.constraints, scope | {"WS_BLOCK": 512}) is not None
+
+
+@pytest.mark.parametrize(
+    ("head", "value"),
+    [
+        ("typedef float fp;\n", "(fp)(a[i] + 1)"),
+        ("#define fp float // of this file\n", "(fp)(a[i] + 1)"),
+        ("", "((float4)(a[i], 1, 2, 3)).x"),
+    ],
+)
+def test_a_cast_is_no_call_of_something_unknown(head: str, value: str) -> None:
+    source = head + PLAIN + f"  int i = get_global_id(0);\n  if (i < cols) out[i] = {value};\n}}\n"
+    report = make_template(job_of(Written(source, "want = out")))
+    assert "WS_ITEMS" in {p.name for p in report.template.space.parameters}
+
+
+def test_a_function_in_parentheses_is_a_call() -> None:
+    source = PLAIN + "  int i = get_global_id(0);\n  if (i < cols) out[i] = (other)(a[i]);\n}\n"
+    report = make_template(job_of(Written(source, "want = out")))
+    assert any("it calls (other)" in reason for reason in report.declined)

@@ -28,6 +28,7 @@ for (int ws_item_y = 0; ws_item_y < WS_ITEMS_Y; ++ws_item_y)
 #pragma unroll
 for (int ws_item_x = 0; ws_item_x < WS_ITEMS_X; ++ws_item_x)
 {
+{
 const int x = WS_PLACE_X(ws_item_x);
 const int y = WS_PLACE_Y(ws_item_y);
 const int at = y * width + x;
@@ -37,6 +38,7 @@ if (x == 0 || y == 0 || x == width - 1 || y == height - 1) {
   }
 const float neighbours = u[at - 1] + u[at + 1] + u[at - width] + u[at + width];
 next[at] = u[at] + alpha * (neighbours - 4.0f * u[at]);
+}
 }
 return;
 }

@@ -23,6 +23,7 @@ _PURE = re.compile(
     r"|__(?:float|int|uint|half|short|ushort|double|longlong)_as_\w+|__byte_perm|__brev|__popcl?l?|__clzl?l?"
     r"|make_\w+|convert_\w+|as_\w+|vload\w+|vstore\w+|static_cast|reinterpret_cast|const_cast"
     r"|sizeof|float[0-9]*|half|int|uint|uint32_t|int32_t|int64_t|uint64_t|size_t|unsigned|double|bool|char"
+    r"|read_image\w+|get_image_\w+|\((?:u?(?:char|short|int|long)|float|double|half)(?:[2348]|16)?\)"
     r"|get_(?:local|group|global)_(?:id|size)|get_num_groups|get_global_offset|WS_\w+)$"
 )
 

@@ -286,7 +286,7 @@ class Facts:
             name = self.source.callee(n)
             if synchronises(name):
                 return f"it calls {name}"
-            if name in seen or is_known_pure(name):
+            if name in seen or is_known_pure(name) or self._is_cast(name):
                 continue
             seen.add(name)
             reason = self._callee_unsafe(n, name, seen, own=own)
@@ -306,6 +306,17 @@ class Facts:
             if "__shared__" in plain(body):
                 return f"{name} uses shared memory"
         return None
+
+    def _is_cast(self, name: str) -> bool:
+        """`(fp)` of `(fp)(x)`, where `fp` is a type or a macro for a type that is known."""
+        word = re.fullmatch(r"\((\w+)\)", name)
+        if word is None:
+            return False
+        typed = (
+            rf"(?m)\btypedef\s[^;{{}}()]*\b{word.group(1)}\s*;|^[ \t]*#[ \t]*define[ \t]+{word.group(1)}[ \t]"
+        )
+        typed += r"+(?:float|double|half|int|uint|long)[ \t]*(?://.*|/\*.*)?$"
+        return re.search(typed, self.source.text) is not None
 
     def _is_local_object(self, name: str, call: Node) -> bool:
         """A call of a local lambda (whose body is walked where it stands) or of a plain object."""

@@ -1,5 +1,6 @@
 """The elements of a thread in lockstep: one pass over the kernel's loops, every statement for all of them."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from warpsmith.rewrite.rules.sharing import Sharing, header
 from warpsmith.rewrite.rules.tree import LOOPS, Edit, Variable, ancestors, apply_edits, find, walk
 
 FULL = "ws_full"
+_SPACE = re.compile(rb"(?:\b(?:__)?(?:global|constant|private)\s+)+$")
 
 
 @dataclass(frozen=True)
@@ -193,6 +195,7 @@ class _Lockstep:
         ]
 
     def _hoisted(self) -> list[str]:
+        self._distinct(list(self.spread))
         extents = "".join(f"[{a.parameter}]" for a in reversed(self.axes))
         lines = []
         for declared in self.spread.values():
@@ -209,7 +212,7 @@ class _Lockstep:
             if node not in needed or node in self.spread or self.sharing.enclosing(declared[0]):
                 continue
             if all(v.init is not None and self.sharing.same(v.init, set()) for v in declared):
-                lines.append(self._render(node.start_byte, node.end_byte) + "\n")
+                lines.append(self._statement(node) + "\n")
         return lines
 
     # What is written.
@@ -221,6 +224,11 @@ class _Lockstep:
         inner = [e for e in (self.edits if edits is None else edits) if start <= e.start and e.end <= end]
         moved = [Edit(e.start - start, e.end - start, e.text) for e in inner]
         return apply_edits(self.source.between(start, end), moved)
+
+    def _statement(self, node: Node) -> str:
+        """A statement with the address space before it, which the tree does not hold."""
+        space = _SPACE.search(self.source.data[: node.start_byte])
+        return self._render(node.start_byte if space is None else space.start(), node.end_byte)
 
     def _lanes(self) -> str:
         return "".join(
@@ -234,20 +242,25 @@ class _Lockstep:
             assert body is not None
             head = self._render(piece.node.start_byte, body.start_byte)
             return f"{head}{{\n{''.join(self._emit(p) for p in piece.body)}}}\n"
-        text = "\n".join(self._render(n.start_byte, n.end_byte) for n in piece.nodes)
-        return f"{self._lanes()}{{\n{self._repeated(list(piece.nodes), piece)}{text}\n}}\n"
+        text = "\n".join(self._statement(n) for n in piece.nodes)
+        return f"{self._lanes()}{{\n{self._repeated(list(piece.nodes), piece)}{{\n{text}\n}}\n}}\n"
 
     def _repeated(self, nodes: list[Node], piece: _Straight | None) -> str:
         """Declarations of other pieces that these nodes use."""
         needed = self._needed(nodes)
         own = () if piece is None else piece.nodes
-        lines = []
-        for node, _ in self._top:
-            if node in needed and node not in own and node not in self.spread:
-                lines.append(self._render(node.start_byte, node.end_byte) + "\n")
+        repeated = [n for n, _ in self._top if n in needed and n not in own and n not in self.spread]
+        lines = [self._statement(n) + "\n" for n in repeated]
         if piece is None and any(n in self.spread for n in needed):
             raise _CannotError
+        self._distinct(repeated)
         return "".join(lines)
+
+    def _distinct(self, nodes: list[Node]) -> None:
+        """Declarations of several scopes come together in one, so no name may be there twice."""
+        names = [v.name for n in nodes for v in self._declared(n)]
+        if len(names) != len(set(names)):
+            raise _CannotError
 
     def _needed(self, nodes: list[Node]) -> set[Node]:
         found: set[Node] = set()
