@@ -51,19 +51,22 @@ def in_a_draw() -> Job:
     return Job.model_validate(fields | {"workloads": [{"dimensions": {"n": ELEMENTS}}]})
 
 
-def children(*, of: int | None = None) -> dict[int, str]:
-    """Living descendants of this process, by id, with the module that each runs."""
-    found: dict[int, str] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
+def children() -> dict[int, str]:
+    """Living descendants of this process, by id, with how each was started. One look at all processes."""
+    found: dict[int, tuple[int, str]] = {}
+    for path in Path("/proc").glob("[0-9]*"):
         try:
-            rest = path.read_text().rpartition(")")[2].split()
-            words = (path.parent / "cmdline").read_text()
+            state, parent = (path / "stat").read_text().rpartition(")")[2].split()[:2]
+            if state != "Z":
+                found[int(path.name)] = (int(parent), (path / "cmdline").read_text())
         except OSError:
             continue
-        if int(rest[1]) == (of or os.getpid()) and rest[0] != "Z":
-            pid = int(path.parent.name)
-            found |= {pid: words} | children(of=pid)
-    return found
+    ours = {os.getpid()}
+    more = ours
+    while more:
+        more = {pid for pid, (parent, _) in found.items() if parent in ours} - ours
+        ours |= more
+    return {pid: found[pid][1] for pid in ours if pid != os.getpid()}
 
 
 def running(module: str) -> bool:
