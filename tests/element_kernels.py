@@ -286,3 +286,37 @@ def stencil_job(source: str = STENCIL, workloads: Sequence[dict[str, int]] = ())
         "beside = x[1:-1, 1:-2] + x[1:-1, :-3] + x[1:-1, 3:]\n"
         "out['y'][1:-1, 1:-2] = 0.2 * (beside + x[2:, 1:-2] + x[:-2, 1:-2])",
     )
+
+
+PROJECT = """\
+__kernel void project(__global float *a, __global float *q, __global float *r, int rows, int columns, int k) {
+    int j = get_global_id(0) + (k + 1);
+    if (j < columns) {
+        r[j] = 0.0f;
+        int i;
+        for (i = 0; i < rows; i++) r[j] += q[i] * a[i * columns + j];
+        for (i = 0; i < rows; i++) a[i * columns + j] -= q[i] * r[j];
+    }
+}
+"""
+
+
+def project_job() -> Job:
+    """Columns from k + 1 on, less their part along q; every thread of a team reads what one has written."""
+    return element_job(
+        PROJECT,
+        "project",
+        [
+            buffer("a", "inout", "rows", "columns"),
+            buffer("q", "input", "rows"),
+            buffer("r", "inout", "columns"),
+            number("rows", "rows"),
+            number("columns", "columns"),
+            number("k", "1"),
+        ],
+        {"grid": ["ceil_div(columns, 32)"], "block": [32]},
+        [{"rows": 23, "columns": 41}, {"rows": 6, "columns": 6}],
+        "out['r'], out['a'] = inputs['r'].copy(), inputs['a'].copy()\n"
+        "out['r'][2:] = inputs['q'] @ inputs['a'][:, 2:]\n"
+        "out['a'][:, 2:] -= np.outer(inputs['q'], out['r'][2:])",
+    )

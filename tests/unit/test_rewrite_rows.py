@@ -5,7 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.element_kernels import COLUMNS, ROWS, nearest_job, nested_job, product_job, softmax_job, times_job
+from tests.element_kernels import (
+    COLUMNS,
+    PROJECT,
+    ROWS,
+    nearest_job,
+    nested_job,
+    product_job,
+    project_job,
+    softmax_job,
+    times_job,
+)
 from tests.example_jobs import OpenClCase, run_opencl
 from tests.nvrtc_compile import compile_cuda
 from tests.unit.test_rewrite_declines import reason
@@ -33,6 +43,7 @@ def detail(job: Job) -> str:
         softmax_job,
         nearest_job,
         nested_job,
+        project_job,
     ],
 )
 def test_every_team_is_right(make: Callable[[], Job], tmp_path: Path) -> None:
@@ -90,3 +101,14 @@ def test_a_cuda_team_compiles() -> None:
     for team in (1, 4, 32):
         kernel_of = template.configured(template.space.defaults | {"WS_TEAM": team})
         assert compile_cuda(kernel_of.source, "times") == "", team
+
+
+def test_what_a_team_hands_over_in_memory_is_not_restrict() -> None:
+    text = make_template(project_job()).template.kernel.text
+    assert "restrict q" in text
+    assert "restrict r" not in text
+    asserted = PROJECT.replace("float *r,", "float * restrict r,")
+    job = project_job()
+    kernel = job.kernel.model_copy(update={"source": asserted})
+    found = make_template(job.model_copy(update={"kernel": kernel}))
+    assert "r is restrict" in reason(found, "row_group")

@@ -38,6 +38,8 @@ class Variant:
     grid: tuple[Expression, ...]
     known: frozenset[str]
     """Parameters that the variant obeys."""
+    handed: frozenset[str] = frozenset()
+    """Buffers through which its threads hand values to each other, so that they must not be `restrict`."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from warpsmith.rewrite.rules.tree import Edit, Variable, find
 class Restrict:
     """`__restrict__` on pointers that the job binds to buffers of their own; `const` on those never written.
 
-    Proven: one argument of the job for each parameter of the kernel, each buffer its own.
+    Proven: one argument of the job for each parameter of the kernel, each buffer its own, and no
+    other body of the kernel hands values from thread to thread through it.
     """
 
     name = "restrict"
@@ -22,6 +23,8 @@ class Restrict:
         word = "restrict" if draft.is_opencl else "__restrict__"
         edits, names = [], []
         for v in parameters:
+            if any(v.name in variant.handed for variant in draft.variants):
+                continue
             pointers = find(v.declarator, "pointer_declarator")
             if len(pointers) != 1 or pointers[0] != v.declarator:
                 continue

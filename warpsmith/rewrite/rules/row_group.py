@@ -49,7 +49,9 @@ class RowGroup:
             + " by neighbouring threads",
             parameters=parameters,
             constraints=constraints,
-            variant=Variant(Expression(f"{TEAM} > 1"), f"{TEAM} > 1", body, grid, known),
+            variant=Variant(
+                Expression(f"{TEAM} > 1"), f"{TEAM} > 1", body, grid, known, frozenset(text.handed)
+            ),
         )
 
 

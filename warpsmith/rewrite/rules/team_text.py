@@ -48,7 +48,15 @@ class TeamText:
     near: bool = True
     """Neighbouring threads take neighbouring iterations, not neighbouring rows."""
     kinds: list[str] = field(default_factory=list)
+    written: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
+    """Buffers that every thread of a team reads."""
     since: _Since = field(default_factory=_Since)
+
+    @property
+    def handed(self) -> frozenset[str]:
+        """Buffers through which threads of a team may hand values to each other."""
+        return frozenset(self.written & self.read)
 
     def body(self) -> str | None:
         """The statements between the kernel's braces."""
@@ -60,6 +68,10 @@ class TeamText:
             return None
         if not self.shared:
             self.reason = self.reason or "no loop that counts by one and has independent iterations"
+            return None
+        restricted = [v.name for v in _restricted(self.draft) if v.name in self.handed]
+        if restricted:
+            self.reason = f"{restricted[0]} is restrict, and threads would hand values over through it"
             return None
         block = [e.text for e in self.draft.kernel.launch.block]
         size = " * ".join(f"({e})" for e in block)
@@ -231,6 +243,9 @@ class TeamText:
     def _wait(self, reads: set[str], writes: set[str], *, alone: bool) -> list[str]:
         """A barrier where a thread would meet what another one touched since the last."""
         since = self.since
+        self.written |= writes
+        if not alone:
+            self.read |= reads
         met = (reads | writes) & since.by_team or writes & since.read
         if not alone:
             met = met or (reads | writes) & since.by_one
@@ -250,3 +265,9 @@ def _walks_rows(facts: Facts, a: Access, row: str, loop: CountedLoop) -> bool:
     if a.index is None or not is_unit(facts, a.index, row):
         return False
     return loop.variable.name in names_in(facts, a.index)
+
+
+def _restricted(draft: Draft) -> list[Variable]:
+    source = draft.source
+    found = [v for v in source.variables if v.is_parameter and v.scope == source.kernel]
+    return [v for v in found if "restrict" in source.of(v.declaration)]
