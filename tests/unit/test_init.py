@@ -189,6 +189,16 @@ def test_macros_that_nothing_defines_are_parameters_and_those_given_are_offered(
         skeleton([source], tmp_path / "j.yaml", Wanted(defines=("1=2",)))
 
 
+def test_capitals_that_the_source_declares_are_no_macros(tmp_path: Path) -> None:
+    text = """typedef struct { int PITCH; } SHAPE;
+    __kernel void k(__global float *x, int SIZE) {
+        __local float ROWS[64]; const int XSIZE = 4, YSIZE = 2; SHAPE s; REAL3 a; float NEAR;
+        x[0] = ROWS[0] + XSIZE * YSIZE + s.PITCH + SIZE + NEAR * MISSING;
+    }"""
+    (source,) = written(tmp_path, k_dot_cl=text)
+    assert [p.name for p in job_of([source], tmp_path).parameters] == ["MISSING"]
+
+
 def test_what_neither_ending_nor_text_shows_is_asked_for(tmp_path: Path) -> None:
     (source,) = written(tmp_path, k_dot_txt="kernel void k(global float* x) { x[0] = 1; }")
     with pytest.raises(InvalidInput, match="--backend"):

@@ -123,7 +123,18 @@ def _undefined(kernel: KernelDefinition, text: str, given: Given) -> list[str]:
         waiting += [bodies[w] for w in dict.fromkeys(words) if w in bodies]
     called = set(re.findall(r"\b(\w+)\s*\(", kernel.body))
     likely = (w for w in seen if _LIKE_MACRO.fullmatch(w) and not _OF_LANGUAGE.match(w))
-    return [w for w in likely if w not in known and w not in called][:_MAX_SHOWN]
+    whole = "\n".join(texts)
+    return [w for w in likely if w not in known and w not in called and not _declares(whole, w)][:_MAX_SHOWN]
+
+
+def _declares(text: str, name: str) -> bool:
+    """Whether a text declares a name itself, as a variable or a member, or uses it as a type."""
+    begin = r"(?:^|[;{}(,])\s*"
+    words = r"(?:(?!return\b|case\b|goto\b|else\b)[A-Za-z_]\w*\s+)"
+    variable = rf"{begin}{words}+(?:\w+\s*\*+\s*|\*+\s*)?{name}\s*(?:=(?!=)|[;\[,)])"
+    further = rf",\s*\*?{name}\s*(?:=(?!=)|;)"
+    kind = rf"\b{name}\s*\*?\s+\*?[A-Za-z_]\w*|\}}\s*{name}\s*;|[.>]\s*{name}\b"
+    return re.search(f"{variable}|{further}|{kind}", text) is not None
 
 
 def _parameters(names: list[str], dialect: Dialect) -> Iterator[str]:
