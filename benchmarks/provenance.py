@@ -15,11 +15,13 @@ _PLACES = re.compile(r" --(out|resume|keep|peer|spaces|hub|history) \S+")
 
 
 def commit_name() -> str:
-    """As git describes it; WARPSMITH_COMMIT names it where git does not."""
+    """What WARPSMITH_COMMIT says, for a tree that was carried elsewhere; else as git describes it."""
+    if named := os.environ.get("WARPSMITH_COMMIT"):
+        return named
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    return described.stdout.strip() or os.environ.get("WARPSMITH_COMMIT", "unknown")
+    return described.stdout.strip() or "unknown"
 
 
 def head(device: DeviceInfo, command: str) -> dict[str, Any]:

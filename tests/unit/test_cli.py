@@ -138,7 +138,7 @@ def test_it_runs_as_a_module_with_an_exit_code(nobody: str) -> None:
         (["status"], "Missing argument 'job_id'"),
         (["status", "a", "b"], "unexpected extra argument"),
         (["status", "a", "--wrong"], "No such option: --wrong"),
-        (["serve", "--port", "many"], "many"),
+        (["serve", "--port", "many"], "'--port'"),
         (["serve", "--port", "70000"], "65535"),
         (["validate", "missing.yaml"], "'missing.yaml' does not exist"),
         (["validate", "."], "directory"),
