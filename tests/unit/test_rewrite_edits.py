@@ -54,6 +54,17 @@ def test_restrict_is_a_word_of_its_own_however_the_star_is_written(
         assert f"* {word} {name}" in source or f"* {word}\t{name}" in source, source
 
 
+@pytest.mark.parametrize("sync", ["barrier(CLK_GLOBAL_MEM_FENCE);", "mem_fence(CLK_GLOBAL_MEM_FENCE);"])
+def test_what_threads_of_a_block_hand_over_in_memory_is_not_restrict(sync: str) -> None:
+    body = f"if (i < n) y[i] = x[i]; {sync} if (i + 1 < n) x[i] = y[i + 1];"
+    source = make_template(copying("opencl", "__global float *x, __global float *y, int n", body))
+    assert "restrict" not in source.template.kernel.text
+    alone = make_template(
+        copying("opencl", "__global float *x, __global float *y, int n", body.replace(sync, ""))
+    )
+    assert alone.template.kernel.text.count("restrict") == 2
+
+
 def test_a_buffer_whose_address_is_taken_is_not_made_const() -> None:
     body = "if (i < n) { __global float *from = &x[i]; y[i] = *from; }"
     source = make_template(copying("opencl", "__global float *x, __global float *y, int n", body))

@@ -33,8 +33,10 @@ def run_own_kernel(
                     device = tools.opener.open()
                     handle = device.load(compiled)
                 device.prepare(plan)
-                found.append(device.run(handle, plan.key, launch_size(kernel, workload, device.info)).outputs)
+                report = device.run(handle, plan.key, launch_size(kernel, workload, device.info))
+                # A kernel that damaged its process ends it here at the latest, and is no reference.
                 device.release(plan.key)
+                found.append(report.outputs)
             except (ChildDied, KernelRefused, ExpressionError) as exc:
                 found.append(InvalidInput("kernel", f"the kernel fails as its own reference: {exc}"))
                 if device is not None:

@@ -16,7 +16,7 @@
 // In place: residual += input, then input = rmsnorm(residual) * weight. One work-group handles one row.
 #define BLOCK WS_BLOCK
 
-__kernel __attribute__((reqd_work_group_size(WS_BLOCK, 1, 1))) void fused_add_rmsnorm(__global float* restrict input, __global float* restrict residual, __global const float* restrict weight,
+__kernel __attribute__((reqd_work_group_size(WS_BLOCK, 1, 1))) void fused_add_rmsnorm(__global float* input, __global float* residual, __global const float* restrict weight,
                                 const int hidden, const float eps) {
   __local float partial[BLOCK];
   const int lid = get_local_id(0);

@@ -30,7 +30,7 @@ __device__ float warp_sum(float value) {
   return value;
 }
 
-extern "C" __global__ void __launch_bounds__(WS_BLOCK) fused_add_rmsnorm(__half* __restrict__ input, __half* __restrict__ residual, const __half* __restrict__ weight, int hidden,
+extern "C" __global__ void __launch_bounds__(WS_BLOCK) fused_add_rmsnorm(__half* input, __half* residual, const __half* __restrict__ weight, int hidden,
                                              float eps) {
   __shared__ float partial[32];
   __half* x = input + (size_t)blockIdx.x * hidden;

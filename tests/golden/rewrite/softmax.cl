@@ -16,7 +16,7 @@
 // Softmax of every row; half is storage only. One work-group handles one row.
 #define BLOCK WS_BLOCK
 
-__kernel __attribute__((reqd_work_group_size(WS_BLOCK, 1, 1))) void softmax(__global const half* restrict input, __global half* restrict out, const int columns) {
+__kernel __attribute__((reqd_work_group_size(WS_BLOCK, 1, 1))) void softmax(__global const half* restrict input, __global half* out, const int columns) {
   __local float scratch[BLOCK];
   const int lid = get_local_id(0);
   __global const half* x = input + get_group_id(0) * (size_t)columns;

@@ -41,7 +41,7 @@ __device__ float block_reduce(float value, float* scratch, bool take_max) {
   return value;
 }
 
-extern "C" __global__ void __launch_bounds__(WS_BLOCK) softmax(const __nv_bfloat16* __restrict__ input, __nv_bfloat16* __restrict__ out, int columns) {
+extern "C" __global__ void __launch_bounds__(WS_BLOCK) softmax(const __nv_bfloat16* __restrict__ input, __nv_bfloat16* out, int columns) {
   __shared__ float scratch[32];
   const __nv_bfloat16* x = input + (size_t)blockIdx.x * columns;
   __nv_bfloat16* y = out + (size_t)blockIdx.x * columns;

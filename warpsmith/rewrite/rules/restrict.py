@@ -1,6 +1,7 @@
 """Buffers of a job never overlap, and the compiler may know it."""
 
 from warpsmith.rewrite.rules.draft import Declined, Draft
+from warpsmith.rewrite.rules.effects import synchronises
 from warpsmith.rewrite.rules.facts import Facts
 from warpsmith.rewrite.rules.tree import Edit, Variable, find
 
@@ -8,8 +9,8 @@ from warpsmith.rewrite.rules.tree import Edit, Variable, find
 class Restrict:
     """`__restrict__` on pointers that the job binds to buffers of their own; `const` on those never written.
 
-    Proven: one argument of the job for each parameter of the kernel, each buffer its own, and no
-    other body of the kernel hands values from thread to thread through it.
+    Proven: one argument of the job for each parameter of the kernel, each buffer its own, and no body of
+    the kernel hands values from thread to thread through it.
     """
 
     name = "restrict"
@@ -20,10 +21,11 @@ class Restrict:
         parameters = [v for v in source.variables if v.is_parameter and v.scope == source.kernel]
         if len(parameters) != len(draft.kernel.arguments):
             return Declined("the job's arguments are not one for each parameter of the kernel")
+        handed = {name for variant in draft.variants for name in variant.handed} | _handed(facts)
         word = "restrict" if draft.is_opencl else "__restrict__"
         edits, names = [], []
         for v in parameters:
-            if any(v.name in variant.handed for variant in draft.variants):
+            if v.name in handed:
                 continue
             pointers = find(v.declarator, "pointer_declarator")
             if len(pointers) != 1 or pointers[0] != v.declarator:
@@ -38,8 +40,26 @@ class Restrict:
                 assert kind is not None
                 edits.append(Edit(kind.start_byte, kind.start_byte, "const "))
         if not edits:
-            return Declined("every pointer is restrict already")
+            return Declined("every pointer is restrict already, or hands values from thread to thread")
         return draft.changed(self.name, ", ".join(names), edits=edits)
+
+
+def _handed(facts: Facts) -> set[str]:
+    """Buffers through which threads may meet: both written and read in a kernel that synchronises.
+
+    A compiler may keep what it read through a restrict pointer, although another thread has written there.
+    """
+    source = facts.source
+    if not any(synchronises(source.callee(c)) for f in source.reachable for c in find(f, "call_expression")):
+        return set()
+    accesses = list(facts.accesses(source.body))
+    if any(a.root is None and a.writes for a in accesses):
+        return {v.name for v in source.variables if not v.is_const}
+    read, written = (
+        {a.root.name for a in found if a.root is not None}
+        for found in ([a for a in accesses if a.reads], [a for a in accesses if a.writes])
+    )
+    return read & written
 
 
 def _only_read(facts: Facts, v: Variable) -> bool:
