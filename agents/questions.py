@@ -153,7 +153,8 @@ def _argument(argument: Argument) -> str:
     if argument.value is not None:
         return f"{argument.name}: {argument.role.value} {argument.dtype.value} = {argument.value.text}"
     shape = ", ".join(e.text for e in argument.shape)
-    return f"{argument.name}: {argument.role.value} {argument.dtype.value}[{shape}]"
+    kind = f"image {argument.image.channels.value} " if argument.image is not None else ""
+    return f"{argument.name}: {argument.role.value} {kind}{argument.dtype.value}[{shape}]"
 
 
 def _workloads(job: Job) -> tuple[str, ...]:

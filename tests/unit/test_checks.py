@@ -135,6 +135,35 @@ def test_shared_memory_and_pointers_to_pointers_are_named() -> None:
     assert "x points to pointers" in found.message
 
 
+def test_images_and_samplers_are_named() -> None:
+    source = "__kernel void add(read_only image2d_t x, write_only image2d_t y) { write_imagef(y, x); }"
+    x, y = (a | {"shape": ["n", "n", 4], "image": {"channels": "rgba"}} for a in (X, Y))
+    assert signature_findings(job_of(source, x, y)) == []
+    for text, arguments, field, words in (
+        (
+            source,
+            (X, y),
+            "0.image",
+            "x is an image in the kernel: `image2d_t x` in line 1 of the source; say",
+        ),
+        (source.replace("image2d_t x", "image3d_t x"), (x, y), "0.shape", "image3d_t has 4, channels last"),
+        (source.replace("write_only", "read_only"), (x, y), "1.role", "y is output here, and read_only in"),
+        (source.replace("write_only", "read_write"), (x, y), "1", "an image that a job cannot pass"),
+        (source.replace("image2d_t x", "image2d_array_t x"), (x, y), "0", "an image that a job cannot pass"),
+        (
+            source.replace("read_only image2d_t x", "sampler_t x"),
+            (N | {"name": "x"}, y),
+            "0",
+            "in the kernel: const",
+        ),
+        (ADD, (x, Y, N), "0.image", "x is an image here, and not in the kernel"),
+    ):
+        (found,) = signature_findings(job_of(text, *arguments))
+        assert found.field == f"kernel.arguments.{field}"
+        assert words in found.message
+        assert found.is_error
+
+
 def test_template_arguments_of_the_entry_say_the_types() -> None:
     source = "template <typename T, int N> __global__ void add(const T* x, T* y, int n) { y[0] = x[n]; }"
     entry = {"backend": "cuda", "entry": "add<__half, 4>"}

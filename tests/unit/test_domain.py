@@ -31,6 +31,13 @@ from warpsmith.jobfile import parse_job
 
 FIELDS: dict[str, Any] = scale_job().model_dump(mode="json", exclude_unset=True)
 X, Y, N = FIELDS["kernel"]["arguments"]
+IMAGE: dict[str, Any] = {
+    "name": "i",
+    "dtype": "float32",
+    "role": "input",
+    "shape": ["n", 8, 4],
+    "image": {"channels": "rgba"},
+}
 LOCAL = {"name": "s", "dtype": "float32", "role": "local", "shape": ["BLOCK"]}
 
 
@@ -67,6 +74,25 @@ def launch(**changes: Any) -> dict[str, Any]:
         (kernel(arguments=[LOCAL | {"value": 3}, Y]), "kernel.arguments.0", "needs a shape (elements of"),
         (kernel(arguments=[Y, LOCAL | {"shape": ["T"]}]), "kernel.arguments.1.shape.0", "unknown name 'T'"),
         (kernel(backend="cuda", arguments=[Y, LOCAL]), "kernel.arguments.1.role", "launch.shared_bytes"),
+        (kernel(backend="cuda", arguments=[Y, IMAGE]), "kernel.arguments.1.image", "posted; use a buffer"),
+        (kernel(arguments=[Y, IMAGE | {"role": "inout"}]), "kernel.arguments.1", "an input (read_only) or"),
+        (kernel(arguments=[Y, IMAGE | {"dtype": "int64"}]), "kernel.arguments.1", "use one of float16"),
+        (
+            kernel(arguments=[Y, IMAGE | {"shape": ["n", 4]}]),
+            "kernel.arguments.1",
+            "[height, width, channels]",
+        ),
+        (kernel(arguments=[Y, IMAGE | {"shape": ["n", 8, 3]}]), "kernel.arguments.1", "shape is 4, not 3"),
+        (
+            kernel(arguments=[Y, IMAGE | {"image": {"channels": "rgba", "normalized": True}}]),
+            "kernel.arguments.1",
+            "int8, int16, uint8 and uint16 can be, not float32",
+        ),
+        (
+            kernel(arguments=[Y, IMAGE | {"image": {"channels": "rgb"}}]),
+            "kernel.arguments.1.image.channels",
+            "'rgba'",
+        ),
         (kernel(source=None), "kernel", "exactly one of source and source_file"),
         (kernel(source_file="x.cl"), "kernel", "exactly one of source and source_file"),
         (kernel(source="a\0"), "kernel.source", "NUL"),

@@ -145,6 +145,33 @@ def test_local_memory_from_the_host_is_an_argument_with_an_element_a_work_item()
     assert "bytes, of `struct pair*`, that a work-group needs" in text
 
 
+def test_images_are_arguments_by_the_names_of_their_sizes() -> None:
+    source = """__kernel void k(const int w, const int h, __read_only image2d_t a, image3d_t b,
+                    write_only image2d_t c) {
+      float4 v = read_imagef(a, s, (int2)(w, h)); write_imageui (c, (int2)(0, 0), read_imagei(b, s, z)); }"""
+    text = made(source, dialect=Dialect.OPENCL)
+    *_, a, b, c = parse_job(yaml.safe_load(text)).kernel.arguments
+    assert [(i.role.value, i.dtype.value, [e.text for e in i.shape]) for i in (a, b, c)] == [
+        ("input", "float32", ["h", "w", "4"]),
+        ("input", "int32", ["n", "h", "w", "4"]),
+        ("output", "uint32", ["h", "w", "4"]),
+    ]
+    assert {i.image.channels.value for i in (a, b, c) if i.image is not None} == {"rgba"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("sampler_t", "is a sampler, which a job cannot pass; declare it in the kernel: const sampler_t"),
+        ("read_write image2d_t", "is an image that a job cannot pass"),
+        ("image2d_array_t", "is an image that a job cannot pass"),
+    ],
+)
+def test_samplers_and_other_images_are_marked_with_the_fix(kind: str, words: str) -> None:
+    source = f"__kernel void k(__global float *y, {kind} what) {{ y[0] = 1.0f; }}"
+    assert words in made(source, dialect=Dialect.OPENCL)
+
+
 def test_kernels_that_write_nothing_a_job_can_see() -> None:
     only_read = made("__global__ void k(const float* x) {}")
     assert "one argument needs the role output or inout" in only_read

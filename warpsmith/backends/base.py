@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled, LaunchSize
+from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize
 
 Array = NDArray[np.generic]
 
@@ -68,7 +68,7 @@ class Memory(Protocol):
 
 
 Pointer = tuple[Memory, int]
-"""Memory and the offset in bytes at which an argument begins (guard zones stand around it)."""
+"""Memory and the offset in bytes at which an argument begins (guard zones stand around it; 0 for images)."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,14 @@ class Device(Protocol):
 
     def allocate(self, size_bytes: int) -> Memory:
         """Device memory, contents undefined."""
+        ...
+
+    def allocate_image(self, plan: BufferPlan) -> Memory:
+        """An image, contents undefined; its bytes count row by row, without padding.
+
+        Raises:
+            LaunchRefused: the device has no images, none of that format, or none so large.
+        """
         ...
 
     def load(self, compiled: Compiled) -> Program:

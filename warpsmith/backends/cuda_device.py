@@ -20,7 +20,7 @@ from warpsmith.backends.base import (
 )
 from warpsmith.backends.cuda_graph import GraphTimer
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.plan import Compiled, LaunchSize
+from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize
 
 DEFAULT_SHARED_BYTES = 48 * 1024
 WARM_UP_S = 0.15
@@ -147,6 +147,10 @@ class CudaDevice:
     def allocate(self, size_bytes: int) -> Memory:
         """See `Device.allocate`."""
         return CudaMemory(self._driver, size_bytes)
+
+    def allocate_image(self, plan: BufferPlan) -> Memory:
+        """See `Device.allocate_image`."""
+        raise LaunchRefused(f"{plan.name}: textures cannot be posted; use a buffer")
 
     def load(self, compiled: Compiled) -> Program:
         """See `Device.load`."""

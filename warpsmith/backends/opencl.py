@@ -18,12 +18,13 @@ from warpsmith.backends.base import (
     launches_in_place,
 )
 from warpsmith.backends.opencl_compile import compile_opencl
+from warpsmith.backends.opencl_image import ImageMemory
 from warpsmith.backends.opencl_platform import devices, opencl
 from warpsmith.backends.pocl_cpu import cpu_name
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled, LaunchSize
+from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize
 from warpsmith.errors import Unavailable
 
 SAMPLE_US = 400.0
@@ -149,6 +150,10 @@ class OpenClDevice:
         except self.cl.Error as exc:
             raise DeviceFault(f"{size_bytes} bytes cannot be allocated: {exc}") from exc
 
+    def allocate_image(self, plan: BufferPlan) -> Memory:
+        """See `Device.allocate_image`."""
+        return ImageMemory(self.context, self.copy, plan)
+
     def load(self, compiled: Compiled) -> Program:
         """See `Device.load`."""
         try:
@@ -221,6 +226,8 @@ class OpenClDevice:
 
     def _view(self, pointer: tuple[Memory, int]) -> Any:
         memory, offset = pointer
+        if isinstance(memory, ImageMemory):
+            return memory.image
         assert isinstance(memory, _Memory)
         key = (memory.buffer.int_ptr, offset)
         if key not in self._views:

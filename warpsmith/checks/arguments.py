@@ -7,6 +7,7 @@ from warpsmith.checks.finding import Finding
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import Argument, Dtype, Role
 from warpsmith.rewrite.declarations import KernelArgument
+from warpsmith.rewrite.skeleton_arguments import SAMPLER
 from warpsmith.rewrite.syntax import KernelDefinition
 from warpsmith.rewrite.types import element_type
 from warpsmith.rewrite.usage import Usage, pointer_usage
@@ -86,6 +87,9 @@ def _one(
     if dtype is None:
         dtype, lanes = a.dtype, a.lanes
     kind = f"`{_declared(a)}` in line {kernel.line} of the source"
+    if a.base == "sampler_t" or a.is_image or given.image is not None:
+        yield from _image(field, given, a, kind)
+        return
     if a.address_space == "local":
         if given.role is not Role.LOCAL:
             words = f"{given.name} is memory of a work-group: {kind}; its role is local"
@@ -106,6 +110,28 @@ def _one(
             yield from _types(field, given, dtype, lanes, kind, direct)
         if points:
             yield from _direction(field, given, a, kernel, kind)
+
+
+def _image(field: str, given: Argument, a: KernelArgument, kind: str) -> Iterator[Finding]:
+    if a.base == "sampler_t":
+        words = f"{given.name} is a sampler, which a job cannot pass; declare it in the kernel: {SAMPLER}"
+        yield Finding(field, f"{words} ({kind})")
+    elif a.is_image and (not a.image_axes or a.access == "read_write"):
+        words = f"{given.name} is an image that a job cannot pass: {kind}; an image2d_t or image3d_t that is "
+        yield Finding(field, f"{words}read_only or write_only can be passed, and so can buffers")
+    elif a.image_axes and given.image is None:
+        words = f"{given.name} is an image in the kernel: {kind}; say image: {{channels: rgba}}, for example"
+        yield Finding(f"{field}.image", words)
+    elif not a.image_axes:
+        yield Finding(f"{field}.image", f"{given.name} is an image here, and not in the kernel: {kind}")
+    elif len(given.shape) != a.image_axes + 1:
+        words = f"{given.name} has {len(given.shape)} extents; {a.base} has {a.image_axes + 1}, channels last"
+        yield Finding(f"{field}.shape", f"{words}: {kind}")
+    elif (given.role is Role.OUTPUT) != (a.access == "write"):
+        can = "write_only" if a.access == "write" else "read_only"
+        yield Finding(
+            f"{field}.role", f"{given.name} is {given.role.value} here, and {can} in the kernel: {kind}"
+        )
 
 
 def _types(

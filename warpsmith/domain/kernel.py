@@ -9,6 +9,7 @@ from warpsmith.domain.base import Frozen, Identifier
 from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.headers import MAX_FILES, files_problem, folders_of
+from warpsmith.domain.image import ImageFormat
 
 MAX_SOURCE_BYTES = 256 * 1024
 
@@ -38,6 +39,13 @@ class Dtype(StrEnum):
     def is_float(self) -> bool:
         """True for the floating-point types."""
         return "float" in self.value
+
+
+_PIXELS = (
+    *(Dtype.FLOAT16, Dtype.FLOAT32, Dtype.INT8, Dtype.INT16, Dtype.INT32),
+    *(Dtype.UINT8, Dtype.UINT16, Dtype.UINT32),
+)
+"""What a channel of an image may be."""
 
 
 class Role(StrEnum):
@@ -83,9 +91,13 @@ class Argument(Frozen):
     """Value of a scalar: an expression over dimensions, or a number."""
     draw: Draw | None = None
     """How an input or inout is drawn; by default normal for floats, integers 0..127 otherwise."""
+    image: ImageFormat | None = None
+    """OpenCL: an `image2d_t` or `image3d_t`, an input or an output, in place of a buffer."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.image is not None:
+            self._check_image(self.image)
         if self.role is Role.SCALAR:
             if self.value is None or self.shape:
                 raise ValueError(f"scalar {self.name} needs a value and no shape")
@@ -100,9 +112,34 @@ class Argument(Frozen):
             raise ValueError(f"output {self.name} is written, not drawn; remove draw or use inout")
         return self
 
+    def _check_image(self, image: ImageFormat) -> None:
+        if self.role not in (Role.INPUT, Role.OUTPUT):
+            raise ValueError(
+                f"image {self.name} is {self.role.value}; an image is an input (read_only) or an output "
+                "(write_only)"
+            )
+        if self.dtype not in _PIXELS:
+            known = ", ".join(d.value for d in _PIXELS)
+            raise ValueError(f"image {self.name} has channels of {self.dtype.value}; use one of {known}")
+        if image.normalized and (self.dtype.is_float or self.dtype.size_bytes > 2):
+            raise ValueError(
+                f"image {self.name} is normalized, which int8, int16, uint8 and uint16 can be, not "
+                f"{self.dtype.value}"
+            )
+        if len(self.shape) not in (3, 4):
+            raise ValueError(
+                f"image {self.name} has {len(self.shape)} extents; use [height, width, channels], or "
+                "[depth, height, width, channels] for an image3d_t"
+            )
+        if self.shape[-1].text != str(image.lanes):
+            raise ValueError(
+                f"image {self.name} has the channels {image.channels.value}, so the last extent of its shape "
+                f"is {image.lanes}, not {self.shape[-1].text}"
+            )
+
     @property
     def is_buffer(self) -> bool:
-        """True where the kernel gets a pointer to device memory."""
+        """True where the kernel gets device memory: a pointer to it, or an image."""
         return self.role not in (Role.SCALAR, Role.LOCAL)
 
     @property
@@ -174,7 +211,7 @@ class Kernel(Frozen):
                 raise ValueError(f"arguments.{n}.name: argument {name} is declared twice")
         if not any(a.is_mutated for a in self.arguments):
             raise ValueError("arguments: none has role output or inout, so nothing could be compared")
-        self._check_local()
+        self._check_opencl_only()
         return self
 
     def _check_files(self) -> None:
@@ -189,7 +226,7 @@ class Kernel(Frozen):
                     "files: send the headers as kernel.files, as the command line does"
                 )
 
-    def _check_local(self) -> None:
+    def _check_opencl_only(self) -> None:
         if self.backend not in (Backend.CUDA, Backend.HIP):
             return
         for n, argument in enumerate(self.arguments):
@@ -197,6 +234,10 @@ class Kernel(Frozen):
                 raise ValueError(
                     f"arguments.{n}.role: {self.backend.value} kernels have no local arguments; declare "
                     "extern __shared__ memory in the kernel and use launch.shared_bytes"
+                )
+            if argument.image is not None:
+                raise ValueError(
+                    f"arguments.{n}.image: {argument.name}: textures cannot be posted; use a buffer"
                 )
 
     @property

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.expressions import Value
+from warpsmith.domain.image import ImageFormat
 from warpsmith.domain.job import CacheState, Workload
 from warpsmith.domain.kernel import Argument, Draw, Dtype, Kernel, Launch, Role
 from warpsmith.domain.outcome import CompileFacts
@@ -35,6 +36,8 @@ class BufferPlan:
     role: Role
     shape: tuple[int, ...]
     draw: Draw | None
+    image: ImageFormat | None = None
+    """An image in place of a buffer, whose bytes lie row by row as a buffer's do."""
 
     @property
     def elements(self) -> int:
@@ -198,7 +201,7 @@ def plan_workload(
             arguments.append(LocalPlan(a.name))
         elif a.is_buffer:
             shape = tuple(extent.integer(names) for extent in a.shape)
-            arguments.append(BufferPlan(a.name, a.dtype, a.role, shape, a.draw))
+            arguments.append(BufferPlan(a.name, a.dtype, a.role, shape, a.draw, a.image))
         else:
             assert a.value is not None
             value = a.value.evaluate(names)

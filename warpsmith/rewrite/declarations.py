@@ -24,6 +24,8 @@ _DROPPED = re.compile(
     r"^(?:\w*(?:grid_constant|GRID_CONSTANT)\w*|__read_only|__write_only|__read_write|read_only|write_only|read_write|register"
     r"|\w*restrict_*|\w*RESTRICT_*|__shared__|__const__)$"
 )
+_ACCESS = re.compile(r"^(?:__)?(read|write)_only$|^(?:__)?(read_write)$")
+_IMAGE = re.compile(r"^image[123]d_(?:\w+_)?t$")
 _ATTRIBUTES = ("__attribute__", "__attribute", "alignas", "__align__", "__declspec")
 _QUALIFIERS = ("const", "volatile")
 _ELABORATED = ("typename", "struct", "class", "enum", "union")
@@ -69,11 +71,23 @@ class KernelArgument:
     """Element type, where the base is a number or a vector of numbers."""
     lanes: int = 1
     """Numbers in one element: 4 for `float4`."""
+    access: str = ""
+    """`read`, `write` or `read_write` where the source says so of an image, else empty."""
 
     @property
     def is_pointer(self) -> bool:
         """True for pointers and arrays."""
         return self.pointers > 0
+
+    @property
+    def is_image(self) -> bool:
+        """True for every kind of OpenCL image."""
+        return _IMAGE.match(self.base) is not None
+
+    @property
+    def image_axes(self) -> int:
+        """2 for an `image2d_t`, 3 for an `image3d_t`; 0 for what a job cannot pass as an image."""
+        return {"image2d_t": 2, "image3d_t": 3}.get(self.base, 0)
 
 
 @dataclass(frozen=True)
@@ -99,8 +113,10 @@ def read_arguments(
         macros: those of the file; ones that stand for nothing or for `restrict` are left out.
         aliases: `using` and `typedef` names of the file.
     """
-    parts = [_without_attributes(p, macros) for p in split_commas(tokens)]
-    return tuple(_argument(p, aliases) for p in parts if p and [t.text for t in p] != ["void"])
+    parts = [(_without_attributes(p, macros), _access(p)) for p in split_commas(tokens)]
+    return tuple(
+        _argument(p, aliases, access) for p, access in parts if p and [t.text for t in p] != ["void"]
+    )
 
 
 def read_template(tokens: Sequence[Token]) -> tuple[TemplateParameter, ...]:
@@ -124,12 +140,17 @@ def _without_attributes(tokens: Sequence[Token], macros: Mapping[str, str]) -> l
     return kept
 
 
+def _access(tokens: Sequence[Token]) -> str:
+    found = (_ACCESS.match(t.text) for t in tokens)
+    return next((m.group(1) or m.group(2) for m in found if m), "")
+
+
 def _stands_for_nothing(text: str, macros: Mapping[str, str]) -> bool:
     value = macros.get(text)
     return value is not None and all(_DROPPED.match(word) for word in value.split())
 
 
-def _argument(tokens: list[Token], aliases: Mapping[str, str]) -> KernelArgument:
+def _argument(tokens: list[Token], aliases: Mapping[str, str], access: str) -> KernelArgument:
     spaces = [_SPACES[t.text] for t in tokens if t.text in _SPACES]
     tokens = _before_default([t for t in tokens if t.text not in _SPACES])[0]
     name_at, arrays = _declared_name(tokens)
@@ -153,6 +174,7 @@ def _argument(tokens: list[Token], aliases: Mapping[str, str]) -> KernelArgument
         address_space=spaces[0] if spaces else "",
         dtype=dtype,
         lanes=lanes,
+        access=access,
     )
 
 

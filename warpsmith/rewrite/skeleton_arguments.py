@@ -14,12 +14,18 @@ from warpsmith.rewrite.syntax import KernelDefinition
 from warpsmith.rewrite.types import element_type
 from warpsmith.rewrite.usage import pointer_usage
 
+SAMPLER = "const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST"
+"""What a kernel declares in place of an argument that is a sampler."""
 TODO = "TODO"
 """Marks what a person must look at; as a value, what a person must give."""
 _MAX_DIMENSIONS = 16
 _INDICES = re.compile(
     r"id(?:x|s|_|$)|ind(?:ex|ices|ptr)|offset|table|pos|len|map|slot|perm|cu_|sort|order", re.I
 )
+_PIXELS = tuple(
+    re.compile(p, re.I) for p in (r"d(?:epth)?", r"h(?:eight)?|rows?", r"w(?:idth)?|col(?:umn)?s?")
+)
+_CHANNEL = {"f": Dtype.FLOAT32, "i": Dtype.INT32, "ui": Dtype.UINT32, "h": Dtype.FLOAT16}
 _ZEROS = "draw: {distribution: constant, low: 0}"
 
 
@@ -72,6 +78,8 @@ def argument_line(
     dtype, lanes = a.dtype, a.lanes
     if dtype is None and a.base in bindings.values:
         dtype, lanes = element_type(bindings.values[a.base], {})
+    if a.image_axes and a.access != "read_write":
+        return _image(name, a, kernel, dimensions)
     cannot = _inexpressible(a, dtype, lanes)
     if cannot:
         rest = "role: input, shape: [1]" if a.is_pointer else "role: scalar, value: 0"
@@ -90,6 +98,10 @@ def argument_line(
 
 def _inexpressible(a: KernelArgument, dtype: Dtype | None, lanes: int) -> str:
     """Why a job cannot pass an argument; empty where it can."""
+    if a.base == "sampler_t":
+        return f"is a sampler, which a job cannot pass; declare it in the kernel: {SAMPLER}"
+    if a.is_image:
+        return "is an image that a job cannot pass; write a kernel of image2d_t, image3d_t or buffers"
     if a.is_reference:
         return "is a reference; a job passes buffers and numbers"
     if a.pointers > 1:
@@ -110,6 +122,27 @@ def _local(
     shape = f'"{lanes} * {threads}"' if lanes > 1 else threads if threads.isdecimal() else f'"{threads}"'
     fields = f"name: {name}, dtype: {(dtype or Dtype.UINT8).value}, role: local, shape: [{shape}]"
     return ArgumentLine(fields, f"{TODO}: {unit} that a work-group needs; here as many as it has work-items")
+
+
+def _image(
+    name: str, a: KernelArgument, kernel: KernelDefinition, dimensions: Mapping[str, tuple[str, int]]
+) -> ArgumentLine:
+    first = next(iter(dimensions.values()))[0]
+    named = [
+        next((n for own, (n, _) in dimensions.items() if pattern.fullmatch(own)), first)
+        for pattern in _PIXELS[3 - a.image_axes :]
+    ]
+    role = Role.OUTPUT if a.access == "write" else Role.INPUT
+    used = re.search(rf"\b(?:read|write)_image(f|i|ui|h)\s*\(\s*{re.escape(a.name)}\b", kernel.body)
+    dtype = _CHANNEL[used.group(1) if used else "f"]
+    shape = ", ".join((*map(yaml_word, named), "4"))
+    fields = f"name: {name}, dtype: {dtype.value}, role: {role.value}, shape: [{shape}], "
+    words = "[depth, height, width, channels]" if a.image_axes == 3 else "[height, width, channels]"
+    return ArgumentLine(
+        f"{fields}image: {{channels: rgba}}",
+        f"{TODO}: {words}; channels, and the type of one",
+        role is Role.OUTPUT,
+    )
 
 
 def _buffer(

@@ -34,7 +34,7 @@ FIRST = Pair(0, 0)
 
 @dataclass
 class _Slot:
-    """One buffer of one set: guard, contents, guard."""
+    """One buffer of one set: guard, contents, guard. Around an image there is none."""
 
     plan: BufferPlan
     memory: Memory
@@ -97,7 +97,8 @@ class WorkloadBuffers:
             if isinstance(argument, LocalPlan):
                 arguments.append(LocalSlot(next(local)))
             elif isinstance(argument, BufferPlan):
-                arguments.append((slots[argument.name].memory, self._guard))
+                slot = slots[argument.name]
+                arguments.append((slot.memory, slot.guard))
             else:
                 arguments.append(numpy_dtype(argument.dtype).type(argument.value))
         return arguments
@@ -129,7 +130,7 @@ class WorkloadBuffers:
             for slot in self._sets[index]:
                 if slot.plan.role is Role.INOUT:
                     size = slot.plan.size_bytes
-                    slot.memory.copy_from(pristine[slot.plan.name], size, self._guard)
+                    slot.memory.copy_from(pristine[slot.plan.name], size, slot.guard)
 
     @property
     def redrawn_cheaply(self) -> bool:
@@ -143,15 +144,15 @@ class WorkloadBuffers:
                 continue
             if slot.plan.role is Role.INPUT:
                 if slot.plan.name not in self._saved:
-                    self._saved[slot.plan.name] = self._device.allocate(slot.end + self._guard)
-                self._saved[slot.plan.name].copy_from(slot.memory, slot.plan.size_bytes, self._guard)
-            slot.memory.write(self._input(slot.plan, variant, family), self._guard)
+                    self._saved[slot.plan.name] = self._reserve(slot.plan)
+                self._saved[slot.plan.name].copy_from(slot.memory, slot.plan.size_bytes, slot.guard)
+            slot.memory.write(self._input(slot.plan, variant, family), slot.guard)
 
     def undo_redraw(self, index: int) -> None:
         """Give set `index` its own read-only inputs back; in-place ones come back with `restore`."""
         for slot in self._sets[index]:
             if slot.plan.role is Role.INPUT:
-                slot.memory.copy_from(self._saved[slot.plan.name], slot.plan.size_bytes, self._guard)
+                slot.memory.copy_from(self._saved[slot.plan.name], slot.plan.size_bytes, slot.guard)
 
     def scratch(self, index: int, ranges: Mapping[str, Sequence[tuple[int, int]]] | None) -> None:
         """Spoil some of the outputs of set `index`, or of `ranges` of them: see `_spoiled`.
@@ -168,13 +169,13 @@ class WorkloadBuffers:
             longest = max(stop - start for start, stop in pieces) * size
             noise = np.resize(np.frombuffer(secrets.token_bytes(4096), np.uint8), longest)
             if slot.plan.size_bytes <= JOINED_BYTES:
-                data = np.frombuffer(slot.memory.read(self._guard, slot.plan.size_bytes), np.uint8).copy()
+                data = np.frombuffer(slot.memory.read(slot.guard, slot.plan.size_bytes), np.uint8).copy()
                 for start, stop in pieces:
                     data[start * size : stop * size] = noise[: (stop - start) * size]
-                slot.memory.write(data, self._guard)
+                slot.memory.write(data, slot.guard)
                 continue
             for start, stop in pieces:
-                slot.memory.write(noise[: (stop - start) * size], self._guard + start * size)
+                slot.memory.write(noise[: (stop - start) * size], slot.guard + start * size)
 
     def poison(self, indices: Iterable[int] = (0,)) -> dict[str, bytes]:
         """Fill the outputs of these sets with bytes that no kernel can have left there.
@@ -192,21 +193,20 @@ class WorkloadBuffers:
         # Fills come in words; the guard begins right behind the last element.
         pattern, words = poison_word(), slot.plan.size_bytes // 4 * 4
         if words:
-            slot.memory.fill(pattern, self._guard, words)
+            slot.memory.fill(pattern, slot.guard, words)
         rest = pattern[: slot.plan.size_bytes - words]
         if rest:
-            slot.memory.write(np.frombuffer(rest, np.uint8), self._guard + words)
+            slot.memory.write(np.frombuffer(rest, np.uint8), slot.guard + words)
         return pattern
 
     def guard_violations(self, pair: Pair = FIRST) -> list[str]:
         """Buffers of a launch whose guard zones changed."""
-        if not self._guard:
-            return []
+        guarded = [slot for slot in self._slots(pair) if slot.guard]
         return [
             slot.plan.name
-            for slot in self._slots(pair)
-            if slot.memory.read(0, self._guard) != slot.canaries[0]
-            or slot.memory.read(slot.end, self._guard) != slot.canaries[1]
+            for slot in guarded
+            if slot.memory.read(0, slot.guard) != slot.canaries[0]
+            or slot.memory.read(slot.end, slot.guard) != slot.canaries[1]
         ]
 
     def changed_inputs(
@@ -219,7 +219,7 @@ class WorkloadBuffers:
                 continue
             data = self._input(slot.plan, variant, family).view(np.uint8)
             for start, stop in _spots(data.size, whole):
-                if slot.memory.read(self._guard + start, stop - start) != data[start:stop].tobytes():
+                if slot.memory.read(slot.guard + start, stop - start) != data[start:stop].tobytes():
                     changed.append(slot.plan.name)
                     break
         return changed
@@ -229,11 +229,11 @@ class WorkloadBuffers:
         slot = next(s for s in self._slots(pair) if s.plan.name == name)
         size = slot.plan.dtype.size_bytes
         if ranges is None:
-            return slot.memory.read(self._guard, slot.plan.size_bytes)
+            return slot.memory.read(slot.guard, slot.plan.size_bytes)
         if slot.plan.size_bytes <= JOINED_BYTES and len(ranges) > 1:
-            data = slot.memory.read(self._guard, slot.plan.size_bytes)
+            data = slot.memory.read(slot.guard, slot.plan.size_bytes)
             return b"".join(data[a * size : b * size] for a, b in ranges)
-        return b"".join(slot.memory.read(self._guard + a * size, (b - a) * size) for a, b in ranges)
+        return b"".join(slot.memory.read(slot.guard + a * size, (b - a) * size) for a, b in ranges)
 
     def _slots(self, pair: Pair) -> list[_Slot]:
         """Outputs of one set, everything else of the other."""
@@ -257,17 +257,18 @@ class WorkloadBuffers:
     def _allocate(self, index: int) -> list[_Slot]:
         slots = []
         for buffer in self.plan.buffers:
-            end = self._guard + buffer.size_bytes
-            memory = self._device.allocate(end + self._guard)
-            canaries = (secrets.token_bytes(self._guard), secrets.token_bytes(self._guard))
-            if self._guard:
-                memory.write(np.frombuffer(canaries[0], np.uint8), 0)
-                memory.write(np.frombuffer(canaries[1], np.uint8), end)
-            slots.append(_Slot(buffer, memory, canaries))
+            guard = self._guard if buffer.image is None else 0
+            slot = _Slot(
+                buffer, self._reserve(buffer), (secrets.token_bytes(guard), secrets.token_bytes(guard))
+            )
+            if guard:
+                slot.memory.write(np.frombuffer(slot.canaries[0], np.uint8), 0)
+                slot.memory.write(np.frombuffer(slot.canaries[1], np.uint8), slot.end)
+            slots.append(slot)
             if buffer.role is Role.OUTPUT:
                 continue
             if index < DISTINCT_VARIANTS:
-                memory.write(self._input(buffer, index), self._guard)
+                slot.memory.write(self._input(buffer, index), guard)
             else:
                 source = next(s for s in self._sets[index % DISTINCT_VARIANTS] if s.plan.name == buffer.name)
                 origin = (
@@ -275,8 +276,14 @@ class WorkloadBuffers:
                     if buffer.role is Role.INOUT
                     else source.memory
                 )
-                memory.copy_from(origin, buffer.size_bytes, self._guard)
+                slot.memory.copy_from(origin, buffer.size_bytes, guard)
         return slots
+
+    def _reserve(self, buffer: BufferPlan) -> Memory:
+        """Memory for a buffer with its guard zones, or for an image."""
+        if buffer.image is not None:
+            return self._device.allocate_image(buffer)
+        return self._device.allocate(buffer.size_bytes + 2 * self._guard)
 
     def _keep_pristine(self, index: int) -> dict[str, Memory]:
         kept: dict[str, Memory] = {}
@@ -286,8 +293,8 @@ class WorkloadBuffers:
             if index >= DISTINCT_VARIANTS:
                 kept[slot.plan.name] = self._pristine[index % DISTINCT_VARIANTS][slot.plan.name]
                 continue
-            memory = self._device.allocate(slot.end + self._guard)
-            memory.copy_from(slot.memory, slot.plan.size_bytes, self._guard)
+            memory = self._reserve(slot.plan)
+            memory.copy_from(slot.memory, slot.plan.size_bytes, slot.guard)
             kept[slot.plan.name] = memory
         return kept
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from warpsmith.domain.image import ImageFormat
 from warpsmith.domain.job import CacheState
 from warpsmith.domain.kernel import Draw, Dtype, Role
 from warpsmith.domain.plan import (
@@ -24,9 +25,9 @@ def plan_to_json(plan: WorkloadPlan) -> Json:
     for a in plan.arguments:
         if isinstance(a, BufferPlan):
             draw = None if a.draw is None else a.draw.model_dump(mode="json")
-            arguments.append(
-                {"name": a.name, "dtype": a.dtype.value, "role": a.role.value, "shape": a.shape, "draw": draw}
-            )
+            image = None if a.image is None else a.image.model_dump(mode="json")
+            data = {"name": a.name, "dtype": a.dtype.value, "role": a.role.value, "shape": a.shape}
+            arguments.append({**data, "draw": draw, "image": image})
         elif isinstance(a, LocalPlan):
             arguments.append({"name": a.name, "role": Role.LOCAL.value})
         else:
@@ -52,7 +53,9 @@ def plan_from_json(data: Json) -> WorkloadPlan:
             arguments.append(ScalarPlan(a["name"], dtype, a["value"]))
         else:
             draw = None if a["draw"] is None else Draw.model_validate(a["draw"])
-            arguments.append(BufferPlan(a["name"], dtype, Role(a["role"]), tuple(a["shape"]), draw))
+            image = None if a["image"] is None else ImageFormat.model_validate(a["image"])
+            shape = tuple(a["shape"])
+            arguments.append(BufferPlan(a["name"], dtype, Role(a["role"]), shape, draw, image))
     return WorkloadPlan(
         data["key"], tuple(arguments), data["seed"], Family(data["family"]), int(data["variant"])
     )
