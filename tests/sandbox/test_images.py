@@ -218,6 +218,19 @@ def test_an_input_that_a_kernel_writes_is_seen(child: ChildDevice, pool: Compile
     assert child.run(handle, plan.key, size).changed_inputs == ("src",)
 
 
+def test_pocl_drops_what_a_kernel_writes_beyond_an_image(child: ChildDevice, pool: CompilePool) -> None:
+    beyond = "".join(
+        f"write_imagef(dst, (int2)({at}), (float4)(7.0f));" for at in ("w + x, y", "x, h + y", "-1 - x, y")
+    )
+    handle, plan, size = loaded(
+        child, pool, image_job(source=BLUR.replace("sum / 3.0f);", f"sum / 3.0f); {beyond}"))
+    )
+    x = draw_inputs(plan)["src"].reshape(H, W, 4)
+    report = child.run(handle, plan.key, size)
+    close(report.outputs["dst"], blurred(x))
+    assert report.changed_inputs == ()
+
+
 READS = """
 __kernel void reads(image2d_t src, __global float *dst, const int w, const int h)
 {
