@@ -188,6 +188,17 @@ KINDS = (
         _SHIFTED,
     ),
     Kind(
+        "a stencil that leaves its border alone",
+        (_buffer("x", "input", "h", "w"), _buffer("y", "inout", "h", "w"), *_count("h", "w")),
+        "",
+        "{\n  int j = <gid.x>;\n  int i = <gid.y>;\n"
+        "  if ((i > 0) && (i < (h - 1)) && (j > 0) && (j < (w - 1)))\n  {\n"
+        "    y[i*w + j] = (x[i*w + (j - 1)] + x[i*w + (j + 1)] + x[(i - 1)*w + j] + x[(i + 1)*w + j])"
+        " * .25f;\n  }\n}\n",
+        *PLANE,
+        _SHIFTED.replace("np.zeros_like(x)", "np.copy(inputs['y'])"),
+    ),
+    Kind(
         "a plane",
         _PLANES,
         "",

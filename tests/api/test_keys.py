@@ -28,7 +28,10 @@ NEEDED = {
     "GET /v1/jobs/{job_id}/candidates": Scope.READ,
     "GET /v1/jobs/{job_id}/result": Scope.READ,
     "GET /v1/jobs/{job_id}/definition": Scope.READ,
+    "GET /v1/jobs/{job_id}/events": Scope.READ,
     "POST /v1/jobs/{job_id}/cancel": Scope.SUBMIT,
+    "GET /v1/fleet/jobs": Scope.ADMIN,
+    "POST /v1/fleet/jobs/{job_id}/cancel": Scope.ADMIN,
     "GET /v1/workers": Scope.READ,
     "GET /metrics": Scope.ADMIN,
 }

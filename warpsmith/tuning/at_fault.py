@@ -8,6 +8,7 @@ from warpsmith.domain.job import Job, RewritePolicy
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import RuleFault, Template
+from warpsmith.rewrite.rules import RULES
 from warpsmith.rewrite.templater import make_template
 
 Probe = Callable[[Template, Configuration], Rejected | None]
@@ -33,6 +34,8 @@ def rules_at_fault(
         seconds: that all this may take; a probe that was begun is ended.
     """
     names = list(dict.fromkeys(a.rule for a in template.applied))
+    if not names or not {r.name for r in RULES}.issuperset(names):
+        return ()  # an agent wrote it
     ends = time.monotonic() + seconds
 
     def made(rules: Sequence[str]) -> Template:
@@ -44,7 +47,7 @@ def rules_at_fault(
         defaults = part.space.defaults
         return probe(part, {n: template.space.defaults.get(n, v) for n, v in defaults.items()})
 
-    if not names or made(names).kernel != template.kernel or failure(()) is not None:
+    if made(names).kernel != template.kernel or failure(()) is not None:
         return ()
     faults: list[RuleFault] = []
     failed: Rejected | None = first
