@@ -139,7 +139,7 @@ def trials(
 def events(
     job_id: JobId,
     session: ReadSession,
-    after: Annotated[int, Query(ge=0, le=2**63 - 1, description="`next` of the last page.")] = 0,
+    after: Annotated[int, Query(ge=0, le=2**31 - 1, description="`next` of the last page.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> EventPage:
     """What happened to a job, oldest first: its states, and what became of its tasks."""

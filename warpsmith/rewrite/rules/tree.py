@@ -314,7 +314,7 @@ class Source:
             reference = reference and not ({"const", "constexpr"} & words)
             yield Variable(
                 name=self.of(inner),
-                type_text=self.of(type_node),
+                type_text=self._type_text(node, type_node),
                 declaration=node,
                 declarator=declarator,
                 init=init,
@@ -327,6 +327,12 @@ class Source:
                 is_parameter=node.type != "declaration",
                 is_reference=reference,
             )
+
+    def _type_text(self, node: Node, type_node: Node) -> str:
+        """The type as written; a macro that stands for qualifiers before it is none of it."""
+        rest = [self.of(c) for c in node.children if c.type == "ERROR" and c.start_byte >= type_node.end_byte]
+        words = [self.of(type_node), *rest]
+        return " ".join(words[1:] if rest and type_node.type == "type_identifier" else words)
 
     def _specifiers(self, node: Node) -> set[str]:
         """Words before the declarator; those blanked out stand before the node itself."""
