@@ -1,11 +1,13 @@
 """Query strings: names that a path does not take are refused, so that a misspelt filter filters."""
 
 import difflib
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
+from pydantic import BeforeValidator
 from starlette.routing import compile_path
 
 from db.repositories.jobs import JobFilter
@@ -14,6 +16,7 @@ from warpsmith.errors import InvalidInput
 
 NO_NUL = r"^[^\x00]*$"
 """Postgres takes no text with NUL."""
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 LABEL = r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}=[^\x00-\x1f=]{0,120}$"
 
 
@@ -52,6 +55,16 @@ def _unknown(name: str, known: Sequence[str]) -> str:
 KNOWN_NAMES = Depends(known_names)
 
 
+def _moment(value: object) -> object:
+    """Pydantic takes numbers for times, and times without a zone."""
+    if isinstance(value, str) and not _RFC_3339.fullmatch(value):
+        raise ValueError("should be a time with its time zone, 2026-11-22T08:00:00Z or ...+02:00")
+    return value
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment)]
+
+
 async def job_filter(
     state: Annotated[
         tuple[JobState, ...],
@@ -67,22 +80,14 @@ async def job_filter(
     device: Annotated[
         str, Query(max_length=120, pattern=NO_NUL, description="Device class, as `/v1/workers` names it.")
     ] = "",
-    created_from: Annotated[
-        datetime | None, Query(description="Submitted at this time or later; with its time zone.")
-    ] = None,
-    created_before: Annotated[
-        datetime | None, Query(description="Submitted before this time; with its time zone.")
-    ] = None,
+    created_from: Annotated[Moment | None, Query(description="Submitted at this time or later.")] = None,
+    created_before: Annotated[Moment | None, Query(description="Submitted before this time.")] = None,
 ) -> JobFilter:
     """Which jobs a list shows.
 
     Raises:
-        InvalidInput: a label twice with different values, or a time without its zone.
+        InvalidInput: a label twice with different values.
     """
-    times = {"created_from": created_from, "created_before": created_before}
-    for field, moment in times.items():
-        if moment is not None and moment.tzinfo is None:
-            raise InvalidInput(f"query.{field}", "has no time zone; end it with Z or an offset, +02:00")
     labels: dict[str, str] = {}
     for text in label:
         key, _, value = text.partition("=")
