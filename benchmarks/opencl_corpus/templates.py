@@ -9,6 +9,7 @@ template with its defaults compiles, and on how many of a few configurations it 
 import argparse
 import json
 import random
+import re
 import sys
 from collections import Counter
 from concurrent.futures import Future
@@ -42,7 +43,7 @@ class Tried:
 
     def __init__(self, device: DeviceInfo, drawn: int) -> None:
         self.drawn = drawn
-        self.pool = CompilePool(timeout_s=60)
+        self.pool = CompilePool(workers=2, timeout_s=60)
         self.device = device
         self.tools = Tools(ChildOpener(device, run_timeout_s=10), self.pool, ReferenceRunner())
 
@@ -169,6 +170,20 @@ def _cell(text: str) -> str:
     return text.replace("|", "/").replace("\n", " ")[:120]
 
 
+def write(head: dict[str, Any], rows: list[dict[str, Any]], out: Path, name: str) -> None:
+    """The record as JSON and as Markdown."""
+    sources = {p.name: f"{p.repository}@{p.commit}" for p in PROJECTS}
+    record = head | {"sources": sources, "totals": totals(rows), "kernels": rows}
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    figures = "\n".join(f"- {label}: {value}" for label, value in record["totals"].items())
+    (out / f"{name}.md").write_text(
+        f"# Templates of OpenCL kernels that others wrote\n\n{record['device']}, commit {record['commit']}, "
+        f"{record['when']}. `{record['command']}`\n\n{figures}\n\n{table(rows)}"
+    )
+    print(json.dumps(record["totals"], indent=1))
+
+
 def main() -> int:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -178,7 +193,7 @@ def main() -> int:
     parser.add_argument(
         "--mirrors", type=Path, help="folder of git directories to fetch from, OWNER+NAME/repo"
     )
-    parser.add_argument("--only", default="", help="kernels whose name holds this")
+    parser.add_argument("--only", default="", help="kernels whose name holds this expression")
     parser.add_argument("--out", type=Path, default=RESULTS / "opencl-corpus")
     parser.add_argument("--name", default="templates", help="of the record")
     parser.add_argument("--drawn", type=int, default=DRAWN, help="configurations beside the default")
@@ -190,20 +205,11 @@ def main() -> int:
     for project in PROJECTS:
         folder = fetch(project, arguments.checkouts, arguments.mirrors)
         for found in find(project, folder):
-            if arguments.only in found.name:
+            if re.search(arguments.only, found.name):
                 rows.append(tried.row(found))
                 print(json.dumps(rows[-1])[:600], flush=True)
-    record = where(device, "python -m benchmarks.opencl_corpus.templates")
-    record |= {"sources": {p.name: f"{p.repository}@{p.commit}" for p in PROJECTS}}
-    record |= {"totals": totals(rows), "kernels": rows}
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / f"{arguments.name}.json").write_text(json.dumps(record, indent=1) + "\n")
-    head = "\n".join(f"- {name}: {value}" for name, value in record["totals"].items())
-    (arguments.out / f"{arguments.name}.md").write_text(
-        f"# Templates of OpenCL kernels that others wrote\n\n{record['device']}, commit {record['commit']}, "
-        f"{record['when']}. `{record['command']}`\n\n{head}\n\n{table(rows)}"
-    )
-    print(json.dumps(record["totals"], indent=1))
+    record = where(device, f"python -m benchmarks.opencl_corpus.templates --drawn {arguments.drawn}")
+    write(record, rows, arguments.out, arguments.name)
     tried.pool.close()
     return 0
 
