@@ -70,7 +70,7 @@ class Tried:
         if isinstance(made, Rejected):
             row["log"] = _first_line(made)
             return row
-        return row | self._compared(job, template)
+        return row | ({"not compared": "not asked for"} if self.drawn < 0 else self._compared(job, template))
 
     def _compiling(self, template: Template, configuration: Configuration) -> "Future[Compiled | Rejected]":
         return self.pool.submit(template.configured(configuration), self.device)
@@ -196,7 +196,9 @@ def main() -> int:
     parser.add_argument("--only", default="", help="kernels whose name holds this expression")
     parser.add_argument("--out", type=Path, default=RESULTS / "opencl-corpus")
     parser.add_argument("--name", default="templates", help="of the record")
-    parser.add_argument("--drawn", type=int, default=DRAWN, help="configurations beside the default")
+    parser.add_argument(
+        "--drawn", type=int, default=DRAWN, help="configurations beside the default; -1: compile only"
+    )
     arguments = parser.parse_args()
     arguments.checkouts.mkdir(parents=True, exist_ok=True)
     device = first_device(Backend.OPENCL)
