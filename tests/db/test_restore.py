@@ -14,7 +14,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.status import job_status
 from tests.jobs import scale_job
-from tests.servers import _postgres_binaries, fresh_database
+from tests.servers import _give_up, _postgres_binaries, fresh_database
 from warpsmith.domain.state import JobState, TaskKind
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ def plain(url: str) -> str:
 def program(name: str) -> str:
     folder = _postgres_binaries()
     if folder is None or not (folder / name).exists():
-        pytest.skip(f"no {name} on this machine")
+        _give_up(f"no {name} on this machine")
     return str(folder / name)
 
 
