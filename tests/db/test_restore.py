@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from sqlalchemy.engine import make_url
 
 from db import migrate
