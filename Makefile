@@ -38,7 +38,7 @@ check: $(STAMP) ## Lint, types, import contracts, layout
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/unit/test_layout.py
+	$(BIN)/python -m pytest -q tests/unit/repository/test_layout.py
 
 lock: ## Pin every dependency anew (needs uv)
 	$(LOCK) --extra opencl --extra cuda --extra cuda-toolkit --extra otel --extra dev -o requirements/dev.txt

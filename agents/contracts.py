@@ -8,7 +8,7 @@ from warpsmith.domain.base import Frozen
 from warpsmith.domain.job import AgentRole
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.space import Configuration
-from warpsmith.tuning.facts import Facts
+from warpsmith.tuning.analysis.search_facts import Facts
 from warpsmith.tuning.tasks import Bottleneck, Profile
 
 Text = Field(default="", max_length=8000)

@@ -4,13 +4,13 @@ import json
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agents.acceptance import accept
 from agents.context import StepContext
 from agents.contracts import StepInput, reply_schema
 from agents.parsing import BadReply
 from agents.prompting import instructions, version
-from agents.questions import question
-from agents.record import NoAnswer, Record
+from agents.reply_acceptance import accept
+from agents.role_inputs import question
+from agents.step_record import NoAnswer, Record
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 DATA = "in the field `question` of the request"

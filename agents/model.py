@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.acceptance import accept
 from agents.context import StepContext
 from agents.contracts import strict_schema
+from agents.model_budget import Cost, Price, Purse, prompt_bound
+from agents.model_transport import Call, CallFailed, Completion, Form, Transport
 from agents.parsing import BadReply
 from agents.prompting import HIDDEN, Message, Prompt, prompt
-from agents.purse import Cost, Price, Purse, prompt_bound
-from agents.questions import question
-from agents.record import NoAnswer, Record
-from agents.transport import Call, CallFailed, Completion, Form, Transport
+from agents.reply_acceptance import accept
+from agents.role_inputs import question
+from agents.step_record import NoAnswer, Record
 from warpsmith.domain.job import AgentRole
 from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import StepPayload, StepResult

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from warpsmith.problems import field_problems
+from warpsmith.validation_errors import field_problems
 
 MAX_REPLY_CHARACTERS = 1 << 20
 MAX_PROBLEMS = 6

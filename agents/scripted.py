@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from agents.acceptance import accept
 from agents.context import StepContext
 from agents.parsing import BadReply
-from agents.record import NoAnswer, Record
+from agents.reply_acceptance import accept
+from agents.step_record import NoAnswer, Record
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 

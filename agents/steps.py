@@ -8,12 +8,12 @@ from typing import Protocol
 from agents.context import StepContext
 from agents.external import ExternalProvider, Mailbox
 from agents.model import ModelProvider
-from agents.purse import Purse
-from agents.questions import facts
-from agents.record import NoAnswer
-from agents.rules import RulesProvider
-from agents.rules_region import region
-from agents.transport import OpenAITransport
+from agents.model_budget import Purse
+from agents.model_transport import OpenAITransport
+from agents.role_inputs import facts
+from agents.rules.provider import RulesProvider
+from agents.rules.search_region import region
+from agents.step_record import NoAnswer
 from warpsmith.domain.job import AgentRole, Job, ProviderName, Strategy
 from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import StepPayload, StepResult

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Path, Query
 from pydantic import Field
 
-from agents.acceptance import accept
 from agents.context import StepContext
 from agents.parsing import BadReply
-from api.deps import CurrentBell, CurrentDatabase, CurrentSettings, ReadSession
+from agents.reply_acceptance import accept
+from api.dependencies import CurrentBell, CurrentDatabase, CurrentSettings, ReadSession
 from api.problems import Conflict, responses
-from api.queries import NO_NUL
+from api.query_names import NO_NUL
 from db.broker import relay
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository

@@ -6,18 +6,18 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import agent_requests, fleet, health, jobs, pages, problems
+from api import agent_requests, description_pages, fleet, health, jobs, problems
 from api.auth import Gate, allow
-from api.deps import SLOT
-from api.embedded import EmbeddedWorker
+from api.dependencies import SLOT
+from api.embedded_worker import EmbeddedWorker
 from api.limits import BodyLimit
 from api.openapi import DescribedApi, operation_id
-from api.polls import Polls
-from api.queries import KNOWN_NAMES
+from api.query_names import KNOWN_NAMES
+from api.shared_polls import Polls
 from db import migrate
+from db.api_keys import Scope
 from db.broker import Bell
 from db.engine import open_database
-from db.keys import Scope
 from warpsmith import __version__
 from warpsmith.settings import Settings
 from warpsmith.settings import settings as current_settings
@@ -75,7 +75,7 @@ def create_app(
     app.add_middleware(BodyLimit)
     app.add_middleware(Gate, settings=chosen, open_access=open_access)
     problems.install(app)
-    pages.install(app)
+    description_pages.install(app)
     guarded = problems.responses(401, 403, 422, 429, 503)
     app.include_router(jobs.polled, responses=guarded)
     app.include_router(jobs.router, dependencies=[SLOT], responses=guarded)

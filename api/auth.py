@@ -13,17 +13,17 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api import pages
+from api import description_pages
 from api.limits import Buckets
 from api.problems import Forbidden, database_away, problem
-from db import keys
+from db import api_keys
+from db.api_keys import KeyLimits
 from db.engine import Database
-from db.keys import KeyLimits
 from db.repositories.keys import KeyRepository
 from db.tables import DEFAULT_TENANT
 from warpsmith.settings import Settings
 
-PUBLIC = frozenset({"/healthz", "/readyz"}) | pages.PUBLIC
+PUBLIC = frozenset({"/healthz", "/readyz"}) | description_pages.PUBLIC
 """Paths that tell nothing of anybody."""
 PUBLIC_PER_S = 50.0
 REMEMBER_S = 5.0
@@ -45,7 +45,7 @@ class Caller:
     limits: KeyLimits = NO_LIMITS
 
 
-ANYBODY = Caller(DEFAULT_TENANT, frozenset(s.value for s in keys.Scope))
+ANYBODY = Caller(DEFAULT_TENANT, frozenset(s.value for s in api_keys.Scope))
 """On this machine, where no key is asked for."""
 
 
@@ -81,7 +81,7 @@ class Gate:
 
     async def _identify(self, scope: Scope, headers: dict[bytes, str]) -> ASGIApp | None:
         kind, _, key = headers.get(b"authorization", "").partition(" ")
-        if kind.lower() != "bearer" or keys.id_of(key.strip()) is None:
+        if kind.lower() != "bearer" or api_keys.id_of(key.strip()) is None:
             return problem(401, "No API key", NO_KEY)
         try:
             caller = await self._caller(scope["app"].state.database, key.strip())
@@ -94,7 +94,7 @@ class Gate:
         return self._within(caller.key or "", rate)
 
     async def _caller(self, database: Database, key: str) -> Caller | None:
-        name = keys.digest(key)
+        name = api_keys.digest(key)
         until, caller = self._known.get(name, (0.0, ANYBODY))
         if time.monotonic() < until:
             return caller
@@ -154,7 +154,7 @@ CurrentCaller = Annotated[Caller, Depends(get_caller)]
 _BEARER = HTTPBearer(auto_error=False, description="A key made with `warpsmith keys create`.")
 
 
-def needs(scope: keys.Scope) -> Callable[..., Awaitable[None]]:
+def needs(scope: api_keys.Scope) -> Callable[..., Awaitable[None]]:
     """A dependency: the key must have this scope."""
 
     async def check(
@@ -167,6 +167,6 @@ def needs(scope: keys.Scope) -> Callable[..., Awaitable[None]]:
     return check
 
 
-def allow(scope: keys.Scope) -> list[Any]:
+def allow(scope: api_keys.Scope) -> list[Any]:
     """`dependencies=` of a route or a router."""
     return [Depends(needs(scope))]

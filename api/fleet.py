@@ -6,15 +6,15 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from api.auth import allow
-from api.deps import FleetDatabase, FleetSession
+from api.dependencies import FleetDatabase, FleetSession
 from api.problems import responses
-from api.queries import NO_NUL, JobsAskedFor
-from db import views
-from db.keys import Scope
+from api.query_names import NO_NUL, JobsAskedFor
+from db import result_views
+from db.api_keys import Scope
 from db.metrics import Sample, samples
 from db.repositories.jobs import JobRepository
 from db.status import job_status
-from warpsmith.wire import JobPage, JobStatus, WorkerList
+from warpsmith.http_models import JobPage, JobStatus, WorkerList
 
 router = APIRouter(tags=["service"])
 
@@ -24,7 +24,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 @router.get("/v1/workers", dependencies=allow(Scope.READ))
 def workers(session: FleetSession) -> WorkerList:
     """Workers seen lately, their devices, and the back ends they cannot use."""
-    return views.worker_list(session)
+    return result_views.worker_list(session)
 
 
 TENANT = r"^([*]|[a-z0-9][a-z0-9._-]*)$"
@@ -42,7 +42,9 @@ def fleet_jobs(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> JobPage:
     """Jobs of a tenant or of everybody, newest first, for whoever runs the service."""
-    return views.fleet_job_page(session, after, limit, replace(only, tenant="" if tenant == "*" else tenant))
+    return result_views.fleet_job_page(
+        session, after, limit, replace(only, tenant="" if tenant == "*" else tenant)
+    )
 
 
 @router.post("/v1/fleet/jobs/{job_id}/cancel", dependencies=allow(Scope.ADMIN), responses=responses(404, 422))

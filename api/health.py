@@ -3,10 +3,10 @@
 from fastapi import APIRouter
 from sqlalchemy import text
 
-from api.deps import CurrentSettings, FleetDatabase
+from api.dependencies import CurrentSettings, FleetDatabase
 from api.problems import responses
-from db import migrate, views
-from db.versions import VERSION
+from db import migrate, result_views
+from db.program_version import VERSION
 from warpsmith import __version__
 from warpsmith.domain.base import Frozen
 from warpsmith.errors import Unavailable
@@ -33,7 +33,7 @@ def readyz(database: FleetDatabase, settings: CurrentSettings) -> Health:
     migrate.require_current(settings.sqlalchemy_url)
     with database.read() as session:
         session.execute(text("SELECT 1"))
-        alive = [w.version for w in views.worker_list(session).items if w.alive]
+        alive = [w.version for w in result_views.worker_list(session).items if w.alive]
         if not alive:
             raise Unavailable("no worker is alive; start one with `warpsmith worker`")
         if VERSION not in alive:

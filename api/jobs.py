@@ -6,8 +6,7 @@ from fastapi import APIRouter, Body, Header, Path, Query, Response
 
 from api.admission import admit
 from api.auth import CurrentCaller, allow
-from api.checks import check_job, check_room
-from api.deps import (
+from api.dependencies import (
     CurrentBell,
     CurrentDatabase,
     CurrentPolls,
@@ -15,19 +14,20 @@ from api.deps import (
     FleetDatabase,
     ReadSession,
 )
-from api.examples import EXAMPLES
-from api.polls import poll_of
+from api.example_job import EXAMPLES
 from api.problems import Conflict, responses
-from api.queries import NO_NUL, JobsAskedFor
-from db import views
+from api.query_names import NO_NUL, JobsAskedFor
+from api.service_checks import check_job, check_room
+from api.shared_polls import poll_of
+from db import result_views
+from db.api_keys import Scope
 from db.broker import relay
-from db.keys import Scope
 from db.repositories.jobs import JobRepository
 from db.status import job_status
-from db.unserved import unserved
+from db.unserved_jobs import unserved
 from warpsmith.domain.job import Job
-from warpsmith.traces import job_span
-from warpsmith.wire import CandidateList, EventPage, JobPage, JobResult, JobStatus, TrialPage
+from warpsmith.http_models import CandidateList, EventPage, JobPage, JobResult, JobStatus, TrialPage
+from warpsmith.tracing import job_span
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 polled = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -90,7 +90,7 @@ def list_jobs(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> JobPage:
     """Your tenant's jobs, newest first."""
-    return views.job_page(session, after, limit, only)
+    return result_views.job_page(session, after, limit, only)
 
 
 @polled.get(
@@ -132,7 +132,7 @@ def trials(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> TrialPage:
     """Every configuration that was tried, with its outcome; why each rejected one was rejected."""
-    return views.trial_page(session, job_id, after, limit)
+    return result_views.trial_page(session, job_id, after, limit)
 
 
 @router.get("/{job_id}/events", dependencies=allow(Scope.READ), responses=responses(404, 422))
@@ -143,19 +143,19 @@ def events(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> EventPage:
     """What happened to a job, oldest first: its states, and what became of its tasks."""
-    return views.event_page(session, job_id, after, limit)
+    return result_views.event_page(session, job_id, after, limit)
 
 
 @router.get("/{job_id}/candidates", dependencies=allow(Scope.READ), responses=responses(404, 422))
 def candidates(job_id: JobId, session: ReadSession) -> CandidateList:
     """The templates that were searched, with the rules that made them."""
-    return views.candidate_list(session, job_id)
+    return result_views.candidate_list(session, job_id)
 
 
 @router.get("/{job_id}/result", dependencies=allow(Scope.READ), responses=responses(404, 409, 422))
 def result(job_id: JobId, session: ReadSession) -> JobResult:
     """The evidence: verified speed-ups, the dispatch table with tuned sources, all rejections."""
-    found = views.job_result(session, job_id)
+    found = result_views.job_result(session, job_id)
     if found is None:
         raise Conflict(f"job {job_id} has not ended; poll /v1/jobs/{job_id} until its state is terminal")
     return found

@@ -11,12 +11,12 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
-from api.queries import described
+from api.query_names import described
 from db.repositories.jobs import KeyReused
 from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput, NotFound, Unavailable
-from warpsmith.problems import field_problems
-from warpsmith.wire import FieldProblem, Problem
+from warpsmith.http_models import FieldProblem, Problem
+from warpsmith.validation_errors import field_problems
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -9,7 +9,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from db.engine import Database
-from db.names import CONTROL_QUEUE
+from db.message_names import CONTROL_QUEUE
 from db.repositories.outbox import OutboxRepository
 from warpsmith.settings import Settings
 

@@ -27,8 +27,8 @@ from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from db.tenants import TENANT, watch
-from db.types import UtcDateTime
+from db.column_types import UtcDateTime
+from db.tenant_sessions import TENANT, watch
 from warpsmith.settings import Settings
 
 BUSY_TIMEOUT_S = 30

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from sqlalchemy.exc import DBAPIError
 
 from db import migrate
+from db.api_keys import KeyLimits, Scope
 from db.engine import Database, open_database, utc_now
-from db.keys import KeyLimits, Scope
 from db.repositories.keys import KeyRepository, is_active
 from db.tables import ApiKeyRow
 from warpsmith.settings import Settings, settings

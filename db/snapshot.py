@@ -1,4 +1,4 @@
-"""Reads a job as `tuning.decide` sees it."""
+"""Reads a job as `tuning.decisions.decide` sees it."""
 
 from typing import TypeVar
 
@@ -12,11 +12,11 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import JobRow, TaskRow
-from db.unserved import unserved
+from db.unserved_jobs import unserved
 from warpsmith.domain.memory import fitting
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.settings import UNSERVED_S
-from warpsmith.tuning.decide import CandidateSummary, JobSnapshot, Payload, Result, TaskView
+from warpsmith.tuning.decisions.decide import CandidateSummary, JobSnapshot, Payload, Result, TaskView
 from warpsmith.tuning.tasks import (
     BaselineResult,
     ChecksPayload,

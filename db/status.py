@@ -8,15 +8,15 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, bindparam, func, literal, select, type_coerce
 from sqlalchemy.orm import Session
 
+from db.column_types import UtcDateTime
 from db.engine import Database, utc_now
-from db.places import Place, places
+from db.queue_places import Place, places
 from db.tables import CandidateRow, JobRow, WorkloadRow
-from db.tenants import TENANT
-from db.types import UtcDateTime
+from db.tenant_sessions import TENANT
 from warpsmith.domain.state import JobState
 from warpsmith.errors import NotFound
-from warpsmith.tuning.actions import MEASURING
-from warpsmith.wire import JobStatus, WorkloadProgress
+from warpsmith.http_models import JobStatus, WorkloadProgress
+from warpsmith.tuning.decisions.snapshot import MEASURING
 
 _JOB, _WORKLOAD, _CANDIDATE = JobRow.__table__, WorkloadRow.__table__, CandidateRow.__table__
 

@@ -17,8 +17,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from db.keys import KeyLimits
-from db.types import ModelJson, UtcDateTime, words
+from db.api_keys import KeyLimits
+from db.column_types import ModelJson, UtcDateTime, words
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Outcome

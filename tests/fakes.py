@@ -13,9 +13,9 @@ from warpsmith.domain.plan import Compiled, Family, LaunchSize, TimingPlan, Timi
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, InvalidInput
-from warpsmith.tuning.bench import Tools
+from warpsmith.tuning.session.device_session import Tools
 from warpsmith.verify.inputs import draw_inputs
-from warpsmith.verify.report import Array, Ranges, ReferenceCase, RunReport, TimedReport
+from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, TimedReport
 
 TimeModel = Callable[[Configuration, str], float]
 """Microseconds of a configuration on a workload."""

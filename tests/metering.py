@@ -11,7 +11,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.domain.plan import LaunchSize, TimingPlan, TimingSamples
 from warpsmith.domain.space import Configuration
-from warpsmith.tuning.bench import Tools
+from warpsmith.tuning.session.device_session import Tools
 
 RUN_S = 0.15
 """That a run for the counter really takes."""

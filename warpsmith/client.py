@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, Unavailable
-from warpsmith.wire import (
+from warpsmith.http_models import (
     CandidateList,
     EventPage,
     EventView,

@@ -11,13 +11,13 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from warpsmith.checks.finding import Finding
+from warpsmith.collected_headers import headers_of
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.errors import InvalidInput
-from warpsmith.headers import headers_of
+from warpsmith.job_checks.finding import Finding
 from warpsmith.job_lines import JobLines
-from warpsmith.problems import field_problems
+from warpsmith.validation_errors import field_problems
 
 MAX_PROBLEMS = 8
 

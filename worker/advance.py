@@ -5,18 +5,18 @@ import logging
 from sqlalchemy.orm import Session
 
 from db.engine import Database
-from db.names import AGENT_QUEUE, device_queue
+from db.message_names import AGENT_QUEUE, device_queue
 from db.repositories.candidates import CandidateRepository
+from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
-from db.repositories.waits import WaitRepository
 from db.snapshot import load_snapshot
 from warpsmith.domain.state import CandidateState, JobState, TaskKind
 from warpsmith.errors import NotFound
 from warpsmith.logs import about
 from warpsmith.settings import UNSERVED_S
-from warpsmith.tuning.decide import (
+from warpsmith.tuning.decisions.decide import (
     Action,
     AddCandidate,
     JobSnapshot,
@@ -27,7 +27,7 @@ from warpsmith.tuning.decide import (
     StartTask,
     decide,
 )
-from warpsmith.tuning.reason import reason_of
+from warpsmith.tuning.decisions.end_reason import reason_of
 
 MAX_DECISIONS = 20
 """Decisions in a row before others get their turn; far above what one event leads to."""

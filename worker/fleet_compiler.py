@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from sqlalchemy.exc import DBAPIError
 
 from db.engine import Database
-from db.names import COMPILE, compile_queue
+from db.message_names import COMPILE, compile_queue
 from db.repositories.compilations import CompilationRepository, Wanted
 from db.repositories.workers import WorkerRepository
 from warpsmith.domain.device import DeviceInfo
@@ -25,7 +25,7 @@ from warpsmith.domain.plan import Compiled
 from warpsmith.domain.state import CompilationState
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.ports import CompilerPort
-from worker.artifacts import artifact_key, unpack
+from worker.compile_cache import artifact_key, unpack
 
 POLL_S = 0.02
 LOOK_S = 5.0

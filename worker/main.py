@@ -21,16 +21,16 @@ from db import migrate
 from db.broker import Bell
 from db.engine import Database, open_database
 from db.identifiers import new_id
-from db.names import AGENT_QUEUE, CONTROL_QUEUE
+from db.message_names import AGENT_QUEUE, CONTROL_QUEUE
+from db.program_version import VERSION
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
-from db.versions import VERSION
 from warpsmith import logs
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import Unavailable, WarpsmithError
-from warpsmith.lifeline import die_with_parent
+from warpsmith.parent_death import die_with_parent
 from warpsmith.settings import Settings, settings
-from worker.plans import ALL_COMPILERS, ALL_DEVICES, PoolPlan, compilers_missing, plan_pools
+from worker.pool_plans import ALL_COMPILERS, ALL_DEVICES, PoolPlan, compilers_missing, plan_pools
 from worker.steward import Steward
 from worker.supervisor import TICK_S, Supervisor
 from worker.watchdog import Watchdog

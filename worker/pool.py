@@ -10,13 +10,13 @@ import warnings
 
 from celery.exceptions import SecurityWarning
 
-from warpsmith import logs, traces
-from warpsmith.lifeline import end_with_parent
+from warpsmith import logs, tracing
+from warpsmith.parent_death import end_with_parent
 from worker import (
-    direct,
-    tasks,  # noqa: F401  registers the tasks
+    brokerless,
+    celery_tasks,  # noqa: F401  registers the tasks
 )
-from worker.app import app
+from worker.celery_app import app
 
 
 def command(queues: str, concurrency: int, name: str) -> list[str]:
@@ -46,8 +46,8 @@ def main(arguments: list[str] | None = None) -> None:
     end_with_parent()
     logs.configure()
     if options.direct:
-        traces.configure("warpsmith-worker")
-        direct.serve(options.queues.split(","))
+        tracing.configure("warpsmith-worker")
+        brokerless.serve(options.queues.split(","))
         return
     # Kernels run in confined children, and messages are names and ids: the warning about root and pickle
     # would come once a pool.

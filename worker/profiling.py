@@ -7,13 +7,13 @@ from db.repositories.trials import TrialRepository
 from db.snapshot import last_result, task_payload
 from db.tables import TaskRow
 from warpsmith.domain.state import TaskKind
-from warpsmith.tuning.counters import counters_of
-from warpsmith.tuning.facts import best_of
+from warpsmith.tuning.analysis.search_facts import best_of
 from warpsmith.tuning.tasks import BaselineResult, ChecksPayload
+from warpsmith.tuning.timing.hardware_counters import counters_of
 from worker import work
-from worker.bench import bench
-from worker.context import Context
-from worker.hold import Hold
+from worker.device_setup import bench
+from worker.device_wait import Hold
+from worker.process_context import Context
 
 
 def baseline(context: Context, row: TaskRow, lease: Lease) -> work.Done:

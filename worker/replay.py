@@ -9,9 +9,9 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from agents.context import StepContext
-from agents.record import NoAnswer
-from agents.rules import RulesProvider
+from agents.rules.provider import RulesProvider
 from agents.scripted import ScriptedProvider
+from agents.step_record import NoAnswer
 from db.engine import open_database
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
@@ -23,7 +23,7 @@ from db.step_facts import step_facts
 from db.tables import AgentStepRow, CandidateRow, JobRow, TaskRow, TrialRow
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
 from warpsmith.settings import Settings
-from warpsmith.tuning.decide import (
+from warpsmith.tuning.decisions.decide import (
     Action,
     AddCandidate,
     CandidateSummary,

@@ -1,4 +1,4 @@
-"""What each kind of task does. Results and their effects are written by `worker.execute`."""
+"""What each kind of task does. Results and their effects are written by `worker.task_runner`."""
 
 import heapq
 import itertools
@@ -13,32 +13,30 @@ from sqlalchemy.orm import Session
 
 from agents.context import StepContext
 from agents.external import NotYet, Question
-from agents.purse import Cost
+from agents.model_budget import Cost
 from agents.steps import Panel, run_step
-from db.claims import SharedSearcher
 from db.engine import utc_now
 from db.lease import Lease
 from db.repositories.agent_requests import OPEN, AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
-from db.repositories.histories import HistoryRepository, Told
 from db.repositories.jobs import JobRepository
+from db.repositories.search_histories import HistoryRepository, Told
 from db.repositories.trials import TrialRepository
-from db.sink import DatabaseSink
+from db.shared_search import SharedSearcher
 from db.snapshot import elapsed_s, last_result, task_payload
 from db.step_facts import step_facts
 from db.tables import CandidateRow, TaskRow, TrialRow
+from db.trial_sink import DatabaseSink
 from warpsmith.domain.job import Job, Metric
 from warpsmith.domain.memory import check_memory
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.state import TaskKind
 from warpsmith.errors import InvalidInput
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.cost import costs, time_us
-from warpsmith.tuning.counters import counters_of
-from warpsmith.tuning.proposed import check_proposals
-from warpsmith.tuning.seconds import SpareTime, verification_s
-from warpsmith.tuning.slice import SliceLimits, run_slice
+from warpsmith.tuning.checks.tester_cases import check_proposals
+from warpsmith.tuning.decisions.time_budget import verification_s
+from warpsmith.tuning.objective import costs, time_us
 from warpsmith.tuning.tasks import (
     BaselineResult,
     ChecksPayload,
@@ -49,14 +47,17 @@ from warpsmith.tuning.tasks import (
     VerifyPayload,
     VerifyResult,
 )
-from warpsmith.tuning.winners import Finalist, verify_winners
-from worker.bench import bench
-from worker.context import Context
-from worker.earlier import earlier_starts
-from worker.hold import Hold
-from worker.panel import JobPurse, StepMailbox
-from worker.reuse import adopt_known
-from worker.study import export_later, export_study
+from warpsmith.tuning.timing.hardware_counters import counters_of
+from warpsmith.tuning.timing.spare_time import SpareTime
+from warpsmith.tuning.trials.slice import SliceLimits, run_slice
+from warpsmith.tuning.winners.verify import Finalist, verify_winners
+from worker.device_setup import bench
+from worker.device_wait import Hold
+from worker.earlier_winners import earlier_starts
+from worker.process_context import Context
+from worker.step_ports import JobPurse, StepMailbox
+from worker.stored_study import export_later, export_study
+from worker.trial_reuse import adopt_known
 
 FINALISTS = 8
 """Best trials of each workload that may be measured again; more than are ever needed."""

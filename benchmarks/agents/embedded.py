@@ -15,10 +15,10 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from db import migrate, views
+from db import migrate, result_views
 from db.broker import Bell
 from db.engine import Database
-from db.names import ADVANCE
+from db.message_names import ADVANCE
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.jobs import JobRepository
@@ -28,10 +28,10 @@ from db.tables import TrialRow
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.settings import Settings
-from worker import execute
+from worker import task_runner
 from worker.advance import advance
-from worker.bench import open_workshop
-from worker.context import Context
+from worker.device_setup import open_workshop
+from worker.process_context import Context
 from worker.replay import replay
 
 Replies = Mapping[str, Sequence[Any]]
@@ -136,7 +136,7 @@ class Embedded:
             if bell.name == ADVANCE:
                 advance(self._database, bell.subject)
             else:
-                execute.run_task(self._context, bell.subject)
+                task_runner.run_task(self._context, bell.subject)
         return bool(bells)
 
     def _answer(self, name: str, left: dict[str, list[Any]], by: str) -> bool:
@@ -151,8 +151,8 @@ class Embedded:
 
     def _result(self, name: str) -> Run:
         with self._database.read() as session:
-            status = views.job_status(session, name)
-            result = views.job_result(session, name)
+            status = result_views.job_status(session, name)
+            result = result_views.job_result(session, name)
             assert result is not None
             steps = AgentStepRepository(session).of_job(name)
             device_s = session.execute(

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from benchmarks.first_hour.mistake_list import MISTAKES, SOURCE_NAME, FoundBy, Mistake
 from benchmarks.provenance import ROOT, commit_name
-from warpsmith.checks.finding import Finding
 from warpsmith.cli.validate import Report, Wishes, validate
 from warpsmith.domain.device import Backend
+from warpsmith.job_checks.finding import Finding
 from warpsmith.sandbox.device_host import Probe, probe_devices
 from warpsmith.settings import Settings
 

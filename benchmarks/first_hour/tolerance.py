@@ -25,11 +25,11 @@ from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled, launch_size
 from warpsmith.domain.template import Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
-from warpsmith.tuning.bench import Bench
-from warpsmith.tuning.contract import check_case
-from warpsmith.tuning.gate import untestable
+from warpsmith.tuning.checks.baseline_cases import check_case
+from warpsmith.tuning.checks.trivial_answers import untestable
+from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.session_ports import Case, Tools
 from warpsmith.tuning.tasks import BaselineResult
-from warpsmith.tuning.tools import Case, Tools
 
 LENGTHS = (16, 50, 128, 256, 500, 1000, 1024, 2048, 4096)
 TYPES = (Dtype.FLOAT32, Dtype.FLOAT16)

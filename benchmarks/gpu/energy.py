@@ -31,10 +31,10 @@ from warpsmith.measure.statistics import summarise
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.search import enumerate_space
-from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.blocks import Side
-from warpsmith.tuning.energy import energies, measurable
-from warpsmith.tuning.launch_limits import launch_refusal
+from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.launch_limits import launch_refusal
+from warpsmith.tuning.timing.energy import energies, measurable
+from warpsmith.tuning.timing.paired_blocks import Side
 
 OTHERS = 4
 """Configurations of a template that are measured beside the user's kernel."""

@@ -32,12 +32,12 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.search import enumerate_space, launched, make_searcher
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.blocks import Side
-from warpsmith.tuning.cost import time_us
-from warpsmith.tuning.energy import Energies, energies, measurable
-from warpsmith.tuning.slice import SliceLimits, run_slice
+from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.session.device_session import Bench, Tools
 from warpsmith.tuning.tasks import BaselineResult
+from warpsmith.tuning.timing.energy import Energies, energies, measurable
+from warpsmith.tuning.timing.paired_blocks import Side
+from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 
 SECONDS = 150.0
 """Of a search, at most."""

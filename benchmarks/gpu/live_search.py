@@ -33,10 +33,10 @@ from warpsmith.domain.template import Template
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.search import enumerate_space, launched, make_searcher
-from warpsmith.search.feasible import FeasibleSet
+from warpsmith.search.feasible_set import FeasibleSet
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.slice import SliceLimits, run_slice
+from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 
 STRATEGY = "adaptive_tabu_greywolf"
 """Kernel Tuner's best on the recorded spaces."""

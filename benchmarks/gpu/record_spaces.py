@@ -37,9 +37,9 @@ from warpsmith.rewrite.templater import make_template  # noqa: E402
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices  # noqa: E402
 from warpsmith.search import enumerate_space, make_searcher  # noqa: E402
 from warpsmith.tuning.baseline import measure_baseline  # noqa: E402
-from warpsmith.tuning.bench import Bench, Tools  # noqa: E402
-from warpsmith.tuning.cost import time_us  # noqa: E402
-from warpsmith.tuning.slice import SliceLimits, run_slice  # noqa: E402
+from warpsmith.tuning.objective import time_us  # noqa: E402
+from warpsmith.tuning.session.device_session import Bench, Tools  # noqa: E402
+from warpsmith.tuning.trials.slice import SliceLimits, run_slice  # noqa: E402
 
 
 def restrictions(template: Template, scopes: Sequence[Mapping[str, Any]]) -> list[str]:

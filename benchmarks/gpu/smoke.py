@@ -18,7 +18,7 @@ from warpsmith.errors import ChildDied
 from warpsmith.measure.protocol import search_plan
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench, Tools
+from warpsmith.tuning.session.device_session import Bench, Tools
 
 
 def steps(bench: Bench) -> None:

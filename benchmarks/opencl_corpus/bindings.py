@@ -10,8 +10,8 @@ from benchmarks.opencl_corpus.kernels import unwrapped
 from benchmarks.opencl_corpus.sources import PROJECTS, fetch
 from warpsmith.domain.job import Job
 from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.skeleton import job_skeleton
-from warpsmith.rewrite.syntax import Dialect
+from warpsmith.rewrite.reader.kernel_definitions import Dialect
+from warpsmith.rewrite.skeleton.job_file import job_skeleton
 
 BINDINGS = Path(__file__).parent / "jobs.yaml"
 

@@ -12,8 +12,8 @@ from benchmarks.opencl_corpus.sources import Project
 from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.skeleton import job_skeleton
-from warpsmith.rewrite.syntax import Dialect, find_kernels
+from warpsmith.rewrite.reader.kernel_definitions import Dialect, find_kernels
+from warpsmith.rewrite.skeleton.job_file import job_skeleton
 
 EXTENT, EXACT = 36, 64
 """Value of every size argument: no multiple of a block where the kernel guards its indices; else one."""

@@ -29,8 +29,8 @@ from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRef
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.search import enumerate_space
-from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.tools import Case
+from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.session_ports import Case
 
 PLAIN = frozenset(("block_size", "unroll", "fast_math", "launch_bounds", "restrict", "lift_constants"))
 """Rules that leave the kernel's structure as it is."""

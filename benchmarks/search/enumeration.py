@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from warpsmith.domain.space import Constraint, Parameter, Space
-from warpsmith.search.feasible import enumerate_space
+from warpsmith.search.feasible_set import enumerate_space
 
 REPEATS = 5
 

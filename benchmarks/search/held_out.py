@@ -31,8 +31,8 @@ from warpsmith.measure.protocol import search_plan
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.search import enumerate_space
-from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.launch_limits import launch_refusal
+from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.launch_limits import launch_refusal
 
 SHAPES: Mapping[str, Mapping[str, Sequence[int]]] = {
     "silu_and_mul": {"tokens": (8, 17, 32, 64, 128, 256), "hidden": (512, 768, 1024, 1531, 2048, 3072)},

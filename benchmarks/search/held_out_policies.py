@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.report.lookup import Shape, boxes, least_speedup, server_of
+from warpsmith.report.shape_lookup import Shape, boxes, least_speedup, server_of
 
 CLAIM = 1.02
 """A workload leaves the baseline where its best was so much faster; a real job also verifies it."""

@@ -22,7 +22,7 @@ from benchmarks.search.metrics import BUDGETS, best_so_far, score
 from benchmarks.search.replay import run
 from benchmarks.search.report import ratios, shares
 from benchmarks.search.spaces import WITHIN, RecordedSpace, load_all
-from warpsmith.search.launched import THREADS, UNEVEN, Launched, uneven_values
+from warpsmith.search.launch_prior import THREADS, UNEVEN, Launched, uneven_values
 from warpsmith.search.portfolio import WINSOR, PortfolioSearcher
 
 Floats = NDArray[np.float64]

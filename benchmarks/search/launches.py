@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from agents.rules import make_template
+from agents.rules.provider import make_template
 from benchmarks.job_files import job_file
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.kernel import Launch

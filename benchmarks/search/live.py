@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from benchmarks.search.peers import cache_file, kernel_tuner_environment
 from benchmarks.search.replay import Trace
 from warpsmith.domain.space import Configuration, configuration_key
-from warpsmith.search.base import SetSearcher
 from warpsmith.search.optuna_study import StudySearcher
+from warpsmith.search.set_searcher import SetSearcher
 
 
 class Stream(Protocol):

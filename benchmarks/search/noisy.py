@@ -19,8 +19,8 @@ import numpy as np
 from benchmarks.search.compare import in_processes
 from benchmarks.search.spaces import RecordedSpace, load_all
 from warpsmith.domain.job import SearcherName
-from warpsmith.search.make import make_searcher
-from warpsmith.tuning.playoff import TIMINGS, play_off
+from warpsmith.search.factory import make_searcher
+from warpsmith.tuning.winners.retime_near_ties import TIMINGS, play_off
 
 NOISES = (0.01, 0.03, 0.05)
 """Standard deviations of log time. A quiet GPU is below the first, a shared host near the last."""

@@ -1,7 +1,7 @@
 """What ending hopeless trials early saves, and what it costs, on recordings with a time for every workload.
 
 `python -m benchmarks.search.partial --spaces FOLDER`: writes partial.json and partial.md. The same searches,
-with `warpsmith.tuning.outlook` and without. A trial costs a fixed time of the device and one for every
+with `warpsmith.tuning.trials.pruner` and without. A trial costs a fixed time of the device and one for every
 workload that it runs on. Compared are the device time, the best objective and the mean over workloads of
 each one's own best, in logarithms; beside them, what a plain search loses that simply ends earlier.
 """
@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks.search.spaces import RecordedSpace, load
 from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration, configuration_key
-from warpsmith.search.make import make_searcher
-from warpsmith.tuning.outlook import Outlook
+from warpsmith.search.factory import make_searcher
+from warpsmith.tuning.trials.pruner import Outlook
 
 SEEDS = 40
 ENDS = (0.9, 0.8)

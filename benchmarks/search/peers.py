@@ -14,7 +14,7 @@ import optuna
 from benchmarks.search.replay import Trace
 from benchmarks.search.spaces import RecordedSpace
 from warpsmith.domain.space import Configuration
-from warpsmith.search.feasible import FeasibleSet
+from warpsmith.search.feasible_set import FeasibleSet
 from warpsmith.search.optuna_study import distributions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +57,7 @@ class OptunaTpe:
         return out
 
     def tell(self, configuration: Configuration, value: float | None) -> None:
-        """See `warpsmith.search.base.SetSearcher.tell`."""
+        """See `warpsmith.search.set_searcher.SetSearcher.tell`."""
         index = self._feasible.index(configuration)
         if index is not None:
             self._values[index] = math.inf if value is None else value

@@ -1,4 +1,4 @@
-"""What recorded kernels say of the weights of the model's contributions: the prior of `search.kernel`.
+"""What recorded kernels say of the weights of the model's contributions: the prior of `search.covariance`.
 
 `python -m benchmarks.search.prior --spaces FOLDER` writes prior.json: mean and deviation of the fitted log
 weights by kind of contribution, over all kernels ("all") and without each kernel.
@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.search.spaces import RecordedSpace, load_all
-from warpsmith.search import gaussian
-from warpsmith.search.kernel import Kind, Prior, Tables
+from warpsmith.search import gaussian_process
+from warpsmith.search.covariance import Kind, Prior, Tables
 from warpsmith.search.portfolio import WINSOR
 
 POINTS = 100
@@ -42,7 +42,7 @@ def fitted(space: RecordedSpace) -> Weights:
     )
     ran = np.flatnonzero(np.isfinite(times))
     fast = ran[np.argsort(times[ran])[: ran.size // 4]]
-    prior = np.array([*(WIDE[k] for k in tables.kinds), (math.log(gaussian.NOISE), 1.0)])
+    prior = np.array([*(WIDE[k] for k in tables.kinds), (math.log(gaussian_process.NOISE), 1.0)])
     found = []
     for draw in range(DRAWS):
         rng = np.random.default_rng(draw)
@@ -52,8 +52,8 @@ def fitted(space: RecordedSpace) -> Weights:
         targets = (logs - logs.mean()) / logs.std()
         codes = tables.codes[rows]
         start = np.ones(len(tables))
-        weights, _ = gaussian.fit(
-            tables.gather(codes, codes), targets, start, gaussian.NOISE, prior, steps=STEPS
+        weights, _ = gaussian_process.fit(
+            tables.gather(codes, codes), targets, start, gaussian_process.NOISE, prior, steps=STEPS
         )
         found.append(np.log(weights))
     return list(zip(tables.kinds, np.mean(found, axis=0).tolist(), strict=True))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from benchmarks.search.spaces import RecordedSpace
 from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration, configuration_key
-from warpsmith.search.base import SetSearcher
-from warpsmith.search.make import make_searcher
+from warpsmith.search.factory import make_searcher
+from warpsmith.search.set_searcher import SetSearcher
 
 Trace = list[float | None]
 

@@ -20,9 +20,9 @@ from benchmarks.search.report import AT, ratios, shares
 from benchmarks.search.spaces import WITHIN, RecordedSpace, load_all
 from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
-from warpsmith.search.feasible import FeasibleSet, enumerate_space
-from warpsmith.search.make import make_searcher
-from warpsmith.search.transfer import starts_from
+from warpsmith.search.factory import make_searcher
+from warpsmith.search.feasible_set import FeasibleSet, enumerate_space
+from warpsmith.search.warm_starts import starts_from
 
 COLD, SETTLED, HISTORY, MISLED, BATCHES, PLAIN, PRUNED = (
     "cold",
@@ -41,7 +41,7 @@ FORESEEN = 4
 FACTS_SEEDS = 3
 """Times as many, since there are only two spaces with compile facts."""
 LEAST_GAIN = 0.001
-"""What a job on a quiet device ends at, see `worker.bench`."""
+"""What a job on a quiet device ends at, see `worker.device_setup`."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import numpy as np
 from benchmarks.search.launches import WARP, launch_of
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
 from warpsmith.measure.occupancy import occupancy
-from warpsmith.search.feasible import FeasibleSet, enumerate_space
-from warpsmith.search.launched import Launched, launched
+from warpsmith.search.feasible_set import FeasibleSet, enumerate_space
+from warpsmith.search.launch_prior import Launched, launched
 
 WITHIN = 1.05
 FACTS = "static"

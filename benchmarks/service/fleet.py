@@ -13,8 +13,8 @@ from typing import Any
 import httpx2
 
 from db import migrate
+from db.api_keys import KeyLimits, Scope
 from db.engine import Database
-from db.keys import KeyLimits, Scope
 from db.repositories.keys import KeyRepository
 from tests.servers import RedisProcess, free_port
 

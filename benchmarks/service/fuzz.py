@@ -19,12 +19,12 @@ from typing import Any
 
 from benchmarks.service.servers import PostgresProcess
 from db.engine import utc_now
+from db.program_version import VERSION
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import WorkerRow
-from db.versions import VERSION
 from tests.api.service import Service, service_settings, serving
 from tests.api.stages import ended, searched
 from tests.jobs import DEVICE, scale_job

@@ -35,8 +35,8 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.search import enumerate_space
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.slice import SliceLimits, run_slice
+from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 
 TOKENS, HIDDEN = 16, 12288
 SHAPE = {"tokens": TOKENS, "hidden": HIDDEN}

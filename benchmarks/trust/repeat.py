@@ -19,10 +19,10 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Measured
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.cost import time_us
-from warpsmith.tuning.trial import run_trial
-from warpsmith.tuning.winners import Finalist, verify_winners
+from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.trials.trial import run_trial
+from warpsmith.tuning.winners.verify import Finalist, verify_winners
 
 BEST = ("WS_BLOCK=128", "WS_ROW_SPLIT=16", "WS_VEC=8", "WS_UNROLL=1", "WS_FAST_MATH=1")
 """What the search chose on an H200, see `benchmarks/results/h200-examples.md`."""

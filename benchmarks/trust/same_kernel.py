@@ -21,7 +21,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Measured, Verdict
 from warpsmith.domain.template import Template
 from warpsmith.sandbox import CompilePool
-from warpsmith.tuning.winners import Finalist, verify_winners
+from warpsmith.tuning.winners.verify import Finalist, verify_winners
 
 CLAIMS = (Verdict.FASTER, Verdict.SLOWER)
 

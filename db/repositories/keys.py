@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from sqlalchemy import exists, or_, select, update
 from sqlalchemy.orm import Session
 
+from db.api_keys import KeyLimits, Scope, digest, fits, id_of, new_key
 from db.engine import utc_now
-from db.keys import KeyLimits, Scope, digest, fits, id_of, new_key
 from db.tables import ApiKeyRow
 from warpsmith.errors import NotFound
 

@@ -7,7 +7,7 @@ from sqlalchemy import delete, exists, select, update
 from sqlalchemy.orm import Session
 
 from db.engine import clock, utc_now
-from db.names import ADVANCE, CONTROL_QUEUE
+from db.message_names import ADVANCE, CONTROL_QUEUE
 from db.tables import OutboxRow
 
 KEEP_PUBLISHED_S = 3600.0

@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 
 from db.engine import clock, utc_now
 from db.identifiers import new_id
-from db.names import DEVICE_PREFIX, RUN_TASK
+from db.message_names import DEVICE_PREFIX, RUN_TASK
+from db.repositories.device_waits import WaitRepository
+from db.repositories.fair_turns import Soon, Turns
 from db.repositories.outbox import OutboxRepository
-from db.repositories.turns import Soon, Turns
-from db.repositories.waits import WaitRepository
 from db.tables import JobRow, TaskRow
 from warpsmith.domain.state import TaskKind, TaskState
 from warpsmith.errors import LeaseLost, NotFound

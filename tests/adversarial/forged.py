@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.tuning.ports import DeviceOpener, DevicePort
-from warpsmith.verify.report import Ranges, RunReport, TimedReport
+from warpsmith.verify.run_report import Ranges, RunReport, TimedReport
 
 FACTOR = 1e-4
 """What the times of a forger are multiplied with."""

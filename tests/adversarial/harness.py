@@ -17,13 +17,13 @@ from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, sanitizer_for
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench
-from warpsmith.tuning.ceilings import ceilings_of
 from warpsmith.tuning.ports import CompilerPort
-from warpsmith.tuning.slice import SliceLimits, run_slice
+from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.session_ports import Tools
 from warpsmith.tuning.tasks import BaselineResult
-from warpsmith.tuning.tools import Tools
-from warpsmith.tuning.winners import Finalist, verify_winners
+from warpsmith.tuning.timing.ceilings import ceilings_of
+from warpsmith.tuning.trials.slice import SliceLimits, run_slice
+from warpsmith.tuning.winners.verify import Finalist, verify_winners
 from warpsmith.verify.defences import Defences
 
 RUN_TIMEOUT_S = 4.0

@@ -7,8 +7,8 @@ import pytest
 
 from agents.context import StepContext
 from agents.model import ModelProvider
-from agents.purse import SmallPurse
-from agents.transport import OpenAITransport
+from agents.model_budget import SmallPurse
+from agents.model_transport import OpenAITransport
 from tests.db.conftest import database, database_url, empty_url
 from tests.jobs import DEVICE, scale_job
 from warpsmith.settings import Settings

@@ -7,13 +7,13 @@ from typing import Any, get_args
 
 import pytest
 
-from agents.acceptance import accept
 from agents.context import StepContext
 from agents.contracts import REPLIES, OtherFamily, strict_schema
 from agents.parsing import BadReply
 from agents.prompting import prompt, version
-from agents.questions import question
-from agents.rules import RulesProvider
+from agents.reply_acceptance import accept
+from agents.role_inputs import question
+from agents.rules.provider import RulesProvider
 from tests.agents.replies import SPLIT_SOURCE, as_text, template
 from tests.db.rows import measured, rejected
 from tests.jobs import SCALE_SOURCE, scale_job

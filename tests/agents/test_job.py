@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from sqlalchemy.orm import Session
 
-from db import migrate, views
+from db import migrate, result_views
 from db.engine import Database
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.workers import WorkerRepository
@@ -29,8 +29,8 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.state import JobState
 from warpsmith.sandbox import probe_devices
-from worker.bench import open_workshop
-from worker.context import Context
+from worker.device_setup import open_workshop
+from worker.process_context import Context
 from worker.replay import replay
 
 pytestmark = pytest.mark.slow
@@ -151,7 +151,7 @@ def test_a_job_survives_a_faulty_model_within_its_budget(tmp_path: Path) -> None
 
 def check_faulty_job(session: Session, job: str, billed: int) -> None:
     """What the job of `FaultyModel` must have come to."""
-    status = views.job_status(session, job)
+    status = result_views.job_status(session, job)
     assert status.state is JobState.DONE, status.detail
     steps = AgentStepRepository(session).of_job(job)
     assert [s.role for s in steps] == [
@@ -168,15 +168,15 @@ def check_faulty_job(session: Session, job: str, billed: int) -> None:
     assert status.usd_used == pytest.approx(sum(s.usd for s in steps))
     assert KEY not in "".join(s.prompt + s.reply + s.notes for s in steps)
 
-    candidates = views.candidate_list(session, job).items
+    candidates = result_views.candidate_list(session, job).items
     assert [c.state.value for c in candidates] == ["rejected", "rejected", "searched", "searched"]
-    trials = views.trial_page(session, job, limit=1000).items
+    trials = result_views.trial_page(session, job, limit=1000).items
     assert WARM in [t.configuration for t in trials]
     skipped = [t.outcome for t in trials if t.configuration.get("SKIP")]
     told = [(t.configuration, t.state, t.outcome.kind if t.outcome else None) for t in trials]
     assert all(isinstance(o, Rejected) for o in skipped), f"a cheat was believed: {told}"
     assert skipped, f"no cheat was tried: {told}"
-    result = views.job_result(session, job)
+    result = result_views.job_result(session, job)
     assert result is not None
     assert not [e for e in result.dispatch if e.configuration and e.configuration.get("SKIP")]
     replayed = replay(session, job, {})

@@ -12,7 +12,7 @@ import pytest
 from agents.context import StepContext
 from agents.model import ModelProvider
 from agents.prompting import HIDDEN
-from agents.record import NoAnswer
+from agents.step_record import NoAnswer
 from agents.steps import with_fallback
 from tests.agents.conftest import KEY, Make
 from tests.agents.model_server import Body, Turn, in_order, model_server

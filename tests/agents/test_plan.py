@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.acceptance import accept
 from agents.context import StepContext
+from agents.reply_acceptance import accept
 from tests.agents.replies import as_text
 from tests.fakes import FakeDevice, FakeOpener, ListSink, fake_tools
 from tests.jobs import scale_job
-from tests.unit.test_tuning_loops import LIMITS, Listed, times
+from tests.unit.tuning.test_tuning_loops import LIMITS, Listed, times
 from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.proposed import check_proposals
-from warpsmith.tuning.slice import run_slice
+from warpsmith.tuning.checks.tester_cases import check_proposals
+from warpsmith.tuning.session.device_session import Bench, Tools
 from warpsmith.tuning.tasks import BaselineResult, ProposedCase, SliceResult, StepPayload
-from warpsmith.verify.report import RunReport
+from warpsmith.tuning.trials.slice import run_slice
+from warpsmith.verify.run_report import RunReport
 
 JOB = scale_job()
 WrongAt = Callable[[str], bool]

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from agents.context import StepContext
-from agents.rules import RulesProvider
-from agents.rules_region import region
+from agents.rules.provider import RulesProvider
+from agents.rules.search_region import region
 from agents.steps import run_step
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
 from tests.agents.test_requests import state_of, worker
 from tests.example_jobs import load_example
 from tests.jobs import DEVICE, scale_job
-from tests.unit.test_facts import measured
+from tests.unit.tuning.test_search_facts import measured
 from tests.worker.test_execute import ring_all, submit
 from warpsmith.domain.job import Job, Strategy
 from warpsmith.domain.outcome import CompileFacts, Outcome, Rejected, Stage
@@ -22,7 +22,7 @@ from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import JobState
 from warpsmith.domain.template import Template
 from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
-from worker.context import Context
+from worker.process_context import Context
 from worker.replay import replay
 
 __all__ = ["worker"]

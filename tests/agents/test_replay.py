@@ -19,9 +19,9 @@ from tests.worker.bench_fakes import FakeWorkshop
 from tests.worker.test_execute import SilentBell
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.settings import Settings
-from worker import execute
+from worker import task_runner
 from worker.advance import advance
-from worker.context import Context
+from worker.process_context import Context
 from worker.replay import replay
 
 Seen = dict[str, int]
@@ -60,8 +60,8 @@ def run(contexts: list[Context], trials: int = 20, **changes: Any) -> str:
                 outbox.mark_published([b.id for b in bells])
             if bells:
                 advance(database, name)
-            execute.run_next(context, "agents")
-            execute.run_next(context, f"gpu.{DEVICE.device_class}")
+            task_runner.run_next(context, "agents")
+            task_runner.run_next(context, f"gpu.{DEVICE.device_class}")
             with database.read() as session:
                 if JobRepository(session).get(name).state.is_terminal:
                     ended.set()

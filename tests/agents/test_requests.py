@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from agents.purse import Cost
+from agents.model_budget import Cost
 from db import migrate
 from db.engine import Database, utc_now
 from db.repositories.agent_requests import AgentRequestRepository
@@ -19,12 +19,12 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
+from db.result_views import job_result
 from db.tables import AgentRequestRow, AgentStepRow, TaskRow
-from db.views import job_result
 from tests.agents.replies import as_text, template
 from tests.api.service import service_settings, serving
 from tests.jobs import DEVICE, scale_job
-from tests.unit.test_decide import Rows
+from tests.unit.tuning.test_decide import Rows
 from tests.worker.bench_fakes import FakeWorkshop
 from tests.worker.test_execute import SilentBell, ring_all, submit
 from warpsmith.domain.job import AgentPolicy, Budget, Job
@@ -32,9 +32,9 @@ from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
 from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import StepPayload, StepResult
-from worker.context import Context
-from worker.panel import JobPurse
+from worker.process_context import Context
 from worker.replay import replay
+from worker.step_ports import JobPurse
 
 
 def external_job() -> Job:

@@ -5,22 +5,22 @@ from dataclasses import replace
 import pytest
 
 from agents.context import StepContext
-from agents.questions import question
-from agents.rules import RulesProvider
-from agents.rules_facts import narrowed, profile
-from agents.rules_facts import test_plan as plan_of_tests
+from agents.role_inputs import question
+from agents.rules.conclusions import narrowed, profile
+from agents.rules.conclusions import test_plan as plan_of_tests
+from agents.rules.provider import RulesProvider
 from agents.steps import provider_name
 from tests.example_jobs import load_example
 from tests.jobs import DEVICE, scale_job
-from tests.unit.test_decide import timed_baseline
-from tests.unit.test_facts import measured
+from tests.unit.tuning.test_decide import timed_baseline
+from tests.unit.tuning.test_search_facts import measured
 from warpsmith.domain.job import AgentPolicy, Job, Strategy, Workload
 from warpsmith.domain.outcome import CompileFacts, Outcome, Rejected, Stage
 from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration, Parameter, Space
 from warpsmith.domain.template import Template
 from warpsmith.settings import Settings
-from warpsmith.tuning.facts import facts_of
+from warpsmith.tuning.analysis.search_facts import facts_of
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase, StepPayload, StepResult
 
 RULES = RulesProvider()

@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from api.examples import JOB_EXAMPLE
+from api.example_job import JOB_EXAMPLE
 
 
 def body(**changes: Any) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from sqlalchemy.exc import DBAPIError
 
 from api.app import create_app
 from db import migrate
+from db.api_keys import KeyLimits, Scope, new_key
 from db.engine import Database
-from db.keys import KeyLimits, Scope, new_key
 from db.repositories.keys import KeyRepository
 from db.tables import DEFAULT_TENANT
 from warpsmith.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 from api.limits import MAX_BODY_BYTES
 from tests.api.jobs import body, changed
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
-from warpsmith.wire import Problem
+from warpsmith.http_models import Problem
 
 JSON = {"Content-Type": "application/json"}
 LIMIT = {"rtol": 0.1, "atol": 0.1}

@@ -10,8 +10,8 @@ import pytest
 
 from api import auth
 from api.app import create_app
+from db.api_keys import KeyLimits, Scope, id_of, new_key
 from db.engine import utc_now
-from db.keys import KeyLimits, Scope, id_of, new_key
 from db.repositories.keys import KeyRepository
 from db.tables import ApiKeyRow
 from tests.api.jobs import body

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from api.app import create_app
-from api.checks import check_job
+from api.service_checks import check_job
 from tests.api.service import service_settings
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import Job

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from db.keys import Scope
-from db.places import Place
+from db.api_keys import Scope
+from db.queue_places import Place
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from tests.api.jobs import body
 from tests.api.service import Service
 from warpsmith.client import Client
 from warpsmith.domain.state import JobState, TaskKind
-from warpsmith.tuning.actions import MEASURING
+from warpsmith.tuning.decisions.snapshot import MEASURING
 
 QUEUE = "gpu.test"
 

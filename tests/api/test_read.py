@@ -10,7 +10,7 @@ from tests.api.service import Service
 from tests.api.stages import BEST, HOSTILE, LARGE, SMALL, ended, searched
 from tests.api.test_bad_input import problem_of
 from tests.jobs import DEVICE, scale_job
-from warpsmith.wire import CandidateList, JobPage, JobResult, JobStatus, TrialPage
+from warpsmith.http_models import CandidateList, JobPage, JobResult, JobStatus, TrialPage
 
 PAGES = ("", "/trials", "/candidates", "/result")
 

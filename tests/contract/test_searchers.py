@@ -6,7 +6,7 @@ from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
 from warpsmith.search import enumerate_space, make_searcher
 from warpsmith.search.optuna_study import StudySearcher
-from warpsmith.tuning.deferred import Deferred
+from warpsmith.tuning.trials.lazy_searcher import Deferred
 
 SPACE = Space(
     parameters=(

@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from db.names import device_queue
+from db.message_names import device_queue
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository

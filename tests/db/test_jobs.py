@@ -4,13 +4,13 @@ import pytest
 from sqlalchemy import func, select
 
 from db.engine import Database
-from db.names import ADVANCE
+from db.message_names import ADVANCE
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobRepository, KeyReused
 from db.repositories.tasks import TaskRepository
+from db.result_views import job_result
 from db.status import job_status, poll_statuses
 from db.tables import JobRow, OutboxRow
-from db.views import job_result
 from tests.db.rows import add_job, add_task
 from tests.jobs import scale_job
 from warpsmith.domain.reason import Reason, ReasonCode

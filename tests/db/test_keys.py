@@ -5,8 +5,8 @@ import pytest
 from sqlalchemy import text
 
 from db import migrate
+from db.api_keys import KeyLimits, Scope, fits, id_of, new_key
 from db.engine import Database, make_engine, utc_now
-from db.keys import KeyLimits, Scope, fits, id_of, new_key
 from db.repositories.jobs import JobRepository
 from db.repositories.keys import KeyRepository
 from tests.db.rows import add_candidate, add_task

@@ -11,7 +11,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
-from db.sink import DatabaseSink
+from db.trial_sink import DatabaseSink
 from tests.db.rows import add_candidate, add_job, add_task, rejected
 from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.space import Configuration

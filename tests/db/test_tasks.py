@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import select
 
 from db.engine import Database
-from db.names import ADVANCE, RUN_TASK
+from db.message_names import ADVANCE, RUN_TASK
 from db.repositories.tasks import LOST_FACTOR, TaskRepository
 from db.tables import OutboxRow, TaskRow
 from tests.db.rows import add_job, add_task

@@ -4,8 +4,8 @@ import pytest
 
 from db.engine import Database
 from db.repositories.candidates import CandidateRepository
-from db.repositories.histories import HistoryRepository
 from db.repositories.jobs import JobRepository
+from db.repositories.search_histories import HistoryRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from tests.db.rows import add_candidate, add_job, cut_short, measured, rejected
 from tests.jobs import scale_job

@@ -4,14 +4,15 @@ import pytest
 
 from tests.fakes import ListSink
 from tests.jobs import scale_job
-from tests.unit.test_tuning_loops import Listed
+from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import CutShort, Measured
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
-from warpsmith.tuning import drift, outlook
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.slice import SliceLimits, run_slice
+from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.timing import drift
+from warpsmith.tuning.trials import pruner
+from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 
 FEW, MANY = range(1, 9), range(60, 76)
 """How often a configuration repeats its work."""
@@ -27,7 +28,7 @@ __kernel void scale(__global const float* x, __global float* y, const int n) {
 def test_what_is_many_times_slower_does_not_run_on_every_workload(
     opencl_info: DeviceInfo, pool: CompilePool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outlook, "BY_CHANCE", 0.0)
+    monkeypatch.setattr(pruner, "BY_CHANCE", 0.0)
     monkeypatch.setattr(drift, "TOLERATED", 1e9)
     fields = scale_job().model_dump(mode="json", exclude_unset=True)
     fields["kernel"] |= {"source": SOURCE, "launch": {"grid": ["n // 64"], "block": [64]}}

@@ -10,7 +10,7 @@ from benchmarks.first_hour.tolerance_kernels import EXAMPLES, MUTANTS
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.kernel import Dtype
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
-from warpsmith.tuning.tools import Tools
+from warpsmith.tuning.session.session_ports import Tools
 
 MISTAKES = {m.name: m for m in MUTANTS}
 

@@ -14,10 +14,10 @@ from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.cost import time_us
+from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.session.device_session import Bench, Tools
 from warpsmith.tuning.tasks import BaselineResult
-from warpsmith.tuning.trial import run_gate, run_trial
+from warpsmith.tuning.trials.trial import run_gate, run_trial
 from warpsmith.verify.defences import Defences
 
 N = 20_000

@@ -42,7 +42,7 @@ from warpsmith.sandbox import ChildOpener, CompilePool
 from warpsmith.sandbox.device_host import ChildDevice
 from warpsmith.verify.compare import compare
 from warpsmith.verify.inputs import draw_inputs
-from warpsmith.verify.report import RunReport
+from warpsmith.verify.run_report import RunReport
 
 N = 1001
 """No multiple of a block or of 16 bytes, so that the first element behind the end is not aligned."""

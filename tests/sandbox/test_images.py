@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.fakes import ListSink
-from tests.unit.test_tuning_loops import Listed
+from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import CacheState, Job
 from warpsmith.domain.plan import Compiled, Family, TimedCheck, TimingPlan, launch_size, plan_workload
@@ -19,8 +19,8 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.sandbox.device_host import ChildDevice
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.slice import SliceLimits, run_slice
+from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 from warpsmith.verify.inputs import draw_inputs
 
 BLUR = """

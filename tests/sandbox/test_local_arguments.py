@@ -14,7 +14,7 @@ from warpsmith.domain.template import Template
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool
 from warpsmith.sandbox.device_host import ChildDevice
-from warpsmith.tuning.launch_limits import launch_refusal
+from warpsmith.tuning.session.launch_limits import launch_refusal
 from warpsmith.verify.inputs import draw_inputs
 
 SUMS = """

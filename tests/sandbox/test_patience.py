@@ -9,7 +9,7 @@ from tests.sandbox.kernels import kernel, source
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
-from warpsmith.sandbox import patience
+from warpsmith.sandbox import compile_deadlines
 
 DOUBLING = "".join(f"#define A{k + 1} A{k} A{k}\n" for k in range(40))
 TEXT = source(
@@ -22,11 +22,11 @@ TEXT = source(
 def test_one_that_hangs_after_quick_ones_is_given_up_early(
     make_pool: PoolMaker, opencl_info: DeviceInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "LEAST_S", 2.0)
-    monkeypatch.setattr(patience, "RATIO", 3.0)
+    monkeypatch.setattr(compile_deadlines, "LEAST_S", 2.0)
+    monkeypatch.setattr(compile_deadlines, "RATIO", 3.0)
     pool = make_pool(timeout_s=60)
     template = kernel(Backend.OPENCL, TEXT)
-    for n in range(patience.ENOUGH):
+    for n in range(compile_deadlines.ENOUGH):
         quick = template.model_copy(update={"defines": {"BOMB": "0", "N": str(n)}})
         assert isinstance(pool.submit(quick, opencl_info).result(60), Compiled)
     began = time.monotonic()

@@ -17,7 +17,7 @@ from warpsmith.sandbox import ReferenceRunner, reference_host
 from warpsmith.sandbox.environment import child_environment
 from warpsmith.sandbox.process import ChildProcess
 from warpsmith.verify.inputs import draw_inputs
-from warpsmith.verify.report import Array
+from warpsmith.verify.run_report import Array
 
 RUNNER = ReferenceRunner(timeout_s=10)
 SECRET = secrets.token_hex(16)

@@ -11,7 +11,7 @@ from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.errors import InvalidInput
 from warpsmith.sandbox import ReferenceRunner, reference_host
 from warpsmith.verify.inputs import draw_inputs
-from warpsmith.verify.report import Array
+from warpsmith.verify.run_report import Array
 
 PID = "import os\ndef reference(inputs, dims):\n    return {'y': np.full(dims['n'], os.getpid())}"
 THIRD = "def reference(inputs, dims):\n    return {'y': inputs['x'] / 3}"

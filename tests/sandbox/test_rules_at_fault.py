@@ -5,19 +5,19 @@ import re
 import pytest
 
 from tests.fakes import ListSink
-from tests.unit.test_rewrite_edits import copying
-from tests.unit.test_tuning_loops import Listed
+from tests.unit.rewrite.test_edits import copying
+from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import Measured, Stage
+from warpsmith.rewrite.analysis.draft import Declined, Draft
 from warpsmith.rewrite.rules.block_size import BlockSize
-from warpsmith.rewrite.rules.draft import Declined, Draft
 from warpsmith.rewrite.rules.restrict import Restrict
-from warpsmith.rewrite.rules.tree import Edit
+from warpsmith.rewrite.source.syntax_tree import Edit
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.slice import SliceLimits, run_slice
+from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 
 PARAMETERS = "__global const float *x, __global float *y, const int n"
 JOB = copying("opencl", PARAMETERS, "if (i < n) y[i] = 2.0f * x[i];")

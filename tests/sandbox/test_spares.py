@@ -11,33 +11,33 @@ import pytest
 
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import ChildDied
-from warpsmith.sandbox import ChildOpener, spares
+from warpsmith.sandbox import ChildOpener, spare_children
 
 
 @pytest.fixture
 def opener(opencl_info: DeviceInfo) -> Iterator[ChildOpener]:
     """Of a real device, which is said not to be the host's processor, so that it gets spares."""
     yield ChildOpener(opencl_info.model_copy(update={"shares_host": False, "uid": "spared"}))
-    spares.end_all()
+    spare_children.end_all()
 
 
 def waiting() -> list[int]:
     """Process ids of the spares of that device."""
-    return [c._process.pid for c in spares._waiting.get((os.getpid(), "spared"), [])]
+    return [c._process.pid for c in spare_children._waiting.get((os.getpid(), "spared"), [])]
 
 
 def folders() -> list[Path]:
     """Private folders of the spares."""
-    return [c.private for c in spares._waiting.get((os.getpid(), "spared"), [])]
+    return [c.private for c in spare_children._waiting.get((os.getpid(), "spared"), [])]
 
 
 def test_a_second_child_is_one_that_had_started(opener: ChildOpener) -> None:
     first = opener.open()
     began = waiting()
-    assert len(began) == spares.COUNT
+    assert len(began) == spare_children.COUNT
     second = opener.open()
     assert second._process._process.pid == began[0]
-    assert len(waiting()) == spares.COUNT
+    assert len(waiting()) == spare_children.COUNT
     first.close()
     second.close()
 
@@ -65,7 +65,7 @@ def test_spares_of_a_thread_that_ended_do_no_harm(opener: ChildOpener) -> None:
         thread = threading.Thread(target=briefly, args=[pause_s])
         thread.start()
         thread.join()
-        for _ in range(spares.COUNT + 1):
+        for _ in range(spare_children.COUNT + 1):
             device = opener.open()
             assert device._process.alive
             device.close()
@@ -75,17 +75,17 @@ def test_spares_of_a_thread_that_ended_do_no_harm(opener: ChildOpener) -> None:
 def test_a_spare_that_cannot_open_the_device_leaves_it_to_a_fresh_child(opencl_info: DeviceInfo) -> None:
     absent = opencl_info.model_copy(update={"shares_host": False, "uid": "spared", "index": 63})
     opener = ChildOpener(absent)
-    spares.refill("spared", lambda: opener._start(False, ()))
+    spare_children.refill("spared", lambda: opener._start(False, ()))
     with pytest.raises(ChildDied):
         opener.open()
-    spares.end_all()
+    spare_children.end_all()
 
 
 def test_nothing_is_left_in_the_end(opener: ChildOpener) -> None:
     opener.open().close()
     pids, private = waiting(), folders()
     assert all(folder.exists() for folder in private)
-    spares.end_all()
+    spare_children.end_all()
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert not any(folder.exists() for folder in private)
 
@@ -93,4 +93,4 @@ def test_nothing_is_left_in_the_end(opener: ChildOpener) -> None:
 def test_a_device_that_is_the_host_gets_no_spares(opencl_info: DeviceInfo) -> None:
     assert opencl_info.shares_host
     ChildOpener(opencl_info).open().close()
-    assert (os.getpid(), opencl_info.uid) not in spares._waiting
+    assert (os.getpid(), opencl_info.uid) not in spare_children._waiting

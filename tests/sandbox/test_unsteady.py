@@ -9,9 +9,9 @@ from warpsmith.domain.outcome import Measured, Rejected
 from warpsmith.domain.template import Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench, Tools
-from warpsmith.tuning.cost import time_us
-from warpsmith.tuning.trial import run_gate
+from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.trials.trial import run_gate
 
 ADD = """
 inline void add(volatile __global float* p, float v) {
@@ -28,7 +28,7 @@ __kernel void sum(__global const float* x, __global float* y, int rows, int colu
 """
 HONEST = ADD + "  add(&y[column], part);\n}\n"
 STOPS_AT_A_LARGE_SUM = ADD + "  if (fabs(y[column]) < 50.0f) add(&y[column], part);\n}\n"
-"""Wrong where a sum becomes large; what differs in a second launch alone, tests/unit/test_defences.py has."""
+"""Wrong if a sum becomes large. A different second launch: tests/unit/tuning/test_defences.py."""
 REFERENCE = """
 def reference(inputs, dims):
     return {"y": inputs["y"] + inputs["x"].sum(axis=0)}

@@ -6,7 +6,7 @@ from tests.jobs import scale_job
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench, Tools
+from warpsmith.tuning.session.device_session import Bench, Tools
 
 INSIDE = """
 __kernel void scale(__global const float* x, __global float* y, const int n) {

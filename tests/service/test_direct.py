@@ -18,10 +18,10 @@ from warpsmith.backends import replay
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.settings import Settings
-from worker import direct, watchdog
-from worker.bench import open_workshop
-from worker.context import Context
-from worker.plans import PoolPlan
+from worker import brokerless, watchdog
+from worker.device_setup import open_workshop
+from worker.pool_plans import PoolPlan
+from worker.process_context import Context
 from worker.watchdog import Watchdog
 
 
@@ -54,7 +54,7 @@ def test_jobs_end_without_any_message(silent: Settings) -> None:
         deadline = time.monotonic() + 60
         states: set[JobState] = set()
         while states != {JobState.DONE} and time.monotonic() < deadline:
-            if not direct.step(made, queues):
+            if not brokerless.step(made, queues):
                 time.sleep(0.1)
             with database.read() as session:
                 states = {JobRepository(session).get(job_id).state for job_id in ids}

@@ -7,7 +7,7 @@ import pytest
 
 from db import migrate
 from db.engine import Database, utc_now
-from db.names import AGENT_QUEUE, device_queue
+from db.message_names import AGENT_QUEUE, device_queue
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.tables import TaskRow

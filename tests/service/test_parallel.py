@@ -17,15 +17,15 @@ from sqlalchemy import text
 
 import worker.work
 from db import migrate
-from db.claims import SharedSearcher
 from db.engine import Database, utc_now
 from db.repositories.candidates import CandidateRepository
-from db.repositories.histories import HistoryRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
+from db.repositories.search_histories import HistoryRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from db.repositories.workers import WorkerRepository
+from db.shared_search import SharedSearcher
 from db.tables import CandidateRow, TaskRow
 from tests.db.rows import add_candidate, add_job, add_task, measured
 from tests.jobs import DEVICE, scale_job
@@ -36,14 +36,14 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
 from warpsmith.settings import Settings
-from warpsmith.tuning.actions import CandidateSummary, JobSnapshot, StartTask, TaskView
-from warpsmith.tuning.decide import decide
-from warpsmith.tuning.deferred import Deferred
+from warpsmith.tuning.decisions.decide import decide
+from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, StartTask, TaskView
 from warpsmith.tuning.tasks import BaselineResult, SlicePayload, SliceResult, StepPayload, StepResult
-from worker import execute
+from warpsmith.tuning.trials.lazy_searcher import Deferred
+from worker import task_runner
 from worker.advance import advance
-from worker.context import Context
-from worker.study import export_study
+from worker.process_context import Context
+from worker.stored_study import export_study
 
 DEVICES = 3
 
@@ -361,8 +361,8 @@ def _run(contexts: list[Context], job_id: str) -> None:
                 outbox.mark_published([b.id for b in bells])
             if bells:
                 advance(database, job_id)
-            execute.run_next(context, "agents")
-            execute.run_next(context, queue)
+            task_runner.run_next(context, "agents")
+            task_runner.run_next(context, queue)
             with database.read() as session:
                 if JobRepository(session).get(job_id).state.is_terminal:
                     ended.set()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from api.checks import check_job
+from api.service_checks import check_job
 from benchmarks.service.replay_jobs import DEVICE, PARAMETERS, milliseconds, replay_job, write_recording
 from tests.fakes import ListSink
 from warpsmith.backends import replay
@@ -18,9 +18,9 @@ from warpsmith.domain.template import Template
 from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.settings import Settings
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.bench import Bench
-from warpsmith.tuning.slice import SliceLimits, run_slice
-from worker.bench import Workshop, open_workshop
+from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.trials.slice import SliceLimits, run_slice
+from worker.device_setup import Workshop, open_workshop
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from benchmarks.service.replay_jobs import replay_job, write_recording
 from tests.e2e.service import Service, ended
-from warpsmith.traces import root_of
+from warpsmith.tracing import root_of
 
 
 class Collector(ThreadingHTTPServer):

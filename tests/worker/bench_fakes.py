@@ -11,8 +11,8 @@ from tests.fakes import fake_tools
 from warpsmith.domain.job import Job
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import Template
-from warpsmith.tuning.bench import Tools
-from worker.bench import History, Search
+from warpsmith.tuning.session.device_session import Tools
+from worker.device_setup import History, Search
 
 
 def model(configuration: Configuration, workload: str) -> float:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-import worker.context
+import worker.process_context
 import worker.work
 from tests.worker.bench_fakes import FakeWorkshop
 from warpsmith.domain.device import DeviceInfo

@@ -12,7 +12,7 @@ from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import CompileFacts, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel, Template
-from worker.artifacts import ArtifactStore, CachedCompiler, artifact_key
+from worker.compile_cache import ArtifactStore, CachedCompiler, artifact_key
 
 JOB = scale_job()
 TEMPLATE = Template(kernel=JOB.kernel, space=JOB.space)

@@ -17,7 +17,7 @@ from tests.worker.test_execute import ring_all
 from tests.worker.test_memory import context, pocl  # noqa: F401  fixtures
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
-from worker.context import Context
+from worker.process_context import Context
 
 pytestmark = pytest.mark.alone
 

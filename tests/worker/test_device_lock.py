@@ -13,20 +13,20 @@ from pathlib import Path
 import pytest
 
 from db.engine import Database
+from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
-from db.repositories.waits import WaitRepository
 from db.repositories.workers import WorkerRepository
+from db.result_views import job_status
 from db.snapshot import elapsed_s
-from db.views import job_status
 from tests.db.rows import add_task
 from tests.jobs import DEVICE, scale_job
 from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.state import JobState
 from warpsmith.errors import LeaseLost
-from worker.context import Context
 from worker.device_lock import POLL_S, device_lock
+from worker.process_context import Context
 
 __all__ = ["context"]
 

@@ -9,10 +9,10 @@ import pytest
 import worker.main
 from db import migrate, worker_admin
 from db.engine import Database
+from db.program_version import VERSION
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import DRAIN, WorkerRepository
-from db.versions import VERSION
-from db.views import worker_list
+from db.result_views import worker_list
 from tests.jobs import DEVICE, scale_job
 from tests.worker.test_processes import Fleet, fleet
 from warpsmith.domain.state import JobState

@@ -10,9 +10,9 @@ from tests.worker.fake_pool import as_it_is
 from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.space import Parameter, Space
 from warpsmith.domain.template import Template
-from warpsmith.search.transfer import starts_from
+from warpsmith.search.warm_starts import starts_from
 from warpsmith.tuning.tasks import StepPayload, StepResult
-from worker.context import Context
+from worker.process_context import Context
 
 __all__ = ["context"]
 

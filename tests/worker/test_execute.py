@@ -9,14 +9,14 @@ from sqlalchemy import select
 import worker.work
 from db.broker import Bell
 from db.engine import Database
-from db.names import ADVANCE
+from db.message_names import ADVANCE
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from db.repositories.workers import WorkerRepository
+from db.result_views import candidate_list, job_page, job_result, job_status, trial_page, worker_list
 from db.tables import AgentStepRow
-from db.views import candidate_list, job_page, job_result, job_status, trial_page, worker_list
 from tests.db.rows import measured
 from tests.jobs import DEVICE, scale_job
 from tests.worker.bench_fakes import FakeWorkshop
@@ -25,9 +25,9 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.settings import Settings
-from worker import execute
+from worker import task_runner
 from worker.advance import advance
-from worker.context import Context
+from worker.process_context import Context
 
 
 class SilentBell(Bell):
@@ -68,7 +68,7 @@ def ring_all(context: Context, limit: int = 100) -> None:
             if bell.name == ADVANCE:
                 advance(context.database, bell.subject)
             else:
-                execute.run_task(context, bell.subject)
+                task_runner.run_task(context, bell.subject)
     raise AssertionError("the bells never end")
 
 
@@ -164,7 +164,7 @@ def test_a_failing_task_ends_the_job_with_its_reason(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setitem(execute.WORK, TaskKind.BASELINE, fail)  # type: ignore[arg-type]
+    monkeypatch.setitem(task_runner.WORK, TaskKind.BASELINE, fail)  # type: ignore[arg-type]
     job_id = submit(context.database, scale_job())
     ring_all(context)
     with context.database.read() as session:
@@ -193,7 +193,7 @@ def test_a_killed_slice_is_continued_and_repeats_nothing(context: Context, tmp_p
             if bell.name == ADVANCE:
                 advance(context.database, bell.subject)
             else:
-                execute.run_task(context, bell.subject)
+                task_runner.run_task(context, bell.subject)
     # What a worker killed in the middle leaves: a claimed task, some trials finished, some proposed.
     slice_id = tasks[-1].id
     with context.database.write() as session:
@@ -210,7 +210,7 @@ def test_a_killed_slice_is_continued_and_repeats_nothing(context: Context, tmp_p
     ledger.write_text("")
     with context.database.write() as session:
         assert [t.id for t in TaskRepository(session).expire(3)] == [slice_id]
-    execute.run_task(context, slice_id)
+    task_runner.run_task(context, slice_id)
     timed = [line.split()[1] for line in ledger.read_text().splitlines()]
     with context.database.read() as session:
         finished = TrialRepository(session).finished(candidate)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from db.engine import Database
+from db.message_names import COMPILE, COMPILE_PREFIX, compile_queue
 from db.metrics import samples
-from db.names import COMPILE, COMPILE_PREFIX, compile_queue
 from db.repositories.compilations import CompilationRepository, Wanted
 from db.repositories.workers import WorkerRepository
 from db.tables import CompilationRow
@@ -28,11 +28,11 @@ from warpsmith.domain.state import CompilationState
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
-from worker import compiling, fleet_compiler
-from worker.artifacts import artifact_key
-from worker.context import Context
+from worker import compile_node, fleet_compiler
+from worker.compile_cache import artifact_key
 from worker.fleet_compiler import FleetCompiler
-from worker.plans import PoolPlan, compilers_missing, plan_pools
+from worker.pool_plans import PoolPlan, compilers_missing, plan_pools
+from worker.process_context import Context
 
 CUDA = DEVICE.model_copy(update={"backend": Backend.CUDA, "architecture": "sm_90", "uid": "GPU-1"})
 QUEUE = compile_queue(CUDA)
@@ -120,7 +120,7 @@ def node(database: Database, tmp_path: Path, worker_id: str = "node") -> Iterato
 
     def work() -> None:
         while not ended.is_set():
-            if not compiling.run_next(context, QUEUE):
+            if not compile_node.run_next(context, QUEUE):
                 ended.wait(0.01)
 
     thread = threading.Thread(target=work)
@@ -130,9 +130,9 @@ def node(database: Database, tmp_path: Path, worker_id: str = "node") -> Iterato
     finally:
         ended.set()
         thread.join()
-        for compilers in compiling._compilers.values():
+        for compilers in compile_node._compilers.values():
             compilers.close()  # type: ignore[attr-defined]
-        compiling._compilers.clear()
+        compile_node._compilers.clear()
 
 
 def rows(database: Database) -> list[CompilationRow]:
@@ -327,8 +327,8 @@ def test_a_draining_node_takes_nothing_and_is_not_counted_on(database: Database,
         assert WorkerRepository(session).compile_slots(QUEUE) == 0
     settings = Settings(_env_file=None, data_dir=tmp_path)  # type: ignore[call-arg]
     context = Context(settings, database, SilentBell(), "node")
-    assert not compiling.run_next(context, QUEUE)
-    assert not compiling.answer(context, "k" * 64)
+    assert not compile_node.run_next(context, QUEUE)
+    assert not compile_node.answer(context, "k" * 64)
 
 
 class Slow:
@@ -353,7 +353,7 @@ def test_many_kernels_over_two_workers_and_three_nodes_each_get_their_own_binary
     database: Database, fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = Slow(3)
-    monkeypatch.setattr(compiling, "_compiler", lambda context: elsewhere)
+    monkeypatch.setattr(compile_node, "_compiler", lambda context: elsewhere)
     with node(database, tmp_path, "a"), node(database, tmp_path, "b"), node(database, tmp_path, "c"):
         workers = [(fleet(here, 2), here) for here in (Slow(2), Slow(2))]
         results = [
@@ -391,7 +391,7 @@ def test_a_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert compilers_missing() == {}, "NVRTC is one of the tests' requirements"
     (tmp_path / "only_here.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("worker.plans._LOAD_NVRTC", "import only_here")
+    monkeypatch.setattr("worker.pool_plans._LOAD_NVRTC", "import only_here")
     assert compilers_missing() == {}, "packages are found where this process finds them"
-    monkeypatch.setattr("worker.plans._LOAD_NVRTC", "raise SystemExit('NVRTC is missing')")
+    monkeypatch.setattr("worker.pool_plans._LOAD_NVRTC", "raise SystemExit('NVRTC is missing')")
     assert compilers_missing() == {f"{COMPILE_PREFIX}cuda": "NVRTC is missing"}

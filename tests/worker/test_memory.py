@@ -16,8 +16,8 @@ from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.state import JobState
 from warpsmith.sandbox import probe_devices
 from warpsmith.settings import Settings
-from worker.bench import DeviceWorkshop
-from worker.context import Context
+from worker.device_setup import DeviceWorkshop
+from worker.process_context import Context
 
 SMALL_GROWTH_BYTES = 100 << 20
 

@@ -10,7 +10,7 @@ from tests.jobs import DEVICE
 from warpsmith.domain.state import TaskState
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
-from worker.plans import plan_pools
+from worker.pool_plans import plan_pools
 from worker.steward import Steward
 
 OTHER = DEVICE.model_copy(update={"index": 1, "uid": "test-1", "name": "other"})

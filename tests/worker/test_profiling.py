@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from agents.context import StepContext
-from agents.questions import question
+from agents.role_inputs import question
 from db.engine import Database
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
+from db.result_views import job_result
 from db.snapshot import last_result
 from db.step_facts import step_facts
-from db.views import job_result
 from tests.jobs import scale_job
 from tests.sandbox.ncu_stand_in import ncu
 from tests.worker.test_execute import SilentBell, ring_all, submit
@@ -24,8 +24,8 @@ from warpsmith.sandbox import ChildOpener, probe_devices
 from warpsmith.sandbox.ncu_host import NsightCompute
 from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import BaselineResult, StepPayload
-from worker.bench import open_workshop
-from worker.context import Context
+from worker.device_setup import open_workshop
+from worker.process_context import Context
 from worker.replay import replay
 
 pytestmark = pytest.mark.slow

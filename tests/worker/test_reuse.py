@@ -12,8 +12,8 @@ from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
+from db.result_views import candidate_list, job_result, job_status, trial_page
 from db.tables import TrialRow
-from db.views import candidate_list, job_result, job_status, trial_page
 from tests.jobs import DEVICE, SCALE_SOURCE, scale_job
 from tests.worker.bench_fakes import FakeWorkshop
 from tests.worker.fake_pool import as_it_is
@@ -23,8 +23,8 @@ from warpsmith.domain.outcome import CutShort
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.state import JobState, TrialState
 from warpsmith.settings import Settings
-from worker import reuse
-from worker.context import Context
+from worker import trial_reuse
+from worker.process_context import Context
 
 BLOCKS = [32, 64, 128, 256]
 DEFAULT = configuration_key({"BLOCK": 64, "PER": 1})
@@ -149,14 +149,14 @@ def test_another_protocol_device_or_operator_reuses_nothing(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab.run()
-    monkeypatch.setattr(reuse, "PROTOCOL", reuse.PROTOCOL + 1)
+    monkeypatch.setattr(trial_reuse, "PROTOCOL", trial_reuse.PROTOCOL + 1)
     assert len(lab.run()[1]) == 16
     assert len(lab.run()[1]) == 1
     job = lab.job()
     with lab.context.database.read() as session:
         row = session.query(TrialRow.candidate_id).filter(TrialRow.reused).distinct().one()
         template = CandidateRepository(session).get(row[0]).template
-    keys = {reuse.reuse_key(job, template, "t", device) for device in ("opencl-a-1", "opencl-a-2")}
+    keys = {trial_reuse.reuse_key(job, template, "t", device) for device in ("opencl-a-1", "opencl-a-2")}
     assert len(keys) == 2
     lab.context = replace(
         lab.context, settings=lab.context.settings.model_copy(update={"reuse_trials_s": 0.0})

@@ -4,13 +4,13 @@ import pytest
 
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
-from db.views import worker_list
+from db.result_views import worker_list
 from tests.jobs import DEVICE, scale_job
 from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.state import TaskKind, TaskState
 from warpsmith.errors import DeviceSick
-from worker import execute, work
-from worker.context import Context
+from worker import task_runner, work
+from worker.process_context import Context
 from worker.supervisor import PoolPlan, Supervisor
 
 __all__ = ["context"]
@@ -22,7 +22,7 @@ def test_a_sick_device_is_put_aside_and_its_task_waits_for_another(
     def sick(*_: object) -> object:
         raise DeviceSick("our own kernel gives a wrong result")
 
-    monkeypatch.setitem(execute.WORK, TaskKind.BASELINE, sick)
+    monkeypatch.setitem(task_runner.WORK, TaskKind.BASELINE, sick)
     job_id = submit(context.database, scale_job(budget={"trials": 5, "seconds": 60}))
     ring_all(context)
     with context.database.read() as session:
@@ -35,12 +35,12 @@ def test_a_sick_device_is_put_aside_and_its_task_waits_for_another(
         (task,) = [t for t in TaskRepository(session).of_job(job_id) if t.kind is TaskKind.BASELINE]
         assert task.state is TaskState.QUEUED
         assert "device: our own kernel gives a wrong result" in str(task.error)
-    monkeypatch.setitem(execute.WORK, TaskKind.BASELINE, work.baseline)
-    assert not execute.run_task(context, task.id), "the sick worker took it again"
+    monkeypatch.setitem(task_runner.WORK, TaskKind.BASELINE, work.baseline)
+    assert not task_runner.run_task(context, task.id), "the sick worker took it again"
     with context.database.write() as session:
         WorkerRepository(session).register("v", "host", 2, "0", ["control"], [DEVICE], {})
     context.worker_id = "v"
-    assert execute.run_task(context, task.id)
+    assert task_runner.run_task(context, task.id)
 
 
 def test_a_retired_pool_is_not_started_again() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.cubin import read_cubin
-from warpsmith.backends.entries import demangled, is_mark, marked, match_entry
+from warpsmith.backends.kernel_symbols import demangled, is_mark, marked, match_entry
 from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage

@@ -28,7 +28,7 @@ from warpsmith.domain.space import configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.verify.inputs import draw_buffer
-from warpsmith.verify.report import Array, Ranges, ReferenceCase, RunReport
+from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport
 
 DRIVER = "recorded"
 LIMITS = DeviceLimits(

@@ -56,7 +56,7 @@ def serve(
     ] = None,
 ) -> None:
     """Run the service. Without a database and a broker it needs nothing else (SQLite, own worker)."""
-    from warpsmith.cli.service import serve as run
+    from warpsmith.cli.service_commands import serve as run
 
     run(host, port, embedded)
 
@@ -67,7 +67,7 @@ def worker(
     concurrency: Annotated[int, typer.Option(help="Processes for work without a device; 0: two.")] = 0,
 ) -> None:
     """Run a worker on this machine, with every device found here."""
-    from warpsmith.cli.service import worker as run
+    from warpsmith.cli.service_commands import worker as run
 
     run([q for q in queues.split(",") if q], concurrency)
 
@@ -84,8 +84,8 @@ def submit(
 ) -> None:
     """Post a job; prints its id."""
     from warpsmith.cli.checked_job import checked_job
-    from warpsmith.cli.labels import labelled, labels_of
-    from warpsmith.cli.service import connect
+    from warpsmith.cli.label_options import labelled, labels_of
+    from warpsmith.cli.service_commands import connect
     from warpsmith.jobfile import JobFile
 
     file = JobFile.read(job, include_dirs or ())
@@ -112,9 +112,9 @@ def jobs(
     as_json: AsJson = False,
 ) -> None:
     """Your jobs, newest first: those for which everything given holds."""
-    from warpsmith.cli.labels import labels_of
-    from warpsmith.cli.service import connect
-    from warpsmith.cli.show import listed_line
+    from warpsmith.cli.label_options import labels_of
+    from warpsmith.cli.service_commands import connect
+    from warpsmith.cli.terminal_views import listed_line
 
     with connect(url) as client:
         found = client.jobs(
@@ -139,8 +139,8 @@ def jobs(
 @app.command()
 def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Where a job stands."""
-    from warpsmith.cli.service import connect
-    from warpsmith.cli.show import status_lines
+    from warpsmith.cli.service_commands import connect
+    from warpsmith.cli.terminal_views import status_lines
 
     with connect(url) as client:
         found = client.status(job_id)
@@ -150,7 +150,7 @@ def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> No
 @app.command()
 def definition(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     """A job as it was submitted, as JSON: a job file to change and submit again."""
-    from warpsmith.cli.service import connect
+    from warpsmith.cli.service_commands import connect
 
     with connect(url) as client:
         typer.echo(client.definition(job_id).model_dump_json(indent=1))
@@ -159,8 +159,8 @@ def definition(job_id: JobId, url: Url = DEFAULT_URL) -> None:
 @app.command()
 def watch(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     """Follow a job until it ends."""
-    from warpsmith.cli.service import connect
-    from warpsmith.cli.show import follow
+    from warpsmith.cli.service_commands import connect
+    from warpsmith.cli.terminal_views import follow
 
     with connect(url) as client:
         raise typer.Exit(0 if follow(client, job_id).state.value == "done" else 1)
@@ -174,8 +174,8 @@ def result(
     as_json: AsJson = False,
 ) -> None:
     """The evidence of a job that has ended."""
-    from warpsmith.cli.service import connect
-    from warpsmith.cli.show import print_report
+    from warpsmith.cli.service_commands import connect
+    from warpsmith.cli.terminal_views import print_report
     from warpsmith.report.bundle import write_bundle
 
     with connect(url) as client:
@@ -192,7 +192,7 @@ def result(
 @app.command()
 def cancel(job_id: JobId, url: Url = DEFAULT_URL, tenant: Tenant = "") -> None:
     """End a job."""
-    from warpsmith.cli.service import connect
+    from warpsmith.cli.service_commands import connect
 
     with connect(url) as client:
         ended = client.cancel(job_id, tenant)
@@ -202,8 +202,8 @@ def cancel(job_id: JobId, url: Url = DEFAULT_URL, tenant: Tenant = "") -> None:
 @app.command()
 def events(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     """What happened to a job, oldest first."""
-    from warpsmith.cli.service import connect
-    from warpsmith.cli.show import event_line
+    from warpsmith.cli.service_commands import connect
+    from warpsmith.cli.terminal_views import event_line
 
     with connect(url) as client:
         for event in client.events(job_id):
@@ -213,7 +213,7 @@ def events(job_id: JobId, url: Url = DEFAULT_URL) -> None:
 @app.command()
 def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Workers, their devices, and what they cannot use."""
-    from warpsmith.cli.service import connect
+    from warpsmith.cli.service_commands import connect
 
     with connect(url) as client:
         found = client.workers()
@@ -232,7 +232,7 @@ def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
 @app.command()
 def drain(worker: Annotated[str, typer.Argument(help="Id of a worker, as `workers` shows it.")]) -> None:
     """Let a worker end its slice, give back what it holds, and go; needs the service's settings."""
-    from warpsmith.cli.service import application
+    from warpsmith.cli.service_commands import application
 
     host = application("db.worker_admin").drain(worker)
     typer.echo(f"worker {worker} on {host} takes nothing more and ends within seconds")

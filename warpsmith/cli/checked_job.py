@@ -1,8 +1,8 @@
 """A job as `submit` and `tune` send it: what its source shows to be wrong is told before anything starts."""
 
-from warpsmith.checks.launch import launch_findings
-from warpsmith.checks.signature import signature_findings
 from warpsmith.domain.job import Job
+from warpsmith.job_checks.launch import launch_findings
+from warpsmith.job_checks.signature import signature_findings
 from warpsmith.jobfile import InvalidJob, JobFile
 
 

@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpsmith.checks.finding import Finding
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, Unavailable
+from warpsmith.job_checks.finding import Finding
 from warpsmith.settings import Settings
 
 _PLACES = (

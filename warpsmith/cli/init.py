@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpsmith.cli.sources import FoundSource, find_source
+from warpsmith.cli.init_sources import FoundSource, find_source
 from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
-from warpsmith.rewrite.skeleton import Given, job_skeleton
-from warpsmith.rewrite.syntax import find_kernels
+from warpsmith.rewrite.reader.kernel_definitions import find_kernels
+from warpsmith.rewrite.skeleton.job_file import Given, job_skeleton
 
 _MAX_SHOWN = 8
 

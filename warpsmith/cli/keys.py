@@ -27,9 +27,9 @@ def create(
     ] = None,
 ) -> None:
     """Make a key, and print it once."""
-    from warpsmith.cli.service import application
+    from warpsmith.cli.service_commands import application
 
-    forms = application("db.keys")
+    forms = application("db.api_keys")
     chosen = list(dict.fromkeys(s.strip() for s in scopes.split(",") if s.strip()))
     known = [s.value for s in forms.Scope]
     for scope in chosen:
@@ -76,7 +76,7 @@ def rotate(
 
 
 def _admin() -> Any:
-    from warpsmith.cli.service import application
+    from warpsmith.cli.service_commands import application
 
     return application("db.key_admin")
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from warpsmith.checks.finding import Finding
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Job, NumpyReference, Workload
 from warpsmith.domain.plan import WorkloadPlan, plan_workload
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput
+from warpsmith.job_checks.finding import Finding
 
 SMALL_ELEMENTS = 1 << 18
 """Elements of all buffers together that are drawn without a thought."""

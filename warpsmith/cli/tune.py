@@ -18,17 +18,17 @@ import typer
 
 from warpsmith.cli.checked_job import checked_job
 from warpsmith.cli.interrupts import Interrupted, Interrupts, interrupts
-from warpsmith.cli.service import connect
-from warpsmith.cli.show import follow, print_report
+from warpsmith.cli.service_commands import connect
+from warpsmith.cli.terminal_views import follow, print_report
 from warpsmith.client import Client
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.errors import Unavailable
+from warpsmith.http_models import JobStatus
 from warpsmith.jobfile import JobFile
-from warpsmith.lifeline import PARENT
+from warpsmith.parent_death import PARENT
 from warpsmith.report.bundle import write_bundle
 from warpsmith.settings import settings
-from warpsmith.wire import JobStatus
 
 READY_S = 60.0
 STOP_S = 25.0

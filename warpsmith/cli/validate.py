@@ -8,8 +8,6 @@ from pathlib import Path
 
 import typer
 
-from warpsmith.checks.finding import Finding
-from warpsmith.checks.known import known_findings, unfinished_lines
 from warpsmith.cli.compile_trial import any_cuda_device, try_compile
 from warpsmith.cli.reference_trial import try_reference
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -17,6 +15,8 @@ from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Job, NumpyReference
 from warpsmith.domain.space import Space
 from warpsmith.errors import ChildDied
+from warpsmith.job_checks.all_findings import known_findings, unfinished_lines
+from warpsmith.job_checks.finding import Finding
 from warpsmith.jobfile import InvalidJob, JobFile, placed
 from warpsmith.rewrite.templater import TemplateReport
 from warpsmith.sandbox.device_host import Probe, probe_devices
@@ -130,7 +130,7 @@ def _rules(report: Report, job: Job, settings: Settings, scope: Mapping[str, Val
 
 
 def _count(job: Job, space: Space, scope: Mapping[str, Value]) -> str:
-    from warpsmith.search.feasible import enumerate_space
+    from warpsmith.search.feasible_set import enumerate_space
 
     names = {n for c in space.constraints for n in c.expression.names}
     if not scope and any(n.startswith("device.") for n in names):

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from warpsmith.domain.base import Frozen, Identifier
 from warpsmith.domain.device import Backend
-from warpsmith.domain.evaluable import check_names, check_number, check_whole
+from warpsmith.domain.expression_checks import check_names, check_number, check_whole
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.kernel import Dtype, Kernel, Role
 from warpsmith.domain.space import Constraint, Parameter, Space, reserved

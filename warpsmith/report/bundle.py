@@ -12,10 +12,11 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import CLexer, CudaLexer, DiffLexer
 
 from warpsmith.domain.device import Backend
-from warpsmith.report.curve import progress_svg
+from warpsmith.http_models import DispatchEntry, JobResult, TrialView
+from warpsmith.report.dispatch_module import launcher_source
 from warpsmith.report.evidence import counter_rows, evidence_rows
-from warpsmith.report.launcher import launcher_source
-from warpsmith.report.lookup import Lookup
+from warpsmith.report.progress_curve import progress_svg
+from warpsmith.report.shape_lookup import Lookup
 from warpsmith.report.tables import (
     baseline_rows,
     comparison_rows,
@@ -25,7 +26,6 @@ from warpsmith.report.tables import (
     is_replayed,
     reason_lines,
 )
-from warpsmith.wire import DispatchEntry, JobResult, TrialView
 
 
 def write_bundle(result: JobResult, trials: Sequence[TrialView], folder: Path) -> list[Path]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from warpsmith.domain.outcome import Comparison
-from warpsmith.wire import JobResult
+from warpsmith.http_models import JobResult
 
 
 def evidence_rows(result: JobResult) -> Iterator[tuple[str, ...]]:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.space import Configuration
-from warpsmith.wire import JobResult
+from warpsmith.http_models import JobResult
 
 
 def comparison_table(result: JobResult) -> Table:

@@ -8,10 +8,10 @@ from warpsmith.domain.job import Job, RewritePolicy
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.space import Space
 from warpsmith.domain.template import Template
+from warpsmith.rewrite.bodies.body_variants import compose
 from warpsmith.rewrite.rules import RULES, Declined, Draft
-from warpsmith.rewrite.rules.library import Library, included, inline_header_of
-from warpsmith.rewrite.rules.tree import entry_name
-from warpsmith.rewrite.rules.variants import compose
+from warpsmith.rewrite.source.included_headers import Library, included, inline_header_of
+from warpsmith.rewrite.source.syntax_tree import entry_name
 
 
 @dataclass(frozen=True)

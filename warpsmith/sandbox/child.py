@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from warpsmith.lifeline import die_with_parent
+from warpsmith.parent_death import die_with_parent
 from warpsmith.sandbox.frames import Channel
 
 

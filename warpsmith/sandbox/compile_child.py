@@ -17,7 +17,7 @@ from warpsmith.backends.registry import backend_module
 from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import SENT, path_problem
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected
-from warpsmith.lifeline import die_with_parent
+from warpsmith.parent_death import die_with_parent
 from warpsmith.sandbox.child import take_channel
 from warpsmith.sandbox.confine import Confinement, confine, memory_limit
 from warpsmith.sandbox.frames import Channel

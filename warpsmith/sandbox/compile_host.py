@@ -19,10 +19,10 @@ from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected,
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied
-from warpsmith.recall import mark, require_wanted
+from warpsmith.sandbox.compile_deadlines import Patience
 from warpsmith.sandbox.environment import child_environment
-from warpsmith.sandbox.patience import Patience
 from warpsmith.sandbox.process import ChildProcess, note_confinement
+from warpsmith.stop_children import mark, require_wanted
 
 MAX_REPLY_BYTES = 256 << 20
 SOURCE_LIMIT_BYTES = 2 * MAX_SOURCE_BYTES

@@ -17,7 +17,7 @@ from warpsmith.sandbox.confine import Confinement, confine, memory_limit
 from warpsmith.sandbox.frames import Blob, Channel
 from warpsmith.sandbox.messages import Json, plan_from_json, size_from_json, timing_from_json
 from warpsmith.sandbox.process import system_paths
-from warpsmith.sandbox.timed import TimedWatch
+from warpsmith.sandbox.timed_launch_check import TimedWatch
 
 GIVE_UP_SAMPLES = 3
 MEMORY_BYTES = 48 << 30

@@ -11,14 +11,14 @@ from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.errors import ChildDied, KernelRefused
-from warpsmith.sandbox import spares
+from warpsmith.sandbox import spare_children
 from warpsmith.sandbox.buffers import to_arrays
 from warpsmith.sandbox.confine import machine_memory
 from warpsmith.sandbox.environment import child_environment
 from warpsmith.sandbox.frames import Blob
 from warpsmith.sandbox.messages import Json, plan_to_json, size_to_json, timing_to_json
 from warpsmith.sandbox.process import ChildProcess, note_confinement
-from warpsmith.verify.report import Ranges, RunReport, TimedReport
+from warpsmith.verify.run_report import Ranges, RunReport, TimedReport
 
 OPEN_TIMEOUT_S = 60
 SLOWER_WHEN_WATCHED = 3
@@ -78,12 +78,12 @@ class ChildOpener:
             device.wait_ready()
         # Where kernels run on the host's cores, a child that starts would slow what is timed.
         if not self.info.shares_host:
-            spares.refill(self.info.uid, lambda: self._start(False, ()))
+            spare_children.refill(self.info.uid, lambda: self._start(False, ()))
         return device
 
     def _waiting(self) -> "ChildDevice | None":
         """A child that had started before, where one is left that comes up."""
-        process = spares.take(self.info.uid)
+        process = spare_children.take(self.info.uid)
         if process is None:
             return None
         device = ChildDevice(self.info, process, self.run_timeout_s)

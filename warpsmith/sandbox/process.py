@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 
 from warpsmith.errors import ChildDied
-from warpsmith.recall import register, require_wanted
 from warpsmith.sandbox.frames import MAX_BLOB_BYTES, Channel
+from warpsmith.stop_children import register, require_wanted
 
 _BOOTSTRAP = (
     "import sys, json; a = json.loads(sys.argv[1]); sys.path[:] = a['path']; "

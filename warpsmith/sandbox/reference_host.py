@@ -16,7 +16,7 @@ from warpsmith.sandbox.environment import child_environment
 from warpsmith.sandbox.messages import plan_to_json
 from warpsmith.sandbox.process import ChildProcess
 from warpsmith.verify.dtypes import reference_dtype
-from warpsmith.verify.report import Array, ReferenceCase
+from warpsmith.verify.run_report import Array, ReferenceCase
 
 ELEMENTS_EACH = 1 << 22
 """A further child is started for every so many elements of all cases together: to start one takes 0.2 s."""

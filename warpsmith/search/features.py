@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.search.feasible import FeasibleSet, parameter_values
-from warpsmith.search.launched import Launched
-from warpsmith.search.vectorise import evaluate
+from warpsmith.search.feasible_set import FeasibleSet, parameter_values
+from warpsmith.search.launch_prior import Launched
+from warpsmith.search.vectorised_constraints import evaluate
 
 LEVELS = 64
 """Most distinct values of a feature; finer ones are merged."""

@@ -12,8 +12,8 @@ from optuna.samplers import BaseSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
 from warpsmith.domain.space import Configuration, Space
-from warpsmith.search.base import SetSearcher
-from warpsmith.search.feasible import FeasibleSet
+from warpsmith.search.feasible_set import FeasibleSet
+from warpsmith.search.set_searcher import SetSearcher
 
 TPE_RETRIES = 20
 

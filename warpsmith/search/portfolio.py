@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.domain.space import Configuration
-from warpsmith.search.base import SetSearcher
-from warpsmith.search.compiled import slowness
-from warpsmith.search.density import CategoricalDensity
-from warpsmith.search.feasible import FeasibleSet
-from warpsmith.search.gaussian import GaussianProcess
-from warpsmith.search.kernel import PRIOR, Floats, Prior
-from warpsmith.search.launched import Launched
+from warpsmith.search.categorical_density import CategoricalDensity
+from warpsmith.search.compile_facts import slowness
+from warpsmith.search.covariance import PRIOR, Floats, Prior
+from warpsmith.search.feasible_set import FeasibleSet
+from warpsmith.search.gaussian_process import GaussianProcess
+from warpsmith.search.launch_prior import Launched
+from warpsmith.search.set_searcher import SetSearcher
 
 FIRST_POINTS = 6
 FIRST_EXPECTED = 4

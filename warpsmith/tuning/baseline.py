@@ -12,18 +12,18 @@ from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
 from warpsmith.measure.statistics import speedup_interval, summarise
-from warpsmith.tuning.beforehand import Beforehand, beforehand, may_overlap
-from warpsmith.tuning.bench import Bench
-from warpsmith.tuning.blocks import Side, block_plan
-from warpsmith.tuning.ceilings import ceilings_of
-from warpsmith.tuning.contract import check_case, family_cases, neighbour_cases, passing
-from warpsmith.tuning.energy import counts_energy, metered
-from warpsmith.tuning.gate import untestable
-from warpsmith.tuning.launch_limits import launch_refusal
+from warpsmith.tuning.checks.baseline_cases import check_case, family_cases, neighbour_cases, passing
+from warpsmith.tuning.checks.baseline_time import SHARE, Thrift
+from warpsmith.tuning.checks.reference_prefetch import Beforehand, beforehand, may_overlap
+from warpsmith.tuning.checks.trivial_answers import untestable
+from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.launch_limits import launch_refusal
+from warpsmith.tuning.session.mismatch_causes import UNWRITTEN
+from warpsmith.tuning.session.session_ports import Case
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
-from warpsmith.tuning.thrift import SHARE, Thrift
-from warpsmith.tuning.tools import Case
-from warpsmith.tuning.wrong import UNWRITTEN
+from warpsmith.tuning.timing.ceilings import ceilings_of
+from warpsmith.tuning.timing.energy import counts_energy, metered
+from warpsmith.tuning.timing.paired_blocks import Side, block_plan
 
 AA_PAIRS = 10
 """Block pairs of the kernel against itself, on the first workload."""
@@ -227,16 +227,3 @@ def _noise(
         second.close()
     interval = speedup_interval(blocks["A"], blocks["B"])
     return max(interval.high - 1.0, 1.0 - interval.low, 0.0)
-
-
-def compiled_baseline(bench: Bench) -> tuple[ConfiguredKernel, Compiled]:
-    """The user's kernel, compiled again.
-
-    Raises:
-        InvalidInput: it does not compile any more.
-    """
-    kernel = bench.user_template.configured(bench.job.space.defaults)
-    compiled = bench.compile(kernel)
-    if isinstance(compiled, Rejected):
-        raise InvalidInput("kernel", f"the kernel does not compile: {compiled.reason}")
-    return kernel, compiled

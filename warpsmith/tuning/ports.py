@@ -10,7 +10,7 @@ from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, TimingSample
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import InvalidInput
-from warpsmith.verify.report import Array, Ranges, ReferenceCase, RunReport, TimedReport
+from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, TimedReport
 
 
 class CompilerPort(Protocol):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from warpsmith.domain.kernel import Distribution, Draw, Role
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.verify.dtypes import numpy_dtype
-from warpsmith.verify.families import applied
+from warpsmith.verify.input_families import applied
 
 Array = NDArray[np.generic]
 

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from db.types import UtcDateTime
+from db.column_types import UtcDateTime
 
 revision = "0005"
 down_revision = "0004"

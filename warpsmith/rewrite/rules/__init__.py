@@ -1,7 +1,7 @@
 """Rewrite rules, in the order in which they compose."""
 
+from warpsmith.rewrite.analysis.draft import Declined, Draft, Rule
 from warpsmith.rewrite.rules.block_size import BlockSize
-from warpsmith.rewrite.rules.draft import Declined, Draft, Rule
 from warpsmith.rewrite.rules.elements_per_thread import ElementsPerThread
 from warpsmith.rewrite.rules.fast_math import FastMath
 from warpsmith.rewrite.rules.launch_bounds import LaunchBounds

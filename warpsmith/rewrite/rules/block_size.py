@@ -7,12 +7,12 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Launch
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.rules.bounds import bound, covered, guarded
-from warpsmith.rewrite.rules.draft import Declined, Draft
-from warpsmith.rewrite.rules.facts import AXES, Facts
-from warpsmith.rewrite.rules.local_arguments import fits, grown, why_not
-from warpsmith.rewrite.rules.operations import operands, operator
-from warpsmith.rewrite.rules.tree import find, strip, walk
+from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.index_bounds import bound, covered, guarded
+from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
+from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.bodies.local_arguments import fits, grown, why_not
+from warpsmith.rewrite.source.syntax_tree import find, strip, walk
 
 WARP = 32
 LARGEST = 1024

@@ -6,13 +6,13 @@ from tree_sitter import Node
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.rules.bounds import bound, covered, guarded, parsed
-from warpsmith.rewrite.rules.draft import Declined, Draft
-from warpsmith.rewrite.rules.facts import Facts
-from warpsmith.rewrite.rules.lockstep import in_lockstep
-from warpsmith.rewrite.rules.loops import strided_loops
-from warpsmith.rewrite.rules.places import Axis, axes, foreign_read, inside
-from warpsmith.rewrite.rules.tree import LOOPS, Edit, ancestors, find
+from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.index_bounds import bound, covered, guarded, parsed
+from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.strided_loops import strided_loops
+from warpsmith.rewrite.analysis.thread_indices import Axis, axes, foreign_read, inside
+from warpsmith.rewrite.bodies.lockstep_body import in_lockstep
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, ancestors, find
 
 MOST = 32
 """Elements of a thread along all axes together."""

@@ -4,10 +4,10 @@ from tree_sitter import Node
 
 from warpsmith.domain.kernel import Dtype
 from warpsmith.domain.space import Parameter
-from warpsmith.rewrite.rules.draft import Declined, Draft
-from warpsmith.rewrite.rules.facts import Facts
-from warpsmith.rewrite.rules.operations import operands, operator
-from warpsmith.rewrite.rules.tree import Edit, find, strip
+from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.source.syntax_tree import Edit, find, strip
 
 PARAMETER = "WS_FAST_MATH"
 LOOSE = 1e-4

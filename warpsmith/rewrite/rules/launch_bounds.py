@@ -1,7 +1,7 @@
 """Tell the compiler how many threads a block has."""
 
-from warpsmith.rewrite.rules.draft import Declined, Draft
-from warpsmith.rewrite.rules.tree import Edit
+from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.source.syntax_tree import Edit
 
 
 class LaunchBounds:

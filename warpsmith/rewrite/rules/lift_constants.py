@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Launch
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.rules.constants import Constant, constants, meaning, uses
-from warpsmith.rewrite.rules.draft import Declined, Draft
-from warpsmith.rewrite.rules.facts import AXES, Facts
-from warpsmith.rewrite.rules.local_arguments import fits, grown, why_not
-from warpsmith.rewrite.rules.tree import Edit
+from warpsmith.rewrite.analysis.constant_uses import Constant, constants, meaning, uses
+from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
+from warpsmith.rewrite.bodies.local_arguments import fits, grown, why_not
+from warpsmith.rewrite.source.syntax_tree import Edit
 
 BLOCK = "WS_BLOCK"
 

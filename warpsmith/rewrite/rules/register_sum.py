@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.rules.counted import CountedLoop, counted, ends_early
-from warpsmith.rewrite.rules.draft import Declined, Draft
-from warpsmith.rewrite.rules.element import statements
-from warpsmith.rewrite.rules.facts import Access, Facts
-from warpsmith.rewrite.rules.tree import Edit, Variable, ancestors, find
-from warpsmith.rewrite.rules.uniform import names_in
-from warpsmith.rewrite.rules.words import start_of
+from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, ends_early
+from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.guarded_element import statements
+from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
+from warpsmith.rewrite.analysis.language_words import start_of
+from warpsmith.rewrite.analysis.uniform_values import names_in
+from warpsmith.rewrite.source.syntax_tree import Edit, Variable, ancestors, find
 
 _MOST = 64
 

@@ -2,14 +2,14 @@
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.rules.counted import CountedLoop, counted, counter_is_free, ends_early
-from warpsmith.rewrite.rules.draft import Declined, Draft, Variant
-from warpsmith.rewrite.rules.element import Element, find_element
-from warpsmith.rewrite.rules.facts import AXES, Facts
-from warpsmith.rewrite.rules.live import Split, split_at
-from warpsmith.rewrite.rules.staging import STAGE, Staged, staged, stages_fit
-from warpsmith.rewrite.rules.tile_text import SPREAD, TILE, TileText
-from warpsmith.rewrite.rules.uniform import uniform_text
+from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, counter_is_free, ends_early
+from warpsmith.rewrite.analysis.draft import Declined, Draft, Variant
+from warpsmith.rewrite.analysis.guarded_element import Element, find_element
+from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
+from warpsmith.rewrite.analysis.live_variables import Split, split_at
+from warpsmith.rewrite.analysis.uniform_values import uniform_text
+from warpsmith.rewrite.bodies.staged_operands import STAGE, Staged, staged, stages_fit
+from warpsmith.rewrite.bodies.tile_body import SPREAD, TILE, TileText
 
 _VALUES = {"x": (1, 2, 4, 8, 16), "y": (1, 2, 4, 8)}
 _MOST = 32

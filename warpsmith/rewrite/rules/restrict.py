@@ -1,9 +1,9 @@
 """Buffers of a job never overlap, and the compiler may know it."""
 
-from warpsmith.rewrite.rules.draft import Declined, Draft
-from warpsmith.rewrite.rules.effects import synchronises
-from warpsmith.rewrite.rules.facts import Facts
-from warpsmith.rewrite.rules.tree import Edit, Variable, find
+from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.side_effects import synchronises
+from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find
 
 
 class Restrict:

@@ -2,9 +2,9 @@
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.rules.draft import Declined, Draft, Variant
-from warpsmith.rewrite.rules.element import Element, find_element
-from warpsmith.rewrite.rules.team_text import TEAM, TeamText
+from warpsmith.rewrite.analysis.draft import Declined, Draft, Variant
+from warpsmith.rewrite.analysis.guarded_element import Element, find_element
+from warpsmith.rewrite.bodies.team_body import TEAM, TeamText
 
 
 class RowGroup:

@@ -5,9 +5,9 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Launch
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.rules.draft import Declined, Draft
-from warpsmith.rewrite.rules.facts import AXES, Facts
-from warpsmith.rewrite.rules.loops import (
+from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
+from warpsmith.rewrite.analysis.strided_loops import (
     StridedLoop,
     carried,
     leaves,
@@ -15,7 +15,7 @@ from warpsmith.rewrite.rules.loops import (
     outside,
     strided_loops,
 )
-from warpsmith.rewrite.rules.tree import LOOPS, Edit, find
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, find
 
 PARAMETER = "WS_ROW_SPLIT"
 

@@ -8,10 +8,10 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.errors import ExpressionError
-from warpsmith.rewrite.rules.draft import Declined, Draft
-from warpsmith.rewrite.rules.facts import Facts
-from warpsmith.rewrite.rules.loops import StridedLoop, strided_loops
-from warpsmith.rewrite.rules.tree import Edit, find
+from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.strided_loops import StridedLoop, strided_loops
+from warpsmith.rewrite.source.syntax_tree import Edit, find
 
 PARAMETER = "WS_ROWS"
 LONG_ROW = 1024

@@ -2,13 +2,13 @@
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.rules.draft import Declined, Draft, Variant
-from warpsmith.rewrite.rules.element import Element, Place, find_element
-from warpsmith.rewrite.rules.facts import AXES
-from warpsmith.rewrite.rules.neighbours import Neighbours, find_neighbours
-from warpsmith.rewrite.rules.staging import bytes_of
-from warpsmith.rewrite.rules.tree import Edit, apply_edits
-from warpsmith.rewrite.rules.words import Words
+from warpsmith.rewrite.analysis.draft import Declined, Draft, Variant
+from warpsmith.rewrite.analysis.guarded_element import Element, Place, find_element
+from warpsmith.rewrite.analysis.kernel_facts import AXES
+from warpsmith.rewrite.analysis.language_words import Words
+from warpsmith.rewrite.analysis.neighbour_reads import Neighbours, find_neighbours
+from warpsmith.rewrite.bodies.staged_operands import bytes_of
+from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits
 
 HALO = "WS_HALO"
 _MOST = 4

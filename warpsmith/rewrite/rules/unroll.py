@@ -5,9 +5,9 @@ import re
 from tree_sitter import Node
 
 from warpsmith.domain.space import Parameter
-from warpsmith.rewrite.rules.draft import Declined, Draft
-from warpsmith.rewrite.rules.facts import Facts
-from warpsmith.rewrite.rules.tree import LOOPS, Edit, find, walk
+from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, find, walk
 
 PARAMETER = "WS_UNROLL"
 # nvcc's preprocessor leaves pragmas alone, so the count must be a constant, not a macro.

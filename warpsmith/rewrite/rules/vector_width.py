@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Argument
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.rules.draft import Declined, Draft
-from warpsmith.rewrite.rules.facts import Access, Facts
-from warpsmith.rewrite.rules.loops import (
+from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
+from warpsmith.rewrite.analysis.strided_loops import (
     StridedLoop,
     carried,
     depends,
@@ -16,8 +16,8 @@ from warpsmith.rewrite.rules.loops import (
     memory_conflict,
     strided_loops,
 )
-from warpsmith.rewrite.rules.tree import Edit, apply_edits, find
-from warpsmith.rewrite.rules.vector_access import Group, groups, unit_stride
+from warpsmith.rewrite.analysis.vector_access import Group, groups, unit_stride
+from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, find
 
 PARAMETER = "WS_VEC"
 MAX_BYTES = 16

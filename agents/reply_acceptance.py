@@ -1,0 +1,230 @@
+"""Answers into results: what a reply must keep to before it is believed.
+
+Pure, so that a reply means the same on arrival, when its step goes on, and in a replay.
+"""
+
+import re
+from typing import Any
+
+from agents.context import StepContext
+from agents.contracts import (
+    REPLIES,
+    PlannerReply,
+    ProfilerReply,
+    Reply,
+    TemplateReply,
+    TesterReply,
+    TunerReply,
+)
+from agents.fixed_template import fixed, typical
+from agents.parsing import BadReply, parse_reply
+from agents.role_inputs import permitted_rules
+from warpsmith.domain.expression_checks import DEVICE_NAMES
+from warpsmith.domain.job import Job, RewritePolicy, Strategy, Workload
+from warpsmith.domain.plan import Family
+from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, allows
+from warpsmith.domain.template import AppliedRule, Template
+from warpsmith.errors import ExpressionError, InvalidInput
+from warpsmith.jobfile import parse_job
+from warpsmith.rewrite.reader.tokens import tokenise
+from warpsmith.rewrite.source.syntax_tree import entry_name
+from warpsmith.rewrite.templater import make_template
+from warpsmith.tuning.tasks import Profile, ProposedCase, StepPayload, StepResult
+
+
+def accept(text: str, provider: str, payload: StepPayload, context: StepContext) -> StepResult:
+    """The result of a step from the text of a reply.
+
+    Raises:
+        BadReply: it cannot be used; the message is for whoever wrote it.
+    """
+    answer: Reply = parse_reply(text, REPLIES[payload.role])
+    if isinstance(answer, PlannerReply):
+        if bool(answer.stop.strip()) == bool(answer.plan.strip()):
+            raise BadReply("fill exactly one of plan and stop")
+        if payload.round == 1 and answer.stop.strip():
+            raise BadReply(
+                "stop: in round 1 only the user's kernel was measured; say in plan what to try first"
+            )
+        gain = answer.expected_gain if answer.plan.strip() else None
+        return StepResult(
+            provider=provider, plan=answer.plan, stop=answer.stop, expected_gain=gain, reply=text
+        )
+    if isinstance(answer, TesterReply):
+        return StepResult(provider=provider, cases=accept_tests(answer, context.job), reply=text)
+    if isinstance(answer, ProfilerReply):
+        profile = Profile(bottleneck=answer.bottleneck, hypotheses=tuple(h[:1000] for h in answer.hypotheses))
+        return StepResult(provider=provider, profile=profile, reply=text)
+    if isinstance(answer, TunerReply):
+        template = accept_region(answer, payload, context)
+        return StepResult(provider=provider, template=template, declined=payload.declined, reply=text)
+    template, declined = accept_template(answer, context)
+    return StepResult(provider=provider, template=template, declined=declined, plan=payload.plan, reply=text)
+
+
+def accept_template(answer: TemplateReply, context: StepContext) -> tuple[Template, tuple[str, ...]]:
+    """The template of an answer, and the rules that declined.
+
+    Raises:
+        BadReply: see `accept`.
+    """
+    if bool(answer.rules) == bool(answer.source.strip()):
+        raise BadReply("fill exactly one of rules and source")
+    plain = context.job.strategy is Strategy.DIRECT
+    if plain and answer.parameters:
+        raise BadReply("parameters: no search follows in this job; write every value into the source")
+    if not answer.rules:
+        template = _by_source(answer, context.job)
+        return (fixed(template, template.space.defaults) if plain else template), ()
+    template, declined = _by_rules(answer, context)
+    return (fixed(template, typical(template, context)) if plain else template), declined
+
+
+def accept_tests(answer: TesterReply, job: Job) -> tuple[ProposedCase, ...]:
+    """The cases of a test plan.
+
+    Raises:
+        BadReply: see `accept`.
+    """
+    listed = {w.key: w for w in job.workloads}
+    names = sorted(job.workloads[0].dimensions)
+    cases = []
+    for index, shape in enumerate(answer.shapes):
+        extents = {d.name: d.extent for d in shape.dimensions}
+        if sorted(extents) != names or len(extents) != len(shape.dimensions):
+            raise BadReply(f"shapes.{index}: must set exactly {', '.join(names)}")
+        if Workload(dimensions=extents).key in listed:
+            raise BadReply(f"shapes.{index}: is a listed workload, which is checked anyway")
+        cases.append(ProposedCase(dimensions=extents, reason=shape.reason))
+    for index, wanted in enumerate(answer.families):
+        if wanted.workload not in listed:
+            raise BadReply(f"families.{index}: {wanted.workload!r} is none of {', '.join(listed)}")
+        dimensions = listed[wanted.workload].dimensions
+        family = Family(wanted.family)
+        cases.append(ProposedCase(dimensions=dimensions, family=family, reason=wanted.reason))
+    return tuple(cases)
+
+
+def _by_rules(answer: TemplateReply, context: StepContext) -> tuple[Template, tuple[str, ...]]:
+    known = permitted_rules(context.job)
+    for index, name in enumerate(answer.rules):
+        if name not in known:
+            raise BadReply(
+                f"rules.{index}: {name!r} may not be used; permitted: {', '.join(known) or 'none'}"
+            )
+    policy = RewritePolicy.model_validate({"allow": answer.rules})
+    report = make_template(context.job.model_copy(update={"rewrite": policy}), context.include_dirs)
+    declined = tuple(d for d in report.declined if not d.endswith("not permitted by the job"))
+    if not report.template.applied:
+        raise BadReply("none of these rules applies: " + "; ".join(declined)[:2000])
+    return report.template, declined
+
+
+def _by_source(answer: TemplateReply, job: Job) -> Template:
+    made = _as_job(answer, job)
+    words = {t.text for t in tokenise(made.kernel.text).items if t.kind == "name"}
+    directives = " ".join(t.rest for t in tokenise(made.kernel.text).items if t.kind == "directive")
+    words |= set(re.findall(r"\w+", directives))
+    entry = entry_name(made.kernel.entry)
+    if entry not in words:
+        raise BadReply(f"source: the entry function {entry!r} is gone; keep its name and arguments")
+    launch = made.kernel.launch
+    expressions = (*launch.grid, *launch.block, launch.shared_bytes)
+    used = words | set().union(*(e.names for e in expressions)) | set(re.findall(r"\w+", made.kernel.entry))
+    for parameter in made.parameters:
+        if parameter.name not in used:
+            raise BadReply(f"parameters: neither source nor launch uses {parameter.name}")
+        if parameter.name in {a.name for a in made.kernel.arguments}:
+            raise BadReply(f"parameters: {parameter.name} is an argument of the kernel; rename it")
+    space = Space(parameters=made.parameters, constraints=made.constraints)
+    names = tuple(p.name for p in made.parameters)
+    applied = (AppliedRule(rule="written", detail=answer.reasoning[:500], parameters=names),)
+    return Template(kernel=made.kernel, space=space, applied=applied)
+
+
+def _as_job(answer: TemplateReply, job: Job) -> Job:
+    """The job as if this template were the user's own: the form checks every name and expression."""
+    data = job.model_dump(mode="json")
+    launch: dict[str, Any] = dict(data["kernel"]["launch"])
+    launch |= {"grid": list(answer.grid)} if answer.grid else {}
+    launch |= {"block": list(answer.block)} if answer.block else {}
+    launch |= {"shared_bytes": answer.shared_bytes} if answer.shared_bytes.strip() else {}
+    data["kernel"] |= {"source": answer.source, "launch": launch}
+    mine = {p.name for p in answer.parameters}
+    kept = [p for p in data["parameters"] if p["name"] not in mine]
+    data["parameters"] = [p.model_dump(mode="json") for p in answer.parameters] + kept
+    known = [c.expression.text for c in job.constraints]
+    more = [c.model_dump(mode="json") for c in answer.constraints if c.expression not in known]
+    data["constraints"] += more
+    try:
+        return parse_job(data)
+    except InvalidInput as exc:
+        raise BadReply(str(exc).replace("kernel.launch.", "").replace("kernel.", "")) from exc
+
+
+def accept_region(answer: TunerReply, payload: StepPayload, context: StepContext) -> Template:
+    """The draft with the constraints and first configurations of an answer.
+
+    Raises:
+        BadReply: see `accept`.
+    """
+    draft = payload.draft
+    assert draft is not None, "decide hands the draft to the tuner"
+    dimensions = set(context.job.workloads[0].dimensions)
+    known = dimensions | {p.name for p in draft.space.parameters} | DEVICE_NAMES
+    more = [_constraint(i, c, known) for i, c in enumerate(answer.constraints)]
+    space = Space(parameters=draft.space.parameters, constraints=(*draft.space.constraints, *more))
+    broken = _broken(space, space.defaults, context)
+    if broken:
+        raise BadReply(
+            f"constraints: the defaults must stay allowed, and {broken} forbids them on every workload"
+        )
+    warm: list[Configuration] = []
+    for index, values in enumerate(answer.warm_starts):
+        configuration = _configuration(index, {v.name: v.value for v in values}, space.parameters)
+        broken = _broken(space, configuration, context)
+        if broken:
+            raise BadReply(f"warm_starts.{index}: breaks {broken} on every workload")
+        warm.append(configuration)
+    return draft.model_copy(update={"space": space, "warm_starts": (*warm, *draft.warm_starts)[:64]})
+
+
+def _constraint(index: int, text: Any, known: set[str]) -> Constraint:
+    try:
+        constraint = Constraint(expression=text.expression, reason=text.reason)
+    except (ExpressionError, ValueError) as exc:
+        raise BadReply(f"constraints.{index}: {exc}"[:1000]) from exc
+    unknown = sorted(constraint.expression.names - known)
+    if unknown:
+        raise BadReply(f"constraints.{index}: unknown name {unknown[0]!r}")
+    return constraint
+
+
+def _configuration(index: int, values: dict[str, Any], parameters: tuple[Parameter, ...]) -> Configuration:
+    names = [p.name for p in parameters]
+    if sorted(values) != sorted(names):
+        raise BadReply(f"warm_starts.{index}: must set exactly {', '.join(names)}")
+    chosen: Configuration = {}
+    for parameter in parameters:
+        value = values[parameter.name]
+        found = [v for v in parameter.values if v == value and isinstance(v, bool) == isinstance(value, bool)]
+        if not found:
+            raise BadReply(f"warm_starts.{index}: {value!r} is no value of {parameter.name}")
+        chosen[parameter.name] = found[0]
+    return chosen
+
+
+def _broken(space: Space, configuration: Configuration, context: StepContext) -> str:
+    """A constraint that forbids the configuration on every workload; empty where one workload allows it."""
+    device = context.baseline.device.scope() if context.baseline is not None else {}
+    broken = ""
+    for workload in context.job.workloads:
+        try:
+            first = allows(space.constraints, {**device, **workload.scope(), **configuration})
+        except ExpressionError as exc:
+            broken = str(exc)
+            continue
+        if first is None:
+            return ""
+        broken = repr(first.expression.text)
+    return broken

@@ -1,0 +1,1 @@
+"""The provider `rules`: rewrite rules and fixed conclusions. No model, no network."""

@@ -1,0 +1,167 @@
+"""What the rules conclude without a model: a test plan, a bottleneck, what a search ruled out. Pure."""
+
+import math
+import re
+
+from agents.context import StepContext
+from agents.role_inputs import facts, permitted_rules
+from warpsmith.domain.device import Backend
+from warpsmith.domain.job import Workload
+from warpsmith.domain.plan import Family
+from warpsmith.domain.space import Constraint, Space
+from warpsmith.rewrite.reader.tokens import without_comments
+from warpsmith.tuning.analysis.parameter_importance import Effect
+from warpsmith.tuning.analysis.search_facts import Facts, KernelFacts
+from warpsmith.tuning.tasks import Bottleneck, Profile, ProposedCase
+
+MOST_SHAPES = 4
+FAMILIES = (Family.SPIKE, Family.SCALED_UP, Family.ZEROS)
+"""What a larger workload is checked with, where chance did not choose it."""
+MOST_FAMILIES = 2
+NEAR_LAUNCH = 1.3
+"""Times of an empty kernel: below that a launch is all there is to see."""
+AT_ROOFLINE, NEAR_ROOFLINE = 0.8, 0.5
+BUSY, IDLE = 80.0, 50.0
+"""Percent of its peak at which a unit bounds the kernel, and below which it does not."""
+LOW_OCCUPANCY = 0.25
+FEW_BLOCKS = 1.0
+"""Blocks for each multiprocessor."""
+RULED_OUT_AFTER = 4
+"""Trials with a value that must all have been rejected before the value is given up."""
+
+_NUMBER = re.compile(r"(?<![\w.])\d{1,4}(?![\w.])")
+
+
+def test_plan(context: StepContext) -> tuple[ProposedCase, ...]:
+    """Shapes around the kernel's own block, and families that the larger workloads lack."""
+    job = context.job
+    if context.baseline is None or job.kernel.backend is Backend.REPLAY:
+        return ()
+    known = {(Workload(dimensions=c.dimensions).key, c.family) for c in context.baseline.cases}
+    listed = {w.key for w in job.workloads}
+    ordered = sorted(job.workloads, key=lambda w: (math.prod(w.dimensions.values()), w.key))
+    found: dict[str, ProposedCase] = {}
+    for dimensions, reason in _shapes(ordered[0].dimensions, _block(context)):
+        key = Workload(dimensions=dimensions).key
+        if key not in listed and (key, Family.DECLARED) not in known:
+            found.setdefault(key, ProposedCase(dimensions=dimensions, reason=reason))
+    shapes = list(found.values())[:MOST_SHAPES]
+    largest = ordered[-1]
+    families = [f for f in FAMILIES if (largest.key, f) not in known] if len(ordered) > 1 else []
+    reason = "a larger workload gets this family only by chance"
+    wanted = [ProposedCase(dimensions=largest.dimensions, family=f, reason=reason) for f in families]
+    return (*shapes, *wanted[:MOST_FAMILIES])
+
+
+def _block(context: StepContext) -> int:
+    """The largest literal extent of the block, or the largest power of two in the source, or 64."""
+    kernel = context.job.kernel
+    literal = [int(e.text) for e in kernel.launch.block if e.text.isdecimal()]
+    numbers = [int(n) for n in _NUMBER.findall(without_comments(kernel.text))]
+    powers = [n for n in numbers if 8 <= n <= 1024 and n & (n - 1) == 0]
+    return max([n for n in literal if n >= 8] or powers or [64])
+
+
+def _shapes(smallest: dict[str, int], block: int) -> list[tuple[dict[str, int], str]]:
+    found = [({n: e + 1 for n, e in smallest.items()}, "every extent odd at once")]
+    for name, extent in sorted(smallest.items(), key=lambda pair: -pair[1]):
+        if extent > block:
+            found.append((smallest | {name: block + 1}, f"{name} one more than a block of {block}"))
+            found.append((smallest | {name: block - 1}, f"{name} one less than a block of {block}"))
+    return found
+
+
+def profile(context: StepContext) -> Profile:
+    """The bottleneck of the best kernel so far, and what to change, from the facts alone."""
+    known = facts(context)
+    kernel = None if known is None else known.best or known.baseline
+    if known is None or kernel is None or not kernel.workloads:
+        return Profile(bottleneck="unknown")
+    blocks = context.baseline.device.limits.multiprocessors if context.baseline is not None else 1
+    bottleneck = _bottleneck(known, kernel)
+    ideas = [_IDEAS[bottleneck]] if bottleneck in _IDEAS else []
+    if min(w.blocks for w in kernel.workloads) < FEW_BLOCKS * blocks:
+        ideas.append(
+            "some workload has fewer blocks than the device has multiprocessors: split rows over blocks"
+        )
+    ideas += [
+        f"{e.parameter} explains {e.importance:.0%} of the variance of the time; best value {_best_value(e)}"
+        for e in known.effects[:2]
+        if e.importance >= 0.1
+    ]
+    ideas += [
+        f"{' and '.join(i.parameters)} must be chosen together ({i.importance:.0%} beyond each alone)"
+        for i in known.interactions[:1]
+    ]
+    return Profile(bottleneck=bottleneck, hypotheses=tuple(ideas))
+
+
+def first_plan(profile: Profile | None, context: StepContext) -> str:
+    """What the first template is to make tunable, in words: nothing was searched so far."""
+    ideas = profile.hypotheses[:1] if profile is not None else ()
+    rules = permitted_rules(context.job)
+    how = (
+        f"make tunable what these rules reach: {', '.join(rules)}"
+        if rules
+        else "keep the kernel's parameters"
+    )
+    return "; ".join((*ideas, how))
+
+
+_IDEAS: dict[Bottleneck, str] = {
+    "spills": "registers spill to memory: fewer elements for a thread, less unrolling, or smaller blocks",
+    "launch": "the time is that of an empty kernel: only fewer launches or larger workloads would help",
+    "arithmetic": "arithmetic bounds it: cheaper functions, fewer operations, or matrix units",
+    "memory": "memory traffic bounds it: move fewer bytes, in wider accesses",
+    "occupancy": "few warps are resident: fewer registers or less shared memory for a block",
+    "latency": "too few bytes are in flight: more elements for a thread, vector loads, more blocks",
+}
+
+
+def _bottleneck(known: Facts, kernel: KernelFacts) -> Bottleneck:
+    if kernel.spill_bytes:
+        return "spills"
+    times = [w.time_us for w in kernel.workloads]
+    if known.launch_us is not None and max(times) <= NEAR_LAUNCH * known.launch_us:
+        return "launch"
+    counters = kernel.counters
+    dram = counters.get("dram_percent")
+    if dram is not None and dram >= BUSY:
+        return "memory"
+    if dram is not None and dram < IDLE and counters.get("sm_percent", 0.0) >= BUSY:
+        return "arithmetic"
+    shares = [w.roofline_share for w in kernel.workloads if w.roofline_share is not None]
+    resident = [w.occupancy for w in kernel.workloads if w.occupancy is not None]
+    if not shares:
+        return "unknown"
+    share = math.exp(sum(map(math.log, shares)) / len(shares))
+    bounds = {w.floor_bound for w in kernel.workloads}
+    if share >= NEAR_ROOFLINE and bounds == {"flops"}:
+        return "arithmetic"
+    if share >= AT_ROOFLINE:
+        return "memory"
+    # What was counted comes before what the compiler's figures allow.
+    resident = [counters["occupancy_percent"] / 100] if "occupancy_percent" in counters else resident
+    if resident and min(resident) < LOW_OCCUPANCY:
+        return "occupancy"
+    return "memory" if share >= NEAR_ROOFLINE else "latency"
+
+
+def _best_value(effect: Effect) -> str:
+    return min(effect.best, key=lambda value: effect.best[value], default="unknown")
+
+
+def narrowed(space: Space, known: Facts | None) -> Space:
+    """The space without the values that never worked."""
+    more = []
+    rejected = {e.parameter: e.rejected for e in known.effects} if known is not None else {}
+    for parameter in space.parameters:
+        for value in parameter.values:
+            if not isinstance(value, int) or isinstance(value, bool) or value == parameter.baseline_value:
+                continue
+            failed, _, tried = rejected.get(parameter.name, {}).get(str(value), "0 of 1").partition(" of ")
+            if failed == tried and int(tried) >= RULED_OUT_AFTER:
+                reason = f"{failed} of {tried} configurations with it were rejected"
+                text = f"{parameter.name} != {value}"
+                more.append(Constraint.model_validate({"expression": text, "reason": reason}))
+    return space.model_copy(update={"constraints": (*space.constraints, *more)})

@@ -1,0 +1,57 @@
+"""The rules without a search: one rewrite rule more in every round, each parameter at its usual value.
+
+This is what the rules can show of agents that rewrite and do not search: an order and values that were fixed
+before anything was measured. Measurement only decides from which of the kernels so far the next round starts.
+"""
+
+import json
+
+from agents.context import StepContext
+from agents.fixed_template import fixed, typical
+from agents.rules.rule_faults import declined, without_faults
+from warpsmith.domain.job import RewritePolicy, RuleName
+from warpsmith.rewrite.templater import TemplateReport, make_template
+from warpsmith.tuning.tasks import StepPayload, StepResult
+
+NAME = "rules"
+
+
+def plan(payload: StepPayload, context: StepContext) -> StepResult:
+    """The rule whose turn it is."""
+    order = _order(context)
+    if payload.round > len(order):
+        return StepResult(provider=NAME, stop="every rule has been tried")
+    return StepResult(provider=NAME, plan=json.dumps({"add": order[payload.round - 1]}))
+
+
+def rewrite(payload: StepPayload, context: StepContext) -> StepResult:
+    """The rules of the parent and one more; all rules up to this one where it needs them."""
+    if payload.role == "repairer":
+        return StepResult(provider=NAME, stop="the rule of this round does not work here")
+    order = _order(context)
+    if payload.round > len(order):
+        return StepResult(provider=NAME, stop="every rule has been tried")
+    added = order[payload.round - 1]
+    before = {a.rule for a in context.parent.applied} if context.parent is not None else set()
+    chosen = [name for name in order if name in before or name == added]
+    report = _applied(payload, context, chosen)
+    if added not in {a.rule for a in report.template.applied}:
+        report = _applied(payload, context, order[: payload.round])
+    template = fixed(report.template, typical(report.template, context))
+    return StepResult(provider=NAME, template=template, declined=declined(report, payload), plan=payload.plan)
+
+
+def _order(context: StepContext) -> list[RuleName]:
+    """The rules that apply, in the order in which they compose."""
+    report = make_template(context.job, context.include_dirs)
+    names: list[RuleName] = []
+    for applied in report.template.applied:
+        if applied.rule not in names:
+            names.append(applied.rule)  # type: ignore[arg-type]
+    return names
+
+
+def _applied(payload: StepPayload, context: StepContext, names: list[RuleName]) -> TemplateReport:
+    policy = RewritePolicy(allow=tuple(names), deny=context.job.rewrite.deny)
+    job = context.job.model_copy(update={"rewrite": policy})
+    return make_template(without_faults(job, payload), context.include_dirs)

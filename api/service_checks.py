@@ -1,0 +1,24 @@
+"""What a job must keep to beyond its own form: what this service supports and permits."""
+
+from sqlalchemy.orm import Session
+
+from db.repositories.workers import WorkerRepository
+from warpsmith.domain.device import Backend
+from warpsmith.domain.job import Job
+from warpsmith.domain.memory import check_memory
+from warpsmith.errors import InvalidInput
+from warpsmith.job_checks.service_limits import service_findings
+from warpsmith.settings import Settings
+
+
+def check_job(job: Job, settings: Settings) -> None:
+    """Raises InvalidInput for the first field that this service cannot accept."""
+    for found in service_findings(job, settings):
+        raise InvalidInput(found.field, found.message)
+
+
+def check_room(session: Session, job: Job, settings: Settings) -> None:
+    """Raises InvalidInput where no device that is known has the memory, or the operator permits less."""
+    if job.kernel.backend is not Backend.REPLAY:
+        devices = WorkerRepository(session).of_backend(job.kernel.backend.value)
+        check_memory(job, devices, settings.job_memory_bytes)

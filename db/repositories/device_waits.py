@@ -1,0 +1,90 @@
+"""Waiting for a device: what the job says meanwhile, and what its budget does not pay for."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import exists, select, update
+from sqlalchemy.orm import Session
+
+from db.engine import clock, utc_now
+from db.message_names import DEVICE_PREFIX
+from db.repositories.outbox import OutboxRepository
+from db.repositories.workers import WorkerRepository
+from db.tables import JobRow, TaskRow
+from warpsmith.domain.state import JobState, TaskState
+
+WAITS = "; waits: "
+"""Between what a job does and what it waits for, in its detail."""
+OPEN_STATES = tuple(state for state in JobState if not state.is_terminal)
+
+
+class WaitRepository:
+    """The clock of a job stands still from `begin` to `end`; it starts with the first `end`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def begin(self, job_id: str, at: datetime | None = None) -> None:
+        """The job wants its device, and no task of it is at work there.
+
+        Args:
+            at: since then; now where not given.
+        """
+        ours = (TaskRow.job_id == job_id, TaskRow.queue.startswith(DEVICE_PREFIX, autoescape=True))
+        works = exists().where(*ours, TaskRow.state == TaskState.RUNNING)
+        self._session.execute(
+            update(JobRow)
+            .where(JobRow.id == job_id, JobRow.waiting_since.is_(None), ~works)
+            .values(waiting_since=clock(self._session) if at is None else at)
+        )
+
+    def end(self, job_id: str, task_id: str) -> None:
+        """A task of the job has the device: its seconds count from now on, or again."""
+        # Rows of tasks before the job's, as workers do that store a result.
+        task = self._session.get(TaskRow, task_id, with_for_update=True, populate_existing=True)
+        job = self._session.get(JobRow, job_id, with_for_update=True, populate_existing=True)
+        assert task is not None
+        assert job is not None
+        now = self._session.execute(select(clock(self._session))).scalar_one()
+        if job.started_at is None:
+            job.started_at = now
+        elif job.waiting_since is not None:
+            waited_s = max(0.0, (now - job.waiting_since).total_seconds())
+            job.waited_s += waited_s
+            task.waited_s += waited_s
+        job.waiting_since = None
+        job.detail = job.detail.split(WAITS)[0]
+
+    def note(self, job_id: str, words: str) -> None:
+        """Say in the job's detail what it waits for; empty: for nothing."""
+        row = self._session.get(JobRow, job_id, with_for_update=True, populate_existing=True)
+        if row is None or row.state.is_terminal:
+            return
+        doing = row.detail.split(WAITS)[0]
+        said = f"{doing}{WAITS}{words}" if words else doing
+        if said != row.detail:
+            row.detail = said
+
+    def ring_unserved(self, quiet_s: float, limit: int = 100) -> Sequence[str]:
+        """Ring `advance` for jobs whose task waits for a device that no living worker offers."""
+        offered = WorkerRepository(self._session).all_device_classes()
+        before = utc_now() - timedelta(seconds=quiet_s)
+        waits = exists().where(
+            TaskRow.job_id == JobRow.id,
+            TaskRow.state == TaskState.QUEUED,
+            TaskRow.queue.startswith(DEVICE_PREFIX, autoescape=True),
+        )
+        query = (
+            select(JobRow.id)
+            .where(JobRow.state.in_(OPEN_STATES), JobRow.device_class.not_in(offered), waits)
+            .where(JobRow.rung_at.is_(None) | (JobRow.rung_at < before))
+            .order_by(JobRow.id)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        ids = self._session.scalars(query).all()
+        if ids:
+            self._session.execute(update(JobRow).where(JobRow.id.in_(ids)).values(rung_at=utc_now()))
+        for job_id in ids:
+            OutboxRepository(self._session).add_advance(job_id)
+        return ids

@@ -1,0 +1,88 @@
+"""Whose turn it is in a queue."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, case, exists, func, select
+from sqlalchemy.orm import Session, aliased
+
+from db.engine import clock, utc_now
+from db.message_names import DEVICE_PREFIX
+from db.tables import JobRow, TaskRow
+from warpsmith.domain.state import TaskKind, TaskState
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A waiting task, locked until the transaction ends."""
+
+    task_id: str
+    tenant: str
+    begins: bool
+    """It is the first of its job."""
+
+
+@dataclass(frozen=True)
+class Soon:
+    """Nothing is to be taken now: a job that has begun is about to go on."""
+
+
+class Turns:
+    """Tenants take turns; within a tenant jobs that have begun go before those that have not."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def next(self, queue: str) -> Turn | None:
+        """The next task of a queue; None: nothing waits.
+
+        The tenant that was served longest ago comes first. Among its tasks the order is: lost on its way,
+        higher priority, of a job that has begun, longer wait (of the job where it begins). Parked tasks
+        are left alone. Any number of workers may ask at once; each gets another task.
+        """
+        waiting = (TaskRow.state == TaskState.QUEUED, TaskRow.queue == queue, TaskRow.rung_at <= utc_now())
+        begins = TaskRow.number == 0
+        longest = case((begins, TaskRow.job_id), else_=TaskRow.id)
+        for tenant in self._by_turn(queue, waiting):
+            query = (
+                select(TaskRow.id, TaskRow.number)
+                .where(*waiting, TaskRow.tenant == tenant)
+                .order_by(TaskRow.attempt == 0, TaskRow.priority.desc(), begins, longest)
+                .limit(1)
+                .with_for_update(skip_locked=True)
+            )
+            found = self._session.execute(query).one_or_none()
+            if found is not None:
+                return Turn(found.id, tenant, found.number == 0)
+        return None
+
+    def is_being_decided(self, queue: str, tenant: str, within_s: float) -> bool:
+        """Whether a job of this queue has ended a task, or asked an agent, within so many seconds and has
+        nothing else to do.
+
+        Decisions and rules take some milliseconds, and the job then goes on; a model may take minutes.
+        """
+        since = clock(self._session, -within_s)
+        of_job = TaskRow.job_id == JobRow.id
+        open_ = TaskRow.state.in_((TaskState.QUEUED, TaskState.RUNNING))
+        asks = (TaskRow.kind == TaskKind.AGENT_STEP) & (TaskRow.rung_at <= utc_now())
+        query = select(JobRow.id).where(
+            JobRow.tenant == tenant,
+            JobRow.device_class == queue.removeprefix(DEVICE_PREFIX),
+            JobRow.finished_at.is_(None),
+            exists().where(
+                of_job, (TaskRow.finished_at > since) | (open_ & asks & (TaskRow.created_at > since))
+            ),
+            ~exists().where(of_job, open_, ~asks | (TaskRow.created_at <= since)),
+        )
+        return self._session.execute(query.limit(1)).first() is not None
+
+    def _by_turn(self, queue: str, waiting: Sequence[ColumnElement[bool]]) -> Sequence[str]:
+        """Tenants with something in a queue, the one that was served longest ago first."""
+        other = aliased(TaskRow)
+        served = select(func.max(other.started_at)).where(
+            other.queue == queue, other.tenant == TaskRow.tenant
+        )
+        turn = served.correlate(TaskRow).scalar_subquery()
+        query = select(TaskRow.tenant).where(*waiting).group_by(TaskRow.tenant)
+        return self._session.scalars(query.order_by(turn.asc().nulls_first(), TaskRow.tenant)).all()

@@ -1,0 +1,289 @@
+"""What the API answers with, read from the tables."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from db.engine import utc_now
+from db.repositories.candidates import CandidateRepository
+from db.repositories.events import EventRepository
+from db.repositories.jobs import EVERY_JOB, JobFilter, JobRepository
+from db.repositories.tasks import TaskRepository
+from db.repositories.trials import TrialRepository
+from db.repositories.workers import ALIVE_S, WorkerRepository
+from db.snapshot import elapsed_s, last_result, task_result
+from db.status import job_status, job_statuses
+from db.tables import CandidateRow, TrialRow
+from warpsmith import __version__
+from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import launch_size
+from warpsmith.domain.state import TaskKind
+from warpsmith.domain.template import Template
+from warpsmith.errors import InvalidInput
+from warpsmith.http_models import (
+    CandidateList,
+    CandidateView,
+    DispatchEntry,
+    EventPage,
+    EventView,
+    JobPage,
+    JobResult,
+    RejectionCount,
+    TrialPage,
+    TrialView,
+    WorkerList,
+    WorkerView,
+)
+from warpsmith.tuning.analysis.search_facts import Facts, facts_of
+from warpsmith.tuning.decisions.task_history import faults_in
+from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
+
+__all__ = [
+    "candidate_list",
+    "event_page",
+    "fleet_job_page",
+    "job_page",
+    "job_result",
+    "job_status",
+    "trial_page",
+    "worker_list",
+]
+
+
+def job_page(
+    session: Session, after: str | None = None, limit: int = 50, only: JobFilter = EVERY_JOB
+) -> JobPage:
+    """Jobs, newest first.
+
+    Raises:
+        InvalidInput: `after` is no job that is there.
+    """
+    jobs = JobRepository(session)
+    if after is not None and not jobs.has(after):
+        raise InvalidInput(
+            "query.after", f"{after!r} is no `next` of a page; leave it out for the first page"
+        )
+    rows = jobs.page(after, limit + 1, only)
+    shown = rows[:limit]
+    more = shown[-1].id if len(rows) > limit else None
+    return JobPage(items=tuple(job_statuses(session, [row.id for row in shown])), next=more)
+
+
+def trial_page(session: Session, job_id: str, after: int | None = None, limit: int = 100) -> TrialPage:
+    """Trials of a job in the order of proposal.
+
+    Raises:
+        NotFound: there is no such job.
+        InvalidInput: the job has no trial `after`.
+    """
+    JobRepository(session).get(job_id)
+    if after is not None and not TrialRepository(session).has(job_id, after):
+        raise InvalidInput("query.after", f"{after} is no `next` of a page; leave it out for the first page")
+    rounds = {c.id: c.round for c in CandidateRepository(session).of_job(job_id)}
+    rows = TrialRepository(session).page(job_id, after, limit + 1)
+    shown = rows[:limit]
+    items = tuple(
+        TrialView(
+            number=t.number,
+            candidate=t.candidate_id,
+            round=rounds[t.candidate_id],
+            configuration=t.configuration,
+            state=t.state,
+            outcome=t.outcome,
+            seconds=t.seconds,
+            reused=t.reused,
+        )
+        for t in shown
+    )
+    return TrialPage(items=items, next=shown[-1].number if len(rows) > limit else None)
+
+
+def event_page(session: Session, job_id: str, after: int = 0, limit: int = 100) -> EventPage:
+    """What happened to a job, oldest first.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    JobRepository(session).get(job_id)
+    rows = EventRepository(session).page(job_id, after, limit + 1)
+    shown = rows[:limit]
+    items = tuple(EventView(id=e.id, at=e.at, kind=e.kind, data=e.data) for e in shown)
+    return EventPage(items=items, next=shown[-1].id if len(rows) > limit else None)
+
+
+def fleet_job_page(session: Session, after: str | None, limit: int, only: JobFilter) -> JobPage:
+    """`job_page` in a session that is bound to no tenant, with the tenant of every job."""
+    page = job_page(session, after, limit, only)
+    tenants = {row.id: row.tenant for row in JobRepository(session).page(after, limit, only)}
+    items = tuple(s.model_copy(update={"tenant": tenants.get(s.id)}) for s in page.items)
+    return page.model_copy(update={"items": items})
+
+
+def candidate_list(session: Session, job_id: str) -> CandidateList:
+    """All candidates of a job.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    JobRepository(session).get(job_id)
+    rows = CandidateRepository(session).of_job(job_id, with_templates=True)
+    return CandidateList(items=tuple(_candidate(row) for row in rows))
+
+
+def worker_list(session: Session) -> WorkerList:
+    """All workers seen lately."""
+    limit = utc_now() - timedelta(seconds=ALIVE_S)
+    return WorkerList(
+        items=tuple(
+            WorkerView(
+                id=w.id,
+                hostname=w.hostname,
+                version=w.version,
+                queues=w.queues,
+                devices=tuple(sorted({d.device_class for d in w.devices})),
+                unavailable=w.unavailable,
+                compile_slots=w.compile_slots,
+                last_seen=w.last_seen,
+                alive=w.last_seen > limit,
+            )
+            for w in WorkerRepository(session).seen_lately()
+        )
+    )
+
+
+def job_result(session: Session, job_id: str) -> JobResult | None:
+    """The evidence; None before the job has ended.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    row = JobRepository(session).get(job_id, with_spec=True)
+    if not row.state.is_terminal:
+        return None
+    baseline = last_result(session, job_id, TaskKind.BASELINE, BaselineResult)
+    verify = last_result(session, job_id, TaskKind.VERIFY, VerifyResult)
+    candidates = CandidateRepository(session).of_job(job_id, with_templates=True)
+    query = select(func.sum(TrialRow.seconds), func.count().filter(TrialRow.reused))
+    busy_s, reused = session.execute(query.where(TrialRow.job_id == job_id)).one()
+    cut_short = TrialRepository(session).cut_short(job_id)
+    return JobResult(
+        id=row.id,
+        job=row.spec,
+        state=row.state,
+        detail=row.detail,
+        reason=row.reason,
+        baseline=baseline.timings if baseline else (),
+        aa_width=baseline.aa_width if baseline else None,
+        device=baseline.device.name if baseline else "",
+        driver=baseline.device.driver if baseline else "",
+        device_class=row.device_class or "",
+        limits=baseline.device.limits if baseline else None,
+        speedup=verify.speedup if verify else None,
+        comparisons=verify.comparisons if verify else (),
+        dispatch=_dispatch(row.spec, baseline, verify, candidates),
+        trials_measured=row.trials_done - row.trials_rejected - cut_short,
+        trials_cut_short=cut_short,
+        trials_rejected=row.trials_rejected,
+        trials_reused=reused,
+        trials_per_second=row.trials_done / busy_s if busy_s else 0.0,
+        rejections=tuple(_rejections(session, job_id)),
+        seconds=elapsed_s(session, row),
+        candidates=tuple(_candidate(c) for c in candidates),
+        rule_faults=faults_in(task_result(t) for t in TaskRepository(session).of_job(job_id)),
+        facts=_facts(session, row.spec, baseline, candidates),
+        warpsmith_version=__version__,
+    )
+
+
+def _facts(
+    session: Session, job: Job, baseline: BaselineResult | None, candidates: Sequence[CandidateRow]
+) -> Facts | None:
+    if baseline is None or baseline.refused:
+        return None
+    known = [(c.best_objective, c.number, c) for c in candidates if c.best_objective is not None]
+    if not known:
+        return facts_of(job, baseline)
+    best = min(known, key=lambda entry: entry[:2])[2]
+    rows = TrialRepository(session).finished(best.id)
+    trials = [(t.configuration, t.outcome) for t in rows if t.outcome is not None]
+    return facts_of(job, baseline, best.template, trials)
+
+
+def _candidate(row: CandidateRow) -> CandidateView:
+    return CandidateView(
+        id=row.id,
+        round=row.round,
+        parent=row.parent,
+        state=row.state,
+        agent_step=row.made_by,
+        applied=row.template.applied,
+        declined=row.declined,
+        space=row.template.space,
+        feasible=row.feasible,
+        source=row.template.kernel.text,
+        entry=row.template.kernel.entry,
+    )
+
+
+def _rejections(session: Session, job_id: str) -> list[RejectionCount]:
+    found = []
+    for group in TrialRepository(session).rejections(job_id):
+        outcome = group.first.outcome
+        assert isinstance(outcome, Rejected)
+        found.append(
+            RejectionCount(
+                stage=outcome.stage.value,
+                reason=outcome.reason,
+                count=group.count,
+                example=group.first.configuration,
+            )
+        )
+    return found
+
+
+def _dispatch(
+    job: Job,
+    baseline: BaselineResult | None,
+    verify: VerifyResult | None,
+    candidates: Sequence[CandidateRow],
+) -> tuple[DispatchEntry, ...]:
+    if baseline is None or verify is None:
+        return ()
+    templates = {c.id: c.template for c in candidates}
+    workloads = {w.key: w for w in job.workloads}
+    return tuple(
+        _entry(job, baseline, workloads[choice.workload], choice, templates) for choice in verify.choices
+    )
+
+
+def _entry(
+    job: Job,
+    baseline: BaselineResult,
+    workload: Workload,
+    choice: Choice,
+    templates: dict[str, Template],
+) -> DispatchEntry:
+    if choice.candidate is None or choice.configuration is None:
+        kernel = Template(kernel=job.kernel, space=job.space).configured(job.space.defaults)
+        source = None
+    else:
+        kernel = templates[choice.candidate].configured(choice.configuration)
+        source = kernel.source
+    size = launch_size(kernel, workload, baseline.device)
+    return DispatchEntry(
+        workload=workload.key,
+        configuration=choice.configuration,
+        candidate=choice.candidate,
+        source=source,
+        entry=kernel.kernel.entry,
+        grid=size.grid,
+        block=size.block,
+        shared_bytes=size.shared_bytes,
+        local_bytes=size.local_bytes,
+        launch=kernel.kernel.launch,
+        local_arguments=kernel.kernel.local_arguments,
+        speedups=choice.speedups,
+    )

@@ -1,0 +1,49 @@
+"""Finds out whether anybody can serve a job, and if not, what workers say."""
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from db.engine import clock
+from db.message_names import device_queue
+from db.repositories.workers import DRAIN, PUT_ASIDE, WorkerRepository
+from db.tables import JobRow, WorkerRow
+from warpsmith.tuning.decisions.unserved_jobs import Unserved
+
+NO_DEVICE = "it serves no such device"
+
+
+def unserved(session: Session, job: JobRow, limit_s: float) -> Unserved | None:
+    """What workers lack for a job; None where one can serve it.
+
+    Args:
+        limit_s: see `Unserved.limit_s`.
+    """
+    workers = WorkerRepository(session)
+    alive = workers.alive()
+    offered = {d.device_class: d.backend.value for w in alive for d in w.devices}
+    if job.device_class is None:
+        served, needs = job.backend in offered.values(), f"back end {job.backend}"
+    else:
+        served, needs = job.device_class in offered, f"device class {job.device_class}"
+    if served:
+        return None
+    lacking: dict[str, list[str]] = {}
+    for worker in alive:
+        lacking.setdefault(_reason(worker, job), []).append(worker.hostname)
+    times = [job.created_at, *(w.started_at for w in alive[-1:])]
+    if job.device_class is not None:
+        last = workers.last_seen_with(device_queue(job.device_class))
+        times += [] if last is None else [last]
+    now = session.execute(select(clock(session))).scalar_one()
+    return Unserved(needs, lacking, max(0.0, (now - max(times)).total_seconds()), limit_s)
+
+
+def _reason(worker: WorkerRow, job: JobRow) -> str:
+    if DRAIN in worker.unavailable:
+        return worker.unavailable[DRAIN]
+    known = worker.unavailable.get(job.backend)
+    if known is not None:
+        return known.removeprefix(f"{job.backend}: ")
+    aside = [words for words in worker.unavailable.values() if words.startswith(PUT_ASIDE)]
+    others = sorted({d.device_class for d in worker.devices if d.backend.value == job.backend})
+    return aside[0] if aside else f"it has {', '.join(others)}" if others else NO_DEVICE

@@ -1,0 +1,120 @@
+"""What a cubin holds, read without running anything, from binaries that NVRTC makes here."""
+
+import random
+
+import pytest
+
+from tests.sandbox.kernels import CUDA_DEVICE, kernel
+from warpsmith.backends.base import CompileRequest
+from warpsmith.backends.cubin import read_cubin
+from warpsmith.backends.cuda_compile import compile_cuda
+from warpsmith.domain.device import Backend
+from warpsmith.domain.plan import Compiled
+from warpsmith.sandbox import CompilePool
+from warpsmith.tuning.session.output_checks import undeclared_globals
+
+SOURCE = """
+__device__ int zeroed[4];
+__device__ int preset = 7;
+__constant__ int table[4] = {1, 2, 3, 4};
+__device__ const int fixed[4] = {5, 6, 7, 8};
+namespace deep { template <int N> __global__ void inner(int* p) { p[N] = 1; } }
+__device__ __noinline__ int helper(int v) { return v * preset + zeroed[v & 3]; }
+extern "C" __global__ void plain(int* p) { p[0] = helper(p[1]) + table[p[2] & 3] + fixed[p[3] & 3]; }
+extern "C" __global__ void other(int* p) { deep::inner<3>; __shared__ int s[32]; s[0] = p[0]; p[1] = s[0]; }
+template __global__ void deep::inner<5>(int*);
+"""
+
+
+def _cubin(source: str, entry: str) -> bytes:
+    request = CompileRequest(Backend.CUDA, source, entry, (), (), "nvrtc", "sm_90", 0)
+    result = compile_cuda(request)
+    assert isinstance(result, Compiled), f"{result.reason}\n{result.log}"
+    return result.binary
+
+
+@pytest.fixture(scope="module")
+def cubin() -> bytes:
+    """One binary with every kind of symbol."""
+    return _cubin(SOURCE, "plain")
+
+
+def test_every_kernel_is_listed_and_no_helper(cubin: bytes) -> None:
+    entries = read_cubin(cubin).entries
+    assert {"plain", "other"} <= set(entries)
+    assert any("inner" in e for e in entries)
+    assert not any("helper" in e for e in entries)
+    assert len(entries) == 4
+
+
+def test_variables_in_device_memory_are_listed_and_constant_memory_is_not(cubin: bytes) -> None:
+    """`const` is a promise of the source only: the memory of `fixed` could be written."""
+    assert set(read_cubin(cubin).writable_globals) == {"zeroed", "preset", "fixed"}
+
+
+def test_a_kernel_that_keeps_nothing_has_no_writable_globals() -> None:
+    source = '__constant__ int k[2] = {3, 4}; extern "C" __global__ void f(int* p) { p[0] = k[p[1] & 1]; }'
+    assert read_cubin(_cubin(source, "f")).writable_globals == ()
+
+
+def test_a_static_variable_of_a_kernel_is_a_writable_global() -> None:
+    source = 'extern "C" __global__ void f(int* p) { __device__ static int calls; p[0] = calls++; }'
+    (name,) = read_cubin(_cubin(source, "f")).writable_globals
+    assert "calls" in name
+
+
+def test_an_entry_opened_by_inline_ptx_is_listed() -> None:
+    opened = "ret; } .visible .entry evil() { ret;"
+    source = f'extern "C" __global__ void f(int* p) {{ p[0] = 1; asm volatile("{opened}"); }}'
+    request = CompileRequest(Backend.CUDA, source, "f", (), (), "nvrtc", "sm_90", 0)
+    result = compile_cuda(request)
+    assert not isinstance(result, Compiled)
+    assert "evil" in result.reason
+
+
+@pytest.mark.parametrize("data", [b"", b"\x7fELF", b"\x7fELF\x02" + b"\0" * 11, b"MZ" * 200], ids=len)
+def test_what_is_no_cubin_is_an_error(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"ELF|cubin"):
+        read_cubin(data)
+
+
+def test_a_damaged_cubin_is_read_or_refused_and_nothing_else(cubin: bytes) -> None:
+    rng = random.Random(4)
+    whole = set(read_cubin(cubin).entries)
+    for _ in range(400):
+        damaged = bytearray(cubin[: rng.randrange(64, len(cubin) + 1)])
+        for _ in range(rng.randrange(8)):
+            damaged[rng.randrange(min(len(damaged), 64))] = rng.randrange(256)
+        try:
+            contents = read_cubin(bytes(damaged))
+        except ValueError:
+            continue
+        assert set(contents.entries) <= whole
+
+
+def test_what_the_compiler_puts_beside_a_source_is_no_variable_of_its() -> None:
+    """Texts of printf and assert, and a table that is declared const, must not refuse an honest kernel."""
+    pool = CompilePool(workers=1)
+    body = 'extern "C" __global__ void f(const float* x, float* y, const int n) {{ {} y[0] = x[0]; }}'
+    honest = (
+        "#include <cassert>\n" + body.format("assert(n > 0);"),
+        "#include <cstdio>\n" + body.format('if (n == 7) printf("n is %d", n);'),
+        "__device__ const float t[3] = {1, 2, 3};\n" + body.format("y[1] = t[n % 3];"),
+        body.format("static const float t[3] = {1, 2, 3}; y[1] = t[n % 3];"),
+        body.format("static const __device__ float t[3] = {1, 2, 3}; y[1] = t[n % 3];"),
+    )
+    cheating = (
+        "__device__ int calls;\n" + body.format("y[1] = calls++;"),
+        body.format("static __device__ int calls; y[1] = calls++;"),
+        "namespace { __device__ int calls = 3; }\n" + body.format("y[1] = calls++;"),
+    )
+    try:
+        for text, refused in [*((t, False) for t in honest), *((t, True) for t in cheating)]:
+            configured = kernel(Backend.CUDA, text)
+            found = pool.submit(configured, CUDA_DEVICE).result(60)
+            assert isinstance(found, Compiled), found
+            assert found.globals, text
+            assert (undeclared_globals(configured, found, frozenset()) is not None) is refused, text
+            assert undeclared_globals(configured, found, frozenset(found.globals)) is None
+    finally:
+        pool.close()

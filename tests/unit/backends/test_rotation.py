@@ -1,0 +1,87 @@
+"""Which inputs and outputs timed launches get, and what outputs hold before."""
+
+import itertools
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from warpsmith.domain.job import CacheState
+from warpsmith.domain.memory import DISTINCT_VARIANTS
+from warpsmith.domain.plan import TimingPlan
+from warpsmith.sandbox.buffers import poison_word
+from warpsmith.sandbox.rotation import Pair, left_behind, rotation, walked
+from warpsmith.sandbox.timed_launch_check import TimedWatch
+
+
+@pytest.mark.parametrize("sets", [2, 4, 6, 10, 52, 64])
+@pytest.mark.parametrize("launches", [1, 2, 3, 7, 64, 104])
+def test_no_launch_finds_the_answer_to_its_own_inputs(sets: int, launches: int) -> None:
+    pairs = rotation(sets, apart=True)
+    there: dict[int, int] = {}
+    for sample in range(40):
+        for pair in walked(pairs, sample, launches):
+            values = pair.inputs % DISTINCT_VARIANTS
+            assert there.get(pair.outputs) != values
+            there[pair.outputs] = values
+
+
+@pytest.mark.parametrize("sets", [2, 4, 6, 52])
+def test_every_set_has_its_turn_equally_often(sets: int) -> None:
+    pairs = rotation(sets, apart=True)
+    turns = [sum(p.inputs == i for p in pairs) for i in range(sets)]
+    assert len(set(turns)) == 1
+    assert {p.inputs for p in pairs[:sets]} == set(range(sets))
+
+
+def test_a_single_set_and_sets_that_are_restored_stay_together() -> None:
+    assert rotation(1, apart=True) == (Pair(0, 0),)
+    assert rotation(6, apart=False) == tuple(Pair(i, i) for i in range(6))
+
+
+def test_what_is_left_behind_is_what_was_written_last() -> None:
+    run = [Pair(0, 0), Pair(1, 1), Pair(0, 1), Pair(1, 0)]
+    assert set(left_behind(run)) == {Pair(0, 1), Pair(1, 0)}
+    assert list(itertools.chain(*(walked(run, s, 3) for s in range(4)))) == run * 3
+
+
+@pytest.mark.parametrize(("dtype", "least"), [(np.float16, 8192.0), (np.float32, 1e28), (np.float64, 1e200)])
+def test_poison_is_nothing_like_zero(dtype: type, least: float) -> None:
+    words = [poison_word() for _ in range(2000)]
+    values = np.abs(np.frombuffer(b"".join(2 * word for word in words), dtype))
+    assert np.isfinite(values).all()
+    assert values.min() >= least
+    assert len(set(words)) > 1990
+
+
+class InPlaceBuffers:
+    """Remembers in which order sets were restored and spoiled."""
+
+    in_place = True
+
+    def __init__(self) -> None:
+        self.restored: list[list[int]] = []
+        self.spoiled: list[list[int]] = []
+
+    def restore(self, indices: list[int]) -> None:
+        self.restored.append(list(indices))
+
+    def poison(self, indices: list[int]) -> None:
+        self.spoiled.append(list(indices))
+
+
+@pytest.mark.parametrize("launches", [1, 3, 8])
+def test_before_every_sample_in_place_all_sets_are_restored_and_those_launched_next_come_first(
+    launches: int,
+) -> None:
+    buffers, pairs = InPlaceBuffers(), rotation(8, apart=False)
+    watch = TimedWatch(cast("Any", buffers), TimingPlan(CacheState.COLD, samples=9), pairs)
+    watch.before(None, 1)
+    for sample in range(9):
+        watch.before(sample, launches)
+        coming = [pair.inputs for pair in walked(pairs, sample, launches)]
+        assert buffers.restored[-1][:launches] == coming
+    # A launch that worked ahead in sets of later samples has done so in vain.
+    assert all(sorted(order) == list(range(8)) for order in buffers.restored)
+    assert buffers.spoiled == buffers.restored
+    assert len(buffers.restored) == 10

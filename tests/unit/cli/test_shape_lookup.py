@@ -1,0 +1,233 @@
+"""Shapes that no workload names: what may leave the baseline, and the module of a bundle that says so."""
+
+import itertools
+import random
+import runpy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.jobs import DEVICE, scale_job
+from tests.unit.cli.test_report import entry, result
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.kernel import Argument, Dtype, Role
+from warpsmith.domain.space import Configuration
+from warpsmith.errors import ExpressionError
+from warpsmith.http_models import JobResult
+from warpsmith.report.bundle import write_bundle
+from warpsmith.report.dispatch_module import python_text
+from warpsmith.report.shape_lookup import (
+    LEAST_GAIN,
+    MOST_STEP,
+    NOISES,
+    Lookup,
+    boxes,
+    least_speedup,
+    server_of,
+)
+
+FAST = 1.5
+LEAST = 1 + LEAST_GAIN
+
+
+def served(
+    shape: tuple[int, ...], shapes: Sequence[tuple[int, ...]], *speedups: Sequence[float]
+) -> int | None:
+    return server_of(shape, boxes(shapes, speedups, LEAST))
+
+
+def test_a_shape_between_two_that_agree_is_served() -> None:
+    assert served((1536,), [(1024,), (2048,)], (FAST, FAST)) == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "why"),
+    [((512,), "below all"), ((4096,), "above all"), ((1540,), "not as divisible")],
+)
+def test_what_nothing_speaks_for_keeps_the_baseline(shape: tuple[int, ...], why: str) -> None:
+    assert served(shape, [(1024,), (2048,)], (FAST, FAST)) is None, why
+
+
+def test_the_baseline_stays_between_neighbours_that_disagree() -> None:
+    shapes = [(1024,), (2048,), (4096,)]
+    assert served((1536,), shapes, (FAST, 0.9, FAST)) is None
+    # A larger box around the shape that leaves out no workload does not help.
+    assert served((3072,), shapes, (FAST, LEAST, FAST)) is None
+    assert served((3072,), shapes, (0.5, FAST, FAST)) == 0
+
+
+def test_one_workload_or_neighbours_far_apart_say_nothing() -> None:
+    assert served((1024,), [(512,)], (FAST,)) is None
+    far = int(1024 * MOST_STEP)
+    assert served((2048,), [(1024,), (far,)], (FAST, FAST)) == 0
+    assert served((2048,), [(1024,), (far + 1024,)], (FAST, FAST)) is None
+
+
+def test_the_smallest_box_decides_and_every_workload_in_it_counts() -> None:
+    grid = list(itertools.product((64, 128, 256), (64, 128, 256)))
+    speedups = [FAST] * 9
+    speedups[grid.index((128, 64))] = 0.8
+    assert served((192, 192), grid, speedups) == 0
+    assert served((96, 96), grid, speedups) is None
+    # A dimension that does not differ between the workloads must be the same.
+    assert served((128, 192), grid, speedups) == 0
+
+
+def test_where_a_corner_is_unknown_more_is_asked_for() -> None:
+    # The first corner is smaller than every workload: nothing says how a configuration does there.
+    ends = [(256, 512), (512, 256)]
+    assert served((256, 256), ends, (1.45, 1.45)) is None
+    assert served((256, 256), ends, (1.55, 1.55)) == 0
+    assert served((384, 384), [*ends, (256, 256), (512, 512)], (1.1, 1.1, 1.1, 1.1)) == 0
+    # A line has two corners only, and both are workloads.
+    assert served((256, 384), [(256, 256), (256, 512)], (1.1, 1.1)) == 0
+
+
+def test_of_several_the_one_that_is_best_in_the_worst_case_serves() -> None:
+    assert served((1536,), [(1024,), (2048,)], (3.0, 1.2), (1.4, 1.4)) == 1
+
+
+def test_an_odd_workload_lets_odd_shapes_in() -> None:
+    assert served((1537,), [(1023,), (2048,)], (FAST, FAST)) == 0
+
+
+SMALL: Configuration = {"BLOCK": 32, "PER": 1}
+LARGE: Configuration = {"BLOCK": 256, "PER": 4}
+
+
+def tuned(**changes: Any) -> JobResult:
+    """Faster on sizes from 1024 to 16384, except at 65536 and one that is odd."""
+    sizes = {"n=1024": SMALL, "n=4096": LARGE, "n=16384": LARGE, "n=65536": None, "n=1001": None}
+    job = scale_job(
+        workloads=[{"dimensions": {"n": int(key[2:])}} for key in sizes],
+        constraints=[{"expression": "BLOCK * PER * 2 <= n"}, {"expression": "n % PER == 0 or PER == 1"}],
+    )
+    entries = []
+    for key, configuration in sizes.items():
+        made = entry(key, configuration, f"// {configuration}" if configuration else None)
+        seen = dict.fromkeys(("n=1024", "n=4096", "n=16384"), 1.4 if configuration == LARGE else 1.2)
+        seen |= {"n=65536": 0.9, "n=1001": 0.7}
+        known = seen if configuration else {}
+        entries.append(made.model_copy(update={"launch": job.kernel.launch, "speedups": known}))
+    base = result()
+    (candidate,) = base.candidates
+    fields = {
+        "job": job,
+        "dispatch": tuple(entries),
+        "limits": DEVICE.limits,
+        "candidates": (candidate.model_copy(update={"space": job.space}),),
+    }
+    return base.model_copy(update=fields | changes)
+
+
+def test_the_table_itself_is_kept() -> None:
+    lookup = Lookup(tuned())
+    got = {n: lookup.pick({"n": n}) for n in (1024, 4096, 16384, 65536, 1001)}
+    names = {n: None if s is None else lookup.servers[s].configuration for n, s in got.items()}
+    assert names == {1024: SMALL, 4096: LARGE, 16384: LARGE, 65536: None, 1001: None}
+
+
+def test_between_workloads_the_better_neighbour_serves_where_its_constraints_hold() -> None:
+    lookup = Lookup(tuned())
+    number = lookup.pick({"n": 2048})
+    assert number is not None
+    assert lookup.servers[number].configuration == LARGE
+    assert lookup.pick({"n": 32768}) is None
+    strict = tuned()
+    (candidate,) = strict.candidates
+    space = candidate.space.model_copy(
+        update={"constraints": scale_job(constraints=[{"expression": "n != 2048"}]).constraints}
+    )
+    strict = strict.model_copy(update={"candidates": (candidate.model_copy(update={"space": space}),)})
+    assert Lookup(strict).pick({"n": 2048}) is None
+    assert Lookup(strict).pick({"n": 2176}) is not None
+
+
+def test_a_noisy_device_asks_for_more() -> None:
+    assert least_speedup(0.001) == LEAST
+    assert least_speedup(0.1) == 1 + NOISES * 0.1
+    assert Lookup(tuned()).pick({"n": 2048}) is not None
+    noisy = tuple(c.model_copy(update={"aa_width": 0.25}) for c in tuned().comparisons)
+    assert Lookup(tuned(comparisons=noisy)).pick({"n": 2048}) is None
+
+
+def test_a_launch_that_the_device_cannot_take_keeps_the_baseline() -> None:
+    narrow = DEVICE.limits.model_copy(update={"max_threads_per_block": 128})
+    assert Lookup(tuned(limits=narrow)).pick({"n": 2048}) is None
+
+
+def test_older_results_have_no_look_up(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="tune the job again"):
+        Lookup(tuned(limits=None))
+    assert not [p for p in write_bundle(tuned(limits=None), (), tmp_path) if p.name == "dispatch.py"]
+
+
+def test_the_module_of_a_bundle_picks_the_same_and_computes_the_launch(tmp_path: Path) -> None:
+    shown = tuned()
+    written = write_bundle(shown, (), tmp_path)
+    assert written[-1].name == "dispatch.py"
+    pick = runpy.run_path(str(written[-1]))["pick"]
+    lookup = Lookup(shown)
+    rng = random.Random(0)
+    sizes = [rng.randint(1, 70_000) for _ in range(300)] + [128 * rng.randint(1, 600) for _ in range(300)]
+    tuned_ones = 0
+    for n in [1001, 1024, 4096, 16384, 65536, *sizes]:
+        number = lookup.pick({"n": n})
+        launch = pick(n=n)
+        if number is None:
+            assert launch.file is None
+            assert launch.grid == (-(-n // 64),)
+            assert launch.block == (64,)
+            continue
+        tuned_ones += 1
+        chosen = lookup.servers[number].configuration
+        block, per = int(chosen["BLOCK"]), int(chosen["PER"])
+        assert (tmp_path / launch.file).read_text() == f"// {chosen}"
+        assert (launch.entry, launch.block, launch.shared_bytes) == ("scale", (block,), 0)
+        assert launch.grid == (-(-n // (block * per)),)
+    assert tuned_ones > 50
+
+
+def test_the_module_computes_local_memory_for_other_shapes(tmp_path: Path) -> None:
+    shown = tuned()
+    local = Argument(name="s", dtype=Dtype.FLOAT64, role=Role.LOCAL, shape=(Expression("BLOCK + 2"), 3))
+    entries = tuple(e.model_copy(update={"local_arguments": (local,)}) for e in shown.dispatch)
+    shown = shown.model_copy(update={"dispatch": entries})
+    pick = runpy.run_path(str(write_bundle(shown, (), tmp_path)[-1]))["pick"]
+    assert pick(n=2048).local_bytes == ((256 + 2) * 3 * 8,)
+    narrow = DEVICE.limits.model_copy(update={"max_shared_per_block": 6000})
+    small = shown.model_copy(update={"limits": narrow})
+    assert Lookup(small).pick({"n": 2048}) is None
+    pick = runpy.run_path(str(write_bundle(small, (), tmp_path / "small")[-1]))["pick"]
+    assert pick(n=2048).file is None
+
+
+def test_the_module_says_which_dimensions_it_takes(tmp_path: Path) -> None:
+    pick = runpy.run_path(str(write_bundle(tuned(), (), tmp_path)[-1]))["pick"]
+    with pytest.raises(TypeError, match="pick takes n; got m"):
+        pick(m=4)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ceil_div(n, BLOCK * 2) + max(n, 3)",
+        "n // 2 if n % 2 == 0 and not BLOCK > n else round_up(n, device.warp_size)",
+        "next_pow2(n) ** 2 - gcd(n, 12) + abs(-n) + int(sqrt(n))",
+        "1 if BLOCK in (64, 128) or n <= 5 < 7 else 0",
+    ],
+)
+def test_expressions_mean_the_same_in_the_module(text: str, tmp_path: Path) -> None:
+    shown = scale_job()
+    (argument,) = [a for a in shown.kernel.arguments if a.name == "n"]
+    expression = type(argument.value)(text)
+    names = {"BLOCK": 64, "device.warp_size": 32}
+    module = runpy.run_path(str(write_bundle(tuned(), (), tmp_path)[-1]))
+    for n in (1, 2, 5, 64, 1000):
+        try:
+            want = expression.evaluate({"n": n, **names})
+        except ExpressionError:
+            continue
+        assert eval(python_text(expression, names), module | {"d": {"n": n}}) == want

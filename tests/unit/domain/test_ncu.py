@@ -1,0 +1,186 @@
+"""Nsight Compute's CSV. The logs here were written by hand after its documented raw page, by no run."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes import fake_tools
+from tests.jobs import DEVICE, scale_job
+from tests.unit.tuning.test_decide import Rows
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.job import Budget
+from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
+from warpsmith.domain.space import Constraint
+from warpsmith.domain.state import JobState, TaskState
+from warpsmith.errors import Unavailable
+from warpsmith.measure.ncu import COUNTERS, options, parse
+from warpsmith.tuning.decisions.decide import TaskView, decide
+from warpsmith.tuning.decisions.task_history import profiles
+from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.tasks import BaselineResult, ChecksPayload, Counters, StepPayload
+from warpsmith.tuning.timing.hardware_counters import counters_of
+
+HEAD = (
+    '"ID","Process ID","Process Name","Host Name","Kernel Name",'
+    '"Context","Stream","Block Size","Grid Size","CC"'
+)
+ROW = '"0","4242","python3.11","127.0.0.1","silu_and_mul","1","7","(256, 1, 1)","(16, 1, 1)","9.0"'
+METRICS = (
+    '"dram__bytes.sum","dram__throughput.avg.pct_of_peak_sustained_elapsed","lts__t_sector_hit_rate.pct",'
+    '"sm__warps_active.avg.pct_of_peak_sustained_active","smsp__issue_active.avg.pct_of_peak_sustained_active"'
+)
+LOG = f"""==PROF== Connected to process 4242 (/usr/bin/python3.11)
+==PROF== Profiling "silu_and_mul" - 0: 0%....50%....100% - 2 passes
+==PROF== Disconnected from process 4242
+{HEAD},{METRICS}
+"","","","","","","","","","","byte","%","%","%","%"
+{ROW},"1,179,648","41.27","33.06","n/a","12.5"
+"""
+NOT_PERMITTED = """==PROF== Connected to process 4242 (/usr/bin/python3.11)
+==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters.
+==PROF== Disconnected from process 4242
+"""
+
+
+def test_counters_are_read_by_name_and_what_the_chip_lacks_is_left_out() -> None:
+    assert parse(LOG) == {
+        "dram_bytes": 1179648.0,
+        "dram_percent": 41.27,
+        "l2_hit_percent": 33.06,
+        "issue_percent": 12.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        (NOT_PERMITTED, "ERR_NVGPUCTRPERM"),
+        ("", "no kernel was profiled"),
+        ("==WARNING== No kernels were profiled.\n", "no kernel was profiled"),
+        (LOG.partition(ROW)[0], "no kernel was profiled"),
+        ('"Kernel Name\n"x"\n', "no kernel was profiled"),
+    ],
+)
+def test_a_log_without_counters_says_why(log: str, words: str) -> None:
+    with pytest.raises(Unavailable, match=words):
+        parse(log)
+
+
+def test_only_what_is_needed_is_asked_of_one_launch() -> None:
+    given = options("{private}/ncu.csv", "silu_and_mul")
+    assert given[given.index("--metrics") + 1].split(",") == list(COUNTERS)
+    assert given[given.index("--kernel-name") + 1] == "silu_and_mul"
+    assert given[given.index("--launch-count") + 1] == "1"
+    assert given[given.index("--clock-control") + 1] == "none"
+
+
+class Counting:
+    """A profiler that counts, or may not."""
+
+    def __init__(self, refusal: str = "") -> None:
+        self.refusal = refusal
+        self.asked: list[str] = []
+
+    def counters(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> dict[str, float]:
+        self.asked.append(plan.key)
+        if self.refusal:
+            raise Unavailable(self.refusal)
+        return {"dram_percent": 41.0}
+
+
+def bench(counting: Counting | None) -> Bench:
+    job = scale_job(workloads=[{"dimensions": {"n": 64}}, {"dimensions": {"n": 4096}, "weight": 3}])
+    tools, opener = fake_tools(lambda c, w: 1.0)
+    return Bench(job, Tools(opener, tools.compiler, tools.reference, counters=counting))
+
+
+def test_the_heaviest_workload_is_profiled_where_that_is_possible() -> None:
+    counting = Counting()
+    made = bench(counting)
+    key = made.user_template.configured(made.job.space.defaults).key
+    assert counters_of(made) == Counters(kernel=key, values={"dram_percent": 41.0})
+    assert counting.asked == ["n=4096"]
+    assert counters_of(bench(None)) == Counters()
+    refused = counters_of(bench(Counting("ncu: not\n permitted")))
+    assert refused == Counters(kernel=key, missing="no hardware counters: ncu: not permitted")
+
+
+def test_a_configuration_is_profiled_where_its_constraints_allow_it() -> None:
+    counting = Counting()
+    made = bench(counting)
+    small = made.job.space.model_copy(update={"constraints": (Constraint(expression=Expression("n < 100")),)})
+    template = made.user_template.model_copy(update={"space": small})
+    found = counters_of(made, template, {"BLOCK": 256, "PER": 2})
+    assert counting.asked == ["n=64"]
+    assert found.kernel == template.configured({"PER": 2, "BLOCK": 256}).key
+    assert found.kernel != template.configured({"BLOCK": 256, "PER": 1}).key
+
+
+def test_results_of_older_versions_hold_the_values_alone() -> None:
+    old = BaselineResult(device=DEVICE).model_dump(mode="json") | {"counters": {"dram_percent": 41.0}}
+    assert BaselineResult.model_validate(old).counters == Counters(values={"dram_percent": 41.0})
+    assert BaselineResult.model_validate(old | {"counters": {}}).counters == Counters()
+
+
+def profiled(result: BaselineResult, second: float = 0.5) -> list[StepPayload | ChecksPayload]:
+    """Questions to profilers of both kinds, of a job of two rounds whose baseline has this result.
+
+    Args:
+        second: objective of the second candidate; that of the first is 0.5.
+    """
+    rows = Rows(
+        Budget(rounds=2, trials=20),
+        baseline=lambda rows, payload: result,
+        objective=lambda c: second if c.number else 0.5,
+    )
+    end = rows.run()
+    assert end.state is JobState.DONE
+    return [
+        t.payload
+        for t in end.tasks
+        if isinstance(t.payload, ChecksPayload)
+        or (isinstance(t.payload, StepPayload) and t.payload.role == "profiler")
+    ]
+
+
+COUNTED = BaselineResult(device=DEVICE, counters=Counters(values={"dram_percent": 41.0}))
+
+
+def test_the_parent_of_a_round_and_the_winner_are_profiled() -> None:
+    asked = profiled(COUNTED, second=0.4)
+    profiler = [p.parent for p in asked if isinstance(p, StepPayload)]
+    assert profiler == [None, "c0"]
+    assert (asked[1], asked[3]) == (ChecksPayload(profiled="c0"), ChecksPayload(profiled="c1"))
+    assert len(profiled(COUNTED, second=0.6)) == 3, "the winner was profiled as a parent"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        BaselineResult(device=DEVICE),
+        BaselineResult(device=DEVICE, counters=Counters(missing="not permitted")),
+        COUNTED.model_copy(update={"counted": (Counters(missing="timeout"),)}),
+    ],
+    ids=["not asked for", "not permitted", "given up"],
+)
+def test_nothing_is_profiled_where_that_does_not_work(result: BaselineResult) -> None:
+    assert [type(p) for p in profiled(result)] == [StepPayload, StepPayload]
+
+
+def test_a_profile_that_was_given_up_ends_no_job() -> None:
+    rows = Rows(Budget(rounds=2, trials=20), baseline=lambda rows, payload: COUNTED)
+    while not profiles_of(rows):
+        for action in decide(rows.snapshot):
+            rows.apply(action)
+    *before, last = rows.snapshot.tasks
+    dead = replace(last, state=TaskState.DEAD, result=None, error="3 attempts")
+    rows.snapshot = replace(rows.snapshot, tasks=(*before, dead))
+    end = rows.run()
+    assert end.state is JobState.DONE
+    assert len(end.candidates) == 2
+    assert len(profiles_of(rows)) == 1
+
+
+def profiles_of(rows: Rows) -> list[TaskView]:
+    """Tasks that profile a candidate."""
+    return [t for t in rows.snapshot.tasks if profiles(t)]

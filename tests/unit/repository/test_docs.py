@@ -1,0 +1,191 @@
+"""The documents against the program: every field, setting, rule and message that they name."""
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from api.example_job import JOB_EXAMPLE
+from api.service_checks import check_job
+from warpsmith.domain.job import (
+    AgentPolicy,
+    Budget,
+    Job,
+    NumpyReference,
+    Objective,
+    RewritePolicy,
+    Tolerance,
+    Workload,
+)
+from warpsmith.domain.kernel import Argument, Draw, Kernel, Launch
+from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.errors import InvalidInput
+from warpsmith.jobfile import parse_job
+from warpsmith.rewrite.rules import RULES
+from warpsmith.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs"
+FORM = (DOCS / "job-form.md").read_text()
+TEMPLATES = (DOCS / "templates.md").read_text()
+ELEMENT_RULES = (DOCS / "element-rules.md").read_text()
+FLEET = (DOCS / "running-a-fleet.md").read_text()
+MODELS: tuple[type[BaseModel], ...] = (
+    Job,
+    Workload,
+    NumpyReference,
+    Tolerance,
+    Objective,
+    Budget,
+    RewritePolicy,
+    AgentPolicy,
+    Kernel,
+    Argument,
+    Draw,
+    Launch,
+    Parameter,
+    Constraint,
+)
+MISTAKES: tuple[tuple[str, Any], ...] = (
+    ("name", "a/b"),
+    ("budgte", {}),
+    ("workloads", []),
+    ("reference", {"kind": "torch"}),
+    ("reference", {"kind": "numpy"}),
+    ("tolerances", {"x": {"rtol": 0, "atol": 0}}),
+    ("parameters", [{"name": "BLOCK", "values": [64]}, {"name": "BLOCK", "values": [32]}]),
+    ("parameters", [{"name": "n", "values": [1]}]),
+    ("parameters", [{"name": "int", "values": [1]}]),
+    ("parameters", [{"name": "BLOCK", "values": [1, 1]}]),
+    ("parameters", [{"name": "BLOCK", "values": [1, 2], "default": 3}]),
+    ("constraints", [{"expression": "BLOCK <="}]),
+    ("constraints", [{"expression": "BLOK <= 4"}]),
+    ("agents", {"provider": "magic"}),
+    ("agents", {"provider": "openai"}),
+    ("searcher", "bayes"),
+    ("objective", {"cache": "warm"}),
+    ("objective", {"metric": "energy"}),
+    ("budget", {"trials": 0}),
+    ("seed", -1),
+    ("kernel.backend", "hip"),
+    ("kernel.source_file", "scale.cl"),
+    ("kernel.entry", ""),
+    ("kernel.options", ["-o/x"]),
+    ("kernel.includes", ["flashinfer"]),
+    ("kernel.include_dirs", ["include"]),
+    ("kernel.files", {"../x.h": ""}),
+    ("kernel.compiler", "gcc"),
+    ("kernel.arguments.1.role", "input"),
+    ("kernel.arguments.1.name", "x"),
+    ("kernel.arguments.0.dtype", "float"),
+    ("kernel.arguments.0.role", "in"),
+    ("kernel.arguments.0.shape", []),
+    ("kernel.arguments.2.value", None),
+    ("kernel.arguments.1.draw", {"distribution": "uniform"}),
+    ("kernel.arguments.0.draw", {"std": -1}),
+    ("kernel.launch.grid", ["ceil_div(m, BLOCK)"]),
+    ("kernel.launch.grid", ['__import__("os")']),
+    ("kernel.launch.block", ["n - 65536"]),
+    ("kernel.launch.shared_bytes", "foo"),
+    ("workloads", [{"dimensions": {"n": 4}}, {"dimensions": {"m": 4}}]),
+    ("workloads", [{"dimensions": {"n": 4}}, {"dimensions": {"n": 4}}]),
+    ("workloads", [{"dimensions": {"n": 4}, "weight": 0}]),
+)
+
+
+def message_of(field: str, value: object) -> str:
+    """The first line of what a job says when one of its fields is set to that."""
+    data = copy.deepcopy(JOB_EXAMPLE)
+    node: Any = data
+    *parents, last = [int(part) if part.isdigit() else part for part in field.split(".")]
+    for part in parents:
+        node = node[part]
+    node[last] = value
+    with pytest.raises(InvalidInput) as caught:
+        check_job(parse_job(data), Settings(_env_file=None))  # type: ignore[call-arg]
+    return str(caught.value).splitlines()[0]
+
+
+def quoted_messages() -> list[str]:
+    """What the form's document quotes, each up to where it is cut off."""
+    quotes = re.findall(r"`([^`\n]+)`", FORM)
+    quotes += re.findall(r"^(?:error: (?:job.yaml:\d+: )?)?(\S+: .*)$", FORM, re.MULTILINE)
+    return [quote.removesuffix("...").rstrip(" ,") for quote in quotes if ": " in quote]
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """The fenced blocks of a document in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.__name__)
+def test_the_form_names_every_field(model: type[BaseModel]) -> None:
+    assert [name for name in model.model_fields if not re.search(rf"\b{name}\b", FORM)] == []
+
+
+@pytest.mark.parametrize(("field", "value"), MISTAKES, ids=[f"{i}-{f}" for i, (f, _) in enumerate(MISTAKES)])
+def test_the_form_quotes_what_a_mistake_says(field: str, value: object) -> None:
+    message = message_of(field, value)
+    assert any(message.startswith(quote) for quote in quoted_messages()), message
+
+
+def test_the_form_s_example_is_a_job() -> None:
+    job = parse_job(yaml.safe_load(blocks(FORM, "yaml")[0]))
+    check_job(job, Settings(_env_file=None))  # type: ignore[call-arg]
+    assert job.name == "scale"
+
+
+def test_the_form_s_defaults_are_those_of_the_program() -> None:
+    for name, field in Budget.model_fields.items():
+        (row,) = (ln for ln in FORM.splitlines() if ln.startswith("|") and f"`budget.{name}`" in ln)
+        assert f"`{json.dumps(field.default)}`" in row
+
+
+def test_the_documents_have_a_section_for_every_rule_in_order() -> None:
+    order = [rule.name for rule in RULES]
+    listed = [re.findall(r"^### `(\w+)`$", text, re.MULTILINE) for text in (TEMPLATES, ELEMENT_RULES)]
+    assert sorted([*listed[0], *listed[1]]) == sorted(order)
+    for names in listed:
+        assert names == [name for name in order if name in names]
+
+
+def test_excerpts_of_templates_stand_in_the_examples_and_golden_files() -> None:
+    """Lines of C, without their trailing remarks; what the golden files wrap differently is joined."""
+    files = [*(ROOT / "examples").rglob("*.c[lu]"), *(ROOT / "tests" / "golden").rglob("*.c[lu]")]
+    known = "".join("".join(f.read_text().split()) for f in files)
+    lines = [
+        re.sub(r"\s//.*$", "", line).strip()
+        for block in blocks(TEMPLATES, "c")
+        for line in block.splitlines()
+    ]
+    wanted = ["".join(line.split()) for line in lines if len(line) > 3]
+    assert len(wanted) > 20
+    assert [line for line in wanted if line.strip("{}") not in known] == []
+
+
+def test_the_fleet_document_lists_every_setting_with_its_default() -> None:
+    rows = dict(re.findall(r"^\| `(WARPSMITH_\w+)` \| ([^|]+) \|", FLEET, re.MULTILINE))
+    assert set(rows) == {f"WARPSMITH_{name.upper()}" for name in Settings.model_fields}
+    for name, field in Settings.model_fields.items():
+        shown = rows[f"WARPSMITH_{name.upper()}"].strip()
+        if shown.startswith("`"):
+            chosen = Settings(_env_file=None, **{name: shown.strip("`")})  # type: ignore[call-arg, arg-type]
+            assert getattr(chosen, name) == field.default, name
+        else:
+            assert not field.default, name
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.rglob("*.md")), ids=lambda p: p.stem)
+def test_links_and_paths_of_documents_exist(path: Path) -> None:
+    text = path.read_text()
+    links = [t for t in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in t]
+    assert [t for t in links if not (path.parent / t).exists()] == []
+    named = re.findall(
+        r"`((?:warpsmith|tests|worker|api|db|agents|examples|scripts|requirements)/[\w./-]*)`", text
+    )
+    assert [t for t in named if not (ROOT / t).exists()] == []

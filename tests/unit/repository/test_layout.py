@@ -1,0 +1,176 @@
+"""The rules of the tree: where things lie, how large they are, and what no file may name."""
+
+import ast
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = ("warpsmith", "agents", "db", "worker", "api")
+APPLICATIONS = ("api", "worker", "agents", "db")
+FILES = ("pyproject.toml", "docker-compose.yml", "Dockerfile", "README.md", "LICENSE", "Makefile")
+FOLDERS = (*PACKAGES, "tests", "examples", "benchmarks", "docs", "docs/adr", "requirements")
+MAX_MODULE_LINES = 350
+MAX_DOC_LINES = 200
+
+# Written in pieces, so that this file does not name what it forbids.
+MACHINE_PATH = re.compile(r"(?<![\w.$}~-])/(?:" + "|".join(("work", "root", "home")) + r")(?:/|\b(?![\w.-]))")
+REGISTRY_HOSTS = tuple(
+    ".".join(parts)
+    for parts in (
+        ("pypi", "org"),
+        ("files", "pythonhosted", "org"),
+        ("pypi", "nvidia", "com"),
+        ("download", "pytorch", "org"),
+        ("registry", "npmjs", "org"),
+        ("conda", "anaconda", "org"),
+    )
+)
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def modules(package: str) -> list[Path]:
+    """Every module of a package, by path."""
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def project_files() -> list[Path]:
+    """Files that git keeps or would keep; without git, everything outside of hidden folders."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode == 0:
+        found = [ROOT / os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
+    else:
+        shown = (p for p in ROOT.rglob("*") if not any(part[0] == "." for part in p.relative_to(ROOT).parts))
+        found = [p for p in shown if "__pycache__" not in p.parts]
+    return sorted(p for p in found if p.is_file())
+
+
+def text_lines(path: Path) -> list[str]:
+    """The lines of a text file; none of a binary one."""
+    data = path.read_bytes()
+    return [] if b"\0" in data else data.decode(errors="replace").splitlines()
+
+
+def public_definitions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, Definition]]:
+    """Public functions and classes of a module, and public methods of its public classes."""
+    for node in body:
+        if isinstance(node, Definition) and not node.name.startswith("_"):
+            yield prefix + node.name, node
+            if isinstance(node, ast.ClassDef):
+                yield from public_definitions(node.body, f"{prefix}{node.name}.")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_file_exists(name: str) -> None:
+    assert (ROOT / name).is_file()
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_folder_exists(name: str) -> None:
+    assert (ROOT / name).is_dir()
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_file_path_equals_import_name(name: str) -> None:
+    assert (ROOT / name / "__init__.py").is_file()
+
+
+def test_there_is_no_python_in_web() -> None:
+    assert [p for p in project_files() if p.is_relative_to(ROOT / "web") and p.suffix == ".py"] == []
+
+
+def test_modules_stay_short() -> None:
+    lengths = {p.relative_to(ROOT): len(p.read_text().splitlines()) for n in PACKAGES for p in modules(n)}
+    assert lengths, "no module was found"
+    assert {p: n for p, n in lengths.items() if n > MAX_MODULE_LINES} == {}
+
+
+def test_documents_stay_short() -> None:
+    lengths = {p.name: len(p.read_text().splitlines()) for p in (ROOT / "docs").rglob("*.md")}
+    assert lengths, "no document was found"
+    assert {name: n for name, n in lengths.items() if n >= MAX_DOC_LINES} == {}
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [
+        str(path.relative_to(ROOT))
+        for name in PACKAGES
+        for path in modules(name)
+        if not ast.get_docstring(ast.parse(path.read_text()))
+    ]
+    assert silent == []
+
+
+def test_everything_public_in_the_core_has_a_docstring() -> None:
+    silent = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {name}"
+        for path in modules("warpsmith")
+        for name, node in public_definitions(ast.parse(path.read_text()).body)
+        if not ast.get_docstring(node)
+    ]
+    assert silent == []
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        for path in project_files()
+        for number, line in enumerate(text_lines(path), 1)
+        if MACHINE_PATH.search(line)
+    ]
+    assert found == []
+
+
+def test_no_file_names_a_package_registry() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {host}"
+        for path in project_files()
+        for number, line in enumerate(text_lines(path), 1)
+        for host in REGISTRY_HOSTS
+        if host in line
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("cd /" + "work", True),
+        ("see /" + "work/main/x.py", True),
+        ("COPY . /" + "root/app", True),
+        ("python -m warpsmith/" + "worker", False),
+        ("in the api/" + "worker packages, /worker and /roots", False),
+        ("WORKDIR /app", False),
+    ],
+)
+def test_the_search_for_machine_paths_finds_them(line: str, found: bool) -> None:
+    assert bool(MACHINE_PATH.search(line)) is found
+
+
+def test_no_dependency_ships_one_of_our_folder_names() -> None:
+    """`agents` belongs to another project on the index; whoever adds it would shadow ours."""
+    tops: dict[str, set[str]] = {}
+    for distribution in distributions():
+        for path in distribution.files or ():
+            top = path.parts[0]
+            module = top.removesuffix(".py") if len(path.parts) == 1 else top
+            if module in APPLICATIONS:
+                tops.setdefault(module, set()).add(distribution.metadata["Name"])
+    assert tops == {}
+
+
+def test_distributions_can_be_seen() -> None:
+    """The test above says something only where installed files are listed."""
+    seen = {str(path) for d in distributions() for path in d.files or ()}
+    assert any(name.startswith("celery/") for name in seen)

@@ -1,0 +1,172 @@
+"""What is installed where: the wheel, the locked requirements, and what each image may import."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from warpsmith.backends import cuda
+from warpsmith.errors import Unavailable
+
+ROOT = Path(__file__).resolve().parents[3]
+REQUIREMENTS = sorted((ROOT / "requirements").glob("*.txt"))
+DEVICE_MODULES = ("pyopencl", "pycuda", "cuda", "pynvml")
+
+PINNED = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[a-z0-9,-]+\])?==[A-Za-z0-9.+!-]+( ; .+)?( --hash=sha256:[0-9a-f]{64})+"
+)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
+    """The wheel, built by the build back end alone: no index, no isolated environment."""
+    out = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    (path,) = out.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        yield archive
+
+
+def entries(path: Path) -> list[str]:
+    """The requirements of a lock, each joined to one line."""
+    lines = [line for line in path.read_text().splitlines() if not line.lstrip().startswith("#")]
+    joined = re.sub(r"\s*\\\n\s*", " ", "\n".join(lines))
+    return [line for line in joined.splitlines() if line.strip()]
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter that sees this tree."""
+    return subprocess.run(
+        [sys.executable, "-W", "error::ImportWarning", "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_the_top_level_of_the_wheel_is_the_core_alone(wheel: zipfile.ZipFile) -> None:
+    tops = {name.split("/", 1)[0] for name in wheel.namelist()}
+    (metadata,) = (top for top in tops if top.endswith(".dist-info"))
+    assert tops == {"warpsmith", metadata}
+
+
+def test_every_module_and_data_file_of_the_core_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
+    kept = {p for p in (ROOT / "warpsmith").rglob("*") if p.is_file() and "__pycache__" not in p.parts}
+    wanted = {str(p.relative_to(ROOT)) for p in kept}
+    assert "warpsmith/py.typed" in wanted
+    assert "warpsmith/report/templates/report.html.jinja" in wanted
+    assert wanted - set(wheel.namelist()) == set()
+
+
+def test_the_wheel_carries_its_licence_and_command(wheel: zipfile.ZipFile) -> None:
+    names = wheel.namelist()
+    (licence,) = (n for n in names if n.endswith(".dist-info/licenses/LICENSE"))
+    assert "Apache License" in wheel.read(licence).decode()
+    (commands,) = (n for n in names if n.endswith(".dist-info/entry_points.txt"))
+    assert "warpsmith = warpsmith.cli:main" in wheel.read(commands).decode()
+
+
+def test_the_wheel_works_away_from_the_tree(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    """The core imports without the applications, and says what is missing when one is asked for."""
+    wheel.extractall(tmp_path)
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from warpsmith.cli import main; main(['serve'])"
+    )
+    site = next(p for p in sys.path if p.endswith("site-packages"))
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path.append({site!r}); {code}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert run.returncode == 3, run.stderr
+    assert "this installation holds the core only" in run.stderr
+
+
+def test_there_are_locks() -> None:
+    assert {p.stem for p in REQUIREMENTS} >= {"api", "worker-cpu", "worker-gpu", "node", "dev"}
+
+
+@pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda p: p.stem)
+def test_every_requirement_is_pinned_with_hashes(path: Path) -> None:
+    found = entries(path)
+    assert len(found) > 20
+    assert [line for line in found if not PINNED.fullmatch(line)] == []
+
+
+@pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda p: p.stem)
+def test_no_lock_names_an_index_or_an_address(path: Path) -> None:
+    text = path.read_text()
+    assert [word for word in ("--index", "--extra-index", "--find-links", "-i ", "://") if word in text] == []
+
+
+@pytest.mark.parametrize("name", ["api", "worker-cpu", "worker-gpu"])
+def test_an_image_holds_only_the_device_libraries_it_needs(name: str) -> None:
+    names = {re.split(r"[=\[]", line, maxsplit=1)[0] for line in entries(ROOT / f"requirements/{name}.txt")}
+    expected = {
+        "api": set(),
+        "worker-cpu": {"pyopencl", "pocl-binary-distribution"},
+        "worker-gpu": {"pycuda", "cuda-bindings"},
+    }
+    devices = {"pyopencl", "pocl-binary-distribution", "pycuda", "cuda-bindings"}
+    assert names & devices == expected[name]
+
+
+def test_the_api_imports_no_device_library() -> None:
+    run = python(
+        "import sys, api.app; api.app.create_app(); "
+        f"bad = [m for m in sys.modules if m.split('.')[0] in {DEVICE_MODULES!r} "
+        "or m.startswith(('warpsmith.backends', 'warpsmith.sandbox', 'worker'))]; print(sorted(bad))"
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "[]"
+
+
+def test_the_api_works_where_device_libraries_cannot_be_imported() -> None:
+    run = python(
+        "import sys\n"
+        f"for name in {DEVICE_MODULES!r}: sys.modules[name] = None\n"
+        "import api.app; print(len(api.app.create_app().openapi()['paths']))"
+    )
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) > 3
+
+
+@pytest.mark.parametrize("name", ["worker.main", "worker.celery_tasks", "warpsmith.cli.app"])
+def test_nothing_but_a_device_child_loads_a_device_library(name: str) -> None:
+    run = python(
+        f"import sys, {name}; print([m for m in sys.modules if m.split('.')[0] in {DEVICE_MODULES!r}])"
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "[]"
+
+
+def test_without_pycuda_the_cuda_back_end_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its module imports anywhere; using it names the missing package."""
+    monkeypatch.setitem(sys.modules, "pycuda", None)
+    with pytest.raises(Unavailable, match=r"cuda: install PyCUDA, extra \[pycuda\]"):
+        cuda.probe()
+    with pytest.raises(Unavailable, match=r"cuda: install PyCUDA"):
+        cuda.open_device(0)
+
+
+def test_importing_the_cuda_back_end_needs_no_cuda_package() -> None:
+    run = python(
+        "import sys\n"
+        "for name in ('pycuda', 'cuda', 'pynvml'): sys.modules[name] = None\n"
+        "from warpsmith.backends import cuda\n"
+        "print(cuda.check_options(['--use_fast_math', '-o/etc/passwd']).keys())"
+    )
+    assert run.returncode == 0, run.stderr
+    assert "-o/etc/passwd" in run.stdout
+    assert "fast_math" not in run.stdout

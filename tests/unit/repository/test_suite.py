@@ -1,0 +1,49 @@
+"""How `make test` splits the suite in two: nothing is lost between the parts, and no failure in one."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+HERE = "tests/unit/repository/test_suite.py"
+
+
+def load() -> object:
+    spec = importlib.util.spec_from_file_location("suite", ROOT / "scripts" / "suite.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [((0, 0), 0), ((1, 0), 1), ((0, 1), 1), ((5, 0), 0), ((0, 5), 0), ((5, 5), 5), ((1, 2), 1), ((5, 4), 4)],
+)
+def test_a_failure_of_either_part_is_one_of_the_whole(codes: tuple[int, int], expected: int) -> None:
+    assert load().verdict(list(codes)) == expected  # type: ignore[attr-defined]
+
+
+@pytest.mark.alone
+def test_that_wants_to_be_alone() -> None:
+    """Collected by the test below."""
+
+
+@pytest.mark.parametrize("part", ["beside", "alone", ""])
+def test_every_test_is_in_one_part(part: str) -> None:
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        HERE,
+        "--collect-only",
+        "-q",
+        *(["--part", part] if part else []),
+    ]
+    ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 0, ran.stdout
+    assert ("test_that_wants_to_be_alone" in ran.stdout) == (part != "beside")
+    assert ("test_every_test_is_in_one_part" in ran.stdout) == (part != "alone")

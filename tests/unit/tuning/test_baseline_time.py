@@ -1,0 +1,127 @@
+"""Long launches: fewer samples, fewer blocks and fewer cases, and nothing less for quick kernels."""
+
+import pytest
+
+from tests.fakes import fake_tools
+from tests.jobs import scale_job
+from warpsmith.domain.job import CacheState, Workload
+from warpsmith.domain.plan import Family, TimingPlan, TimingSamples
+from warpsmith.measure.protocol import search_plan
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.checks.baseline_time import LEAST_PAIRS, SHARE, Thrift
+from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.session_ports import Case
+from warpsmith.tuning.tasks import BaselineResult
+from warpsmith.tuning.timing.paired_blocks import block_plan
+
+FAMILIES = [Case(scale_job().workloads[0], family) for family in Family if family is not Family.DECLARED]
+NEAR = [Case(Workload(dimensions={"n": n})) for n in (2, 50, 99, 101)]
+
+
+def _size(case: Case) -> float:
+    return case.workload.dimensions["n"] / 100
+
+
+@pytest.mark.parametrize(
+    ("sample_s", "samples"),
+    [(0.0, 9), (0.001, 9), (0.2, 9), (0.3, 6), (1.5, 3), (1.9, 3), (2.5, 1), (9.0, 1)],
+)
+def test_samples_are_fewer_where_they_are_long(sample_s: float, samples: int) -> None:
+    assert search_plan(CacheState.COLD).samples_of(sample_s * 1e6) == samples
+
+
+def test_blocks_are_shorter_than_other_timings_because_there_are_many() -> None:
+    plan = block_plan(CacheState.COLD)
+    assert [plan.samples_of(s * 1e6) for s in (0.001, 0.1, 0.2, 1.5)] == [4, 4, 2, 1]
+
+
+def test_no_plan_gets_more_samples_than_it_asks_for() -> None:
+    assert TimingPlan(CacheState.HOT, samples=1).samples_of(10.0) == 1
+
+
+def _timed(launch_s: float, budget_s: float, parts: int = 1) -> tuple[Thrift, TimingSamples]:
+    thrift = Thrift(budget_s, parts, own=False)
+    plan = thrift.plan(search_plan(CacheState.COLD))
+    count = plan.samples_of(launch_s * 1e6)
+    samples = TimingSamples((launch_s * 1e6,) * count, 1)
+    thrift.timed(samples)
+    thrift.checked()
+    return thrift, samples
+
+
+def test_a_quick_kernel_is_spared_nothing_however_busy_the_machine() -> None:
+    thrift, samples = _timed(0.0001, 4.0)
+    thrift._began -= 1000.0
+    thrift.check_s = 100.0
+    assert len(samples.samples_us) == 9
+    assert thrift.times_again(samples)
+    assert thrift.pairs(10, block_plan(CacheState.COLD)) == 10
+    assert thrift.families(FAMILIES) == FAMILIES
+    assert thrift.neighbours(NEAR, _size) == NEAR
+    assert thrift.left_out == []
+
+
+def test_a_kernel_whose_launches_fit_is_spared_nothing_either() -> None:
+    thrift, samples = _timed(0.024, 60.0)
+    assert thrift.times_again(samples)
+    assert thrift.pairs(10, block_plan(CacheState.COLD)) == 10
+    assert thrift.families(FAMILIES) == FAMILIES
+    assert thrift.left_out == []
+
+
+def test_a_slow_one_is_left_the_least_and_says_so() -> None:
+    thrift, samples = _timed(1.5, 120.0)
+    assert len(samples.samples_us) == 3
+    thrift._began -= thrift._launches_s
+    assert not thrift.times_again(samples)
+    pairs = thrift.pairs(10, block_plan(CacheState.COLD))
+    assert LEAST_PAIRS <= pairs < 10
+    thrift._began -= pairs * 6.0
+    families = thrift.families(FAMILIES)
+    assert 1 <= len(families) < len(FAMILIES)
+    thrift._began -= len(families) * 3.0
+    near = thrift.neighbours(NEAR, _size)
+    assert near[0] == NEAR[0] and len(near) < len(NEAR)
+    assert len(thrift.left_out) == 4
+    assert thrift.spent_s <= SHARE * 120.0 * 1.1
+
+
+def test_everything_counts_once_launches_are_long() -> None:
+    thrift, _ = _timed(0.05, 60.0)
+    thrift._began -= 20.0
+    assert thrift.left_s < 0
+    assert len(thrift.families(FAMILIES)) == 1
+
+
+def test_a_slow_reference_counts_as_well() -> None:
+    thrift, _ = _timed(0.0001, 60.0)
+    thrift.reference_s = 5.0
+    assert 1 <= len(thrift.families(FAMILIES)) < len(FAMILIES)
+
+
+def _baseline(launch_s: float, seconds: float) -> BaselineResult:
+    tools = fake_tools(lambda _configuration, _workload: launch_s * 1e6)[0]
+    bench = Bench(scale_job(budget={"trials": 4, "seconds": seconds}), tools)
+    try:
+        return measure_baseline(bench)
+    finally:
+        bench.close()
+
+
+def test_a_baseline_says_what_it_left_out_and_keeps_one_of_each() -> None:
+    result = _baseline(1.5, 120.0)
+    assert not result.refused
+    assert "a launch takes 1.5 s" in result.notes[0]
+    assert "other kinds of inputs were tried" in result.notes[0]
+    assert {c.family for c in result.cases} > {Family.DECLARED}
+    assert any(c.neighbour_of for c in result.cases)
+    assert all(t.cold is not None for t in result.timings)
+    assert all("left out" not in note and "tried" not in note for note in _baseline(0.0001, 120.0).notes)
+
+
+def test_where_not_even_the_least_fits_the_job_is_told_what_to_ask_for() -> None:
+    refused = _baseline(5.0, 30.0).refused
+    assert refused.startswith("budget.seconds: a launch takes 5 s, and a baseline about ")
+    asked = int(refused.split("raise it to ")[1].split(",")[0])
+    assert asked > 4 * 30
+    assert not _baseline(5.0, float(asked)).refused

@@ -1,0 +1,112 @@
+"""What a refusal says of an output that is wrong."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.jobs import scale_job
+from warpsmith.domain.job import Job
+from warpsmith.domain.kernel import Dtype, Role
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import BufferPlan, WorkloadPlan
+from warpsmith.tuning.session.mismatch_causes import unwritten
+from warpsmith.tuning.session.output_checks import judge_run
+from warpsmith.verify.dtypes import numpy_dtype
+from warpsmith.verify.run_report import Ranges, RunReport
+
+PATTERN = b"\x12\x71\x34\xf3"
+N = 4096
+
+
+def refusal(
+    got: np.ndarray,
+    want: np.ndarray,
+    *,
+    job: Job | None = None,
+    own: bool = True,
+    ranges: Ranges | None = None,
+    dtype: Dtype = Dtype.FLOAT32,
+) -> str:
+    """The words with which an output is refused."""
+    plan = WorkloadPlan("n=4096", (BufferPlan("y", dtype, Role.OUTPUT, (N,), None),), 1)
+    spans = None if ranges is None else {"y": ranges}
+    if ranges is not None:
+        got = np.concatenate([got[a:b] for a, b in ranges])
+    report = RunReport({"y": got}, (), (), poison={"y": PATTERN})
+    found = judge_run(
+        job or scale_job(), plan, report, {"y": want}, spans, own_globals=None if own else frozenset()
+    )
+    assert isinstance(found, Rejected)
+    return found.reason
+
+
+def filled(dtype: Any, elements: int = N) -> np.ndarray:
+    """What a buffer holds before the launch."""
+    width = np.dtype(dtype).itemsize * elements
+    return np.frombuffer((PATTERN * width)[:width], dtype)
+
+
+def drawn() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(N)
+
+
+@pytest.mark.parametrize("dtype", [Dtype.FLOAT32, Dtype.FLOAT16, Dtype.FLOAT64, Dtype.BFLOAT16, Dtype.INT8])
+def test_elements_that_nobody_wrote_are_counted_and_named(dtype: Dtype) -> None:
+    want = (drawn() * 20).astype(numpy_dtype(dtype))
+    got = filled(numpy_dtype(dtype)).copy()
+    got[: N - 10] = want[: N - 10]
+    if dtype is not Dtype.INT8:  # one of 256 values may be right by chance
+        words = refusal(got, want.astype(np.float64), dtype=dtype)
+        assert "10 of 4096 elements were never written, the first is element 4086" in words
+        assert "its role is inout" in words
+    assert set(unwritten(got, want, PATTERN, None)) <= set(range(N - 10, N))
+    assert len(unwritten(got, want, PATTERN, None)) >= 8
+
+
+def test_a_sample_of_an_output_knows_where_its_elements_lie() -> None:
+    want = drawn()
+    got = want.astype(np.float16)
+    got[101:104] = filled(np.float16)[101:104]
+    words = refusal(got, want, ranges=[(3, 20), (101, 200)], dtype=Dtype.FLOAT16)
+    assert "3 of 116 elements were never written, the first is element 101" in words
+
+
+def test_a_candidate_is_told_what_it_left_and_not_how_to_declare_it() -> None:
+    want = drawn()
+    got = want.astype(np.float32)
+    got[7] = filled(np.float32)[7]
+    words = refusal(got, want, own=False)
+    assert "1 of 4096 elements were never written" in words
+    assert "inout" not in words
+    got[0] += 1.0
+    assert "besides, element 0 is" in refusal(got, want, own=False)
+
+
+def test_an_error_of_rounding_names_the_tolerance_that_would_pass() -> None:
+    want = drawn()
+    got = want.astype(np.float32)
+    got[9] += 3e-4
+    given = scale_job(tolerances={"y": {"rtol": 1e-6, "atol": 1e-6}})
+    assert "atol 0.0003 would pass, the job's is 1e-06 (rtol 1e-06)" in refusal(got, want, job=given)
+    assert "would pass, the default here is 1e-05" in refusal(got, want)
+    assert "would pass" not in refusal(got, want, own=False)
+    got[9] += 1.0
+    assert "would pass" not in refusal(got, want)
+
+
+def test_a_tolerance_of_zero_is_called_one() -> None:
+    want = drawn()
+    job = scale_job(tolerances={"y": {"rtol": 0, "atol": 0}})
+    words = refusal(want.astype(np.float32), want, job=job)
+    assert "and rtol and atol are 0" in words
+    assert "inf" not in words
+
+
+def test_where_nearly_all_is_wrong_the_declared_type_is_asked_about() -> None:
+    want = drawn()
+    words = refusal((want + 3).astype(np.float16), want, dtype=Dtype.FLOAT16)
+    assert "is y float16 in the source" in words
+    got = want.astype(np.float16)
+    got[:100] += 3
+    assert "in the source" not in refusal(got, want, dtype=Dtype.FLOAT16)

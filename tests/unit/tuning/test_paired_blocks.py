@@ -1,0 +1,176 @@
+"""Timed blocks under throttling, and what sanitizers say of winners."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pytest
+
+from tests.fakes import FakeReference, fake_tools
+from tests.jobs import scale_job
+from tests.unit.tuning.test_tuning_loops import finalists, times
+from warpsmith.domain.outcome import Conditions, Rejected, Stage, Verdict
+from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
+from warpsmith.errors import Unavailable
+from warpsmith.sandbox.sanitize_host import first_finding
+from warpsmith.tuning.session.session_ports import Tools
+from warpsmith.tuning.timing.paired_blocks import REDONE, interleaved
+from warpsmith.tuning.winners.verify import verify_winners
+
+JOB = scale_job()
+WELL = {"core_mhz": 1980, "memory_mhz": 3201, "temperature_c": 40, "power_w": 200.0, "power_limit_w": 700.0}
+
+
+@dataclass
+class Readings:
+    """A device that is throttled at the readings of these numbers."""
+
+    throttled: set[int] = field(default_factory=set)
+    taken: int = 0
+
+    def read(self, side: Literal["A", "B"]) -> Conditions | None:
+        self.taken += 1
+        why = ("power cap",) if self.taken - 1 in self.throttled else ()
+        return Conditions(side=side, throttled=why, **WELL)
+
+
+def blocks(readings: Readings | None):
+    turns = iter(range(100))
+    base, winner = (lambda redrawn: (100.0 + next(turns),)), (lambda redrawn: (float(redrawn),))
+    return interleaved("ABBA", base, winner, readings)
+
+
+def test_a_block_that_was_throttled_is_timed_again_and_only_the_last_counts() -> None:
+    found = blocks(Readings({0, 1}))
+    assert not isinstance(found, Rejected)
+    assert found.samples["A"] == [(102.0,), (103.0,)]
+    assert [c.side for c in found.conditions] == ["A", "B", "B", "A"]
+    assert not found.throttled
+
+
+def test_a_block_that_stays_throttled_is_kept_and_told() -> None:
+    readings = Readings(set(range(1 + REDONE)))
+    found = blocks(readings)
+    assert not isinstance(found, Rejected)
+    assert found.throttled
+    assert found.conditions[0].throttled == ("power cap",)
+    assert readings.taken == 4 + REDONE
+
+
+def test_every_second_block_of_the_winner_has_inputs_of_its_own() -> None:
+    found = blocks(None)
+    assert not isinstance(found, Rejected)
+    assert sorted(found.samples["B"]) == [(0.0,), (1.0,)]
+    assert found.conditions == ()
+
+
+def test_a_refused_block_ends_it() -> None:
+    refusal = Rejected(stage=Stage.CORRECTNESS, reason="is wrong")
+    assert interleaved("AB", lambda redrawn: (1.0,), lambda redrawn: refusal, None) is refusal
+
+
+def test_no_claim_is_made_on_a_device_that_is_held_down() -> None:
+    found, noise = finalists()
+    tools, opener = fake_tools(times)
+    tools = Tools(opener, tools.compiler, FakeReference(), conditions=Readings(set(range(10_000))))
+    result = verify_winners(JOB, tools, found, noise, 4, lambda: True)
+    assert {c.verdict for c in result.comparisons} == {Verdict.NOISY}
+    assert all(c.candidate is None for c in result.choices)
+    assert all(len(c.blocks) == 8 for c in result.comparisons)
+
+
+@dataclass
+class FakeSanitizer:
+    """Finds in binaries what it is told."""
+
+    found: Mapping[bytes, str]
+    broken: bool = False
+    asked: list[bytes] = field(default_factory=list)
+
+    def findings(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> Mapping[str, str]:
+        self.asked.append(compiled.binary)
+        if self.broken:
+            raise Unavailable("memcheck: no summary")
+        return {"memcheck": "", "racecheck": self.found.get(compiled.binary, "")}
+
+
+def sanitized(sanitizer: FakeSanitizer) -> tuple[Sequence[object], dict[str, object]]:
+    found, noise = finalists()
+    tools, opener = fake_tools(times)
+    tools = Tools(opener, tools.compiler, FakeReference(), sanitizer=sanitizer)
+    result = verify_winners(JOB, tools, found, noise, 4, lambda: True)
+    return result.withdrawn, {c.workload: c for c in result.comparisons}
+
+
+def test_winners_are_sanitized_once_each_and_say_so() -> None:
+    sanitizer = FakeSanitizer({})
+    withdrawn, comparisons = sanitized(sanitizer)
+    assert withdrawn == ()
+    assert len(sanitizer.asked) == len(set(sanitizer.asked)) == 2
+    assert all(c.sanitizers == {"memcheck": "", "racecheck": ""} for c in comparisons.values())
+
+
+def best_binary() -> bytes:
+    sanitizer = FakeSanitizer({})
+    sanitized(sanitizer)
+    return sanitizer.asked[0]
+
+
+def test_a_winner_with_a_race_makes_room_for_the_next_one() -> None:
+    binary = best_binary()
+    sanitizer = FakeSanitizer({binary: "Race reported between Write and Read"})
+    withdrawn, comparisons = sanitized(sanitizer)
+    assert len(withdrawn) == 1
+    assert "sanitizer: racecheck: Race reported" in str(withdrawn[0])
+    assert all(c.sanitizers["racecheck"] == "" for c in comparisons.values())
+    assert all(c.configuration_key.encode() != binary for c in comparisons.values())
+
+
+def test_what_the_users_kernel_has_as_well_rejects_nothing() -> None:
+    default = {"BLOCK": 64, "PER": 1}
+    from warpsmith.domain.space import configuration_key
+
+    both = {best_binary(): "Race", configuration_key(default).encode(): "Race"}
+    withdrawn, comparisons = sanitized(FakeSanitizer(both))
+    assert withdrawn == ()
+    assert "as in your kernel: Race" in {c.sanitizers["racecheck"] for c in comparisons.values()}
+
+
+def test_a_sanitizer_that_does_not_run_is_told_and_rejects_nothing() -> None:
+    withdrawn, comparisons = sanitized(FakeSanitizer({}, broken=True))
+    assert withdrawn == ()
+    assert all(c.sanitizers == {"not run": "memcheck: no summary"} for c in comparisons.values())
+
+
+CLEAN = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
+OUT_OF_BOUNDS = """========= COMPUTE-SANITIZER
+========= Invalid __global__ read of size 4 bytes
+=========     at f+0xb0
+=========     by thread (63,0,0) in block (15,0,0)
+=========     Access to 0x7f2 is out of bounds
+========= ERROR SUMMARY: 2 errors
+"""
+RACE = """========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at f+0x90 and Read access at f+0xd0 [252 hazards]
+=========
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        (CLEAN, ""),
+        (OUT_OF_BOUNDS, "Invalid __global__ read of size 4 bytes"),
+        (RACE, "Error: Race reported between Write"),
+        (RACE.replace("1 hazard displayed (1 error", "0 hazards displayed (0 errors"), ""),
+    ],
+)
+def test_the_first_finding_of_a_log(log: str, words: str) -> None:
+    found = first_finding(log)
+    assert found.startswith(words) and bool(found) == bool(words)
+
+
+def test_a_log_without_a_summary_says_nothing() -> None:
+    with pytest.raises(Unavailable, match="no summary"):
+        first_finding("========= COMPUTE-SANITIZER\n========= Error: no device\n")

@@ -1,0 +1,339 @@
+"""References of the next workload: computed while the device is busy, never while anything is timed."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import wait
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from tests.fakes import FakeDevice, FakeReference, Fault, TimeModel, fake_tools
+from tests.jobs import DEVICE, scale_job
+from tests.unit.tuning.test_tuning_loops import finalists, times
+from warpsmith.domain.job import Workload
+from warpsmith.domain.space import Configuration
+from warpsmith.errors import InvalidInput
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.checks import reference_prefetch as module
+from warpsmith.tuning.checks.extra_cases import certain_cases
+from warpsmith.tuning.checks.reference_prefetch import Beforehand, beforehand, may_overlap
+from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.session_ports import Case, Tools
+from warpsmith.tuning.tasks import BaselineResult, VerifyResult
+from warpsmith.tuning.winners.verify import verify_winners
+from warpsmith.verify.run_report import Array, ReferenceCase
+
+JOB = scale_job()
+LARGE, SMALL = "n=4096", "n=1001"
+WAIT_S = 10.0
+SHORT_S = 0.02
+"""How long a reference waits for what must not happen meanwhile."""
+
+Outcomes = Sequence[Mapping[str, Array] | InvalidInput]
+
+
+@dataclass
+class Reference(FakeReference):
+    """Right for `scale_job`; remembers what it computed, and in which thread."""
+
+    during: Callable[[Sequence[ReferenceCase]], None] = lambda cases: None
+    """Called in the midst of a computation beforehand."""
+    fails: Callable[[str, bool], bool] = lambda key, early: False
+    """Whether a case fails, by its key and by whether it is computed beforehand."""
+    early: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    busy: int = 0
+    begun: threading.Event = field(default_factory=threading.Event)
+    """Something is computed beforehand, or was."""
+    caller: threading.Thread = field(default_factory=threading.current_thread)
+
+    def waited_for(self) -> None:
+        assert self.begun.wait(WAIT_S)
+
+    def numpy_many(self, source: str, function: str, cases: Sequence[ReferenceCase]) -> Outcomes:
+        assert self.busy == 0, "two calls at once"
+        early = threading.current_thread() is not self.caller
+        self.busy += 1
+        try:
+            (self.early if early else self.asked).extend(plan.key for plan, _ in cases)
+            if early:
+                self.begun.set()
+                self.during(cases)
+            found = super().numpy_many(source, function, cases)
+            failed = InvalidInput("reference", "the function failed: no")
+            return [failed if self.fails(c[0].key, early) else f for c, f in zip(cases, found, strict=True)]
+        finally:
+            self.busy -= 1
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    assert set(threading.enumerate()) == before
+
+
+def tools_with(
+    reference: Reference,
+    model: TimeModel = times,
+    fault: Fault = lambda c: "",
+    shares_host: bool = False,
+    on_run: Callable[[], object] = lambda: None,
+) -> Tools:
+    tools, opener = fake_tools(model, fault)
+    opener.info = DEVICE.model_copy(update={"shares_host": shares_host})
+    plain = opener.open
+
+    def opened() -> FakeDevice:
+        device = plain()
+        run = device.run
+        device.run = lambda *given, **named: (on_run(), run(*given, **named))[1]  # type: ignore[method-assign]
+        return device
+
+    opener.open = opened  # type: ignore[method-assign]
+    return replace(tools, reference=reference)
+
+
+def verify(tools: Tools, alive: Callable[[], bool] = lambda: True, noise: float = 0.001) -> VerifyResult:
+    known = measure_baseline(Bench(JOB, fake_tools(times)[0]))
+    return verify_winners(JOB, tools, finalists()[0], noise, 6, alive, known)
+
+
+def baseline_of(tools: Tools) -> BaselineResult:
+    return measure_baseline(Bench(JOB, tools))
+
+
+PHASES = pytest.mark.parametrize("phase", [verify, baseline_of])
+
+
+@PHASES
+def test_the_device_runs_while_references_of_the_next_workload_are_computed(phase) -> None:
+    computing, ran = threading.Event(), threading.Event()
+    met: list[bool] = []
+
+    def during(cases: Sequence[ReferenceCase]) -> None:
+        computing.set()
+        met.append(ran.wait(WAIT_S))
+
+    def on_run() -> None:
+        if all(met):
+            met.append(computing.wait(WAIT_S))
+        ran.set()
+
+    reference = Reference(during)
+    phase(tools_with(reference, on_run=on_run))
+    assert met
+    assert all(met)
+    assert reference.early[0] == SMALL
+
+
+def verify_near_ties(tools: Tools) -> VerifyResult:
+    return verify(tools, noise=0.2)
+
+
+@pytest.mark.parametrize("phase", [verify, verify_near_ties, baseline_of])
+def test_nothing_is_computed_while_anything_is_timed(phase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.os, "sched_getaffinity", lambda pid: {0, 1})
+    computing, timed = threading.Event(), threading.Event()
+    seen: list[bool] = []
+
+    def during(cases: Sequence[ReferenceCase]) -> None:
+        timed.clear()
+        computing.set()
+        seen.append(timed.wait(SHORT_S))
+        computing.clear()
+
+    def model(configuration: Configuration, workload: str) -> float:
+        timed.set()
+        if configuration and not any(seen):
+            seen.append(computing.wait(SHORT_S / 4))
+        return times(configuration, workload)
+
+    reference = Reference(during)
+    phase(tools_with(reference, model, on_run=reference.waited_for))
+    assert not any(seen)
+
+
+@PHASES
+def test_nothing_overlaps_where_kernels_run_on_the_hosts_cores(phase) -> None:
+    reference = Reference()
+    phase(tools_with(reference, shares_host=True))
+    assert reference.early == []
+    assert {SMALL, LARGE} <= set(reference.asked)
+
+
+@PHASES
+def test_everything_is_computed_once(phase) -> None:
+    reference = Reference()
+    phase(tools_with(reference, on_run=reference.waited_for))
+    computed = reference.early + reference.asked
+    assert sorted(computed) == sorted(set(computed))
+    assert all(key.split("#")[0] == SMALL for key in reference.early)
+
+
+@PHASES
+def test_results_are_those_of_a_host_that_computes_nothing_beforehand(phase) -> None:
+    early, late = phase(tools_with(Reference())), phase(tools_with(Reference(), shares_host=True))
+    if isinstance(early, VerifyResult):
+        assert [(c.workload, c.configuration) for c in early.choices] == [
+            (c.workload, c.configuration) for c in late.choices
+        ]
+    else:
+        assert [t.workload for t in early.timings] == [t.workload for t in late.timings]
+        # Sizes are those of secret draws, which no two measurements share.
+        found, wanted = (
+            [c.model_dump(exclude={"sizes"}) for c in side.cases if c.neighbour_of] for side in (early, late)
+        )
+        assert found == wanted
+        assert all(c.sizes.keys() == {"y"} for side in (early, late) for c in side.cases)
+
+
+def test_a_user_kernel_that_is_the_reference_is_never_run_beforehand() -> None:
+    job = scale_job(reference={"kind": "kernel"})
+    reference = Reference()
+    tools = tools_with(reference)
+    assert not may_overlap(Bench(job, tools))
+    assert measure_baseline(Bench(job, tools)).refused == ""
+    assert reference.early == reference.asked == []
+
+
+@pytest.mark.parametrize("shares_host", [False, True])
+def test_a_reference_that_fails_is_told_in_its_turn(shares_host: bool) -> None:
+    timed: list[str] = []
+
+    def model(configuration: Configuration, workload: str) -> float:
+        if configuration:
+            timed.append(workload)
+        return times(configuration, workload)
+
+    def tools() -> Tools:
+        timed.clear()
+        return tools_with(Reference(fails=lambda key, _: key == SMALL), model, shares_host=shares_host)
+
+    assert baseline_of(tools()).refused == "reference: the function failed: no"
+    assert set(timed) == {LARGE}
+    with pytest.raises(InvalidInput, match="the function failed: no"):
+        verify(tools())
+    assert set(timed) == {LARGE}
+
+
+def test_what_fails_only_beforehand_is_computed_again() -> None:
+    reference = Reference(fails=lambda key, early: early)
+    assert len(verify(tools_with(reference, on_run=reference.waited_for)).choices) == 2
+    assert set(reference.early) <= set(reference.asked)
+
+
+def test_an_error_of_ours_is_raised_where_it_is_waited_for() -> None:
+    def during(cases: Sequence[ReferenceCase]) -> None:
+        raise OSError("no process can be started")
+
+    reference = Reference(during)
+    assert len(verify(tools_with(reference, on_run=reference.waited_for)).choices) == 2
+    assert set(reference.early) <= set(reference.asked)
+
+
+@PHASES
+def test_a_workload_that_is_never_reached_does_no_harm(phase) -> None:
+    reference = Reference(fails=lambda key, _: key.startswith(SMALL))
+    on_run = reference.waited_for
+    turns = iter([True, False])
+    if phase is verify:
+        result = verify(tools_with(reference, on_run=on_run), lambda: next(turns))
+        assert [c.workload for c in result.choices] == [LARGE]
+    else:
+        refused = baseline_of(tools_with(reference, fault=lambda c: "wrong", on_run=on_run)).refused
+        assert refused.startswith(f"{LARGE}: the kernel fails: y is wrong")
+    assert reference.early
+    assert reference.busy == 0
+    assert not any(key.startswith(SMALL) and "#" not in key for key in reference.asked)
+
+
+def test_what_has_begun_is_waited_for_when_the_work_ends_with_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module.os, "sched_getaffinity", lambda pid: {0, 1})
+    ending = threading.Event()
+    # The thread is waited for when it has been told to rest.
+    monkeypatch.setattr(module, "wait", lambda futures: (ending.set(), wait(futures)))
+    reference = Reference(lambda cases: ending.wait(WAIT_S))
+    bench = Bench(JOB, tools_with(reference))
+    own = bench.tools
+    with pytest.raises(RuntimeError), beforehand(bench) as early:
+        early.begin(bench, [Case(w) for w in JOB.workloads])
+        reference.waited_for()
+        raise RuntimeError
+    assert reference.busy == 0
+    assert reference.early == [LARGE], "what had not begun is left"
+    assert bench.tools is own
+
+
+def test_nothing_is_looked_at_beyond_the_next_workload() -> None:
+    job = scale_job(workloads=[{"dimensions": {"n": n}} for n in (4096, 1001, 512, 300)])
+    turn = {w.key: i for i, w in enumerate(job.workloads)}
+    seen: list[tuple[int, str]] = []
+    turns: list[None] = []
+    begun = {key: threading.Event() for key in turn}
+
+    def during(cases: Sequence[ReferenceCase]) -> None:
+        for plan, _ in cases:
+            seen.append((len(turns) - 1, plan.key))
+            begun[plan.key.split("#")[0]].set()
+
+    def on_run() -> None:
+        for workload in job.workloads[len(turns) : len(turns) + 1]:
+            assert begun[workload.key].wait(WAIT_S)
+
+    reference = Reference(during)
+    baseline = measure_baseline(Bench(job, fake_tools(times)[0]))
+    found, noise = finalists()
+    timings = [found[0].outcome.timings[0].model_copy(update={"workload": key}) for key in turn]
+    found = [replace(f, outcome=f.outcome.model_copy(update={"timings": tuple(timings)})) for f in found[:1]]
+
+    def alive() -> bool:
+        turns.append(None)
+        return True
+
+    verify_winners(job, tools_with(reference, on_run=on_run), found, noise, 6, alive, baseline)
+    assert {key.split("#")[0] for _, key in seen} == set(turn) - {LARGE}
+    assert all(turn[key.split("#")[0]] <= now + 1 for now, key in seen)
+
+
+def test_only_so_many_bytes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT_BYTES", 8 * 2 * 1001)
+    reference = Reference()
+    verify(tools_with(reference, on_run=reference.waited_for))
+    assert len(reference.early) <= 2
+    assert SMALL in reference.early
+
+
+def test_a_pause_ends_and_the_rest_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.os, "sched_getaffinity", lambda pid: {0, 1})
+    steps: list[threading.Event] = [threading.Event() for _ in range(3)]
+    reference = Reference(lambda cases: steps[len(reference.early) - 1].set())
+    bench = Bench(JOB, tools_with(reference))
+    early = Beforehand(reference)
+    cases = [Case(Workload(dimensions={"n": n})) for n in (10, 11, 12)]
+    try:
+        with early.quiet():
+            early.begin(bench, cases)
+            assert not steps[0].wait(SHORT_S)
+            plan = bench.plan(cases[1])
+            (found,) = early.numpy_many("", "", [(plan, cases[1].workload.dimensions)])
+            assert isinstance(found, Mapping)
+        assert all(step.wait(WAIT_S) for step in steps[:2])
+    finally:
+        early.end()
+    assert reference.early == ["n=10", "n=12"]
+    assert reference.asked == ["n=11"]
+
+
+def test_certain_cases_are_what_a_winner_is_checked_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(JOB, tools_with(Reference()))
+    bench.learn(measure_baseline(Bench(JOB, fake_tools(times)[0])))
+    workload = JOB.workloads[1]
+    own = [Case(workload), bench.another_draw(workload)]
+    families = [Case(workload, c.family) for c in bench.cases if c.dimensions == workload.dimensions][1:]
+    assert families
+    assert certain_cases(bench, workload) == own + families
+    monkeypatch.setattr("warpsmith.tuning.checks.extra_cases.FAMILY_BYTES", 8)
+    assert certain_cases(bench, workload) == own

@@ -1,0 +1,181 @@
+"""What is likely to be asked for is compiled while compilers are idle, and the search hears of it."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes import ListSink, fake_tools
+from tests.jobs import DEVICE, scale_job
+from tests.unit.tuning.test_tuning_loops import Listed, all_configurations, times
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.outcome import CompileFacts, Measured, Rejected, Stage
+from warpsmith.domain.plan import Compiled
+from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.ports import Foreseeing, Searcher
+from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.trials.slice import SliceLimits, run_slice
+from warpsmith.tuning.trials.speculative_compiler import MOST_KEPT, Foresight
+
+JOB = scale_job()
+CUDA = DEVICE.model_copy(update={"architecture": "sm_90", "shares_host": False})
+REPORT = CompileFacts(registers=128, spill_bytes=8, static_shared_bytes=0)
+
+
+class Slow:
+    """A compiler that is ready when it is told so."""
+
+    def __init__(self) -> None:
+        self.begun: dict[str, Future[Compiled | Rejected]] = {}
+
+    def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
+        key = configuration_key(kernel.configuration)
+        assert key not in self.begun, "compiled twice"
+        self.begun[key] = Future()
+        return self.begun[key]
+
+    def ready(self, rejected: Callable[[str], bool] = lambda key: False) -> None:
+        for key, future in self.begun.items():
+            if not future.done():
+                bad = Rejected(stage=Stage.COMPILE, reason="error: no")
+                future.set_result(bad if rejected(key) else Compiled(key.encode(), "scale", REPORT))
+
+
+class Knowing(Listed):
+    """Says that it will ask for what is left, in order, and remembers what it learns."""
+
+    def __init__(self, configurations: Sequence[Configuration]) -> None:
+        super().__init__(configurations)
+        self.learnt: dict[str, tuple[float | None, bool]] = {}
+        self.excluded: list[str] = []
+
+    def likely(self, count: int) -> Sequence[Configuration]:
+        unknown = [c for c in self.left if configuration_key(c) not in self.learnt]
+        return unknown[:count]
+
+    def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
+        self.learnt[configuration_key(configuration)] = (occupancy, spills)
+
+    def exclude(self, configuration: Configuration) -> None:
+        self.excluded.append(configuration_key(configuration))
+        self.left = [c for c in self.left if c != configuration]
+
+
+def foresight(searcher: Searcher) -> tuple[Foresight, Slow]:
+    tools, opener = fake_tools(times)
+    compiler = Slow()
+    bench = Bench(JOB, replace(tools, opener=replace(opener, info=CUDA), compiler=compiler))
+    return Foresight(bench, bench.user_template, searcher), compiler
+
+
+def keys(configurations: Sequence[Configuration]) -> list[str]:
+    return [configuration_key(c) for c in configurations]
+
+
+def test_idle_compilers_get_what_is_likely_and_no_more() -> None:
+    every = all_configurations()
+    made, compiler = foresight(Knowing(every))
+    made.look(3)
+    assert list(compiler.begun) == keys(every[:3])
+    made.look(3)
+    assert len(compiler.begun) == 3, "these compilers are busy"
+    made.look(-1)
+    compiler.ready()
+    made.look(2)
+    assert list(compiler.begun) == keys(every[:5])
+
+
+def test_what_was_compiled_early_is_not_compiled_again() -> None:
+    every = all_configurations()
+    made, compiler = foresight(Knowing(every))
+    made.look(2)
+    assert made.compile(every[1]).compiled is compiler.begun[configuration_key(every[1])]
+    other = made.compile(every[5])
+    assert configuration_key(other.kernel.configuration) == configuration_key(every[5])
+    assert len(compiler.begun) == 3
+
+
+def test_reports_are_told_of_early_ones_and_of_those_that_were_asked_for() -> None:
+    every = all_configurations()
+    searcher = Knowing(every)
+    made, compiler = foresight(searcher)
+    made.look(1)
+    made.compile(every[4])
+    compiler.ready()
+    made.look(0)
+    assert set(searcher.learnt) == {*keys(every[:1]), *keys(every[4:5])}
+    for key, (occupancy, spills) in searcher.learnt.items():
+        block = next(c["BLOCK"] for c in every if configuration_key(c) == key)
+        # 128 registers leave room for 512 threads of the 2,048; a block has no part of a warp.
+        assert occupancy == pytest.approx(512 / 2048), block
+        assert spills
+
+
+def test_what_does_not_compile_is_never_asked_for_unless_it_was_already() -> None:
+    every = all_configurations()
+    searcher = Knowing(every)
+    made, compiler = foresight(searcher)
+    made.look(2)
+    made.compile(every[7])
+    compiler.ready(lambda key: True)
+    made.look(0)
+    assert searcher.excluded == keys(every[:2]), "the trial of the third says so itself"
+    assert searcher.learnt == searcher.told == {}
+
+
+def test_a_compiler_that_failed_is_asked_again() -> None:
+    every = all_configurations()
+    searcher = Knowing(every)
+    made, compiler = foresight(searcher)
+    made.look(2)
+    first, second = compiler.begun.values()
+    first.set_exception(RuntimeError("no compiler"))
+    second.cancel()
+    made.look(0)
+    compiler.begun.clear()
+    made.compile(every[0])
+    made.compile(every[1])
+    assert list(compiler.begun) == keys(every[:2])
+    assert searcher.excluded == []
+
+
+def test_other_searchers_have_nothing_compiled_early() -> None:
+    every = all_configurations()
+    searcher = Listed(every)
+    assert not isinstance(searcher, Foreseeing)
+    made, compiler = foresight(searcher)
+    made.look(5)
+    made.compile(every[0])
+    assert list(compiler.begun) == keys(every[:1])
+
+
+def test_binaries_that_nobody_asks_for_are_dropped() -> None:
+    every = [{"BLOCK": 32, "PER": n} for n in range(MOST_KEPT + 3)]
+    made, _ = foresight(Knowing(every))
+    made.look(MOST_KEPT + 3)
+    with pytest.raises(AssertionError, match="compiled twice"):
+        made.compile(every[2])
+    made.compile(every[3])
+
+
+def test_a_search_runs_what_compiles_and_records_nothing_else() -> None:
+    def fault(configuration: Configuration) -> str:
+        return "compile" if configuration.get("PER") == 8 else ""
+
+    tools, opener = fake_tools(times, fault)
+    tools = replace(tools, opener=replace(opener, info=CUDA))
+    healthy, _ = fake_tools(times)
+    baseline = measure_baseline(Bench(JOB, healthy))
+    sink, searcher = ListSink(), Knowing(all_configurations())
+    bench = Bench(JOB, tools)
+    limits = SliceLimits(seconds=30, trials=100, compile_ahead=8)
+    run_slice(bench, bench.user_template, baseline, searcher, sink, limits, gate=False)
+    bench.close()
+    measured = [c for c, o in sink.trials if isinstance(o, Measured)]
+    assert sorted(keys(measured)) == sorted(keys([c for c in all_configurations() if c["PER"] != 8]))
+    rejected = [k for k, v in searcher.told.items() if v is None]
+    assert len(rejected) + len(searcher.excluded) == 4
+    assert len(sink.trials) < len(all_configurations()), "some were known not to compile before they ran"

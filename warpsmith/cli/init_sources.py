@@ -1,0 +1,145 @@
+"""What `init` is given: device sources, headers, and host files that hold kernels as text."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpsmith.collected_headers import SentHeaders, headers_of
+from warpsmith.domain.device import Backend
+from warpsmith.errors import InvalidInput
+from warpsmith.rewrite.reader.embedded_kernels import embedded_sources
+from warpsmith.rewrite.reader.kernel_definitions import Dialect, find_kernels
+from warpsmith.rewrite.skeleton.arguments import yaml_word
+
+_ENDINGS = {
+    ".cu": Backend.CUDA,
+    ".cuh": Backend.CUDA,
+    ".cl": Backend.OPENCL,
+    ".clh": Backend.OPENCL,
+    ".opencl": Backend.OPENCL,
+    ".ocl": Backend.OPENCL,
+    ".hip": Backend.HIP,
+}
+_HEADERS = (".cuh", ".h", ".hpp", ".hh", ".clh", ".inl", ".inc")
+_LOOKS = 8
+"""Rounds of looking for folders whose headers include others."""
+_LEVELS = 8
+"""Folders above a source that are looked at for what it includes."""
+
+
+@dataclass(frozen=True)
+class FoundSource:
+    """What a skeleton is made from."""
+
+    text: str
+    """All device code that is read for kernels."""
+    shown: str
+    """How it is called."""
+    lines: tuple[str, ...]
+    """Of the job's `kernel`: how it gets to the source."""
+    headers: SentHeaders
+    dialect: Dialect
+
+
+def find_source(
+    paths: Sequence[Path], target: Path, backend: Backend | None, include_dirs: Sequence[Path]
+) -> FoundSource:
+    """The device source in these files, in their order.
+
+    Args:
+        target: the job file; paths in it are relative to its folder.
+        backend: where the files do not show it.
+
+    Raises:
+        InvalidInput: nothing shows what language they are in.
+    """
+    texts = [path.read_text(errors="replace") for path in paths]
+    dialect = Dialect.from_backend(backend or _backend_of(paths, texts))
+    folder = target.resolve().parent
+    shown = [os.path.relpath(path.resolve(), folder) for path in paths]
+    inner = [_inside(text, dialect) for text in texts]
+    held = [text for text in inner if text is not None]
+    if held:
+        texts = [text if found is None else found for text, found in zip(texts, inner, strict=True)]
+        source = "\n".join(texts)
+        lines = _block(source)
+        beside = folder
+    elif len(paths) > 1 or paths[0].suffix in _HEADERS:
+        source = "".join(f'#include "{path.name}"\n' for path in paths)
+        lines = _block(source)
+        include_dirs = [*dict.fromkeys(path.resolve().parent for path in paths), *include_dirs]
+        beside = folder
+    else:
+        source = texts[0]
+        lines = [f"source_file: {yaml_word(shown[0])}"]
+        beside = paths[0].resolve().parent
+    folders, headers = _folders(source, beside, include_dirs)
+    if folders:
+        listed = ", ".join(yaml_word(os.path.relpath(d, folder)) for d in folders)
+        lines.append(f"include_dirs: [{listed}]  # headers are sent from there")
+    return FoundSource("\n".join(texts), ", ".join(shown), tuple(lines), headers, dialect)
+
+
+def _backend_of(paths: Sequence[Path], texts: Sequence[str]) -> Backend:
+    for path in paths:
+        if path.suffix in _ENDINGS:
+            return _ENDINGS[path.suffix]
+    whole = "\n".join(texts)
+    for word, backend in (("__global__", Backend.CUDA), ("__kernel", Backend.OPENCL)):
+        if re.search(rf"\b{word}\b", whole):
+            return backend
+    raise InvalidInput(
+        "--backend",
+        f"{paths[0].name}: neither its ending ({', '.join(_ENDINGS)}) nor its text says what it is; give "
+        "cuda or opencl",
+    )
+
+
+def _inside(text: str, dialect: Dialect) -> str | None:
+    """The device source that a file holds as text, where its kernels are there; None for device sources."""
+    found = embedded_sources(text, dialect.markers)
+    if not found:
+        return None
+    names = {k.name for e in found for k in find_kernels(e.text, dialect)}
+    outside = {k.name for k in find_kernels(text, dialect)} - names - {e.macro for e in found}
+    return "\n".join(e.text for e in found) if names and not outside else None
+
+
+def _block(text: str) -> list[str]:
+    """`source: |` with the text in its lines."""
+    rows = [row.rstrip().expandtabs(4) for row in text.strip("\n").split("\n")]
+    rows = [re.sub(r"[^\x20-\x7e\xa0-\ud7ff]", " ", row) for row in rows]
+    return ["source: |2", *(f"  {row}" if row else "" for row in rows)]
+
+
+def _folders(source: str, beside: Path, include_dirs: Sequence[Path]) -> tuple[list[Path], SentHeaders]:
+    """The folders that the headers of a source are in, those given and those found above them."""
+    folders = [d.resolve() for d in include_dirs]
+    sent = SentHeaders({}, ())
+    for _ in range(_LOOKS):
+        try:
+            sent = headers_of(source, beside, folders)
+        except InvalidInput:
+            break  # too many of them: what was found up to here is named, and posting says the rest
+        more = next((d for d in map(_above, sent.missing) if d is not None and d not in folders), None)
+        if more is None:
+            break
+        folders.append(more)
+    return folders, sent
+
+
+def _above(missing: tuple[Path, str]) -> Path | None:
+    """The folder to search so that a name is found that a file of another folder includes."""
+    folder, name = missing
+    if name.startswith("../"):
+        there = (folder / name).resolve()
+        return Path(os.path.commonpath([folder, there.parent])) if there.is_file() else None
+    for near in (folder, *folder.parents[:_LEVELS]):
+        for base in (near, near / "include", near / "common"):
+            if (base / name).is_file():
+                return base
+        if (near / ".git").exists():
+            return None
+    return None

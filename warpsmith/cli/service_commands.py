@@ -1,0 +1,88 @@
+"""`serve` and `worker`: the applications, which are not part of the wheel, found by name; and clients."""
+
+import ipaddress
+import signal
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import typer
+
+from warpsmith import logs, parent_death, tracing
+from warpsmith.client import Client
+from warpsmith.errors import Unavailable
+from warpsmith.settings import settings
+
+
+def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
+    """Run the API until SIGTERM or SIGINT, or until the process ends that started it for itself alone.
+
+    Raises:
+        Unavailable: it would listen beyond loopback without a key that could open it.
+    """
+    parent_death.end_with_parent(signal.SIGTERM)
+    current = settings()
+    create_app = application("api.app").create_app
+    import uvicorn
+
+    logs.configure()
+    tracing.configure("warpsmith-api")
+    with_worker = current.embedded if embedded is None else embedded
+    address, number = host or current.host, port or current.port
+    mode = "embedded: SQLite and one worker of its own" if with_worker else "API only"
+    where = f", data in {current.data_dir.absolute()}" if current.embedded else ""
+    typer.echo(f"warpsmith: {mode}{where}", err=True)
+    open_access = current.embedded and is_loopback(address)
+    if open_access:
+        words = "it listens on loopback, so every user of this machine may use it, without an API key"
+        typer.echo(f"warpsmith: {words}", err=True)
+    else:
+        _look_for_keys(address)
+    app = create_app(current, with_worker=with_worker, open_access=open_access)
+    uvicorn.run(app, host=address, port=number, log_level="warning", server_header=False)
+
+
+def _look_for_keys(address: str) -> None:
+    how = "make one with `warpsmith keys create NAME`"
+    found = application("db.key_admin").any_active()
+    if found is None:
+        typer.echo("warpsmith: the database does not answer yet; every request needs an API key", err=True)
+    elif not found and is_loopback(address):
+        typer.echo(f"warpsmith: every request needs an API key, and there is none; {how}", err=True)
+    elif not found:
+        raise Unavailable(f"refusing to listen on {address} while there is no API key; {how}")
+
+
+def worker(queues: Sequence[str], concurrency: int) -> None:
+    """Run a worker until SIGTERM or SIGINT."""
+    logs.configure()
+    application("worker.main").run(tuple(queues), concurrency=concurrency)
+
+
+def connect(url: str) -> Client:
+    """A client that shows the key of `WARPSMITH_API_KEY`."""
+    key = settings().api_key
+    return Client(url, None if key is None else key.get_secret_value())
+
+
+def application(name: str) -> Any:
+    """A module of the applications.
+
+    Raises:
+        Unavailable: this installation has the core only.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as exc:
+        if exc.name is not None and exc.name.split(".")[0] == name.split(".", maxsplit=1)[0]:
+            where = "a checkout of the project or its container image"
+            raise Unavailable(f"this installation holds the core only; run this from {where}") from exc
+        raise
+
+
+def is_loopback(address: str) -> bool:
+    """True for addresses that only this machine can reach."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"

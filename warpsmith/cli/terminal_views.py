@@ -1,0 +1,152 @@
+"""What people see: progress, and the report in the terminal."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from warpsmith.client import Client
+from warpsmith.domain.state import JobState
+from warpsmith.http_models import EventView, JobResult, JobStatus
+from warpsmith.report.tables import (
+    baseline_table,
+    chosen_table,
+    comparison_table,
+    energy_table,
+    has_gain,
+    outcome_table,
+    reason_lines,
+)
+
+LINE_EVERY_TRIALS = 10
+
+
+def status_lines(status: JobStatus) -> list[str]:
+    """A status as plain lines."""
+    best = "" if status.best_speedup is None else f", best {status.best_speedup:.2f}x"
+    left = "" if status.seconds_left is None else f", {status.seconds_left:.0f} s left"
+    lines = [
+        f"{status.id} {status.name}: {status.state.value}, round {status.round}/{status.rounds}, "
+        f"{status.trials_done}/{status.trials_budget} trials ({status.trials_rejected} rejected){best}{left}"
+    ]
+    if status.detail:
+        lines.append(f"  {status.detail}")
+    if status.reason is not None:
+        said = (status.reason.sentence, status.reason.search)
+        lines += [f"  {line}" for line in said if line and line != status.detail]
+    lines += [
+        f"  {w.workload}: {w.baseline_us:.2f} µs"
+        + (f" → {w.best_us:.2f} µs ({w.speedup:.2f}x)" if w.best_us and w.speedup else "")
+        for w in status.workloads
+        if w.baseline_us is not None
+    ]
+    return lines
+
+
+def listed_line(status: JobStatus) -> str:
+    """A job as one line of a list: with its age, its labels and, where it has gained nothing, the reason."""
+    labels = "".join(f" {key}={value}" for key, value in status.labels.items())
+    whose = f" of {status.tenant}" if status.tenant else ""
+    ended_badly = status.state in (JobState.FAILED, JobState.CANCELLED)
+    why = f" - {status.detail}" if ended_badly and status.detail else ""
+    if not ended_badly and status.reason is not None and not status.reason.is_gain:
+        why = f" - no gain: {status.reason.code.value.replace('_', ' ')}"
+    return f"{status_lines(status)[0]}, {_age(datetime.now(UTC) - status.created_at)} old{labels}{whose}{why}"
+
+
+def event_line(event: EventView) -> str:
+    """An event as one line: when, what, and what it says."""
+    said = " ".join(str(value) for key, value in event.data.items() if value and key != "task")
+    return f"{event.at:%Y-%m-%d %H:%M:%S} {event.kind} {said}"
+
+
+def _age(age: timedelta) -> str:
+    seconds = max(0.0, age.total_seconds())
+    for unit, length_s in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length_s:
+            return f"{seconds / length_s:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def follow(client: Client, job_id: str) -> JobStatus:
+    """Show progress until the job ends: a live display, or a line now and then without a terminal."""
+    console = Console(stderr=True)
+    with _display(console) as show:
+        return client.wait(job_id, show)
+
+
+def print_report(result: JobResult) -> None:
+    """The report on standard output."""
+    console = Console()
+    table = comparison_table(result)
+    console.print(table if result.comparisons else Text(str(table.title), "bold"))
+    style = "green" if has_gain(result) else "bold"
+    for line in reason_lines(result):
+        console.print(line, style=style, markup=False, highlight=False)
+    console.print(f"{result.device}, driver {result.driver}", style="dim", markup=False, highlight=False)
+    console.print()
+    measured = baseline_table(result)
+    if measured is not None:
+        console.print(measured)
+    if result.dispatch:
+        console.print(chosen_table(result))
+    energy = energy_table(result)
+    if energy is not None:
+        console.print(energy)
+    console.print(outcome_table(result))
+
+
+@contextmanager
+def _display(console: Console) -> Iterator["_Shower"]:
+    if console.is_terminal:
+        with Live(console=console, refresh_per_second=4) as live:
+            yield _Shower(live)
+    else:
+        yield _Shower(None)
+
+
+class _Shower:
+    def __init__(self, live: Live | None) -> None:
+        self._live = live
+        self._said = ("", -1)
+
+    def __call__(self, status: JobStatus) -> None:
+        if self._live is not None:
+            self._live.update(_panel(status))
+            return
+        mark = (f"{status.state.value} {status.detail}", status.trials_done // LINE_EVERY_TRIALS)
+        if mark != self._said:
+            self._said = mark
+            typer.echo(status_lines(status)[0] + (f" - {status.detail}" if status.detail else ""), err=True)
+
+
+def _panel(status: JobStatus) -> Group:
+    head = Text.assemble((status.name, "bold"), f"  {status.state.value}", ("  " + status.detail, "dim"))
+    bar = ProgressBar(total=max(1, status.trials_budget), completed=status.trials_done, width=40)
+    left = "" if status.seconds_left is None else f"{status.seconds_left:.0f} s left"
+    feasible = "" if status.feasible is None else f"of {status.feasible} feasible"
+    counts = Table.grid(padding=(0, 2))
+    counts.add_row(
+        bar,
+        f"{status.trials_done}/{status.trials_budget} trials {feasible}",
+        f"{status.trials_rejected} rejected",
+        f"round {status.round}/{status.rounds}",
+        left,
+    )
+    table = Table(box=None, padding=(0, 2))
+    for title in ("workload", "baseline µs", "best so far µs", "speed-up"):
+        table.add_column(title, justify="left" if title == "workload" else "right")
+    for w in status.workloads:
+        table.add_row(
+            w.workload,
+            "" if w.baseline_us is None else f"{w.baseline_us:.2f}",
+            "" if w.best_us is None else f"{w.best_us:.2f}",
+            "" if w.speedup is None else f"{w.speedup:.2f}x",
+        )
+    return Group(head, counts, table)

@@ -1,0 +1,78 @@
+"""Everything that can be known of a job without running it."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.job import Job
+from warpsmith.domain.memory import buffer_bytes, check_memory
+from warpsmith.errors import ExpressionError, InvalidInput
+from warpsmith.job_checks.finding import Finding
+from warpsmith.job_checks.launch import launch_findings
+from warpsmith.job_checks.service_limits import service_findings
+from warpsmith.job_checks.signature import signature_findings
+from warpsmith.settings import Settings
+
+LARGEST_MEMORY_BYTES = 512 * 10**9
+"""More than any single device has."""
+MARK = "TODO"
+
+
+def known_findings(job: Job, settings: Settings, devices: Sequence[DeviceInfo] = ()) -> Iterator[Finding]:
+    """What a service would refuse, what does not fit the source, and what no device takes.
+
+    Args:
+        devices: of the job's back end, where some are at hand.
+    """
+    yield from service_findings(job, settings)
+    yield from signature_findings(job)
+    yield from launch_findings(job, devices)
+    yield from tolerance_findings(job)
+    yield from _memory(job, devices, settings)
+
+
+def tolerance_findings(job: Job) -> Iterator[Finding]:
+    """Floating-point outputs that must be equal to the last bit."""
+    for argument in job.kernel.arguments:
+        given = job.tolerances.get(argument.name)
+        if given is not None and argument.dtype.is_float and given.rtol == 0 and given.atol == 0:
+            words = (
+                f"rtol and atol are 0, so only results equal to the last bit pass; {argument.dtype.value} "
+            )
+            words += "results differ by rounding where operations are in another order"
+            yield Finding(f"tolerances.{argument.name}", words, is_error=False)
+
+
+def unfinished_lines(text: str, apart: Collection[int] = ()) -> Iterator[Finding]:
+    """The lines of a job file that say that they are not finished.
+
+    Args:
+        apart: lines that are not looked at, from 1: those of sources, which speak for themselves.
+    """
+    for number, line in enumerate(text.splitlines(), 1):
+        if number in apart:
+            continue
+        before, mark, after = line.partition(MARK)
+        # The line at the head of a skeleton speaks of the others.
+        if not mark or before.lstrip().startswith("# Look at every"):
+            continue
+        about = after.strip(" :.}]\"'") or before.strip(" #-{")
+        words = f"{MARK} is left: {about[:100]}; fill it in and remove the mark"
+        yield Finding("", words, is_error=False, line=number)
+
+
+def _memory(job: Job, devices: Sequence[DeviceInfo], settings: Settings) -> Iterator[Finding]:
+    try:
+        check_memory(job, devices, settings.job_memory_bytes)
+    except InvalidInput as exc:
+        yield Finding(exc.field, exc.message)
+        return
+    for index, workload in enumerate(job.workloads if not devices else ()):
+        try:
+            total = sum(buffer_bytes(job, workload).values())
+        except ExpressionError:
+            continue
+        if total > LARGEST_MEMORY_BYTES:
+            words = (
+                f"the buffers of {workload.key} have {total / 1e9:.0f} GB, more than any single device has"
+            )
+            yield Finding(f"workloads.{index}.dimensions", words)

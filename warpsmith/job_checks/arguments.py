@@ -1,0 +1,175 @@
+"""The arguments that a job lists against those that a kernel takes: number, order, types, direction."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from warpsmith.domain.job import Job
+from warpsmith.domain.kernel import Argument, Dtype, Role
+from warpsmith.job_checks.finding import Finding
+from warpsmith.rewrite.reader.declarations import KernelArgument
+from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
+from warpsmith.rewrite.reader.pointer_usage import Usage, pointer_usage
+from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.skeleton.arguments import SAMPLER
+
+_FIELD = "kernel.arguments"
+
+
+def argument_findings(
+    job: Job, kernel: KernelDefinition, types: Mapping[str, str], certain: bool
+) -> Iterator[Finding]:
+    """What does not fit.
+
+    Args:
+        types: words that stand for a type: macros, and the arguments of the kernel's template.
+        certain: nobody else says what a word stands for; without it a type behind a word is worth a warning.
+    """
+    wanted = kernel.arguments
+    if any("..." in a.type_text for a in wanted):
+        return
+    given = job.kernel.arguments
+    if len(given) != len(wanted):
+        yield _count(given, kernel)
+        return
+    moved = dict(_moved(given, wanted))
+    for n, (argument, a) in enumerate(zip(given, wanted, strict=True)):
+        if n in moved:
+            # One out of its place moves others.
+            if n == min(moved):
+                yield Finding(f"{_FIELD}.{n}.name", moved[n])
+        else:
+            yield from _one(f"{_FIELD}.{n}", argument, a, kernel, types, certain)
+
+
+def _count(given: tuple[Argument, ...], kernel: KernelDefinition) -> Finding:
+    wanted = kernel.arguments
+    names = ", ".join(a.name or a.type_text for a in wanted)
+    here = {a.name for a in given}
+    lacking = [a.name for a in wanted if a.name and a.name not in here]
+    known = {a.name for a in wanted}
+    beyond = [(n, a.name) for n, a in enumerate(given) if a.name not in known]
+    words = (
+        f"lists {len(given)}; {kernel.name} takes {len(wanted)} ({names}), line {kernel.line} of the source"
+    )
+    if len(given) < len(wanted) and lacking:
+        words += f"; missing: {', '.join(lacking)}"
+    at = next((f".{n}" for n, _ in beyond), "") if len(given) > len(wanted) else ""
+    if at:
+        words += f"; not one of them: {', '.join(name for _, name in beyond)}"
+    return Finding(_FIELD + at, words)
+
+
+def _moved(given: tuple[Argument, ...], wanted: tuple[KernelArgument, ...]) -> Iterator[tuple[int, str]]:
+    """Arguments at the place of another one, where the names of both are the kernel's."""
+    places = {a.name: n for n, a in enumerate(wanted) if a.name}
+    at = {a.name: n for n, a in enumerate(given)}
+    order = ", ".join(a.name for a in wanted)
+    for n, (argument, a) in enumerate(zip(given, wanted, strict=True)):
+        if argument.name != a.name and argument.name in places and a.name in at:
+            words = f"{argument.name} stands at place {n + 1}, where the kernel takes {a.name}"
+            yield n, f"{words}; its order is {order}"
+
+
+def _one(
+    field: str,
+    given: Argument,
+    a: KernelArgument,
+    kernel: KernelDefinition,
+    types: Mapping[str, str],
+    certain: bool,
+) -> Iterator[Finding]:
+    base, seen = a.base, 0
+    while base in types and seen < 8:
+        base, seen = types[base], seen + 1
+    stars = base.count("*")
+    dtype, lanes = element_type(base.replace("*", "").replace("const", "").strip(), {})
+    direct = certain or (seen == 0 and dtype is not None)
+    if dtype is None:
+        dtype, lanes = a.dtype, a.lanes
+    kind = f"`{_declared(a)}` in line {kernel.line} of the source"
+    if a.base == "sampler_t" or a.is_image or given.image is not None:
+        yield from _image(field, given, a, kind)
+        return
+    if a.address_space == "local":
+        if given.role is not Role.LOCAL:
+            words = f"{given.name} is memory of a work-group: {kind}; its role is local"
+            yield Finding(f"{field}.role", words)
+            return
+    elif given.role is Role.LOCAL and (a.address_space or not a.pointers):
+        yield Finding(f"{field}.role", f"{given.name} is local here, and not in the kernel: {kind}")
+        return
+    points = a.pointers + stars
+    if given.role is Role.SCALAR and points:
+        yield Finding(f"{field}.role", f"{given.name} is a scalar here and a pointer in the kernel: {kind}")
+    elif given.role is not Role.SCALAR and not points and dtype is not None and not a.is_reference:
+        yield Finding(f"{field}.role", f"{given.name} is a buffer here and a number in the kernel: {kind}")
+    elif points > 1:
+        yield Finding(field, f"{given.name} points to pointers, which a job cannot pass: {kind}")
+    else:
+        if dtype is not None and not a.is_reference:
+            yield from _types(field, given, dtype, lanes, kind, direct)
+        if points:
+            yield from _direction(field, given, a, kernel, kind)
+
+
+def _image(field: str, given: Argument, a: KernelArgument, kind: str) -> Iterator[Finding]:
+    if a.base == "sampler_t":
+        words = f"{given.name} is a sampler, which a job cannot pass; declare it in the kernel: {SAMPLER}"
+        yield Finding(field, f"{words} ({kind})")
+    elif a.is_image and (not a.image_axes or a.access == "read_write"):
+        words = f"{given.name} is an image that a job cannot pass: {kind}; an image2d_t or image3d_t that is "
+        yield Finding(field, f"{words}read_only or write_only can be passed, and so can buffers")
+    elif a.image_axes and given.image is None:
+        words = f"{given.name} is an image in the kernel: {kind}; say image: {{channels: rgba}}, for example"
+        yield Finding(f"{field}.image", words)
+    elif not a.image_axes:
+        yield Finding(f"{field}.image", f"{given.name} is an image here, and not in the kernel: {kind}")
+    elif len(given.shape) != a.image_axes + 1:
+        words = f"{given.name} has {len(given.shape)} extents; {a.base} has {a.image_axes + 1}, channels last"
+        yield Finding(f"{field}.shape", f"{words}: {kind}")
+    elif (given.role is Role.OUTPUT) != (a.access == "write"):
+        can = "write_only" if a.access == "write" else "read_only"
+        yield Finding(
+            f"{field}.role", f"{given.name} is {given.role.value} here, and {can} in the kernel: {kind}"
+        )
+
+
+def _types(
+    field: str, given: Argument, wanted: Dtype, lanes: int, kind: str, direct: bool
+) -> Iterator[Finding]:
+    have = given.dtype
+    if have is wanted:
+        return
+    same_bits = have.size_bytes == wanted.size_bytes and not wanted.is_float
+    raw = given.is_buffer and (wanted.size_bytes == 1 or (lanes > 1 and not wanted.is_float))
+    if same_bits and (given.is_buffer or not have.is_float):
+        return
+    words = f"argument {given.name} is {have.value} here, and {wanted.value} in the kernel: {kind}"
+    yield Finding(f"{field}.dtype", words, is_error=direct and not raw)
+
+
+def _direction(
+    field: str, given: Argument, a: KernelArgument, kernel: KernelDefinition, kind: str
+) -> Iterator[Finding]:
+    if given.is_mutated and (a.is_const or a.address_space == "constant"):
+        words = f"{given.name} is {given.role.value}, but the kernel cannot write it: {kind}"
+        yield Finding(f"{field}.role", words)
+        return
+    usage = pointer_usage(kernel.body, a.name) if a.name else None
+    if usage is None or usage.is_passed_on or not _is_seen(usage):
+        return
+    if given.role is Role.INPUT and usage.is_written:
+        words = f"{given.name} is input, but the kernel writes it: {kind}; use output or inout"
+        yield Finding(f"{field}.role", words, is_error=False)
+    elif given.is_mutated and not usage.is_written:
+        words = f"{given.name} is {given.role.value}, but the kernel only reads it: {kind}"
+        yield Finding(f"{field}.role", words, is_error=False)
+
+
+def _is_seen(usage: Usage) -> bool:
+    return usage.is_read or usage.is_written
+
+
+def _declared(a: KernelArgument) -> str:
+    space = {"global": "__global ", "constant": "__constant ", "local": "__local "}.get(a.address_space, "")
+    return re.sub(r"\s+", " ", f"{space}{a.type_text} {a.name}".strip())

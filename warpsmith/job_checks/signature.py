@@ -1,0 +1,98 @@
+"""A job's entry and arguments against the kernel's definition, as far as the source alone says it.
+
+What a source leaves open (a type behind a macro, a kernel in a header) is not judged.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+
+from warpsmith.domain.device import Backend
+from warpsmith.domain.job import Job
+from warpsmith.job_checks.arguments import argument_findings
+from warpsmith.job_checks.finding import Finding
+from warpsmith.rewrite.reader.conditionals import given_macros
+from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.tokens import Tokens, tokenise
+from warpsmith.rewrite.skeleton.guesses import bind
+
+_DEFINE = re.compile(r"-D\s*(\w+)(?:=(.*))?")
+_MAX_SHOWN = 12
+
+
+def signature_findings(job: Job) -> list[Finding]:
+    """What does not fit between the job and its kernel; of several definitions, the one that fits best."""
+    if job.kernel.source is None or job.kernel.backend is Backend.REPLAY:
+        return []
+    text = job.kernel.source
+    tokens = tokenise(text)
+    given = given_macros(job.kernel.options)
+    kernels = find_kernels(text, Dialect.from_backend(job.kernel.backend), given)
+    found = definitions(kernels, job.kernel.entry)
+    if not found:
+        return _no_entry(job, kernels, tokens)
+    types = _macro_types(tokens, job.kernel.options)
+    certain = not _includes(tokens)
+    of_each = []
+    for kernel in found:
+        known = {**types, **bind(kernel, job.kernel.entry).values}
+        # A parameter may stand for another type in every configuration.
+        known = {word: known[word] for word in known.keys() - {p.name for p in job.parameters}}
+        of_each.append(list(argument_findings(job, kernel, known, certain)))
+    return min(of_each, key=lambda found: (sum(f.is_error for f in found), len(found)))
+
+
+def definitions(kernels: tuple[KernelDefinition, ...], entry: str) -> list[KernelDefinition]:
+    """Those that an entry may mean, by their names without template arguments."""
+    base = re.sub(r"\s", "", entry.split("<", 1)[0]).removeprefix("::")
+    found = [k for k in kernels if f"::{k.qualified_name}".endswith(f"::{base}")]
+    return [k for k in found if k.qualified_name == base] or found
+
+
+def _no_entry(job: Job, kernels: tuple[KernelDefinition, ...], tokens: Tokens) -> list[Finding]:
+    entry = job.kernel.entry
+    name = re.sub(r"\s", "", entry.split("<", 1)[0]).rsplit("::", maxsplit=1)[-1]
+    words = {t.text for t in tokens.items if t.kind == "name"}
+    words |= {w for t in tokens.items if t.kind == "directive" for w in re.findall(r"\w+", t.rest)}
+    names = list(dict.fromkeys(k.qualified_name for k in kernels))
+    # A macro may write a kernel under a name that it puts together.
+    pasted = any(t.kind == "directive" and t.text == "define" and "##" in t.rest for t in tokens.items)
+    if name in words or pasted or any(name == p.name for p in job.parameters):
+        return []
+    in_header = _includes(tokens)
+    if not names and in_header:
+        return []
+    if not names:
+        kind = "__kernel" if job.kernel.backend is Backend.OPENCL else "__global__"
+        return [Finding("kernel.entry", f"no kernel {entry!r}: the source defines no {kind} function")]
+    close = difflib.get_close_matches(name, names, n=1)
+    near = close or (names if len(names) == 1 else [])
+    if in_header and not close:
+        return []
+    shown = ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else "")
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    words_said = f"no kernel {entry!r} in the source; found {shown}{hint}"
+    # A header may hold a kernel of nearly the same name.
+    return [Finding("kernel.entry", words_said, is_error=not in_header)]
+
+
+def _includes(tokens: Tokens) -> bool:
+    return any(t.kind == "directive" and t.text == "include" for t in tokens.items)
+
+
+def _macro_types(tokens: Tokens, options: tuple[str, ...]) -> Mapping[str, str]:
+    """What the words stand for that are defined once, in the source or by an option."""
+    counts: dict[str, int] = {}
+    for token in tokens.items:
+        name = re.match(r"\w+", token.rest) if token.kind == "directive" and token.text == "define" else None
+        if name is not None:
+            counts[name.group()] = counts.get(name.group(), 0) + 1
+    found = {name: value for name, value in tokens.macros.items() if counts.get(name) == 1}
+    return found | dict(_given(options))
+
+
+def _given(options: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for option in options:
+        match = _DEFINE.fullmatch(option)
+        if match is not None:
+            yield match.group(1), match.group(2) or ""

@@ -1,0 +1,103 @@
+"""The look-up of a result as a Python module that needs nothing else: what to launch for a shape."""
+
+import ast
+from collections.abc import Mapping
+from importlib.resources import files
+
+from jinja2 import Environment
+
+from warpsmith.domain.expressions import Expression, Value, dotted_name
+from warpsmith.domain.kernel import Argument, Launch
+from warpsmith.domain.space import Constraint
+from warpsmith.report.shape_lookup import Lookup
+
+
+def launcher_source(lookup: Lookup, file_names: Mapping[str, str]) -> str:
+    """`dispatch.py` of a bundle; `pick` in it chooses as `lookup.pick` does.
+
+    Args:
+        file_names: of the tuned sources, by workload.
+    """
+    scope: dict[str, Value] = {f"device.{n}": v for n, v in lookup.limits.model_dump().items()}
+    own = lookup.job.kernel
+    kernels = [
+        _kernel(None, own.entry, own.launch, own.local_arguments, (), {**scope, **lookup.job.space.defaults})
+    ]
+    for server in lookup.servers:
+        entry = server.entry
+        assert entry.launch is not None
+        names = {**scope, **server.configuration}
+        kernels.append(
+            _kernel(
+                file_names[entry.workload],
+                entry.entry,
+                entry.launch,
+                entry.local_arguments,
+                server.constraints,
+                names,
+            )
+        )
+    text = (files("warpsmith.report") / "templates" / "dispatch.py.jinja").read_text()
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    return environment.from_string(text).render(
+        dimensions=lookup.dimensions,
+        options=own.options,
+        kernels=kernels,
+        table=sorted((shape, _number(server)) for shape, server in lookup.table.items()),
+        boxes=[(b.low, b.high, b.multiples, _number(b.server)) for b in lookup.boxes],
+        limits=lookup.limits,
+    )
+
+
+def _number(server: int | None) -> int:
+    """Its place in KERNELS, where the user's own is the first."""
+    return 0 if server is None else server + 1
+
+
+def _kernel(
+    file: str | None,
+    entry: str,
+    launch: Launch,
+    local: tuple[Argument, ...],
+    constraints: tuple[Constraint, ...],
+    names: Mapping[str, Value],
+) -> dict[str, object]:
+    return {
+        "file": file,
+        "entry": entry,
+        "grid": [python_text(e, names) for e in launch.grid],
+        "block": [python_text(e, names) for e in launch.block],
+        "shared_bytes": python_text(launch.shared_bytes, names),
+        "local_bytes": [python_text(a.bytes_expression, names) for a in local],
+        "constraints": [python_text(c.expression, names) for c in constraints],
+    }
+
+
+def python_text(expression: Expression, names: Mapping[str, Value]) -> str:
+    """An expression as Python, over a mapping `d` of dimensions.
+
+    Args:
+        names: what else it may name, with the values.
+    """
+    return ast.unparse(_Bound(names).visit(ast.parse(expression.text, mode="eval")))
+
+
+class _Bound(ast.NodeTransformer):
+    """Names become values; what has none is a dimension."""
+
+    def __init__(self, names: Mapping[str, Value]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._value(dotted_name(node))
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        return self._value(dotted_name(node))
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        return ast.Call(node.func, [self.visit(a) for a in node.args], [])
+
+    def _value(self, name: str) -> ast.expr:
+        if name in self._names:
+            return ast.Constant(self._names[name])
+        return ast.Subscript(ast.Name("d", ast.Load()), ast.Constant(name), ast.Load())

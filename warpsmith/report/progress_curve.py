@@ -1,0 +1,43 @@
+"""Best so far over the trials, as an inline SVG."""
+
+from collections.abc import Sequence
+
+from warpsmith.domain.outcome import Measured
+from warpsmith.http_models import TrialView
+
+WIDTH, HEIGHT, MARGIN = 720, 220, 44
+
+
+def progress_svg(trials: Sequence[TrialView]) -> str:
+    """Each trial a dot at its speed-up over the baseline, the best so far a line; empty without data."""
+    points = [(t.number, 1.0 / t.outcome.objective) for t in trials if isinstance(t.outcome, Measured)]
+    if len(points) < 2:
+        return ""
+    last = max(number for number, _ in points)
+    top = max(1.05, *(value for _, value in points)) * 1.05
+
+    def x(number: float) -> float:
+        return MARGIN + (WIDTH - 2 * MARGIN) * number / max(1, last)
+
+    def y(value: float) -> float:
+        return HEIGHT - MARGIN - (HEIGHT - 1.5 * MARGIN) * value / top
+
+    dots = "".join(f'<circle cx="{x(n):.1f}" cy="{y(v):.1f}" r="2.5"/>' for n, v in points)
+    best, path = 0.0, ""
+    for number, value in points:
+        if value > best:
+            path += f"{'M' if not path else 'H'}{x(number):.1f}" + (f",{y(value):.1f}" if not best else "")
+            path += f" V{y(value):.1f} "
+            best = value
+    path += f"H{x(last):.1f}"
+    ticks = "".join(
+        f'<line class="grid" x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{y(v):.1f}" y2="{y(v):.1f}"/>'
+        f'<text x="{MARGIN - 6}" y="{y(v) + 4:.1f}" text-anchor="end">{v:.2g}x</text>'
+        for v in (top * i / 4 for i in range(5))
+    )
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="best speed-up so far over the trials">'
+        f'{ticks}<line class="one" x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{y(1):.1f}" y2="{y(1):.1f}"/>'
+        f'<g class="dots">{dots}</g><path class="best" d="{path}"/>'
+        f'<text x="{WIDTH / 2}" y="{HEIGHT - 10}" text-anchor="middle">trial</text></svg>'
+    )

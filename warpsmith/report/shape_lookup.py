@@ -1,0 +1,187 @@
+"""Which configuration of a dispatch table serves a shape that no workload names.
+
+Two workloads span a box in the space of dimensions. The smallest box around a shape decides: a
+configuration serves the shape when it was faster than the baseline, by more than `least_speedup`, on every
+workload in that box, and when the shape is as divisible as those workloads are. Where a corner of the box
+is no workload it must have been faster by far: the shape may be unlike all that was measured, smaller than
+each of them, say. Otherwise the baseline stays: outside of all boxes, between workloads too far apart,
+where neighbours disagree.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from warpsmith.domain.expressions import Value
+from warpsmith.domain.job import Job
+from warpsmith.domain.plan import evaluated
+from warpsmith.domain.space import Configuration, Constraint, allows
+from warpsmith.errors import ExpressionError
+from warpsmith.http_models import DispatchEntry, JobResult
+from warpsmith.tuning.session.launch_limits import beyond_limits
+
+LEAST_GAIN = 0.05
+"""On every workload of a box. All but one of those figures are the search's, not verified ones."""
+UNKNOWN_CORNER = 1.5
+"""Least speed-up on every workload of a box of which a corner is no workload."""
+NOISES = 2.0
+"""The same on a noisy device, in A/A widths."""
+MOST_STEP = 4.0
+"""Workloads further apart than this, in any dimension, say nothing of what is between them."""
+ALIGNED = 16
+"""Beyond this power of two, divisibility makes no difference."""
+
+Shape = tuple[int, ...]
+"""One value a dimension, in the order of the names."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """The shapes between two workloads, both included."""
+
+    low: Shape
+    high: Shape
+    multiples: Shape
+    """What each dimension must be divisible by."""
+    server: int | None
+    """None: the baseline."""
+
+    def holds(self, shape: Shape) -> bool:
+        """Whether a shape lies in it."""
+        return all(a <= x <= b for a, x, b in zip(self.low, shape, self.high, strict=True))
+
+    def divides(self, shape: Shape) -> bool:
+        """Whether a shape is as divisible as the workloads are."""
+        return all(x % m == 0 for x, m in zip(shape, self.multiples, strict=True))
+
+
+def boxes(
+    shapes: Sequence[Shape],
+    speedups: Sequence[Sequence[float]],
+    least: float,
+    step: float = MOST_STEP,
+    aligned: int = ALIGNED,
+    unknown_corner: float = UNKNOWN_CORNER,
+) -> list[Box]:
+    """Every box that two shapes span, smallest first.
+
+    Args:
+        shapes: of the workloads.
+        speedups: [servers][workloads], baseline time over a configuration's; 0 where it was not timed.
+        least: what a configuration must exceed on every workload of a box to serve there.
+        unknown_corner: the same where a corner of the box is no workload.
+    """
+    known = set(shapes)
+    found: dict[tuple[Shape, Shape], Box] = {}
+    for one, other in combinations(shapes, 2):
+        low = tuple(map(min, one, other))
+        high = tuple(map(max, one, other))
+        if (low, high) in found or any(b > step * a for a, b in zip(low, high, strict=True)):
+            continue
+        bounds = Box(low, high, low, None)
+        inside = [i for i, s in enumerate(shapes) if bounds.holds(s)]
+        multiples = tuple(
+            low[d] if low[d] == high[d] else min(min(shapes[i][d] & -shapes[i][d], aligned) for i in inside)
+            for d in range(len(low))
+        )
+        worst = [min(own[i] for i in inside) for own in speedups]
+        best = max(range(len(worst)), key=lambda i: worst[i], default=None)
+        complete = known.issuperset(product(*zip(low, high, strict=True)))
+        served = best is not None and worst[best] > (least if complete else max(least, unknown_corner))
+        found[low, high] = Box(low, high, multiples, best if served else None)
+    return sorted(found.values(), key=lambda b: (_size(b), b.low, b.high))
+
+
+def least_speedup(aa_width: float) -> float:
+    """What counts as faster on a workload, beyond doubt.
+
+    Args:
+        aa_width: the device's own noise, as a share of a time.
+    """
+    return 1 + max(LEAST_GAIN, NOISES * aa_width)
+
+
+def server_of(shape: Shape, ordered: Sequence[Box]) -> int | None:
+    """Who serves a shape that is no workload's, before constraints and limits; None: the baseline."""
+    box = next((b for b in ordered if b.holds(shape)), None)
+    return box.server if box is not None and box.divides(shape) else None
+
+
+def _size(box: Box) -> float:
+    return sum(math.log(b / a) for a, b in zip(box.low, box.high, strict=True))
+
+
+@dataclass(frozen=True)
+class Server:
+    """A tuned kernel of the dispatch table, or the user's own."""
+
+    entry: DispatchEntry
+    configuration: Configuration
+    constraints: tuple[Constraint, ...]
+
+
+class Lookup:
+    """The dispatch table of a result, for every shape.
+
+    Raises:
+        ValueError: the result is that of an older version, which did not keep what is needed.
+    """
+
+    def __init__(self, result: JobResult) -> None:
+        entries = {e.workload: e for e in result.dispatch}
+        if result.limits is None or any(e.launch is None for e in result.dispatch):
+            raise ValueError("the result does not say what launches are made of; tune the job again")
+        self.job: Job = result.job
+        self.limits = result.limits
+        self.dimensions = tuple(sorted(result.job.workloads[0].dimensions))
+        self.servers: list[Server] = []
+        self.table: dict[Shape, int | None] = {}
+        spaces = {c.id: c.space for c in result.candidates}
+        numbers: dict[tuple[str, str], int] = {}
+        workloads = [w for w in result.job.workloads if w.key in entries]
+        for workload in workloads:
+            entry = entries[workload.key]
+            number = None
+            if entry.candidate is not None and entry.configuration is not None:
+                name = (entry.candidate, str(sorted(entry.configuration.items())))
+                number = numbers.setdefault(name, len(self.servers))
+                if number == len(self.servers):
+                    constraints = spaces[entry.candidate].constraints
+                    self.servers.append(Server(entry, entry.configuration, constraints))
+            self.table[self.shape(workload.dimensions)] = number
+        # One configuration may win on several workloads, and then was verified on each.
+        known: list[dict[str, float]] = [{} for _ in self.servers]
+        for workload in workloads:
+            number = self.table[self.shape(workload.dimensions)]
+            for key, speedup in entries[workload.key].speedups.items():
+                if number is not None and (key == workload.key or key not in known[number]):
+                    known[number][key] = speedup
+        keys = [w.key for w in workloads]
+        least = least_speedup(max((c.aa_width for c in result.comparisons), default=0.0))
+        self.boxes = boxes(list(self.table), [[k.get(key, 0.0) for key in keys] for k in known], least)
+
+    def shape(self, dimensions: Mapping[str, int]) -> Shape:
+        """The values of the dimensions, in the order of `dimensions`."""
+        return tuple(dimensions[name] for name in self.dimensions)
+
+    def pick(self, dimensions: Mapping[str, int]) -> int | None:
+        """Which of `servers` serves a shape; None: the baseline."""
+        shape = self.shape(dimensions)
+        if shape in self.table:
+            return self.table[shape]
+        number = server_of(shape, self.boxes)
+        return number if number is not None and self._fits(self.servers[number], dimensions) else None
+
+    def _fits(self, server: Server, dimensions: Mapping[str, int]) -> bool:
+        scope: dict[str, Value] = {f"device.{n}": v for n, v in self.limits.model_dump().items()}
+        scope |= dict(dimensions) | server.configuration
+        launch = server.entry.launch
+        assert launch is not None
+        try:
+            if allows(server.constraints, scope) is not None:
+                return False
+            size = evaluated(launch, scope, server.entry.local_arguments)
+            return not beyond_limits(size, self.limits)
+        except ExpressionError:
+            return False

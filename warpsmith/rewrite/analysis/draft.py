@@ -1,0 +1,130 @@
+"""What rules read and hand on."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+from warpsmith.domain.device import Backend
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.job import Job
+from warpsmith.domain.kernel import Argument, Kernel, Launch
+from warpsmith.domain.space import Constraint, Parameter, ParameterValue
+from warpsmith.domain.template import AppliedRule
+from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.source.syntax_tree import Edit, Source, apply_edits
+
+
+@dataclass(frozen=True)
+class Declined:
+    """A rule whose precondition could not be proven, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Another body of the kernel, compiled in the place of its own where a condition holds.
+
+    Rules that come later read and edit the kernel's own body only; the conditions that keep their
+    parameters at the defaults where a variant is compiled are added when the template is put together.
+    """
+
+    condition: Expression
+    """Over parameters; the kernel's own body is compiled where it is false."""
+    macro: str
+    """The same for the preprocessor."""
+    body: str
+    grid: tuple[Expression, ...]
+    known: frozenset[str]
+    """Parameters that the variant obeys."""
+    handed: frozenset[str] = frozenset()
+    """Buffers through which its threads hand values to each other, so that they must not be `restrict`."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A template in the making."""
+
+    job: Job
+    kernel: Kernel
+    parameters: tuple[Parameter, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    applied: tuple[AppliedRule, ...] = ()
+    library: tuple[str, ...] = ()
+    """Texts of permitted headers that the source includes."""
+    variants: tuple[Variant, ...] = ()
+    """Other bodies that the kernel may have."""
+
+    @cached_property
+    def source(self) -> Source:
+        """The kernel's source, parsed. Raises `LookupError` where the kernel is not found."""
+        return Source(self.kernel.text, self.kernel.backend, self.kernel.entry, self.library)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What the analysis knows about the kernel."""
+        launch = self.kernel.launch
+        block, grid = (tuple(e.text for e in extents) for extents in (launch.block, launch.grid))
+        return Facts(self.source, block, self.kernel.entry, grid)
+
+    @property
+    def is_opencl(self) -> bool:
+        """True for OpenCL C."""
+        return self.kernel.backend is Backend.OPENCL
+
+    def names(self) -> set[str]:
+        """Names that a new parameter must not take."""
+        return {p.name for p in self.parameters} | set(self.job.workloads[0].dimensions)
+
+    def values(self) -> Mapping[str, ParameterValue]:
+        """Every parameter at its default."""
+        return {p.name: p.baseline_value for p in self.parameters}
+
+    def rewritten(self, edits: Iterable[Edit]) -> "Draft":
+        """This draft with its source edited, before the rule is noted by `changed`."""
+        text = apply_edits(self.kernel.text, edits)
+        return replace(self, kernel=self.kernel.model_copy(update={"source": text}))
+
+    def changed(
+        self,
+        rule: str,
+        detail: str,
+        *,
+        edits: list[Edit] | None = None,
+        prologue: str = "",
+        launch: Launch | None = None,
+        arguments: tuple[Argument, ...] | None = None,
+        entry: str | None = None,
+        parameters: tuple[Parameter, ...] = (),
+        constraints: tuple[Constraint, ...] = (),
+        variant: Variant | None = None,
+    ) -> "Draft":
+        """This draft after a rule was applied."""
+        kernel = self.kernel.model_copy(
+            update={
+                "source": prologue + apply_edits(self.kernel.text, edits or ()),
+                "launch": launch or self.kernel.launch,
+                "arguments": arguments or self.kernel.arguments,
+                "entry": entry or self.kernel.entry,
+            }
+        )
+        note = AppliedRule(rule=rule, detail=detail, parameters=tuple(p.name for p in parameters))
+        return replace(
+            self,
+            kernel=kernel,
+            parameters=self.parameters + parameters,
+            constraints=self.constraints + constraints,
+            applied=(*self.applied, note),
+            variants=self.variants if variant is None else (*self.variants, variant),
+        )
+
+
+class Rule(Protocol):
+    """One rewrite. It proves its precondition on the tree or declines."""
+
+    name: str
+
+    def apply(self, draft: Draft) -> Draft | Declined:
+        """The draft rewritten, or why not."""
+        ...

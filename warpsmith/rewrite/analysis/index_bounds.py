@@ -1,0 +1,244 @@
+"""How far a kernel's own guards let the work-items of an axis reach, as an expression of the job."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.kernel import Kernel
+from warpsmith.errors import ExpressionError
+from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.side_effects import is_known_pure
+from warpsmith.rewrite.source.syntax_tree import find, strip
+
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "=="}
+_DENIED = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "!=": "=="}
+_NARROW = re.compile(r"\b(?:char|short|uchar|ushort|u?int(?:8|16)_t|half|float|bool)\b")
+_HIDING = re.compile(r"[\[({*=]|->|\+\+|--")
+_NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A kernel's body as checks of the place, and what is done where they hold."""
+
+    prefix: tuple[Node, ...]
+    """Statements before and between the checks; none touches memory."""
+    guards: tuple[tuple[Node, bool], ...]
+    """Conditions with what they are where the region is reached."""
+    region: tuple[Node, ...]
+    """Statements that run where every guard holds."""
+
+
+def statements(block: Node) -> list[Node]:
+    """Statements of a block, or the single one."""
+    if block.type != "compound_statement":
+        return [block]
+    return [n for n in block.named_children if n.type != "comment"]
+
+
+def touches(facts: Facts, node: Node) -> bool:
+    """Whether code may use memory, or does what cannot be seen: calls and macros that may."""
+    if any(True for _ in facts.accesses(node)):
+        return True
+    if any(not is_known_pure(facts.source.callee(c)) for c in find(node, "call_expression")):
+        return True
+    names = {facts.source.of(n) for n in find(node, "identifier") if facts.variable(n) is None}
+    return any(_HIDING.search(body) for name in names for body in macro_bodies(facts, name))
+
+
+def macro_bodies(facts: Facts, name: str) -> list[str]:
+    """What the source defines a macro without arguments to be."""
+    return re.findall(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}[ \t]+(.+)$", facts.source.text)
+
+
+def guarded(facts: Facts) -> Guarded:
+    """The guards at the top of the kernel, as far as they go."""
+    rest = statements(facts.source.body)
+    prefix: list[Node] = []
+    guards: list[tuple[Node, bool]] = []
+    while rest:
+        head = rest[0]
+        if head.type in ("declaration", "expression_statement") and not touches(facts, head):
+            prefix.append(rest.pop(0))
+            continue
+        condition, then = head.child_by_field_name("condition"), head.child_by_field_name("consequence")
+        if head.type != "if_statement" or condition is None or then is None:
+            break
+        if head.child_by_field_name("alternative") is not None:
+            break
+        inner = statements(then)
+        if [n.type for n in inner] == ["return_statement"] and not touches(facts, condition):
+            guards.append((condition, False))
+            rest.pop(0)
+        elif all(_is_return(n) or not touches(facts, n) for n in rest[1:]):
+            guards.append((condition, True))
+            rest = inner
+        else:
+            break
+    return Guarded(tuple(prefix), tuple(guards), tuple(rest))
+
+
+def _is_return(node: Node) -> bool:
+    return node.type == "return_statement" and node.named_child_count == 0
+
+
+def bound(facts: Facts, kernel: Kernel, found: Guarded, axis: str) -> str | None:
+    """An expression that every place along `axis` at which memory is touched stays below.
+
+    None where the guards give none.
+    """
+    for condition, holds in found.guards:
+        for term in _terms(facts, condition, "&&" if holds else "||"):
+            limit = _limit(facts, kernel, term, axis, holds=holds)
+            if limit is not None:
+                return limit
+    return None
+
+
+def _terms(facts: Facts, node: Node, joined_by: str) -> Iterator[Node]:
+    """Terms that are evaluated before any that touches memory."""
+    for term in _split(node, joined_by):
+        if touches(facts, term):
+            return
+        yield term
+
+
+def _split(node: Node, joined_by: str) -> Iterator[Node]:
+    node = strip(node)
+    if node.type == "binary_expression" and operator(node) == joined_by:
+        for side in operands(node):
+            yield from _split(side, joined_by)
+    else:
+        yield node
+
+
+def _limit(facts: Facts, kernel: Kernel, term: Node, axis: str, *, holds: bool) -> str | None:
+    term = strip(term)
+    if term.type != "binary_expression":
+        return None
+    sign = operator(term) if holds else _DENIED.get(operator(term), "")
+    left, right = operands(term)
+    for place, limit, found in ((left, right, sign), (right, left, _TURNED.get(sign, ""))):
+        if found not in ("<", "<=", "=="):
+            continue
+        shift = _shift(facts, kernel, place, axis, term)
+        value = expression_of(facts, kernel, limit, term)
+        if shift is not None and value is not None:
+            return f"({value}) - ({shift})" + ("" if found == "<" else " + 1")
+    return None
+
+
+def _shift(facts: Facts, kernel: Kernel, node: Node, axis: str, at: Node, depth: int = 0) -> str | None:
+    """`c` of a value that is the place along the axis plus `c`."""
+    node = strip(node)
+    if facts.coordinate(node) == f"gid.{axis}" and not (node.type == "identifier" and _narrow(facts, node)):
+        return "0"
+    if node.type == "identifier" and depth < 8 and not _narrow(facts, node):
+        value = value_at(facts, node, at)
+        return None if value is None else _shift(facts, kernel, value, axis, at, depth + 1)
+    if node.type == "cast_expression":
+        value, kind = node.child_by_field_name("value"), node.child_by_field_name("type")
+        if value is None or kind is None or _NARROW.search(facts.source.of(kind)):
+            return None
+        return _shift(facts, kernel, value, axis, at, depth)
+    if node.type == "binary_expression" and operator(node) in "+-":
+        left, right = operands(node)
+        first = _shift(facts, kernel, left, axis, at, depth)
+        other = expression_of(facts, kernel, right, at) if first is not None else None
+        if other is not None:
+            return f"({first}) {operator(node)} ({other})"
+        second = _shift(facts, kernel, right, axis, at, depth) if operator(node) == "+" else None
+        other = expression_of(facts, kernel, left, at) if second is not None else None
+        return None if other is None else f"({second}) + ({other})"
+    return None
+
+
+def _narrow(facts: Facts, node: Node) -> bool:
+    v = facts.variable(node)
+    return v is None or _NARROW.search(v.type_text) is not None
+
+
+def value_at(facts: Facts, node: Node, at: Node) -> Node | None:
+    """What a variable was last set to before `at`, a place that the kernel's body reaches in order."""
+    v = facts.variable(node)
+    if v is None or v.is_array or v.is_pointer or v.is_parameter:
+        return None
+    before = [n for n in facts.assigned(v) if n.start_byte < at.start_byte]
+    if not before:
+        return v.init
+    statement = before[0].parent
+    if len(before) > 1 or v.init is not None or statement is None or operator(statement) != "=":
+        return None
+    placed = statement.parent
+    if statement.type != "assignment_expression" or placed is None or placed.parent != facts.source.body:
+        return None
+    return operands(statement)[1]
+
+
+def expression_of(facts: Facts, kernel: Kernel, node: Node, at: Node, depth: int = 0) -> str | None:
+    """A whole number of the source in the job's terms; None where it is not the same for every thread."""
+    node = strip(node)
+    text = facts.source.of(node)
+    if node.type == "number_literal":
+        number = _NUMBER.fullmatch(text)
+        return None if number is None else str(int(number.group(1), 0))
+    if node.type == "cast_expression":
+        value, kind = node.child_by_field_name("value"), node.child_by_field_name("type")
+        narrow = value is None or kind is None or _NARROW.search(facts.source.of(kind))
+        return None if narrow or value is None else expression_of(facts, kernel, value, at, depth)
+    if node.type == "identifier" and depth < 8:
+        return _named(facts, kernel, node, at, depth)
+    if node.type == "binary_expression" and operator(node) in ("+", "-", "*"):
+        parts = [expression_of(facts, kernel, o, at, depth) for o in operands(node)]
+        return None if None in parts else f"({parts[0]}) {operator(node)} ({parts[1]})"
+    return None
+
+
+def _named(facts: Facts, kernel: Kernel, node: Node, at: Node, depth: int) -> str | None:
+    source = facts.source
+    v = facts.variable(node)
+    if v is None:
+        bodies = macro_bodies(facts, source.of(node))
+        number = _NUMBER.fullmatch(bodies[0].strip(" \t()")) if len(bodies) == 1 else None
+        return None if number is None else str(int(number.group(1), 0))
+    if v.is_parameter:
+        order = [p.name for p in source.variables if p.is_parameter and p.scope == source.kernel]
+        if v.scope != source.kernel or facts.assigned(v) or len(order) != len(kernel.arguments):
+            return None
+        argument = kernel.arguments[order.index(v.name)]
+        return None if argument.value is None or argument.dtype.is_float else argument.value.text
+    value = value_at(facts, node, at)
+    narrow = value is None or _NARROW.search(v.type_text)
+    return None if narrow or value is None else expression_of(facts, kernel, value, at, depth + 1)
+
+
+def parsed(text: str) -> Expression | None:
+    """The expression, or None where it is longer than the language permits."""
+    try:
+        return Expression(text)
+    except ExpressionError:
+        return None
+
+
+def covered(job: Job, blocks: str, threads: str, limit: str) -> bool | str:
+    """Whether a grid of `blocks` blocks of `threads` always reaches the limit; else the condition for it."""
+    condition = f"0 <= {limit} <= ({blocks}) * ({threads})"
+    rounded = re.fullmatch(rf"ceil_div\((.*), ?{re.escape(threads)}\)", blocks)
+    if rounded is None or parsed(rounded.group(1)) is None:
+        return condition
+    always = parsed(f"0 <= {limit} <= {rounded.group(1)}")
+    if always is not None and all(_holds(always, w) for w in job.workloads):
+        return True
+    return condition
+
+
+def _holds(expression: Expression, workload: Workload) -> bool:
+    try:
+        return bool(expression.evaluate(workload.scope()))
+    except ExpressionError:  # names a parameter
+        return False

@@ -1,0 +1,72 @@
+"""What a thread remembers over a loop that is run for several elements at once."""
+
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, counter_is_free
+from warpsmith.rewrite.analysis.guarded_element import Element
+from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.language_words import text_of
+from warpsmith.rewrite.source.syntax_tree import Variable, find
+
+
+@dataclass(frozen=True)
+class Split:
+    """The statements of an element, parted at a loop."""
+
+    before: tuple[Node, ...]
+    loop: CountedLoop
+    after: tuple[Node, ...]
+    kept: tuple[Variable, ...]
+    """Values that are carried over, an array each."""
+    outer: frozenset[str]
+    """Those of them that are declared before the bounds are checked."""
+    again: tuple[str, ...]
+    """Declarations between the check and the loop that are made again where they are needed."""
+
+
+def split_at(facts: Facts, element: Element, loop: CountedLoop) -> Split | str:
+    """The element parted at `loop`, one of its statements, or why that cannot be done."""
+    at = element.inner.index(loop.node)
+    before, after = element.inner[:at], element.inner[at + 1 :]
+    inside = [v for v in facts.source.variables if any(v.declaration == s for s in before)]
+    outside = [v for v in facts.source.variables if any(v.declaration == s for s in element.setup)]
+    again: list[str] = []
+    kept: list[Variable] = []
+    for statement in before:
+        mine = [v for v in inside if v.declaration == statement]
+        if not mine:
+            continue
+        fixed = not any(_changes(facts, v, loop) for v in mine)
+        if fixed and not list(facts.accesses(statement)) and not facts.unsafe(statement):
+            again.append(text_of(facts.source, statement))
+            continue
+        for v in mine:
+            if v.is_array or v.is_pointer or v.is_shared:
+                return f"{v.name} is declared before the loop and is no plain number"
+            if v != loop.variable:
+                kept.append(v)
+    for v in outside:
+        changed = any(
+            s.start_byte <= n.start_byte < s.end_byte for n in facts.assigned(v) for s in element.inner
+        )
+        if changed and v != loop.variable and not _scratch(facts, v, element):
+            if v.is_array or v.is_pointer:
+                return f"{v.name} carries more than a number over the loop"
+            kept.append(v)
+    if any(v.type_text == "auto" for v in kept):
+        return "the type of a sum is not written out"
+    return Split(
+        before, loop, after, tuple(kept), frozenset(v.name for v in kept if v in outside), tuple(again)
+    )
+
+
+def _changes(facts: Facts, v: Variable, loop: CountedLoop) -> bool:
+    return bool(facts.assigned(v)) or (v.init is None and not v.is_array) or v == loop.variable or v.is_array
+
+
+def _scratch(facts: Facts, v: Variable, element: Element) -> bool:
+    """Whether a variable only counts loops, each of which starts it anew."""
+    loops = [counted(facts, n) for s in element.inner for n in find(s, "for_statement")]
+    return any(p is not None and p.variable == v and counter_is_free(facts, p) for p in loops)

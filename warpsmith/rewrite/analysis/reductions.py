@@ -1,0 +1,162 @@
+"""Variables that a loop only adds up, or keeps the least or greatest of: its order does not matter."""
+
+import re
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, counter_is_free
+from warpsmith.rewrite.analysis.guarded_element import statements
+from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.strided_loops import changed_variables
+from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, find, strip
+
+_ASSIGNS = {"+=": "+", "-=": "+", "*=": "*", "|=": "|", "&=": "&", "^=": "^"}
+_NEUTRAL = {"+": "0", "*": "1", "^": "0"}
+_CALLS = re.compile(r"^(?:__)?f?(max|min)f?$")
+_BETTER = {">": ">", ">=": ">", "<": "<", "<=": "<"}
+_TURNED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What a loop makes of one variable."""
+
+    variable: Variable
+    sign: str
+    """`+ * | & ^`, or `<` and `>` for the least and the greatest."""
+    place: Variable | None = None
+    """Where the least or greatest was found first."""
+
+    @property
+    def neutral(self) -> str:
+        """With what all threads but one begin; empty where all may begin with the value so far."""
+        return _NEUTRAL.get(self.sign, "")
+
+    def joined(self, mine: str, other: str) -> str:
+        """Statement that puts another part into this one."""
+        if self.sign in "<>":
+            return f"if ({other} {self.sign} {mine}) {mine} = {other};"
+        return f"{mine} = {mine} {self.sign} {other};"
+
+
+def reductions(facts: Facts, loop: CountedLoop) -> list[Reduction] | str:
+    """Of every variable that outlives an iteration; or which one is something else."""
+    changed: dict[str, tuple[Variable, list[Node]]] = {}
+    for v, place in changed_variables(facts, loop.body):
+        if not loop.declares(v):
+            changed.setdefault(v.name, (v, []))[1].append(place)
+    found: list[Reduction] = []
+    for v, places in changed.values():
+        if _counts_inside(facts, loop, v):
+            continue
+        if v.is_parameter or v.is_array or v.is_pointer or v.scope is None:
+            return f"{v.name} is changed in it"
+        one = _reduction(facts, loop, v, places)
+        if one is not None:
+            found.append(one)
+        elif not any(r.place == v for r in _all(facts, loop, changed)):
+            return f"{v.name} carries a value from one iteration to the next"
+    return found
+
+
+def _all(facts: Facts, loop: CountedLoop, changed: dict[str, tuple[Variable, list[Node]]]) -> list[Reduction]:
+    return [r for v, places in changed.values() if (r := _reduction(facts, loop, v, places)) is not None]
+
+
+def _counts_inside(facts: Facts, loop: CountedLoop, v: Variable) -> bool:
+    """Whether a variable declared outside is only the counter of loops inside, each starting it anew."""
+    for n in find(loop.body, "identifier"):
+        if facts.variable(n) == v:
+            around = [a for a in ancestors(n) if a.type == "for_statement" and loop.contains(a)]
+            inner = [counted(facts, a) for a in around if a != loop.node]
+            mine = [c for c in inner if c is not None and c.variable == v]
+            if not mine or not counter_is_free(facts, mine[0]):
+                return False
+    return True
+
+
+def _reduction(facts: Facts, loop: CountedLoop, v: Variable, places: list[Node]) -> Reduction | None:
+    uses = [n for n in find(loop.body, "identifier") if facts.variable(n) == v]
+    if len(places) != 1:
+        return None
+    assignment = places[0].parent
+    if assignment is None or assignment.type != "assignment_expression":
+        return None
+    sign, right = operator(assignment), strip(operands(assignment)[1])
+    if sign in _ASSIGNS:
+        return Reduction(v, _ASSIGNS[sign]) if len(uses) == 1 else None
+    if sign != "=":
+        return None
+    if len(uses) == 2 and right.type == "binary_expression":
+        return _sum(facts, v, right)
+    if len(uses) == 2 and right.type == "call_expression":
+        call = _CALLS.match(facts.source.callee(right))
+        direct = [a for a in facts.source.arguments(right) if facts.variable(strip(a)) == v]
+        return Reduction(v, ">" if call.group(1) == "max" else "<") if call and len(direct) == 1 else None
+    if len(uses) == 3 and right.type == "conditional_expression":
+        return _chosen(facts, v, right)
+    return _kept(facts, loop, v, assignment, right) if len(uses) == 2 else None
+
+
+def _sum(facts: Facts, v: Variable, right: Node) -> Reduction | None:
+    """`v + e`, `e + v`, `v + e + f`."""
+    sign = operator(right)
+    if sign not in ("+", "-", "*"):
+        return None
+    left, other = (strip(o) for o in operands(right))
+    made = Reduction(v, "*" if sign == "*" else "+")
+    if facts.variable(left) == v or (sign != "-" and facts.variable(other) == v):
+        return made
+    if left.type == "binary_expression" and (operator(left) == "*") == (sign == "*"):
+        return _sum(facts, v, left)
+    return None
+
+
+def _chosen(facts: Facts, v: Variable, right: Node) -> Reduction | None:
+    """`e > v ? e : v`."""
+    condition, yes, no = (right.child_by_field_name(f) for f in ("condition", "consequence", "alternative"))
+    if condition is None or yes is None or no is None or facts.variable(strip(no)) != v:
+        return None
+    sign = _compared(facts, v, condition, yes)
+    return None if sign is None else Reduction(v, _BETTER[sign])
+
+
+def _compared(facts: Facts, v: Variable, condition: Node, value: Node) -> str | None:
+    """The sign of `value > v`, either way round."""
+    condition = strip(condition)
+    if condition.type != "binary_expression" or operator(condition) not in _BETTER:
+        return None
+    left, right = (strip(o) for o in operands(condition))
+    text = facts.source.of(strip(value))
+    if facts.variable(right) == v and facts.source.of(left) == text:
+        return operator(condition)
+    if facts.variable(left) == v and facts.source.of(right) == text:
+        return _TURNED[operator(condition)]
+    return None
+
+
+def _kept(facts: Facts, loop: CountedLoop, v: Variable, assignment: Node, right: Node) -> Reduction | None:
+    """`if (e > v) v = e;`, and `{ v = e; place = counter; }` where the comparison is strict."""
+    choice = next((a for a in ancestors(assignment) if a.type == "if_statement"), None)
+    if choice is None or choice.child_by_field_name("alternative") is not None:
+        return None
+    condition, then = (choice.child_by_field_name(f) for f in ("condition", "consequence"))
+    assert condition is not None and then is not None
+    sign = _compared(facts, v, condition, right)
+    inside = [s.named_child(0) for s in statements(then) if s.type == "expression_statement"]
+    if sign is None or len(inside) != len(statements(then)) or assignment not in inside:
+        return None
+    if len(inside) == 1:
+        return Reduction(v, _BETTER[sign])
+    other = next(s for s in inside if s != assignment)
+    if len(inside) != 2 or sign not in "<>" or other is None or other.type != "assignment_expression":
+        return None
+    place, value = facts.variable(operands(other)[0]), facts.variable(strip(operands(other)[1]))
+    uses = [n for n in find(loop.body, "identifier") if place is not None and facts.variable(n) == place]
+    if place is None or value != loop.variable or operator(other) != "=" or len(uses) != 1:
+        return None
+    if place.is_array or place.is_pointer or place.is_parameter:
+        return None
+    return Reduction(v, sign, place)

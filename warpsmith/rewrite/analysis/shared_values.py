@@ -1,0 +1,158 @@
+"""What is the same for all elements of a thread, and what every element has of its own."""
+
+from functools import cached_property
+
+from tree_sitter import Node
+
+from warpsmith.rewrite.analysis.index_bounds import touches
+from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.thread_indices import Axis, inside
+from warpsmith.rewrite.source.syntax_tree import Variable, find
+
+
+def header(loop: Node) -> list[Node]:
+    """Initialiser, condition and update of a loop, as far as it has them."""
+    parts = [loop.child_by_field_name(f) for f in ("initializer", "condition", "update")]
+    return [p for p in parts if p is not None]
+
+
+class Sharing:
+    """Answers about the variables and loops of a kernel whose threads have elements along `axes`."""
+
+    def __init__(self, facts: Facts, axes: list[Axis]) -> None:
+        self.facts, self.axes, self.source = facts, axes, facts.source
+        self.loops: list[Node] = []
+        """Loops that were found to be the same for all elements, outermost first."""
+
+    def is_uniform(self, loop: Node) -> bool:
+        """Whether every element runs the loop equally often."""
+        body = loop.child_by_field_name("body")
+        parts = [loop.child_by_field_name(f) for f in ("initializer", "condition", "update")]
+        if body is None or parts[1] is None or parts[2] is None or not touches(self.facts, body):
+            return False
+        if _leaves(loop):
+            return False
+        counters = {v for p in (parts[0], parts[2]) if p is not None for v in self.assigned_in(p)}
+        if parts[0] is not None and parts[0].type == "declaration":
+            counters |= {v for v in self.source.variables if v.declaration == parts[0]}
+        if any(inside(n, body) for v in counters for n in self.facts.assigned(v)):
+            return False
+        if any(v.is_pointer or v.is_array or v.is_parameter for v in counters):
+            return False
+        return all(p is None or self.same(p, counters) for p in parts)
+
+    def same(self, node: Node, counters: set[Variable], depth: int = 0) -> bool:
+        """Whether a value is the same for all elements of a thread."""
+        if touches(self.facts, node):
+            return False
+        moving = {("bid", a.name) for a in self.axes} | {("gid", a.name) for a in self.axes}
+        for n in find(node, "call_expression", "field_expression"):
+            where = self.facts.coordinate(n)
+            if where is not None and tuple(where.split(".")) in moving:
+                return False
+            if n.type == "field_expression" and where is None:
+                return False
+        named = [v for n in find(node, "identifier") if (v := self.facts.variable(n)) is not None]
+        return all(v in counters or self._same_variable(v, depth) for v in named)
+
+    def _same_variable(self, v: Variable, depth: int) -> bool:
+        if v.is_parameter:
+            return not self.facts.assigned(v)
+        if v.scope is None:
+            return v.is_const
+        if self.counts(v):
+            return True
+        steady = v.init is not None and v in self.pure and not self.enclosing(v)
+        return steady and depth < 8 and v.init is not None and self.same(v.init, set(), depth + 1)
+
+    def assigned_in(self, node: Node) -> list[Variable]:
+        """Variables that code under `node` may change."""
+        return [v for v in self.source.variables if any(inside(n, node) for n in self.facts.assigned(v))]
+
+    def counts(self, v: Variable) -> bool:
+        """Whether a variable is changed by headers of loops that all elements share, and nowhere else."""
+        if v.is_array or v.is_pointer or v.is_parameter:
+            return False
+        places = self.facts.assigned(v)
+        declared = any(v.declaration == n.child_by_field_name("initializer") for n in self.loops)
+        if not places and not declared:
+            return False
+        if (
+            v.init is not None
+            and not declared
+            and (touches(self.facts, v.init) or not self.same(v.init, set()))
+        ):
+            return False
+        return all(any(self._in_header(n, loop) for loop in self.loops) for n in places)
+
+    def _in_header(self, node: Node, loop: Node) -> bool:
+        body = loop.child_by_field_name("body")
+        return inside(node, loop) and body is not None and not inside(node, body)
+
+    def enclosing(self, v: Variable) -> list[Node]:
+        """The shared loops in which a variable is declared."""
+        return [n for n in self.loops if inside(v.declaration, n)]
+
+    @cached_property
+    def pure(self) -> set[Variable]:
+        """Locals that are computed from the place and the arguments alone."""
+        kept: set[Variable] = set()
+        for v in self.source.variables:
+            if v.is_parameter or v.scope is None or v.init is None or v.is_array:
+                continue
+            if not inside(v.declaration, self.source.body) or v.is_reference:
+                continue
+            if not self.facts.assigned(v) and not touches(self.facts, v.init):
+                kept.add(v)
+        changed = True
+        while changed:
+            changed = False
+            for v in list(kept):
+                assert v.init is not None
+                if not all(self._steady(n, v, kept) for n in find(v.init, "identifier")):
+                    kept.discard(v)
+                    changed = True
+        return kept
+
+    def _steady(self, node: Node, of: Variable, kept: set[Variable]) -> bool:
+        v = self.facts.variable(node)
+        if v is None or v.scope is None:
+            return v is None or v.is_const
+        if v.is_parameter:
+            return not self.facts.assigned(v)
+        if v in kept:
+            return True
+        # A counter keeps its value through the body of its loop, so what is declared there may use it.
+        loops = [n for n in find(self.source.body, "for_statement") if inside(of.declaration, n)]
+        return any(
+            self._in_header_of(n, v) and not self._changed_in_body(n, v) and self._uses_within(of, n)
+            for n in loops
+        )
+
+    def _in_header_of(self, loop: Node, v: Variable) -> bool:
+        init = loop.child_by_field_name("initializer")
+        return v.declaration == init or any(self._in_header(n, loop) for n in self.facts.assigned(v))
+
+    def _changed_in_body(self, loop: Node, v: Variable) -> bool:
+        body = loop.child_by_field_name("body")
+        return body is None or any(inside(n, body) for n in self.facts.assigned(v))
+
+    def _uses_within(self, v: Variable, loop: Node) -> bool:
+        return all(inside(n, loop) for n in self.uses(v))
+
+    def uses(self, v: Variable) -> list[Node]:
+        """Every identifier of the kernel that means a variable."""
+        named = self._identifiers.get(v.name, [])
+        return [n for n in named if self.facts.variable(n) == v]
+
+    @cached_property
+    def _identifiers(self) -> dict[str, list[Node]]:
+        found: dict[str, list[Node]] = {}
+        for n in find(self.source.body, "identifier"):
+            found.setdefault(self.source.of(n), []).append(n)
+        return found
+
+
+def _leaves(loop: Node) -> bool:
+    """Whether an iteration may end early, by an element of its own."""
+    return bool(find(loop, "break_statement", "continue_statement", "return_statement", "goto_statement"))

@@ -1,0 +1,187 @@
+"""Loops over which the threads of a block stride, and what their iterations share."""
+
+import re
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
+from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, strip, walk
+
+_ACCUMULATES = ("+=", "*=", "|=", "&=", "^=")
+_REDUCERS = re.compile(r"^(?:__)?(?:fmax|fmin|max|min)f?$")
+
+
+@dataclass(frozen=True)
+class StridedLoop:
+    """`for (T i = tid; i < bound; i += block size) body`."""
+
+    node: Node
+    variable: Variable
+    start: Node
+    bound: Node
+    step: Node
+    body: Node
+    axis: str
+
+    @property
+    def line(self) -> int:
+        """Line of the loop, from 1."""
+        return self.node.start_point[0] + 1
+
+    def contains(self, node: Node) -> bool:
+        """Whether `node` lies in this loop."""
+        return self.node.start_byte <= node.start_byte and node.end_byte <= self.node.end_byte
+
+    def declares(self, v: Variable) -> bool:
+        """Whether a variable belongs to one iteration."""
+        return v != self.variable and self.contains(v.declaration)
+
+
+def strided_loops(facts: Facts) -> list[StridedLoop]:
+    """Every such loop of the kernel's own body."""
+    return [loop for n in find(facts.source.body, "for_statement") if (loop := _strided(facts, n))]
+
+
+def _strided(facts: Facts, node: Node) -> StridedLoop | None:
+    init, condition = node.child_by_field_name("initializer"), node.child_by_field_name("condition")
+    update, body = node.child_by_field_name("update"), node.child_by_field_name("body")
+    if init is None or condition is None or update is None or body is None or init.type != "declaration":
+        return None
+    v = next((v for v in facts.source.variables if v.declaration == init and v.init is not None), None)
+    condition = strip(condition)
+    if v is None or v.init is None or v.is_pointer or len(init.children_by_field_name("declarator")) != 1:
+        return None
+    start = facts.coordinate(v.init)
+    if start is None or not start.startswith("tid.") or condition.type != "binary_expression":
+        return None
+    if operator(condition) != "<" or facts.source.of(operands(condition)[0]) != v.name:
+        return None
+    step = _step(facts, update, v.name)
+    if step is None or facts.coordinate(step) != f"bdim.{start[-1]}":
+        return None
+    return StridedLoop(node, v, v.init, operands(condition)[1], step, body, start[-1])
+
+
+def _step(facts: Facts, update: Node, name: str) -> Node | None:
+    if update.type != "assignment_expression" or facts.source.of(operands(update)[0]) != name:
+        return None
+    right = operands(update)[1]
+    # The grammar gives `i += n` and `i = i + n` the same type and differs in the operator only.
+    if operator(update) == "+=" or facts.source.of(update).replace(" ", "").startswith(f"{name}+="):
+        return right
+    if right.type == "binary_expression" and operator(right) == "+":
+        left, other = operands(right)
+        return other if facts.source.of(left) == name else None
+    return None
+
+
+def leaves(loop: StridedLoop) -> str | None:
+    """The statement by which an iteration may end the loop early, if any."""
+    for n in find(loop.body, "break_statement", "return_statement", "goto_statement"):
+        if n.type == "break_statement" and any(
+            a.type in (*LOOPS, "switch_statement") and loop.contains(a) and a != loop.node
+            for a in ancestors(n)
+        ):
+            continue
+        return n.type.removesuffix("_statement")
+    return None
+
+
+def changed_variables(facts: Facts, node: Node) -> list[tuple[Variable, Node]]:
+    """Variables that code under `node` assigns, with the place."""
+    found = []
+    for v in facts.source.variables:
+        for place in facts.assigned(v):
+            if node.start_byte <= place.start_byte and place.end_byte <= node.end_byte:
+                found.append((v, place))
+    return found
+
+
+def carried(facts: Facts, loop: StridedLoop) -> list[tuple[Variable, Node]]:
+    """Assignments in the loop to variables that outlive an iteration."""
+    return [
+        (v, n)
+        for v, n in changed_variables(facts, loop.node)
+        if not loop.declares(v) and n != _in_update(loop, n)
+    ]
+
+
+def _in_update(loop: StridedLoop, node: Node) -> Node | None:
+    update = loop.node.child_by_field_name("update")
+    inside = update is not None and update.start_byte <= node.start_byte and node.end_byte <= update.end_byte
+    return node if inside else None
+
+
+def is_reduction(facts: Facts, loop: StridedLoop, v: Variable) -> bool:
+    """Whether every use of `v` in the loop is one update whose order does not matter."""
+    uses = [n for n in find(loop.node, "identifier") if facts.variable(n) == v]
+    places = [n for w, n in carried(facts, loop) if w == v]
+    if len(places) != 1:
+        return False
+    statement = places[0].parent
+    if statement is None or statement.type != "assignment_expression":
+        return False
+    if operator(statement) in _ACCUMULATES:
+        return len(uses) == 1
+    right = operands(statement)[1]
+    reducer = right.type == "call_expression" and _REDUCERS.match(facts.source.callee(right)) is not None
+    direct = [a for a in facts.source.arguments(right) if facts.source.of(a) == v.name] if reducer else []
+    return operator(statement) == "=" and len(direct) == 1 and len(uses) == 2
+
+
+def depends(facts: Facts, node: Node, loop: StridedLoop, depth: int = 0) -> bool:
+    """Whether a value differs between iterations."""
+    for n in find(node, "identifier"):
+        v = facts.variable(n)
+        if v == loop.variable:
+            return True
+        if v is None or not loop.declares(v):
+            continue
+        if v.init is None or depth > 8 or facts.assigned(v) or depends(facts, v.init, loop, depth + 1):
+            return True
+    return False
+
+
+def memory_conflict(facts: Facts, loop: StridedLoop) -> str | None:
+    """Why iterations may meet in memory; None where each keeps to its own elements.
+
+    Buffers of a job are distinct, so only accesses with the same root can meet.
+    """
+    accesses = [a for a in facts.accesses(loop.body) if not _private(loop, a)]
+    if any(a.root is None for a in accesses):
+        a = next(a for a in accesses if a.root is None)
+        return f"where {facts.source.of(a.pointer)!r} points is not clear"
+    for w in (a for a in accesses if a.writes):
+        assert w.root is not None
+        if w.root.is_shared:
+            return f"it writes shared memory ({w.root.name})"
+        index = w.pointer if w.index is None else w.index
+        if not (depends(facts, index, loop) or depends(facts, w.pointer, loop)):
+            return f"it writes {w.where(facts.source)} in every iteration"
+        for a in accesses:
+            if a.root == w.root and a.where(facts.source) != w.where(facts.source):
+                return (
+                    f"it writes {w.where(facts.source)} and uses {a.where(facts.source)} of the same buffer"
+                )
+    return None
+
+
+def _private(loop: StridedLoop, a: Access) -> bool:
+    return a.root is not None and not a.root.is_parameter and loop.declares(a.root)
+
+
+def written_roots(facts: Facts, node: Node) -> set[str]:
+    """Names of the buffers and shared arrays that code under `node` may write."""
+    return {a.root.name for a in facts.accesses(node) if a.writes and a.root is not None}
+
+
+def outside(facts: Facts, loops: list[StridedLoop]) -> list[Access]:
+    """Accesses of the kernel's body that lie in none of the loops."""
+    return [a for a in facts.accesses(facts.source.body) if not any(p.contains(a.node) for p in loops)]
+
+
+def mentions(facts: Facts, node: Node, names: set[str]) -> bool:
+    """Whether an identifier of these names stands under `node`."""
+    return any(facts.source.of(n) in names for n in walk(node) if n.type == "identifier")

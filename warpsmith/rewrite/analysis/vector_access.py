@@ -1,0 +1,181 @@
+"""Which accesses of a strided loop are contiguous, so that one wide access can serve several iterations."""
+
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
+from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.strided_loops import StridedLoop, depends
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, strip, walk
+
+_CONDITIONAL = (
+    "if_statement",
+    "conditional_expression",
+    "switch_statement",
+    "lambda_expression",
+    "preproc_if",
+    "preproc_ifdef",
+    *LOOPS,
+)
+_SCALARS = {
+    "char",
+    "uchar",
+    "short",
+    "ushort",
+    "int",
+    "uint",
+    "long",
+    "ulong",
+    "float",
+    "double",
+    "half",
+    "int32_t",
+    "uint32_t",
+}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Accesses of one loop to the same contiguous elements."""
+
+    pointer: str
+    index: str
+    """With the loop variable as `{i}`."""
+    element: str
+    """Type of an element as declared."""
+    accesses: tuple[Access, ...]
+
+    @property
+    def loads(self) -> bool:
+        """Whether an old value is needed."""
+        return any(a.reads for a in self.accesses)
+
+    @property
+    def stores(self) -> bool:
+        """Whether a value is written back."""
+        return any(a.writes for a in self.accesses)
+
+    @property
+    def is_half_call(self) -> bool:
+        """OpenCL's `vload_half` and `vstore_half`."""
+        return self.accesses[0].node.type == "call_expression"
+
+
+def groups(facts: Facts, loop: StridedLoop) -> list[Group]:
+    """The contiguous groups of a loop whose wide access is the same as the single ones."""
+    found: dict[tuple[str, str], list[Access]] = {}
+    excluded: set[str] = set()
+    accesses = [
+        a
+        for a in facts.accesses(loop.body)
+        if a.root is not None and a.root.is_parameter and not a.root.is_shared
+    ]
+    for a in accesses:
+        assert a.root is not None
+        key = _key(facts, loop, a)
+        if key is None:
+            excluded.add(a.root.name)
+        else:
+            found.setdefault(key, []).append(a)
+    result = []
+    for (pointer, index), members in found.items():
+        root = members[0].root
+        assert root is not None
+        written = any(a.writes and a.root == root for a in accesses)
+        alone = all(a in members for a in accesses if a.root == root)
+        if written and (not alone or root.name in excluded):
+            continue
+        firm = [a for a in members if not _is_conditional(loop, a.node)]
+        if not firm or any(a.writes and a not in firm for a in members):
+            continue
+        element = _element(facts, members[0])
+        one_form = len({a.node.type == "call_expression" for a in members}) == 1
+        if element is not None and one_form:
+            result.append(Group(pointer, index, element, tuple(members)))
+    return result
+
+
+def _key(facts: Facts, loop: StridedLoop, a: Access) -> tuple[str, str] | None:
+    if a.index is None or a.node.type not in ("subscript_expression", "call_expression"):
+        return None
+    if a.node.type == "call_expression" and facts.source.callee(a.node) not in ("vload_half", "vstore_half"):
+        return None
+    if depends(facts, a.pointer, loop) or _changes(facts, loop, a.pointer):
+        return None
+    index = unit_stride(facts, loop, a.index)
+    return None if index is None else (facts.source.of(a.pointer), index)
+
+
+def unit_stride(facts: Facts, loop: StridedLoop, node: Node, depth: int = 0) -> str | None:
+    """The index with the loop variable as `{i}` where it is the variable plus something fixed."""
+    node = strip(node)
+    if node.type == "identifier":
+        v = facts.variable(node)
+        if v == loop.variable:
+            return "{i}"
+        if v is not None and loop.declares(v) and depth < 8:
+            value = facts.value_of(node)
+            return None if value is None else unit_stride(facts, loop, value, depth + 1)
+        return None
+    if node.type == "cast_expression":
+        value = node.child_by_field_name("value")
+        inner = None if value is None else unit_stride(facts, loop, value, depth)
+        return None if inner is None else f"({inner})"
+    if node.type == "binary_expression" and operator(node) in "+-":
+        left, right = operands(node)
+        first = unit_stride(facts, loop, left, depth)
+        if first is not None and _fixed(facts, loop, right):
+            return f"{first} {operator(node)} {_braced(facts.source.of(right))}"
+        second = unit_stride(facts, loop, right, depth)
+        if second is not None and operator(node) == "+" and _fixed(facts, loop, left):
+            return f"{_braced(facts.source.of(left))} + {second}"
+    return None
+
+
+def _braced(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _fixed(facts: Facts, loop: StridedLoop, node: Node) -> bool:
+    if depends(facts, node, loop) or _changes(facts, loop, node) or find(node, "subscript_expression"):
+        return False
+    if any(loop.declares(v) for n in find(node, "identifier") if (v := facts.variable(n))):
+        return False
+    return all(facts.coordinate(c) is not None for c in find(node, "call_expression"))
+
+
+def _changes(facts: Facts, loop: StridedLoop, node: Node) -> bool:
+    """Whether something the expression names is assigned in the loop."""
+    for n in find(node, "identifier"):
+        v = facts.variable(n)
+        if v is not None and any(loop.contains(place) for place in facts.assigned(v)):
+            return True
+    return False
+
+
+def _is_conditional(loop: StridedLoop, node: Node) -> bool:
+    for a in ancestors(node):
+        if a == loop.node:
+            return False
+        if a.type in _CONDITIONAL:
+            return True
+        if a.type == "binary_expression" and operator(a) in ("&&", "||"):
+            return True
+    return True
+
+
+def _element(facts: Facts, a: Access) -> str | None:
+    """Declared element type of the pointer."""
+    v: Variable | None = None
+    for n in walk(strip(a.pointer)):
+        v = facts.variable(n) if n.type == "identifier" else None
+        if v is not None and v.is_pointer:
+            break
+    if v is None or not v.is_pointer:
+        return None
+    name = v.type_text.strip()
+    opencl = a.node.type == "call_expression" or facts.source.backend.value == "opencl"
+    if opencl and name not in _SCALARS:
+        return None
+    return name

@@ -1,0 +1,1 @@
+"""Kernel bodies that rules write."""

@@ -1,0 +1,48 @@
+"""Putting a kernel and its other bodies together."""
+
+from dataclasses import replace
+
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.space import Constraint
+from warpsmith.rewrite.analysis.draft import Draft
+from warpsmith.rewrite.source.syntax_tree import Edit
+
+
+def compose(draft: Draft) -> Draft:
+    """The draft with every variant in its source, its launch and its constraints."""
+    if not draft.variants:
+        return draft
+    body = draft.source.body
+    lines = []
+    for n, variant in enumerate(draft.variants):
+        lines.append(f"\n#{'elif' if n else 'if'} {variant.macro}\n{variant.body}")
+    head = "".join(lines) + "\n#else\n"
+    start, end = body.start_byte + 1, body.end_byte - 1
+    made = draft.rewritten([Edit(start, start, head), Edit(end, end, "\n#endif\n")])
+    launch = draft.kernel.launch
+    grid = list(launch.grid)
+    for variant in reversed(draft.variants):
+        for n, extent in enumerate(variant.grid):
+            if extent != grid[n]:
+                grid[n] = Expression(f"({extent.text}) if {variant.condition.text} else ({grid[n].text})")
+    kernel = made.kernel.model_copy(
+        update={"launch": launch.model_copy(update={"grid": tuple(grid)})},
+    )
+    return replace(made, kernel=kernel, variants=(), constraints=(*draft.constraints, *_exclusions(draft)))
+
+
+def _exclusions(draft: Draft) -> list[Constraint]:
+    """What is only in the kernel's own body stays at its default where another body is compiled."""
+    found = []
+    for variant in draft.variants:
+        for p in draft.parameters:
+            if p.name not in variant.known:
+                found.append(
+                    Constraint(
+                        expression=Expression(
+                            f"{p.name} == {p.baseline_value} or not ({variant.condition.text})"
+                        ),
+                        reason=f"{p.name} has no part in the body that is compiled there",
+                    )
+                )
+    return found

@@ -1,0 +1,245 @@
+"""Arguments and template parameters of a kernel, from the tokens of their lists."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from warpsmith.domain.kernel import Dtype
+from warpsmith.rewrite.reader.brackets import Nesting, joined, split_commas
+from warpsmith.rewrite.reader.tokens import Token
+from warpsmith.rewrite.reader.type_words import element_type
+
+_SPACES = {
+    "__global": "global",
+    "global": "global",
+    "__local": "local",
+    "local": "local",
+    "__constant": "constant",
+    "constant": "constant",
+    "__private": "private",
+    "private": "private",
+}
+_DROPPED = re.compile(
+    r"^(?:\w*(?:grid_constant|GRID_CONSTANT)\w*|__read_only|__write_only|__read_write|read_only|write_only|read_write|register"
+    r"|\w*restrict_*|\w*RESTRICT_*|__shared__|__const__)$"
+)
+_ACCESS = re.compile(r"^(?:__)?(read|write)_only$|^(?:__)?(read_write)$")
+_IMAGE = re.compile(r"^image[123]d_(?:\w+_)?t$")
+_ATTRIBUTES = ("__attribute__", "__attribute", "alignas", "__align__", "__declspec")
+_QUALIFIERS = ("const", "volatile")
+_ELABORATED = ("typename", "struct", "class", "enum", "union")
+_TYPE_WORDS = frozenset(
+    (
+        "void",
+        "bool",
+        "char",
+        "short",
+        "int",
+        "long",
+        "float",
+        "double",
+        "half",
+        "signed",
+        "unsigned",
+        "auto",
+        "wchar_t",
+        "const",
+        "volatile",
+    )
+)
+
+
+@dataclass(frozen=True)
+class KernelArgument:
+    """One argument of a kernel definition."""
+
+    name: str
+    """Empty where the definition leaves it out."""
+    type_text: str
+    """The type as written, in one spacing, without attributes, `__restrict__` and address spaces."""
+    base: str
+    """The type without qualifiers and pointers: `float` for `const float*`."""
+    pointers: int
+    """How many times it points: 2 for `float**`. An array counts as a pointer."""
+    is_const: bool
+    """What the pointer points at is const; False for values."""
+    is_reference: bool
+    address_space: str
+    """`global`, `local`, `constant`, `private` where the source says so (OpenCL), else empty."""
+    dtype: Dtype | None
+    """Element type, where the base is a number or a vector of numbers."""
+    lanes: int = 1
+    """Numbers in one element: 4 for `float4`."""
+    access: str = ""
+    """`read`, `write` or `read_write` where the source says so of an image, else empty."""
+
+    @property
+    def is_pointer(self) -> bool:
+        """True for pointers and arrays."""
+        return self.pointers > 0
+
+    @property
+    def is_image(self) -> bool:
+        """True for every kind of OpenCL image."""
+        return _IMAGE.match(self.base) is not None
+
+    @property
+    def image_axes(self) -> int:
+        """2 for an `image2d_t`, 3 for an `image3d_t`; 0 for what a job cannot pass as an image."""
+        return {"image2d_t": 2, "image3d_t": 3}.get(self.base, 0)
+
+
+@dataclass(frozen=True)
+class TemplateParameter:
+    """One template parameter."""
+
+    kind: str
+    """`type`, `value` or `template`."""
+    name: str
+    """Empty where the declaration leaves it out."""
+    type_text: str
+    """Type of a value parameter (`int`); `typename`, `class` or a concept otherwise."""
+    default: str
+    is_pack: bool = False
+
+
+def read_arguments(
+    tokens: Sequence[Token], macros: Mapping[str, str], aliases: Mapping[str, str]
+) -> tuple[KernelArgument, ...]:
+    """The arguments between a kernel's parentheses.
+
+    Args:
+        macros: those of the file; ones that stand for nothing or for `restrict` are left out.
+        aliases: `using` and `typedef` names of the file.
+    """
+    parts = [(_without_attributes(p, macros), _access(p)) for p in split_commas(tokens)]
+    return tuple(
+        _argument(p, aliases, access) for p, access in parts if p and [t.text for t in p] != ["void"]
+    )
+
+
+def read_template(tokens: Sequence[Token]) -> tuple[TemplateParameter, ...]:
+    """The parameters between a template's angle brackets."""
+    return tuple(_template_parameter(p) for p in split_commas(tokens))
+
+
+def _without_attributes(tokens: Sequence[Token], macros: Mapping[str, str]) -> list[Token]:
+    kept: list[Token] = []
+    skip_list = False
+    depth = 0
+    for token in tokens:
+        text = token.text
+        if depth or text == "[[" or (skip_list and text == "("):
+            depth += (text in ("(", "[[")) - (text in (")", "]]"))
+            skip_list = False
+        elif text in _ATTRIBUTES:
+            skip_list = True
+        elif not _DROPPED.match(text) and not _stands_for_nothing(text, macros):
+            kept.append(token)
+    return kept
+
+
+def _access(tokens: Sequence[Token]) -> str:
+    found = (_ACCESS.match(t.text) for t in tokens)
+    return next((m.group(1) or m.group(2) for m in found if m), "")
+
+
+def _stands_for_nothing(text: str, macros: Mapping[str, str]) -> bool:
+    value = macros.get(text)
+    return value is not None and all(_DROPPED.match(word) for word in value.split())
+
+
+def _argument(tokens: list[Token], aliases: Mapping[str, str], access: str) -> KernelArgument:
+    spaces = [_SPACES[t.text] for t in tokens if t.text in _SPACES]
+    tokens = _before_default([t for t in tokens if t.text not in _SPACES])[0]
+    name_at, arrays = _declared_name(tokens)
+    name = "" if name_at is None else tokens[name_at].text
+    kind = [t for n, t in enumerate(tokens) if n != name_at]
+    signs = [t.text for t in _top_level(kind)]
+    stars = [n for n, t in enumerate(signs) if t == "*"]
+    pointers = len(stars) + arrays + sum(1 for t in kind if t.text == "*" and t.text not in signs)
+    base_tokens = [t for t in _top_level(kind, inside=True) if t.text not in (*_QUALIFIERS, *_ELABORATED)]
+    base = joined(_until_sign(base_tokens))
+    pointee = signs[: stars[-1]] if stars and not arrays else signs
+    pointee = pointee[max((n + 1 for n, t in enumerate(pointee) if t == "*"), default=0) :]
+    dtype, lanes = element_type(base, aliases)
+    return KernelArgument(
+        name=name,
+        type_text=joined(kind),
+        base=base,
+        pointers=pointers,
+        is_const=pointers > 0 and "const" in pointee,
+        is_reference="&" in signs or "&&" in signs or _in_parentheses(kind, "&"),
+        address_space=spaces[0] if spaces else "",
+        dtype=dtype,
+        lanes=lanes,
+        access=access,
+    )
+
+
+def _top_level(tokens: Sequence[Token], inside: bool = False) -> list[Token]:
+    """Tokens outside brackets; with `inside`, those in angle brackets as well."""
+    nesting, found = Nesting(), []
+    for token in tokens:
+        top = nesting.step(token)
+        plain = top and token.text not in ("(", ")", "[", "]", "<", ">")
+        if plain or (inside and (token.text in ("<", ">") or "<" in nesting.open)):
+            found.append(token)
+    return found
+
+
+def _until_sign(tokens: list[Token]) -> list[Token]:
+    nesting = Nesting()
+    for n, token in enumerate(tokens):
+        if nesting.step(token) and token.text in ("*", "&", "&&", "..."):
+            return tokens[:n]
+    return tokens
+
+
+def _in_parentheses(tokens: Sequence[Token], sign: str) -> bool:
+    return any(a.text == "(" and b.text == sign for a, b in pairwise(tokens))
+
+
+def _before_default(tokens: Sequence[Token]) -> tuple[list[Token], list[Token]]:
+    nesting = Nesting()
+    for n, token in enumerate(tokens):
+        if nesting.step(token) and token.text == "=":
+            return list(tokens[:n]), list(tokens[n + 1 :])
+    return list(tokens), []
+
+
+def _declared_name(tokens: list[Token]) -> tuple[int | None, int]:
+    """Index of the name that a parameter declares, and how many arrays it is declared as."""
+    for n in range(len(tokens) - 2):
+        if tokens[n].text == "(" and tokens[n + 1].text in ("*", "&"):
+            named = next((m for m in range(n + 1, len(tokens)) if tokens[m].kind == "name"), None)
+            return named, 0
+    end, arrays = len(tokens), 0
+    while end > 0 and tokens[end - 1].text == "]":
+        end = max((n for n in range(end) if tokens[n].text == "["), default=0)
+        arrays += 1
+    if end < 1 or tokens[end - 1].kind != "name" or tokens[end - 1].text in _TYPE_WORDS:
+        return None, arrays
+    before = [t.text for t in tokens[: end - 1] if t.text not in (*_QUALIFIERS, *_ELABORATED)]
+    if not before or before[-1] == "::":
+        return None, arrays
+    return end - 1, arrays
+
+
+def _template_parameter(tokens: Sequence[Token]) -> TemplateParameter:
+    declared, default = _before_default(tokens)
+    words = [t.text for t in declared]
+    is_pack = "..." in words
+    declared = [t for t in declared if t.text != "..."]
+    if words[:1] == ["template"]:
+        last = declared[-1]
+        named = last.kind == "name" and last.text not in ("class", "typename")
+        return TemplateParameter("template", last.text if named else "", "template", joined(default), is_pack)
+    plain_type = words[:1] in (["typename"], ["class"]) and "::" not in words and len(declared) <= 2
+    name_at, _ = _declared_name(declared)
+    if plain_type:
+        name_at = 1 if len(declared) == 2 else None
+    name = "" if name_at is None else declared[name_at].text
+    kind = joined([t for n, t in enumerate(declared) if n != name_at])
+    return TemplateParameter("type" if plain_type else "value", name, kind, joined(default), is_pack)

@@ -1,0 +1,189 @@
+"""Kernel definitions of a source: names, templates, arguments; and its named integer constants."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import takewhile
+
+from warpsmith.domain.device import Backend
+from warpsmith.rewrite.reader.brackets import joined
+from warpsmith.rewrite.reader.declarations import KernelArgument, TemplateParameter, read_arguments
+from warpsmith.rewrite.reader.kernel_headers import is_extern_c, launch_bounds, parameter_list, split_template
+from warpsmith.rewrite.reader.scopes import EXTERN_C, scopes
+from warpsmith.rewrite.reader.tokens import Token, Tokens, tokenise
+
+_LONGEST_HEADER = 20_000
+
+
+class Dialect(StrEnum):
+    """Which language a source is written in."""
+
+    CUDA = "cuda"
+    HIP = "hip"
+    OPENCL = "opencl"
+
+    @staticmethod
+    def from_backend(backend: Backend) -> "Dialect":
+        """The language of a back end's kernels."""
+        return Dialect(backend.value)
+
+    @property
+    def backend(self) -> Backend:
+        """The back end that compiles this language."""
+        return Backend(self.value)
+
+    @property
+    def markers(self) -> frozenset[str]:
+        """Words that make a function a kernel."""
+        return frozenset(("__kernel", "kernel") if self is Dialect.OPENCL else ("__global__",))
+
+
+@dataclass(frozen=True)
+class KernelDefinition:
+    """One kernel with its body."""
+
+    name: str
+    namespaces: tuple[str, ...]
+    """Outermost first; those without a name are left out."""
+    template: tuple[TemplateParameter, ...]
+    specialisation: str
+    """`int` for `template <> ... kernel<int>(...)`; empty for others."""
+    arguments: tuple[KernelArgument, ...]
+    line: int
+    """Of the name, from 1."""
+    launch_bounds: str
+    """What stands in `__launch_bounds__` (OpenCL: `reqd_work_group_size`); empty without one."""
+    is_extern_c: bool
+    body: str
+    """Text from `{` to `}`."""
+
+    @property
+    def qualified_name(self) -> str:
+        """`outer::inner::kernel`."""
+        return "::".join((*self.namespaces, self.name))
+
+
+def find_kernels(
+    text: str, dialect: Dialect, defines: Mapping[str, str] | None = None
+) -> tuple[KernelDefinition, ...]:
+    """Every kernel definition of a source, in order; those in every preprocessor branch.
+
+    Kernels written by macros of the source are not expanded, so they are not found.
+
+    Args:
+        defines: macros that the compiler is given; names of types may depend on them.
+    """
+    return tuple(_Reader(tokenise(text, defines), dialect).kernels())
+
+
+def enumerations(text: str) -> dict[str, str]:
+    """Enumerations of a source with their namespaces, by their own names."""
+    tokens = tokenise(text)
+    found: dict[str, str] = {}
+    for at, scope in scopes(tokens):
+        if tokens.items[at].text == "enum" and None not in scope:
+            words = [t for t in tokens.items[at + 1 : at + 3] if t.text not in ("class", "struct")]
+            if words and words[0].kind == "name":
+                spaces = [s for s in scope if s is not None and s != EXTERN_C]
+                found.setdefault(words[0].text, "::".join([*spaces, words[0].text]))
+    return found
+
+
+class _Reader:
+    def __init__(self, tokens: Tokens, dialect: Dialect) -> None:
+        self._tokens = tokens
+        self._items = tokens.items
+        standing_for = {
+            name
+            for name, value in tokens.macros.items()
+            if dialect.markers & set(value.split()) and "(" not in value
+        }
+        self._markers = dialect.markers | standing_for
+        self._aliases = _type_macros(tokens) | dict(_aliases(self._items))
+        # What the branches that are taken say comes before what all branches agree on.
+        self._aliases |= dict(_aliases(tuple(self._items[n] for n in tokens.forward(0))))
+
+    def kernels(self) -> Iterator[KernelDefinition]:
+        for at, scope in scopes(self._tokens):
+            if self._items[at].text in self._markers:
+                found = self._definition(at, tuple(s for s in scope if s is not None))
+                if found is not None:
+                    yield found
+
+    def _definition(self, marker: int, scope: tuple[str, ...]) -> KernelDefinition | None:
+        after = self._header_after(marker)
+        if after is None:
+            return None
+        whole = [self._items[n] for n in (*self._before(marker), marker, *after)]
+        template, header = split_template(whole)
+        call = parameter_list(header)
+        if call is None:
+            return None
+        name_at, special, opening, closing = call
+        name = header[name_at]
+        body_at = after[-1] + 1
+        own = {p.name for p in template}
+        aliases = {n: kind for n, kind in self._aliases.items() if n not in own}
+        return KernelDefinition(
+            name=name.text,
+            namespaces=tuple(s for s in scope if s != EXTERN_C),
+            template=template,
+            specialisation=special,
+            arguments=read_arguments(header[opening + 1 : closing], self._tokens.macros, aliases),
+            line=self._tokens.text.count("\n", 0, name.start) + 1,
+            launch_bounds=launch_bounds(header),
+            is_extern_c=EXTERN_C in scope or is_extern_c(header),
+            body=self._body(next(self._tokens.forward(body_at))),
+        )
+
+    def _header_after(self, marker: int) -> list[int] | None:
+        """Tokens from the marker to the body; None for declarations."""
+        found: list[int] = []
+        depth = 0
+        for n in self._tokens.forward(marker + 1):
+            text = self._items[n].text
+            depth += (text in ("(", "[")) - (text in (")", "]"))
+            if depth <= 0 and text in ("{", ";", "}"):
+                return found if text == "{" and found else None
+            if text in self._markers or len(found) > _LONGEST_HEADER:
+                return None
+            found.append(n)
+        return None
+
+    def _before(self, marker: int) -> list[int]:
+        """Tokens of the same declaration before the marker."""
+        before = takewhile(
+            lambda n: self._items[n].text not in (";", "{", "}"), self._tokens.backward(marker)
+        )
+        return list(before)[::-1]
+
+    def _body(self, opening: int) -> str:
+        depth = 0
+        for n in self._tokens.forward(opening):
+            text = self._items[n].text
+            depth += (text == "{") - (text == "}")
+            if depth == 0:
+                return self._tokens.text[self._items[opening].start : self._items[n].start + 1]
+        return self._tokens.text[self._items[opening].start :]
+
+
+def _type_macros(tokens: Tokens) -> dict[str, str]:
+    """Macros that stand for the name of a type, or may, whatever is defined elsewhere."""
+    plain = r"(?:(?:unsigned|signed|long|short|const) )*[A-Za-z_][\w:]*"
+    macros = {name: tokens.macros[name] for name in tokens.certain}
+    return {name: value for name, value in macros.items() if re.fullmatch(plain, value)}
+
+
+def _aliases(items: tuple[Token, ...]) -> Iterator[tuple[str, str]]:
+    """Type names of the file that stand for one type only."""
+    found: dict[str, set[str]] = {}
+    for n, token in enumerate(items):
+        if token.text not in ("using", "typedef"):
+            continue
+        words = list(takewhile(lambda t: t.text not in (";", "{", "}"), items[n + 1 : n + 20]))
+        if token.text == "using" and len(words) > 2 and words[1].text == "=":
+            found.setdefault(words[0].text, set()).add(joined(words[2:]).removeprefix("typename "))
+        elif token.text == "typedef" and len(words) > 1 and words[-1].kind == "name":
+            found.setdefault(words[-1].text, set()).add(joined(words[:-1]))
+    return ((name, next(iter(kinds))) for name, kinds in found.items() if len(kinds) == 1)

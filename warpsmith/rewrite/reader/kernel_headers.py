@@ -1,0 +1,89 @@
+"""The parts of a function's header: template, name, argument list, attributes."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from warpsmith.rewrite.reader.brackets import Nesting, joined
+from warpsmith.rewrite.reader.declarations import TemplateParameter, read_template
+from warpsmith.rewrite.reader.tokens import Token
+
+_NOT_NAMES = frozenset(
+    (
+        "__launch_bounds__",
+        "__attribute__",
+        "__attribute",
+        "__cluster_dims__",
+        "__maxnreg__",
+        "__block_size__",
+        "__annotate__",
+        "__declspec",
+        "alignas",
+        "__align__",
+        "noexcept",
+        "requires",
+        "decltype",
+        "asm",
+        "__asm__",
+        "explicit",
+        "throw",
+    )
+)
+
+
+def split_template(header: Sequence[Token]) -> tuple[tuple[TemplateParameter, ...], Sequence[Token]]:
+    """The template parameters of a declaration, and the declaration after them."""
+    found: tuple[TemplateParameter, ...] = ()
+    at = rest = 0
+    while at + 1 < len(header):
+        if header[at].text == "template" and header[at + 1].text == "<":
+            end = _closing(header, at + 1)
+            found += read_template(header[at + 2 : end])
+            at = rest = end + 1
+        else:
+            at += 1
+    return found, header[rest:]
+
+
+def _closing(tokens: Sequence[Token], opening: int) -> int:
+    """Index of the bracket that closes the one at `opening`, the last index where none does."""
+    nesting = Nesting(tokens[opening - 1] if opening else None)
+    for n in range(opening, len(tokens)):
+        nesting.step(tokens[n])
+        if not nesting.open:
+            return n
+    return len(tokens) - 1
+
+
+def parameter_list(header: Sequence[Token]) -> tuple[int, str, int, int] | None:
+    """Where the name stands, its specialisation, and the parentheses of the arguments."""
+    calls: list[tuple[int, str, int, int]] = []
+    at = 0
+    while at < len(header):
+        special, before = "", at
+        if header[at].text == "<" and at and header[at - 1].kind == "name":
+            end = _closing(header, at)
+            special, at = joined(header[at + 1 : end]), end + 1
+        if at >= len(header) or header[at].text not in ("(", "[", "[["):
+            at += 0 if special else 1
+            continue
+        end = _closing(header, at)
+        name = header[before - 1] if before else header[at]
+        if header[at].text == "(" and name.kind == "name" and name.text not in _NOT_NAMES:
+            calls.append((before - 1, special, at, end))
+        at = end + 1
+    named = [c for c in calls if not header[c[0]].text.isupper()] or calls
+    return named[-1] if named else None
+
+
+def launch_bounds(header: Sequence[Token]) -> str:
+    """What stands in `__launch_bounds__` or `reqd_work_group_size`; empty without one."""
+    for n, token in enumerate(header[:-1]):
+        if token.text in ("__launch_bounds__", "reqd_work_group_size") and header[n + 1].text == "(":
+            bounds = joined(header[n + 2 : _closing(header, n + 1)])
+            return bounds.replace("* ", " * ")
+    return ""
+
+
+def is_extern_c(header: Sequence[Token]) -> bool:
+    """Whether the header itself says `extern "C"`."""
+    return any(a.text == "extern" and b.kind == "string" for a, b in pairwise(header))

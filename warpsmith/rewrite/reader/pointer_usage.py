@@ -1,0 +1,114 @@
+"""What a kernel's body shows about its pointers: read, written, or not to be seen."""
+
+import re
+from dataclasses import dataclass
+
+from warpsmith.rewrite.reader.tokens import blank
+
+_CAST = r"(?:\([\w\s:*]+\)|(?:reinterpret|static|const)_cast<[^()]*>\()\s*"
+_ADDRESS = re.compile(r"(?:[=(,]|\breturn)\s*&\s*\(+$")
+"""Before `(x[i])` of which the address is taken."""
+_STORES = re.compile(r"\b(?:\w*[sS]tore\w*|__st\w+)\s*(?:<[\w\s:,]*>\s*)?\($")
+_LOADS = re.compile(r"\b(?:\w*[lL]oad\w*|__ld\w+)\s*(?:<[\w\s:,]*>\s*)?\($")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What was seen of one pointer."""
+
+    is_read: bool
+    is_written: bool
+    is_passed_on: bool
+    """It goes where this text does not follow it: into a call, a struct, an address computation."""
+
+
+def pointer_usage(body: str, name: str) -> Usage:
+    """How a body uses the pointer `name`, through local pointers made from it as well."""
+    text = re.sub(r"^[ \t]*#.*$", lambda m: " " * len(m.group()), blank(body), flags=re.M)
+    read = written = passed = False
+    names = [name]
+    for alias in names:
+        for match in re.finditer(rf"(?<![\w.]){re.escape(alias)}\b(?!\s*::)", text):
+            if re.search(r"->\s*$", text[: match.start()]) or _declares(text, match.start(), match.end()):
+                continue
+            other = _alias(text, match.start(), match.end())
+            if other is not None:
+                names += [other] if other not in names else []
+                continue
+            what = _one_use(text, match.start(), match.end())
+            read |= "r" in what
+            written |= "w" in what
+            passed |= "p" in what
+    return Usage(read, written, passed)
+
+
+def _alias(text: str, start: int, end: int) -> str | None:
+    """The local pointer that a declaration makes of this use: `x` in `T* x = name + i * n;`."""
+    begin = max(text.rfind(c, 0, start) for c in ";{}") + 1
+    before = text[begin:start]
+    declared = re.fullmatch(rf"[\w\s:<>,]*\*\s*(?:const\s+|__restrict__\s+)*(\w+)\s*=\s*(?:{_CAST})*", before)
+    whole = before.strip() == "" and re.match(r"\s*\*?\s*=[^=]", text[end:])
+    if declared is None or whole:
+        return None
+    return declared.group(1) if re.match(r"\s*(?:\)\s*)*(?:[+;-])", text[end:]) else None
+
+
+def _declares(text: str, start: int, end: int) -> bool:
+    """Whether this is the place where a local pointer gets its name."""
+    typed = re.search(r"[\w>]\s*\*\s*(?:const\s+|__restrict__\s+)*$", text[max(0, start - 80) : start])
+    return typed is not None and re.match(r"\s*=[^=]", text[end:]) is not None
+
+
+def _one_use(text: str, start: int, end: int) -> str:
+    """Letters of what one use does: r(ead), w(ritten), p(assed on)."""
+    before = text[:start].rstrip()
+    at = end
+    while at < len(text) and text[at].isspace():
+        at += 1
+    if at < len(text) and text[at] == "[":
+        if before.endswith("&") or _ADDRESS.search(before):
+            return "p"
+        return _access(before, text[_closing(text, at) + 1 :])
+    if _is_dereference(before):
+        return _access(before[:-1], text[end:])
+    if re.match(r"\s*(?:\+=|-=|\+\+)", text[end:]) or re.match(r"\s*[!=]=", text[end:]):
+        return ""
+    argument = before[: _call_start(before) + 1]
+    if _STORES.search(argument):
+        return "w"
+    return "r" if _LOADS.search(argument) else "p"
+
+
+def _access(before: str, after: str) -> str:
+    after = after.lstrip()
+    if re.match(r"(?:[-+*/%&|^]|<<|>>)=|\+\+|--", after) or before.endswith(("++", "--")):
+        return "rw"
+    if re.match(r"=(?!=)", after):
+        return "w"
+    member = re.match(r"\.\s*\w+\s*", after)
+    return _access(before, after[member.end() :]) if member is not None else "r"
+
+
+def _is_dereference(before: str) -> bool:
+    return before.endswith("*") and re.search(r"[;{}(=,]\s*\*$", before) is not None
+
+
+def _closing(text: str, opening: int) -> int:
+    depth = 0
+    for at in range(opening, len(text)):
+        depth += (text[at] == "[") - (text[at] == "]")
+        if depth == 0:
+            return at
+    return len(text) - 1
+
+
+def _call_start(text: str) -> int:
+    """Where the innermost open parenthesis stands; -1 where none is."""
+    depth = 0
+    for at in range(len(text) - 1, -1, -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if depth < 0:
+            return at
+        if text[at] in ";{}":
+            return -1
+    return -1

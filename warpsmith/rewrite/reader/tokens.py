@@ -1,0 +1,196 @@
+"""Source as tokens: comments and strings blanked at the same offsets, preprocessor branches known.
+
+Made for code that no grammar accepts before the preprocessor has run: macros in front of functions,
+conditionals inside argument lists, headers that are not there.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from warpsmith.rewrite.reader.conditionals import holds
+
+_HIDDEN = re.compile(
+    r"""(?P<number>(?<![\w])\d(?:'?[\w.])*)
+    |(?P<raw>\b(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)")
+    |(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))
+    |(?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""",
+    re.X | re.S,
+)
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)((?:\\\r?\n|[^\n])*)", re.M)
+_TOKEN = re.compile(
+    r"""(?P<name>[A-Za-z_$][\w$]*)|(?P<number>\.?\d(?:'?[\w.])*)|(?P<string>"[ ]*"|'[ ]*')
+    |(?P<mark>::|->|\.\.\.|<<|<=|>=|==|!=|&&|\|\||\[\[|\]\]|[^\s\w])""",
+    re.X,
+)
+_SPLITS = {"if": "open", "ifdef": "open", "ifndef": "open", "elif": "next", "else": "next", "endif": "close"}
+
+
+def without_comments(text: str) -> str:
+    """`text` with every comment as one space and no line that held nothing else."""
+
+    def drop(match: re.Match[str]) -> str:
+        return " " if match.lastgroup == "comment" else match.group()
+
+    lines = _HIDDEN.sub(drop, text).split("\n")
+    shown = (line.rstrip() for line in lines)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(shown)).strip("\n") + "\n"
+
+
+@dataclass(frozen=True)
+class Token:
+    """One word or sign; a preprocessor line is one token of kind `directive`."""
+
+    kind: str
+    text: str
+    start: int
+    rest: str = ""
+    """What follows the keyword of a directive."""
+
+
+def blank(text: str) -> str:
+    """`text` with comments and the insides of strings as spaces, every offset kept.
+
+    Characters beyond ASCII become spaces too, so that offsets in bytes and in characters agree.
+    """
+
+    def hide(match: re.Match[str]) -> str:
+        found = match.group()
+        if match.lastgroup == "number":
+            return found
+        spaces = re.sub(r"[^\n]", " ", found)
+        if match.group("text") is None or len(found) < 2:
+            return spaces
+        return found[0] + spaces[1:-1] + found[-1]
+
+    return re.sub(r"[^\x00-\x7f]", " ", _HIDDEN.sub(hide, text))
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """All tokens of a source, and the macros it defines as they stand in the text."""
+
+    text: str
+    items: tuple[Token, ...] = field(repr=False)
+    macros: dict[str, str]
+    """Object-like macros by name: by the branches that are taken, else by the first definition."""
+    certain: frozenset[str] = frozenset()
+    """Names of macros whose value does not depend on macros that this text leaves open."""
+
+    @cached_property
+    def groups(self) -> dict[int, tuple[int, ...]]:
+        """For the index of every conditional line: the indices of all lines of its group."""
+        found: dict[int, tuple[int, ...]] = {}
+        stack: list[list[int]] = []
+        for at, token in enumerate(self.items):
+            part = _SPLITS.get(token.text) if token.kind == "directive" else None
+            if part == "open":
+                stack.append([at])
+            elif part is not None and stack:
+                stack[-1].append(at)
+                if part == "close":
+                    group = tuple(stack.pop())
+                    found.update(dict.fromkeys(group, group))
+        for group_left_open in stack:
+            found.update(dict.fromkeys(group_left_open, tuple(group_left_open)))
+        return found
+
+    def forward(self, at: int) -> Iterator[int]:
+        """Indices from `at` on, as one reading of the preprocessor: the branch that `at` is in, and of
+        every later conditional the branch taken when only this text defines macros."""
+        while at < len(self.items):
+            token = self.items[at]
+            part = _SPLITS.get(token.text) if token.kind == "directive" else None
+            if part == "open":
+                at = self._chosen(at)
+            elif part == "next":
+                at = self.groups[at][-1] if at in self.groups else at
+            elif token.kind != "directive":
+                yield at
+            at += 1
+
+    def backward(self, at: int) -> Iterator[int]:
+        """Indices before `at`, latest first, by the same reading."""
+        at -= 1
+        while at >= 0:
+            token = self.items[at]
+            part = _SPLITS.get(token.text) if token.kind == "directive" else None
+            if part == "close" and at in self.groups:
+                group = self.groups[at]
+                begin = self._chosen(group[0])
+                end = next((g for g in group if g > begin), at)
+                yield from (n for n in range(end - 1, begin, -1) if self.items[n].kind != "directive")
+                at = group[0]
+            elif part == "next" and at in self.groups:
+                at = self.groups[at][0]
+            elif token.kind != "directive":
+                yield at
+            at -= 1
+
+    def _chosen(self, opening: int) -> int:
+        """The conditional line whose branch is taken; the closing one where none is."""
+        group = self.groups.get(opening, (opening,))
+        for line in group:
+            token = self.items[line]
+            if token.text in ("else", "endif") or holds(token.text, token.rest, self.macros):
+                return line
+        return group[-1]
+
+
+def tokenise(text: str, defines: Mapping[str, str] | None = None) -> Tokens:
+    """Tokens of a source in CUDA, HIP or OpenCL C.
+
+    Args:
+        defines: macros that the compiler is given (`-D`).
+    """
+    masked = blank(text)
+    items: list[Token] = []
+    macros: dict[str, str] = {}
+    values: dict[str, set[str]] = {}
+    begin = 0
+    for line in _DIRECTIVE.finditer(masked):
+        items += _plain(masked, begin, line.start())
+        keyword, rest = line.group(1), " ".join(line.group(2).replace("\\\n", " ").split())
+        items.append(Token("directive", keyword, line.start(), rest))
+        define = re.match(r"(\w+)(?:\s+(.*))?$", rest) if keyword == "define" else None
+        if define is not None:
+            macros.setdefault(define.group(1), define.group(2) or "")
+            values.setdefault(define.group(1), set()).add(define.group(2) or "")
+        begin = line.end()
+    items += _plain(masked, begin, len(masked))
+    active = _active(items, defines or {})
+    certain = frozenset({*active, *(name for name, held in values.items() if len(held) == 1)})
+    return Tokens(text, tuple(items), macros | active, certain)
+
+
+def _active(items: Sequence[Token], defines: Mapping[str, str]) -> dict[str, str]:
+    """Macros of the branches that are taken: the values that hold in this reading of the text."""
+    found = dict(defines)
+    taken: list[tuple[bool, bool]] = []
+    for token in items:
+        if token.kind != "directive":
+            continue
+        part = _SPLITS.get(token.text)
+        around = all(now for now, _ in taken[: len(taken) - (part in ("next", "close"))])
+        if part == "open":
+            now = around and holds(token.text, token.rest, found)
+            taken.append((now, now))
+        elif part == "next" and taken:
+            done = taken[-1][1]
+            now = around and not done and (token.text == "else" or holds(token.text, token.rest, found))
+            taken[-1] = (now, done or now)
+        elif part == "close" and taken:
+            taken.pop()
+        elif token.text == "define" and around:
+            define = re.match(r"(\w+)(?:\s+(.*))?$", token.rest)
+            if define is not None and define.group(1) not in defines:
+                found[define.group(1)] = define.group(2) or ""
+        elif token.text == "undef" and around:
+            found.pop(token.rest.strip(), None)
+    return found
+
+
+def _plain(masked: str, begin: int, end: int) -> Iterator[Token]:
+    for match in _TOKEN.finditer(masked, begin, end):
+        yield Token(match.lastgroup or "", match.group(), match.start())

@@ -1,0 +1,1 @@
+"""Skeletons: a job file for a kernel that so far is only source."""

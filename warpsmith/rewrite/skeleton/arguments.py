@@ -1,0 +1,181 @@
+"""The lines of a skeleton for a kernel's arguments and dimensions."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import yaml
+
+from warpsmith.domain.kernel import Dtype, Role
+from warpsmith.rewrite.reader.declarations import KernelArgument
+from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
+from warpsmith.rewrite.reader.pointer_usage import pointer_usage
+from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.skeleton.guesses import DEFAULT_EXTENT, Bindings, dimension_name, extent, scalar_value
+
+SAMPLER = "const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST"
+"""What a kernel declares in place of an argument that is a sampler."""
+TODO = "TODO"
+"""Marks what a person must look at; as a value, what a person must give."""
+_MAX_DIMENSIONS = 16
+_INDICES = re.compile(
+    r"id(?:x|s|_|$)|ind(?:ex|ices|ptr)|offset|table|pos|len|map|slot|perm|cu_|sort|order", re.I
+)
+_PIXELS = tuple(
+    re.compile(p, re.I) for p in (r"d(?:epth)?", r"h(?:eight)?|rows?", r"w(?:idth)?|col(?:umn)?s?")
+)
+_CHANNEL = {"f": Dtype.FLOAT32, "i": Dtype.INT32, "ui": Dtype.UINT32, "h": Dtype.FLOAT16}
+_ZEROS = "draw: {distribution: constant, low: 0}"
+
+
+@dataclass(frozen=True)
+class ArgumentLine:
+    """One argument of the job."""
+
+    fields: str
+    comment: str = ""
+    is_written: bool = False
+
+
+def yaml_word(text: str) -> str:
+    """A word as YAML; quoted where YAML would take it for something else."""
+    plain = re.fullmatch(r"[A-Za-z_][\w.]*", text) is not None and yaml.safe_load(text) == text
+    return text if plain else json.dumps(text)
+
+
+def dimensions_of(kernel: KernelDefinition) -> dict[str, tuple[str, int]]:
+    """Names and placeholder sizes of dimensions by the argument that holds them; first that of buffers."""
+    found: dict[str, tuple[str, int]] = {}
+    for a in kernel.arguments:
+        integer = a.dtype is not None and not a.dtype.is_float and a.lanes == 1 and not a.is_pointer
+        size = extent(a) if integer and not a.is_reference else None
+        if size is not None and len(found) < _MAX_DIMENSIONS - 1:
+            found[a.name] = (dimension_name(a.name), size)
+    taken = {a.name for a in kernel.arguments}
+    buffers = "n" if "n" in found or "n" not in taken else "elements"
+    first = found.pop(buffers, (buffers, DEFAULT_EXTENT))
+    return {buffers: first, **found}
+
+
+def argument_line(
+    position: int,
+    a: KernelArgument,
+    kernel: KernelDefinition,
+    bindings: Bindings,
+    dimensions: Mapping[str, tuple[str, int]],
+    block: Sequence[str] = (),
+) -> ArgumentLine:
+    """The job form's line for one argument, with a note where a person must decide.
+
+    Args:
+        position: in the kernel's list; names an argument that has no name.
+        bindings: types chosen for the template parameters.
+        dimensions: size arguments by name: the dimension they stand for and its placeholder.
+        block: extents of the launch's block.
+    """
+    name = yaml_word(a.name or f"argument_{position}")
+    dtype, lanes = a.dtype, a.lanes
+    if dtype is None and a.base in bindings.values:
+        dtype, lanes = element_type(bindings.values[a.base], {})
+    if a.image_axes and a.access != "read_write":
+        return _image(name, a, kernel, dimensions)
+    cannot = _inexpressible(a, dtype, lanes)
+    if cannot:
+        rest = "role: input, shape: [1]" if a.is_pointer else "role: scalar, value: 0"
+        return ArgumentLine(f"name: {name}, dtype: {TODO}, {rest}", f"{TODO}: `{a.type_text}` {cannot}")
+    if a.is_pointer and a.address_space == "local":
+        return _local(name, a, dtype, lanes, block)
+    if a.is_pointer:
+        return _buffer(name, a, dtype, lanes, kernel, next(iter(dimensions.values()))[0])
+    assert dtype is not None
+    fields = f"name: {name}, dtype: {dtype.value}, role: scalar, value: "
+    if a.name in dimensions:
+        return ArgumentLine(fields + yaml_word(dimensions[a.name][0]))
+    said = f"`{a.type_text}`; " if a.dtype is None or a.base == "bool" else ""
+    return ArgumentLine(fields + scalar_value(a), f"{TODO}: {said}its value")
+
+
+def _inexpressible(a: KernelArgument, dtype: Dtype | None, lanes: int) -> str:
+    """Why a job cannot pass an argument; empty where it can."""
+    if a.base == "sampler_t":
+        return f"is a sampler, which a job cannot pass; declare it in the kernel: {SAMPLER}"
+    if a.is_image:
+        return "is an image that a job cannot pass; write a kernel of image2d_t, image3d_t or buffers"
+    if a.is_reference:
+        return "is a reference; a job passes buffers and numbers"
+    if a.pointers > 1:
+        return "is a pointer to pointers; a job passes buffers of numbers"
+    if not a.is_pointer and (dtype is None or lanes > 1):
+        return (
+            "is passed by value and is no number that is known here (an enumeration is an int32); "
+            "for a struct, write a kernel that takes its fields"
+        )
+    return ""
+
+
+def _local(
+    name: str, a: KernelArgument, dtype: Dtype | None, lanes: int, block: Sequence[str]
+) -> ArgumentLine:
+    threads = " * ".join(n for n in block if n != "1") or "1"
+    unit = "elements" if dtype is not None else f"bytes, of `{a.type_text}`,"
+    shape = f'"{lanes} * {threads}"' if lanes > 1 else threads if threads.isdecimal() else f'"{threads}"'
+    fields = f"name: {name}, dtype: {(dtype or Dtype.UINT8).value}, role: local, shape: [{shape}]"
+    return ArgumentLine(fields, f"{TODO}: {unit} that a work-group needs; here as many as it has work-items")
+
+
+def _image(
+    name: str, a: KernelArgument, kernel: KernelDefinition, dimensions: Mapping[str, tuple[str, int]]
+) -> ArgumentLine:
+    first = next(iter(dimensions.values()))[0]
+    named = [
+        next((n for own, (n, _) in dimensions.items() if pattern.fullmatch(own)), first)
+        for pattern in _PIXELS[3 - a.image_axes :]
+    ]
+    role = Role.OUTPUT if a.access == "write" else Role.INPUT
+    used = re.search(rf"\b(?:read|write)_image(f|i|ui|h)\s*\(\s*{re.escape(a.name)}\b", kernel.body)
+    dtype = _CHANNEL[used.group(1) if used else "f"]
+    shape = ", ".join((*map(yaml_word, named), "4"))
+    fields = f"name: {name}, dtype: {dtype.value}, role: {role.value}, shape: [{shape}], "
+    words = "[depth, height, width, channels]" if a.image_axes == 3 else "[height, width, channels]"
+    return ArgumentLine(
+        f"{fields}image: {{channels: rgba}}",
+        f"{TODO}: {words}; channels, and the type of one",
+        role is Role.OUTPUT,
+    )
+
+
+def _buffer(
+    name: str, a: KernelArgument, dtype: Dtype | None, lanes: int, kernel: KernelDefinition, size: str
+) -> ArgumentLine:
+    usage = pointer_usage(kernel.body, a.name) if a.name else None
+    said = []
+    if a.is_const or a.address_space == "constant":
+        role = Role.INPUT
+    elif usage is None or usage.is_passed_on or usage.is_written == usage.is_read:
+        role = Role.INOUT
+        if usage is None or not usage.is_written or not usage.is_read:
+            said.append("output, if it is only written; input, if it is only read")
+    elif usage.is_written:
+        role = Role.OUTPUT
+    else:
+        role = Role.INPUT
+        said.append("not const, but only read here")
+    draw = ""
+    if dtype is None:
+        said.insert(0, f"bytes of `{a.type_text}`")
+        draw = _ZEROS
+    elif a.base == "bool":
+        draw = "draw: {distribution: integers, low: 0, high: 2}"
+    elif a.dtype is None:
+        said.insert(0, f"`{a.type_text}`")
+    if lanes > 1:
+        said.insert(0, f"`{a.type_text}`")
+    if role is not Role.OUTPUT and dtype is not None and not dtype.is_float and _INDICES.search(a.name):
+        said.append("which numbers it may hold (draw)")
+        draw = draw or _ZEROS
+    shape = f'"{lanes} * {size}"' if lanes > 1 else yaml_word(size)
+    fields = f"name: {name}, dtype: {(dtype or Dtype.UINT8).value}, role: {role.value}, shape: [{shape}]"
+    if draw and role is not Role.OUTPUT:
+        fields += f", {draw}"
+    return ArgumentLine(fields, f"{TODO}: {'; '.join(['shape', *said])}", role is not Role.INPUT)

@@ -1,0 +1,124 @@
+"""What a person would try first for a kernel nobody has described: template arguments, sizes, values."""
+
+import keyword
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from warpsmith.rewrite.reader.declarations import KernelArgument, TemplateParameter
+from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
+from warpsmith.rewrite.source.syntax_tree import split_arguments
+
+_INDEX_TYPE = re.compile(r"id(?:x|type)|index|int|offset|^id_?t?$", re.I)
+_WIDE_TYPE = re.compile(r"float|acc|scale|compute|bias", re.I)
+_STRUCT_TYPE = re.compile(
+    r"param|args|traits|config|tensor|func|desc|layout|iter|tma|problem|shape|variant|gemm|kernel|state"
+    r"|tiled|mainloop|epilogue|scheduler|visitor|pack|op$|map$",
+    re.I,
+)
+_SIZES = (
+    (re.compile(r"warp", re.I), 4),
+    (re.compile(r"thread|block|cta|tpb|bdx", re.I), 256),
+    (re.compile(r"head_?dim|dim", re.I), 128),
+    (re.compile(r"tile", re.I), 32),
+)
+_EXTENTS = (
+    (re.compile(r"head_?(?:dim|size)|^d$", re.I), 128),
+    (re.compile(r"heads", re.I), 32),
+    (re.compile(r"batch", re.I), 16),
+    (re.compile(r"top_?k|experts|groups|ranks|size_per|stages", re.I), 8),
+)
+_NO_EXTENT = re.compile(
+    r"stride|offset|start|begin|seed|flag|^is_|^is[A-Z]|^use_?|^has_?|enable|mode|rank$|^rank|index|idx|_id$"
+    r"|^id$|layout|pdl|shift|mask|addr|ptr|handle|store_|type$|mod\d",
+    re.I,
+)
+_INTEGER_TYPES = re.compile(r"\b(?:int|unsigned|long|short|char|size_t|u?int(?:8|16|32|64)_t|uint|auto)\b")
+DEFAULT_EXTENT = 1024
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """Template arguments of an entry, by parameter name, and what was made up."""
+
+    values: Mapping[str, str]
+    written: tuple[str, ...]
+    """The arguments as the entry lists them; parameters with defaults may be left out at the end."""
+    guessed: tuple[str, ...]
+    """Names of parameters whose argument is a guess."""
+    unknown: tuple[str, ...]
+    """Names of parameters nothing is known about; they stand in the entry by their own name."""
+
+
+def bind(
+    kernel: KernelDefinition, entry: str | None, enumerations: Mapping[str, str] | None = None
+) -> Bindings:
+    """Arguments of a kernel's template: those of `entry` where it lists them, guesses otherwise.
+
+    Args:
+        enumerations: their names with namespaces, by their own names; an entry is no part of a namespace.
+    """
+    given: list[str] = []
+    if entry is not None and "<" in entry:
+        given = split_arguments(entry[entry.index("<") + 1 : entry.rindex(">")])
+    values: dict[str, str] = {}
+    written: list[str] = []
+    guessed: list[str] = []
+    unknown: list[str] = []
+    for n, parameter in enumerate(kernel.template):
+        name = parameter.name or f"parameter_{n}"
+        if n < len(given):
+            values[name] = given[n]
+            written.append(given[n])
+        elif given or parameter.default or parameter.is_pack:
+            values[name] = parameter.default
+        else:
+            guess = _template_argument(parameter, kernel.arguments, enumerations or {})
+            values[name] = guess or name
+            written.append(values[name])
+            (guessed if guess else unknown).append(name)
+    return Bindings(values, tuple(written), tuple(guessed), tuple(unknown))
+
+
+def _template_argument(
+    parameter: TemplateParameter, arguments: tuple[KernelArgument, ...], enumerations: Mapping[str, str]
+) -> str:
+    """A likely argument; empty where none is."""
+    if parameter.kind == "template":
+        return ""
+    if parameter.kind == "value":
+        if parameter.type_text.split()[-1:] == ["bool"]:
+            return "false"
+        if _INTEGER_TYPES.search(parameter.type_text):
+            return str(next((size for names, size in _SIZES if names.search(parameter.name)), 8))
+        named = re.fullmatch(r"[\w:]+", parameter.type_text) is not None
+        whole = enumerations.get(parameter.type_text, parameter.type_text)
+        return f"static_cast<{whole}>(0)" if named else ""
+    uses = [a for a in arguments if a.base == parameter.name]
+    if not uses or (_STRUCT_TYPE.search(parameter.name) and not any(a.is_pointer for a in uses)):
+        return ""
+    if _INDEX_TYPE.search(parameter.name):
+        return "int"
+    pointed = any(a.is_pointer for a in uses)
+    return "half" if pointed and not _WIDE_TYPE.search(parameter.name) else "float"
+
+
+def extent(argument: KernelArgument) -> int | None:
+    """A size to start from where an integer argument seems to be an extent of the data; else None."""
+    dtype = argument.dtype
+    small = dtype is not None and dtype.size_bytes < 4
+    if small or not argument.name or _NO_EXTENT.search(argument.name):
+        return None
+    return next((size for names, size in _EXTENTS if names.search(argument.name)), DEFAULT_EXTENT)
+
+
+def scalar_value(argument: KernelArgument) -> str:
+    """A value to start from for a number that is no extent."""
+    if argument.dtype is not None and argument.dtype.is_float:
+        return "1e-5" if re.search(r"eps", argument.name, re.I) else "1.0"
+    return "1" if re.search(r"stride", argument.name, re.I) else "0"
+
+
+def dimension_name(name: str) -> str:
+    """`name`, changed where expressions have another use for the word."""
+    return f"{name}_" if keyword.iskeyword(name) else name

@@ -1,0 +1,258 @@
+"""A job file for a kernel that so far is only source: what the source says, and marked guesses."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+from warpsmith.errors import InvalidInput
+from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, enumerations, find_kernels
+from warpsmith.rewrite.reader.named_constants import FoundConstant, find_constants, integer_value
+from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.skeleton.arguments import (
+    TODO,
+    ArgumentLine,
+    argument_line,
+    dimensions_of,
+    yaml_word,
+)
+from warpsmith.rewrite.skeleton.guesses import Bindings, bind
+from warpsmith.rewrite.skeleton.reference_stub import reference_lines
+
+_MAX_SHOWN = 20
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\n)*[^\n]*)", re.M)
+_LIKE_MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}")
+_DECLARED = re.compile(r"\b(?:enum\b[^{;]*\{[^}]*\}|(?:const|constexpr|using|typedef|struct|class)\b[^;{]*)")
+_OF_LANGUAGE = re.compile(
+    r"(?:CLK|CL|M|FLT|DBL|HALF|INT|UINT|LONG|ULONG|CHAR|UCHAR|SHRT|USHRT|SCHAR|SIZE|CUDART|CUDA|__)_|INFINITY$|NAN$|NULL$"
+    r"|MAXFLOAT$|HUGE_VALF?$|RAND_MAX$|EOF$|TRUE$|FALSE$"
+)
+_HEADER_LINES = 20
+"""Lines that the arguments between a kernel's name and its body may take."""
+_DEFAULT_BLOCK = {Dialect.CUDA: 256, Dialect.HIP: 256, Dialect.OPENCL: 64}
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is known about a source besides its text."""
+
+    lines: tuple[str, ...] = ()
+    """How the job's `kernel` gets to the source; without them by `source_file`."""
+    defines: Mapping[str, str] = field(default_factory=dict)
+    """Macros that the compiler is to be given."""
+    headers: tuple[str, ...] = ()
+    """Texts that the source includes."""
+
+
+def job_skeleton(
+    source_text: str, path_text: str, dialect: Dialect, entry: str | None, given: Given | None = None
+) -> str:
+    """A job file, as YAML, for one kernel of a source.
+
+    It is a valid job with placeholder sizes, except where an argument is something that a job cannot
+    pass: there `dtype` is `TODO`, and a comment says what the argument is.
+
+    Args:
+        path_text: how the job file is to name the source.
+        entry: the kernel's name, or a C++ name expression with its template arguments.
+
+    Raises:
+        InvalidInput: no such kernel, or several to choose from; the message names them.
+    """
+    given = given or Given()
+    kernel, twins = choose_kernel(find_kernels(source_text, dialect, given.defines), path_text, entry)
+    known = {k: v for text in (*given.headers, source_text) for k, v in enumerations(text).items()}
+    bindings = bind(kernel, entry, known)
+    dimensions = dimensions_of(kernel)
+    sizes = ", ".join(f"{yaml_word(n)}: {v}" for n, v in dimensions.values())
+    constants = (*_given_constants(given.defines), *find_constants(source_text))
+    block = _block(kernel, dialect, bindings, constants)
+    arguments = [
+        argument_line(n, a, kernel, bindings, dimensions, block) for n, a in enumerate(kernel.arguments)
+    ]
+    lines = [
+        f"# Job for the kernel {kernel.qualified_name} of {path_text} (line {kernel.line}).",
+        f"# Look at every {TODO}: shapes, roles and values there are guesses.",
+        *(f"# There is another definition of it in line {line}, not used here." for line in twins),
+        f"name: {yaml_word(re.sub(r'^[^A-Za-z0-9]+', '', kernel.name)[:100] or 'kernel')}",
+        "kernel:",
+        f"  backend: {dialect.backend.value}",
+        *(f"  {line}" if line else "" for line in given.lines or [f"source_file: {json.dumps(path_text)}"]),
+        *_options(given.defines),
+        *_entry(kernel, bindings, entry),
+        *_arguments(arguments),
+        "  launch:",
+        *_launch(kernel, dialect, block, next(iter(dimensions.values()))[0]),
+        "workloads:",
+        f"  - dimensions: {{{sizes}}}  # {TODO}: the sizes that matter, a line each",
+        *reference_lines(kernel, [yaml.safe_load(f"{{{a.fields}}}") for a in arguments]),
+        "budget: {rounds: 2, trials: 200, seconds: 300}",
+        *_parameters(_undefined(kernel, source_text, given), dialect),
+        *_tunables(kernel, constants, bindings),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _given_constants(defines: Mapping[str, str]) -> Iterator[FoundConstant]:
+    for name, value in defines.items():
+        number = integer_value(value, {})
+        if number is not None:
+            yield FoundConstant(name, number, "macro given with -D", 0)
+
+
+def _options(defines: Mapping[str, str]) -> Iterator[str]:
+    if defines:
+        listed = ", ".join(json.dumps(f"-D{name}={value}") for name, value in defines.items())
+        yield f"  options: [{listed}]"
+
+
+def _undefined(kernel: KernelDefinition, text: str, given: Given) -> list[str]:
+    """Macros that the kernel uses, itself or through other macros, and that nothing here defines."""
+    texts = [blank(t) for t in (text, *given.headers)]
+    bodies = {m.group(1): m.group(2) for t in texts for m in _MACRO.finditer(t)}
+    known = bodies.keys() | given.defines.keys()
+    known |= {w for t in texts for d in _DECLARED.findall(t) for w in re.findall(r"\w+", d)}
+    known |= {a.name for a in kernel.arguments} | {p.name for p in kernel.template}
+    waiting = [re.sub(r"^\s*#.*$", "", blank(kernel.body), flags=re.M)]
+    seen: dict[str, None] = {}
+    while waiting:
+        words = [w for w in re.findall(r"\b[A-Za-z_]\w*\b", waiting.pop()) if w not in seen]
+        seen.update(dict.fromkeys(words))
+        waiting += [bodies[w] for w in dict.fromkeys(words) if w in bodies]
+    called = set(re.findall(r"\b(\w+)\s*\(", kernel.body))
+    likely = (w for w in seen if _LIKE_MACRO.fullmatch(w) and not _OF_LANGUAGE.match(w))
+    whole = "\n".join(texts)
+    return [w for w in likely if w not in known and w not in called and not _declares(whole, w)][:_MAX_SHOWN]
+
+
+def _declares(text: str, name: str) -> bool:
+    """Whether a text declares a name itself, as a variable or a member, or uses it as a type."""
+    begin = r"(?:^|[;{}(,])\s*"
+    words = r"(?:(?!return\b|case\b|goto\b|else\b)[A-Za-z_]\w*\s+)"
+    variable = rf"{begin}{words}+(?:\w+\s*\*+\s*|\*+\s*)?{name}\s*(?:=(?!=)|[;\[,)])"
+    further = rf",\s*\*?{name}\s*(?:=(?!=)|;)"
+    kind = rf"\b{name}\s*\*?\s+\*?[A-Za-z_]\w*|\}}\s*{name}\s*;|[.>]\s*{name}\b"
+    return re.search(f"{variable}|{further}|{kind}", text) is not None
+
+
+def _parameters(names: list[str], dialect: Dialect) -> Iterator[str]:
+    """Those macros as parameters. CUDA's may be of headers that are not here, and stay a comment."""
+    if not names:
+        return
+    mark = "" if dialect is Dialect.OPENCL else "# "
+    yield f"# {TODO}: nothing here defines these. init -D NAME=VALUE does; as parameters they can be tuned."
+    yield f"{mark}parameters:"
+    for name in names:
+        yield f"{mark}  - {{name: {yaml_word(name)}, values: [16]}}  # {TODO}: what it is"
+
+
+def choose_kernel(
+    kernels: tuple[KernelDefinition, ...], path_text: str, entry: str | None
+) -> tuple[KernelDefinition, list[int]]:
+    """The kernel that is meant, and the lines of other definitions of the same name.
+
+    Raises:
+        InvalidInput: none, or several; the message names them.
+    """
+    names = list(dict.fromkeys(k.qualified_name for k in kernels))
+    if not names:
+        raise InvalidInput("source", f"{path_text}: no kernel definition found")
+    listed = ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else "")
+    if entry is None:
+        chosen = names
+        if len(chosen) > 1:
+            raise InvalidInput("--entry", f"{path_text} defines {len(names)} kernels; name one of {listed}")
+    else:
+        base = re.sub(r"\s", "", entry.split("<", 1)[0]).removeprefix("::")
+        chosen = [n for n in names if f"::{n}".endswith(f"::{base}")]
+        chosen = [base] if base in chosen else chosen
+        if len(chosen) != 1:
+            raise InvalidInput(
+                "--entry", f"{entry}: {len(chosen)} such kernels in {path_text}; it has {listed}"
+            )
+    found = [k for k in kernels if k.qualified_name == chosen[0]]
+    given = re.search(r"<(.*)>", entry or "")
+    special = [k for k in found if given and _tight(k.specialisation) == _tight(given.group(1))]
+    kernel = (special or [k for k in found if not k.specialisation] or found)[0]
+    return kernel, [k.line for k in found if k is not kernel]
+
+
+def _tight(text: str) -> str:
+    return re.sub(r"\s", "", text)
+
+
+def _entry(kernel: KernelDefinition, bindings: Bindings, entry: str | None) -> Iterator[str]:
+    if bindings.guessed:
+        guesses = ", ".join(f"{n} = {bindings.values[n]}" for n in bindings.guessed)
+        yield f"  # {TODO}: template arguments are guesses: {guesses}."
+    if bindings.unknown:
+        yield f"  # {TODO}: put types or values in the place of {', '.join(bindings.unknown)}."
+    name = kernel.name if kernel.is_extern_c else kernel.qualified_name
+    listed = kernel.specialisation or ", ".join(bindings.written)
+    if entry is not None and "<" in entry:
+        name += entry[entry.index("<") :].strip()
+    elif listed or kernel.template:
+        name += f"<{listed}>"
+    yield f"  entry: {yaml_word(name)}"
+
+
+def _arguments(arguments: list[ArgumentLine]) -> Iterator[str]:
+    if not arguments:
+        yield f"  arguments: []  # {TODO}: this kernel has none, and a job compares what a kernel writes"
+        return
+    if not any(a.is_written for a in arguments):
+        yield f"  # {TODO}: one argument needs the role output or inout: a job compares what a kernel writes."
+    yield "  arguments:"
+    for a in arguments:
+        yield f"    - {{{a.fields}}}" + (f"  # {a.comment}" if a.comment else "")
+
+
+def _block(
+    kernel: KernelDefinition, dialect: Dialect, bindings: Bindings, constants: tuple[FoundConstant, ...]
+) -> list[str]:
+    """Extents of the block: those that the source says, else a usual one."""
+    bounds = kernel.launch_bounds
+    known = {c.name: c.value for c in constants}
+    known |= {name: int(value) for name, value in bindings.values.items() if value.isdecimal()}
+    if dialect is Dialect.OPENCL and re.fullmatch(r"\d+, ?\d+, ?\d+", bounds):
+        return bounds.replace(" ", "").split(",")
+    threads = integer_value(bounds.split(",", 1)[0], known)
+    usable = threads is not None and 1 <= threads <= 1024
+    return [str(threads if usable else _DEFAULT_BLOCK[dialect])]
+
+
+def _launch(kernel: KernelDefinition, dialect: Dialect, block: list[str], size: str) -> Iterator[str]:
+    bounds = kernel.launch_bounds
+    said = f" (the source says {bounds})" if bounds else ""
+    yield f'    grid: ["ceil_div({size}, {block[0]})"]  # {TODO}: blocks along x, y, z'
+    yield f"    block: [{', '.join(block)}]  # {TODO}: threads along x, y, z{said}"
+    if dialect is not Dialect.OPENCL and re.search(r"\bextern\s+__shared__", kernel.body):
+        yield f"    shared_bytes: 0  # {TODO}: the kernel uses dynamic shared memory"
+
+
+def _tunables(
+    kernel: KernelDefinition, constants: tuple[FoundConstant, ...], bindings: Bindings
+) -> Iterator[str]:
+    """Constants that the kernel uses, as parameters to be uncommented."""
+    used = f"{kernel.body} {kernel.launch_bounds}"
+    shown = [
+        (c.name, c.value, f"{c.kind}, line {c.line}")
+        for c in constants
+        if 2 <= c.value <= 4096
+        and (not c.is_local or kernel.line <= c.line <= kernel.line + kernel.body.count("\n") + _HEADER_LINES)
+        and not re.fullmatch(r"(?i)k?warp_?size", c.name)
+        and re.search(rf"\b{re.escape(c.name)}\b", used)
+    ]
+    for p in kernel.template[: len(bindings.written)]:
+        value = bindings.values.get(p.name, "")
+        if p.kind == "value" and value.isdecimal() and int(value) > 1:
+            shown.append((p.name, int(value), f"template parameter: write {p.name} for {value} in the entry"))
+    if not shown:
+        return
+    yield "# Integer constants of the source; the rules may lift them by themselves. To tune one on your own:"
+    yield "# parameters:"
+    for name, number, how in shown[:_MAX_SHOWN]:
+        values = sorted({max(1, number // 2), number, number * 2})
+        yield f"#   - {{name: {yaml_word(name)}, values: {values}, default: {number}}}  # {how}"

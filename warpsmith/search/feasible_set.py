@@ -1,0 +1,200 @@
+"""The feasible set: every configuration that the constraints allow, and nothing of the rest.
+
+A frontier grows parameter by parameter and is filtered as soon as the names of a constraint are bound,
+so that the Cartesian product never exists.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpsmith.domain.expressions import Value
+from warpsmith.domain.space import Configuration, Constraint, ParameterValue, Space
+from warpsmith.search.vectorised_constraints import holds
+
+Codes = NDArray[np.int16]
+Bools = NDArray[np.bool_]
+
+LIMIT = 1_000_000
+FRONTIER_LIMIT = 8_000_000
+SAMPLE = 200_000
+
+
+@dataclass
+class FeasibleSet:
+    """Configurations as rows of value indices."""
+
+    space: Space
+    codes: Codes
+    """[n, parameters]: which value each parameter takes."""
+    allowed: Bools
+    """[n, scopes]: on which workloads each configuration may run."""
+    exact: bool = True
+    """False where the set was too large and `codes` is a random part of it."""
+    _keys: NDArray[np.bytes_] | None = field(default=None, repr=False)
+    _order: NDArray[np.intp] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return int(self.codes.shape[0])
+
+    @property
+    def count(self) -> int:
+        """Number of configurations; a lower bound where `exact` is False."""
+        return len(self)
+
+    def configuration(self, index: int) -> Configuration:
+        """The configuration of a row."""
+        row = self.codes[index]
+        return {p.name: p.values[code] for p, code in zip(self.space.parameters, row, strict=True)}
+
+    def index(self, configuration: Mapping[str, ParameterValue]) -> int | None:
+        """The row of a configuration; None where it is not in the set."""
+        codes = []
+        for p in self.space.parameters:
+            value = configuration.get(p.name)
+            found = [
+                i
+                for i, v in enumerate(p.values)
+                if v == value and isinstance(v, bool) == isinstance(value, bool)
+            ]
+            if not found:
+                return None
+            codes.append(found[0])
+        if not codes:
+            return 0 if len(self) else None
+        if self._keys is None or self._order is None:
+            keys = _keys(self.codes)
+            self._order = np.argsort(keys)
+            self._keys = keys[self._order]
+        key = _keys(np.array([codes], dtype=np.int16))
+        at = int(np.searchsorted(self._keys, key)[0])
+        if at < self._keys.size and self._keys[at] == key[0]:
+            return int(self._order[at])
+        return None
+
+    def neighbours(self, index: int) -> NDArray[np.intp]:
+        """Rows that differ from a row in exactly one parameter."""
+        return np.flatnonzero((self.codes != self.codes[index]).sum(axis=1) == 1)
+
+
+def enumerate_space(
+    space: Space,
+    scopes: Sequence[Mapping[str, Value]],
+    limit: int = LIMIT,
+    seed: int = 0,
+) -> FeasibleSet:
+    """All configurations that at least one scope allows.
+
+    Args:
+        scopes: one per workload: its dimensions and the device's limits.
+        limit: beyond this many, a random part of the set is drawn instead of all of it.
+        seed: of that draw.
+
+    Raises:
+        ExpressionError: a constraint names something unknown.
+    """
+    order = _binding_order(space)
+    codes = np.zeros((1, 0), np.int16)
+    allowed = np.ones((1, max(1, len(scopes))), bool)
+    placed: list[int] = []
+    pending = list(space.constraints)
+    codes, allowed, pending = _filter(space, scopes, codes, allowed, placed, pending)
+    for column in order:
+        values = len(space.parameters[column].values)
+        if codes.shape[0] * values > FRONTIER_LIMIT:
+            return _sampled(space, scopes, seed)
+        codes = np.concatenate(
+            [
+                np.repeat(codes, values, axis=0),
+                np.tile(np.arange(values, dtype=np.int16), codes.shape[0])[:, None],
+            ],
+            axis=1,
+        )
+        allowed = np.repeat(allowed, values, axis=0)
+        placed.append(column)
+        codes, allowed, pending = _filter(space, scopes, codes, allowed, placed, pending)
+    if codes.shape[0] > limit:
+        return _sampled(space, scopes, seed)
+    back = np.argsort(placed) if placed else np.zeros(0, np.intp)
+    codes = codes[:, back]
+    # Rows in the order of the declared parameters, whatever order they were bound in.
+    rows = np.lexsort(codes.T[::-1]) if codes.shape[1] else np.arange(codes.shape[0])
+    return FeasibleSet(space, np.ascontiguousarray(codes[rows]), allowed[rows])
+
+
+def _binding_order(space: Space) -> list[int]:
+    """Parameters that complete a constraint soonest come first; the others last."""
+    names = [p.name for p in space.parameters]
+    needs = [set(c.expression.names) & set(names) for c in space.constraints]
+    sizes = {p.name: len(p.values) for p in space.parameters}
+    bound: list[str] = []
+    while len(bound) < len(names):
+        left = [n - set(bound) for n in needs if n - set(bound)]
+        if not left:
+            bound += [n for n in names if n not in bound]
+            break
+        nearest = min(left, key=lambda missing: (np.prod([sizes[m] for m in missing]), sorted(missing)))
+        bound += sorted(nearest, key=names.index)
+    return [names.index(n) for n in bound]
+
+
+def _filter(
+    space: Space,
+    scopes: Sequence[Mapping[str, Value]],
+    codes: Codes,
+    allowed: Bools,
+    placed: Sequence[int],
+    pending: list[Constraint],
+) -> tuple[Codes, Bools, list[Constraint]]:
+    names = {p.name for p in space.parameters}
+    bound = {space.parameters[c].name for c in placed}
+    ready = [c for c in pending if set(c.expression.names) & names <= bound]
+    for constraint in ready:
+        arrays = {
+            space.parameters[column].name: parameter_values(space, column)[codes[:, k]]
+            for k, column in enumerate(placed)
+            if space.parameters[column].name in constraint.expression.names
+        }
+        if set(constraint.expression.names) <= names:
+            allowed = allowed & holds(constraint.expression, arrays, codes.shape[0])[:, None]
+        else:
+            columns = [holds(constraint.expression, {**s, **arrays}, codes.shape[0]) for s in scopes or ({},)]
+            allowed = allowed & np.stack(columns, axis=1)
+        keep = allowed.any(axis=1)
+        codes, allowed = codes[keep], allowed[keep]
+    return codes, allowed, [c for c in pending if c not in ready]
+
+
+def parameter_values(space: Space, column: int) -> NDArray[np.generic]:
+    """The values of one parameter, as an array to be indexed by codes."""
+    values = space.parameters[column].values
+    if any(isinstance(v, str) for v in values):
+        return np.array([str(v) for v in values])
+    return np.array(values)
+
+
+def _sampled(space: Space, scopes: Sequence[Mapping[str, Value]], seed: int) -> FeasibleSet:
+    """A random part of a set that is too large to hold: uniform draws, kept where they are allowed."""
+    rng = np.random.default_rng(seed)
+    found = np.zeros((0, len(space.parameters)), np.int16)
+    masks = np.zeros((0, max(1, len(scopes))), bool)
+    for _ in range(50):
+        draw = np.stack(
+            [rng.integers(0, len(p.values), SAMPLE, dtype=np.int16) for p in space.parameters], axis=1
+        )
+        ok = np.ones((SAMPLE, max(1, len(scopes))), bool)
+        codes, ok, _ = _filter(
+            space, scopes, draw, ok, list(range(len(space.parameters))), list(space.constraints)
+        )
+        found, first = np.unique(np.concatenate([found, codes]), axis=0, return_index=True)
+        masks = np.concatenate([masks, ok])[first]
+        if found.shape[0] >= SAMPLE:
+            break
+    return FeasibleSet(space, found[: 2 * SAMPLE], masks[: 2 * SAMPLE], exact=False)
+
+
+def _keys(codes: Codes) -> NDArray[np.bytes_]:
+    shifted = np.ascontiguousarray((codes + 1).astype(">i2"))
+    return shifted.view(f"S{2 * codes.shape[1]}").reshape(-1)

@@ -1,0 +1,116 @@
+"""What every searcher over a feasible set shares: nothing is asked twice, known starts come first."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpsmith.domain.space import Configuration
+from warpsmith.search.feasible_set import FeasibleSet
+
+
+class SetSearcher:
+    """Base of the searchers; a subclass says which of the open configurations comes next.
+
+    Args:
+        feasible: the set to search.
+        seed: all randomness follows from it, so that a search can be repeated.
+    """
+
+    def __init__(self, feasible: FeasibleSet, seed: int = 0) -> None:
+        self.feasible = feasible
+        self.rng = np.random.default_rng(seed)
+        self.asked = np.zeros(len(feasible), bool)
+        self.values: dict[int, float | None] = {}
+        """Objective by row; None where the configuration was rejected."""
+        self._unfinished: list[int] = []
+        self._starts: list[int] = []
+
+    def start_with(self, configurations: Iterable[Configuration]) -> None:
+        """Propose these first, where they are in the set."""
+        self._starts += self._rows(configurations)
+
+    def finish_first(self, configurations: Iterable[Configuration]) -> None:
+        """Propose these before all others: they were proposed before, and nobody told how they are."""
+        self._unfinished += self._rows(configurations)
+
+    def ask(self, count: int) -> Sequence[Configuration]:
+        """See `tuning.ports.Searcher.ask`."""
+        out: list[Configuration] = []
+        while len(out) < count and not self.asked.all():
+            index = self._first_open(self._unfinished)
+            if index is None:
+                index = self._next_start()
+            if index is None:
+                index = self.choose()
+            self.asked[index] = True
+            self.on_ask(index)
+            out.append(self.feasible.configuration(index))
+        return out
+
+    def tell(self, configuration: Configuration, value: float | None) -> None:
+        """See `tuning.ports.Searcher.tell`; what is not in the set, or told again, is ignored."""
+        index = self.feasible.index(configuration)
+        if index is None or index in self.values:
+            return
+        if not self.asked[index]:
+            self.asked[index] = True
+            self.on_ask(index)
+        self.values[index] = value
+        self.on_tell(index, value)
+
+    def likely(self, count: int) -> Sequence[Configuration]:
+        """See `tuning.ports.Foreseeing.likely`; only models know."""
+        return ()
+
+    def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
+        """See `tuning.ports.Foreseeing.learn`; only models care."""
+
+    def exclude(self, configuration: Configuration) -> None:
+        """See `tuning.ports.Foreseeing.exclude`."""
+        index = self.feasible.index(configuration)
+        if index is not None and not self.asked[index]:
+            self.asked[index] = True
+            self.on_exclude(index)
+
+    def choose(self) -> int:
+        """The next row; only called while some row was not asked."""
+        raise NotImplementedError
+
+    def on_ask(self, index: int) -> None:
+        """A row was proposed."""
+
+    def on_tell(self, index: int, value: float | None) -> None:
+        """A row's value is known."""
+
+    def on_exclude(self, index: int) -> None:
+        """A row will never be asked for: it does not build."""
+
+    @property
+    def open_rows(self) -> NDArray[np.intp]:
+        """Rows not yet asked."""
+        return np.flatnonzero(~self.asked)
+
+    def settled(self, least: float) -> bool:
+        """Whether no relative gain of `least` is to be expected any more; only models know."""
+        return False
+
+    def best(self) -> int | None:
+        """The row with the lowest value."""
+        measured = [(v, i) for i, v in self.values.items() if v is not None]
+        return min(measured)[1] if measured else None
+
+    def _next_start(self) -> int | None:
+        return self._first_open(self._starts)
+
+    def _first_open(self, rows: list[int]) -> int | None:
+        """Taken from the rows, with those before it."""
+        while rows:
+            index = rows.pop(0)
+            if not self.asked[index]:
+                return index
+        return None
+
+    def _rows(self, configurations: Iterable[Configuration]) -> list[int]:
+        found = (self.feasible.index(c) for c in configurations)
+        return [index for index in found if index is not None]

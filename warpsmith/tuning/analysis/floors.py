@@ -1,0 +1,28 @@
+"""The floor of each workload: the shortest time that the device allows. Pure."""
+
+from warpsmith.domain.job import Job
+from warpsmith.domain.plan import plan_workload
+from warpsmith.errors import ExpressionError
+from warpsmith.measure.roofline import Floor, floor_of
+from warpsmith.tuning.tasks import BaselineResult
+
+
+def floors(job: Job, baseline: BaselineResult) -> dict[str, Floor]:
+    """The shortest time of every workload, by key; none where the device's ceilings are not known."""
+    if baseline.ceilings is None:
+        return {}
+    found = {}
+    scope = baseline.device.scope() | job.space.defaults
+    for workload in job.workloads:
+        try:
+            plan = plan_workload(job.kernel, workload, scope, seed=0)
+        except ExpressionError:
+            continue
+        found[workload.key] = floor_of(
+            plan,
+            baseline.ceilings,
+            job.objective.cache,
+            baseline.device.shares_host,
+            job.operations_of(workload),
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Checks beyond the workloads: other inputs, other shapes, trivial answers, sanitizers."""

@@ -1,0 +1,163 @@
+"""On which inputs and shapes the user's kernel is right, besides its workloads: candidates must be, too."""
+
+import random
+from collections.abc import Iterable
+
+import numpy as np
+
+from warpsmith.domain.job import Workload
+from warpsmith.domain.kernel import Role
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import BufferPlan, Compiled, Family, LaunchSize, launch_size
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
+from warpsmith.tuning.checks.baseline_time import Thrift
+from warpsmith.tuning.checks.extra_cases import (
+    FAMILY_BYTES,
+    NEIGHBOUR_BYTES,
+    beyond_all,
+    neighbours,
+    size_bytes,
+)
+from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.launch_limits import launch_refusal
+from warpsmith.tuning.session.output_checks import judge_run, spread
+from warpsmith.tuning.session.output_scale import sizes_of
+from warpsmith.tuning.session.session_ports import Case
+from warpsmith.tuning.tasks import CheckedCase
+from warpsmith.verify.compare import pieces, root_mean_square, same_bits
+from warpsmith.verify.dtypes import largest
+from warpsmith.verify.inputs import drawn_pieces
+
+FAMILIES_ELSEWHERE = 3
+"""Families, drawn by lot, that larger workloads than the smallest are checked with."""
+
+
+def family_cases(bench: Bench, workload: Workload) -> list[Case]:
+    """Families that make other inputs of this workload's, so that there is something to check."""
+    if not bench.defences.families:
+        return []
+    families = [f for f in Family if f is not Family.DECLARED]
+    smallest = min(size_bytes(bench, w) for w in bench.job.workloads)
+    size = size_bytes(bench, workload)
+    if size > min(smallest, FAMILY_BYTES):
+        families = random.SystemRandom().sample(families, FAMILIES_ELSEWHERE)
+    plan = bench.plan(workload)
+    drawn = [b for b in plan.buffers if b.role is not Role.OUTPUT]
+    return [Case(workload, f) for f in families if any(_makes_other(f, b, plan.seed) for b in drawn)]
+
+
+def _makes_other(family: Family, buffer: BufferPlan, seed: int) -> bool:
+    """Whether a family makes anything else of a buffer; ends at the first piece that differs."""
+    own, made = drawn_pieces(buffer, seed), drawn_pieces(buffer, seed, family=family)
+    return any(not same_bits(a, b) for a, b in zip(own, made, strict=True))
+
+
+def passing(
+    bench: Bench, kernel: ConfiguredKernel, compiled: Compiled, cases: Iterable[Case], of: str = ""
+) -> list[CheckedCase]:
+    """Those of `cases` on which the user's kernel is right and its reference finite.
+
+    Args:
+        of: key of the workload that the cases are neighbours of.
+    """
+    found = []
+    info = bench.tools.opener.info
+    handle: int | None = None
+    for case in cases:
+        if not _finite(bench, case):
+            continue
+        try:
+            size = launch_size(kernel, case.workload, info)
+            if launch_refusal(size, info):
+                continue
+            device = bench.device(case)
+            handle = device.load(compiled) if handle is None else handle
+            checked = check_case(bench, handle, case, size)
+            bench.release(case)
+        except (ExpressionError, KernelRefused):
+            continue
+        except ChildDied:
+            bench.renew(faulted=True)
+            handle = None
+            continue
+        if isinstance(checked, CheckedCase):
+            found.append(checked.model_copy(update={"neighbour_of": of}))
+    if handle is not None:
+        device.unload(handle)
+    return found
+
+
+def neighbour_cases(
+    bench: Bench, kernel: ConfiguredKernel, compiled: Compiled, thrift: Thrift
+) -> list[CheckedCase]:
+    """Shapes near the smallest workload, and one beyond the largest, on which the user's kernel is right.
+
+    Checked in a fresh child.
+    """
+    if not bench.defences.neighbours:
+        return []
+    bench.renew()
+    by_size = sorted(bench.job.workloads, key=lambda w: size_bytes(bench, w))
+    smallest, largest_ = by_size[0], by_size[-1]
+    # Nothing may rely on the largest listed shape being the largest: a dispatch table serves others.
+    shapes = {w.key: w for w in (beyond_all(largest_), *neighbours(bench.job, smallest))}
+    near = [w for w in shapes.values() if _makes_sense(bench, w)]
+    every = [Case(w) for w in bench.allowed(bench.user_template, kernel, near)]
+    last = size_bytes(bench, bench.job.workloads[-1])
+    cases = thrift.neighbours(every, lambda c: size_bytes(bench, c.workload) / last)
+    failed = bench.expect(cases)
+    return passing(bench, kernel, compiled, [c for c in cases if c.key not in failed], smallest.key)
+
+
+def check_case(bench: Bench, handle: int, case: Case, size: LaunchSize) -> CheckedCase | Rejected:
+    """The user's kernel on one case: how exact it is, and how steady."""
+    plan = bench.plan(case)
+    report = bench.device(case).run(handle, plan.key, size, repeat=bench.defences.determinism)
+    grown = CheckedCase(
+        dimensions=case.workload.dimensions,
+        family=case.family,
+        growth=_growth(bench, case),
+        sizes=sizes_of(bench, case.workload),
+    )
+    expected = bench.expected(case)
+    found = judge_run(bench.job, plan, report, expected, None, bench.defences, grown, own_globals=None)
+    if isinstance(found, Rejected):
+        return found
+    return grown.model_copy(
+        update={
+            "max_error": found,
+            "spread": spread(bench.job, plan, report, grown),
+            "elements": sum(b.elements for b in plan.mutated),
+        }
+    )
+
+
+def _growth(bench: Bench, case: Case) -> dict[str, float]:
+    """By output, how much larger the case makes it than the workload's own inputs do; only where it does."""
+    if case.family is Family.DECLARED:
+        return {}
+    own, other = bench.expected(Case(case.workload)), bench.expected(case)
+    floats = [b.name for b in bench.plan(case).mutated if b.dtype.is_float]
+    sizes = {n: (root_mean_square(own[n]), root_mean_square(other[n])) for n in floats}
+    return {n: there / here for n, (here, there) in sizes.items() if there > here > 0.0}
+
+
+def _finite(bench: Bench, case: Case) -> bool:
+    expected = bench.expected(case)
+    return all(
+        bool(np.all(np.abs(expected[b.name][piece]) <= largest(b.dtype)))
+        for b in bench.plan(case).mutated
+        if b.dtype.is_float
+        for piece in pieces(b.elements)
+    )
+
+
+def _makes_sense(bench: Bench, workload: Workload) -> bool:
+    """Whether every buffer has elements there, and not too many."""
+    try:
+        plan = bench.plan(workload)
+    except ExpressionError:
+        return False
+    enough = all(extent >= 1 for b in plan.buffers for extent in b.shape)
+    return enough and sum(b.size_bytes for b in plan.buffers) <= NEIGHBOUR_BYTES

@@ -1,0 +1,126 @@
+"""What first-time candidates and winners are checked with beyond their workloads' own draws."""
+
+import secrets
+from collections.abc import Iterator, Sequence
+
+from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.outcome import Rejected, Stage
+from warpsmith.domain.plan import Compiled, Family, launch_size
+from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.tuning.session.device_session import Bench, Case
+from warpsmith.tuning.session.launch_limits import launch_refusal
+
+MAX_NEIGHBOURS = 9
+"""Shapes near the smallest workload that are tried."""
+NEIGHBOUR_BYTES = 64 << 20
+"""Buffers of a neighbour together, at most."""
+FAMILY_BYTES = 64 << 20
+"""Workloads larger than this are checked with one family besides their own draw, not with all."""
+SMALL_PRIME, LARGE_PRIME = 7, 97
+"""One below any block, one that no power of two divides."""
+
+
+def neighbours(job: Job, workload: Workload) -> list[Workload]:
+    """Shapes near `workload`: all dimensions one more, then one at a time: more, prime, 1, less, small."""
+    found = {}
+    beyond = beyond_all(workload)
+    found[beyond.key] = beyond
+    for turn in range(5):
+        for name, extent in workload.dimensions.items():
+            prime = LARGE_PRIME if extent > LARGE_PRIME else SMALL_PRIME
+            value = (extent + 1, prime, 1, extent - 1, SMALL_PRIME)[turn]
+            if value >= 1 and value != extent:
+                near = Workload(dimensions=workload.dimensions | {name: value})
+                found.setdefault(near.key, near)
+    listed = {w.key for w in job.workloads}
+    return [w for key, w in found.items() if key not in listed][:MAX_NEIGHBOURS]
+
+
+def beyond_all(workload: Workload) -> Workload:
+    """The same with every dimension one more: not even one extent is a listed one."""
+    return Workload(dimensions={name: extent + 1 for name, extent in workload.dimensions.items()})
+
+
+def size_bytes(bench: Bench, workload: Workload) -> int:
+    """Bytes of all buffers. Raises `ExpressionError` where a shape cannot be evaluated."""
+    return sum(b.size_bytes for b in bench.plan(workload).buffers)
+
+
+def certain_cases(bench: Bench, workload: Workload) -> list[Case]:
+    """What every winner of a workload is checked with; not what is drawn by lot for each, nor neighbours."""
+    certain = [Case(workload), bench.another_draw(workload)]
+    if bench.defences.families and size_bytes(bench, workload) <= FAMILY_BYTES:
+        certain += [Case(workload, family) for family in _families(bench, workload)]
+    return certain
+
+
+def further_cases(
+    bench: Bench, template: Template, kernel: ConfiguredKernel, workloads: Sequence[Workload], every: bool
+) -> Iterator[Case]:
+    """Families of `workloads`, and neighbours that the constraints allow.
+
+    Args:
+        every: all families of every workload; otherwise all of the smallest, one of each of the others.
+    """
+    smallest = min(workloads, key=lambda w: size_bytes(bench, w))
+    for workload in workloads:
+        families = _families(bench, workload)
+        large = size_bytes(bench, workload) > FAMILY_BYTES
+        if families and (large or not (every or workload is smallest)):
+            families = [secrets.choice(families)]
+        if bench.defences.families:
+            yield from (Case(workload, family) for family in families)
+    if bench.defences.neighbours:
+        near = [Workload(dimensions=c.dimensions) for c in bench.cases if c.neighbour_of]
+        yield from (Case(w) for w in bench.allowed(template, kernel, near))
+
+
+def check_further(
+    bench: Bench,
+    template: Template,
+    kernel: ConfiguredKernel,
+    compiled: Compiled,
+    workloads: Sequence[Workload],
+    every: bool = False,
+) -> Rejected | None:
+    """Check other inputs and shapes, every element; the first that is wrong, or None.
+
+    Raises:
+        ChildDied: the child is gone; call `renew`.
+        KernelRefused: the driver refused a launch.
+        ExpressionError: a launch cannot be evaluated.
+    """
+    cases = list(further_cases(bench, template, kernel, workloads, every))
+    failed = bench.expect(cases)
+    handle: int | None = None
+    for case in cases:
+        if case.key in failed:
+            continue
+        size = launch_size(kernel, case.workload, bench.tools.opener.info)
+        refusal = launch_refusal(size, bench.tools.opener.info)
+        if refusal:
+            reason = f"{describe(case)}: {refusal}"[:2000]
+            return Rejected(stage=Stage.LAUNCH, reason=reason, workload=case.workload.key)
+        device = bench.device(case)
+        handle = device.load(compiled) if handle is None else handle
+        found = bench.check(handle, case, size, whole=True)
+        bench.release(case)
+        if isinstance(found, Rejected):
+            reason = f"{describe(case)}: {found.reason}"[:2000]
+            return found.model_copy(update={"reason": reason, "workload": case.workload.key})
+    if handle is not None:
+        device.unload(handle)
+    return None
+
+
+def _families(bench: Bench, workload: Workload) -> list[Family]:
+    """Those in which the user's kernel was right on a workload."""
+    known = [c for c in bench.cases if c.dimensions == workload.dimensions]
+    return [c.family for c in known if c.family is not Family.DECLARED]
+
+
+def describe(case: Case) -> str:
+    """A case in the words of a reason."""
+    if case.family is Family.DECLARED:
+        return f"at the neighbouring shape {case.workload.key}"
+    return f"with {case.family.value} inputs at {case.workload.key}"

@@ -1,0 +1,60 @@
+"""Winners under the platform's sanitizers, held against what these say of the user's own kernel."""
+
+import logging
+
+from warpsmith.domain.job import Workload
+from warpsmith.domain.outcome import Rejected, Stage
+from warpsmith.domain.plan import Compiled, launch_size
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.errors import Unavailable
+from warpsmith.tuning.ports import SanitizerPort
+from warpsmith.tuning.session.device_session import Bench
+
+LARGEST_BYTES = 256 << 20
+"""Larger workloads are not inspected: instrumented kernels are slow."""
+
+NOT_RUN = "not run"
+"""In the place of a tool's name."""
+
+Built = tuple[ConfiguredKernel, Compiled]
+
+log = logging.getLogger(__name__)
+
+
+class Cleanroom:
+    """Remembers findings, so that a binary is inspected once on a workload."""
+
+    def __init__(self, bench: Bench, sanitizer: SanitizerPort) -> None:
+        self._bench = bench
+        self._sanitizer = sanitizer
+        self._found: dict[bytes, dict[str, str]] = {}
+
+    def inspect(self, workload: Workload, winner: Built, own: Built) -> dict[str, str] | Rejected:
+        """Findings by tool, or a rejection for one that the user's kernel does not have.
+
+        Tools that did not run, and findings that both kernels have, are noted and reject nothing. A binary
+        that wins several workloads is inspected on the first.
+        """
+        if sum(b.size_bytes for b in self._bench.plan(workload).buffers) > LARGEST_BYTES:
+            return {}
+        found = self._findings(workload, winner)
+        for tool, words in found.items():
+            if not words or tool == NOT_RUN:
+                continue
+            if not self._findings(workload, own).get(tool):
+                reason = f"{tool}: {words}"[:2000]
+                return Rejected(stage=Stage.SANITIZER, reason=reason, workload=workload.key)
+            found[tool] = f"as in your kernel: {words}"
+        return found
+
+    def _findings(self, workload: Workload, built: Built) -> dict[str, str]:
+        kernel, compiled = built
+        key = compiled.binary
+        if key not in self._found:
+            try:
+                size = launch_size(kernel, workload, self._bench.tools.opener.info)
+                self._found[key] = dict(self._sanitizer.findings(compiled, self._bench.plan(workload), size))
+            except Unavailable as exc:
+                log.warning("a winner was not sanitized: %s", exc)
+                self._found[key] = {NOT_RUN: str(exc)[:500]}
+        return dict(self._found[key])

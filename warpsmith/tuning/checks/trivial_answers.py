@@ -1,0 +1,83 @@
+"""The task gate: a job that a trivial answer would pass cannot be tuned, because nothing would be checked."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from warpsmith.domain.job import Workload
+from warpsmith.domain.kernel import Role
+from warpsmith.domain.plan import BufferPlan, WorkloadPlan
+from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.output_scale import tolerance_on
+from warpsmith.tuning.session.session_ports import Case
+from warpsmith.verify.compare import passes
+from warpsmith.verify.inputs import drawn_pieces
+from warpsmith.verify.run_report import Array
+
+ADVICE = "tighten the tolerances or draw other inputs"
+
+
+def untestable(bench: Bench, workload: Workload, another: Case) -> str:
+    """Why a trivial answer would pass this job's own check; empty where none does.
+
+    Args:
+        another: other values of the same inputs, whose answer must not pass.
+    """
+    if not bench.defences.task_gate:
+        return ""
+    plan, expected = bench.plan(workload), bench.expected(workload)
+    for name, answer in _trivial_answers(plan, expected):
+        if _passes(bench, workload, answer, expected):
+            return f"untestable: {name} would pass the check; {ADVICE}"
+    drawn = [b for b in plan.buffers if b.role is not Role.OUTPUT]
+    if drawn and _passes(bench, workload, bench.expected(another), expected):
+        return f"untestable: the answer to other inputs would pass the check; {ADVICE}"
+    copies = [_nearest_input(bench, workload, b, expected[b.name], drawn) for b in plan.mutated]
+    # A kernel that copies has this very answer, exactly; nothing else may.
+    if None not in copies and not all(copies):
+        return f"untestable: a copied input would pass the check; {ADVICE}"
+    return ""
+
+
+def _trivial_answers(
+    plan: WorkloadPlan, expected: Mapping[str, Array]
+) -> Iterator[tuple[str, Mapping[str, Array]]]:
+    # One element is its own mean; there the answer to other inputs says whether anything is checked.
+    several = any(b.elements > 1 for b in plan.mutated)
+    for name, fill in (("zeros", 0.0), ("a constant", None))[: 1 + several]:
+        answer = {}
+        for buffer in plan.mutated:
+            want = expected[buffer.name]
+            with np.errstate(invalid="ignore", over="ignore"):
+                value = float(want.mean(dtype=np.float64)) if fill is None else fill
+                answer[buffer.name] = np.broadcast_to(np.asarray(value).astype(want.dtype), want.shape)
+        yield name, answer
+
+
+def _nearest_input(
+    bench: Bench, workload: Workload, output: BufferPlan, want: Array, drawn: Sequence[BufferPlan]
+) -> bool | None:
+    """Whether the first input that would pass as this output equals it; None where no input would pass."""
+    plan, tolerance = bench.plan(workload), tolerance_on(bench, workload, output)
+    for buffer in drawn:
+        if buffer.elements != want.size:
+            continue
+        begin, exact = 0, True
+        for piece in drawn_pieces(buffer, plan.seed, plan.variant, plan.family):
+            guess, wanted = piece.astype(want.dtype), want[begin : begin + piece.size]
+            if not passes(guess, wanted, tolerance):
+                break
+            exact = exact and np.array_equal(guess, wanted, equal_nan=guess.dtype.kind == "f")
+            begin += piece.size
+        else:
+            return exact
+    return None
+
+
+def _passes(
+    bench: Bench, workload: Workload, answer: Mapping[str, Array], expected: Mapping[str, Array]
+) -> bool:
+    return all(
+        passes(answer[b.name], expected[b.name], tolerance_on(bench, workload, b))
+        for b in bench.plan(workload).mutated
+    )

@@ -1,0 +1,352 @@
+"""What to do next, as a pure function of what the database holds."""
+
+from warpsmith.domain.job import Strategy
+from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
+from warpsmith.tuning.decisions.device_waits import given_up, pin
+from warpsmith.tuning.decisions.snapshot import (
+    MEASURING,
+    Action,
+    AddCandidate,
+    CandidateSummary,
+    JobSnapshot,
+    NoteWait,
+    Payload,
+    PinDevice,
+    Result,
+    SetCandidate,
+    SetJobState,
+    StartTask,
+    TaskView,
+)
+from warpsmith.tuning.decisions.stopping import at_the_floor, no_gain
+from warpsmith.tuning.decisions.task_history import (
+    baseline_of,
+    best_so_far,
+    faults_of,
+    is_spent,
+    last_slice,
+    last_task,
+    mending,
+    profiles,
+    slice_results,
+    steps_of,
+    to_profile,
+)
+from warpsmith.tuning.decisions.time_budget import first_batch_s, verification_s
+from warpsmith.tuning.tasks import (
+    BaselineResult,
+    ChecksPayload,
+    Seen,
+    SlicePayload,
+    StepPayload,
+    StepResult,
+    VerifyPayload,
+    VerifyResult,
+)
+
+__all__ = [
+    "Action",
+    "AddCandidate",
+    "CandidateSummary",
+    "JobSnapshot",
+    "NoteWait",
+    "Payload",
+    "PinDevice",
+    "Result",
+    "SetCandidate",
+    "SetJobState",
+    "StartTask",
+    "TaskView",
+    "decide",
+]
+
+MAX_REPAIRS = 2
+"""Templates of one round that may be rejected, for no rule that was found, before the round is given up."""
+
+
+def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
+    """The next actions; none while a task is open or the job has ended.
+
+    The way of a job: baseline, test plan; then in every round, from each of its parents, profile, plan,
+    template, region, gate and search; in the end the winners are verified.
+
+    Applying the actions and asking again with the new state leads on until the job ends. Asking
+    twice about the same state gives the same answer.
+    """
+    if snapshot.state.is_terminal:
+        return ()
+    if snapshot.device_class is None:
+        return pin(snapshot)
+    dead = next((t for t in snapshot.tasks if t.state is TaskState.DEAD and not profiles(t)), None)
+    if dead is not None:
+        return (SetJobState(JobState.FAILED, f"{dead.kind.value} was given up: {dead.error}"),)
+    if any(t.is_open for t in snapshot.tasks):
+        return given_up(snapshot) or _widen(snapshot)
+    baseline = last_task(snapshot, TaskKind.BASELINE)
+    if baseline is None:
+        return (SetJobState(JobState.BASELINE, MEASURING), StartTask(TaskKind.BASELINE, None))
+    assert isinstance(baseline.result, BaselineResult)
+    if baseline.result.refused:
+        return (SetJobState(JobState.FAILED, baseline.result.refused),)
+    return _after_baseline(snapshot)
+
+
+def _after_baseline(snapshot: JobSnapshot) -> tuple[Action, ...]:
+    verify = last_task(snapshot, TaskKind.VERIFY)
+    if verify is not None:
+        return (SetJobState(JobState.DONE, _summary(verify.result)),)
+    searching = next((c for c in snapshot.candidates if c.state is CandidateState.SEARCHING), None)
+    if searching is not None:
+        return _search(snapshot, searching)
+    newest = max(snapshot.candidates, key=lambda c: c.number, default=None)
+    step = last_task(snapshot, TaskKind.AGENT_STEP)
+    if step is None:
+        if snapshot.job.strategy is Strategy.SEARCH:
+            return _ask(StepPayload(role="templater", round=1))
+        return _ask(StepPayload(role="tester", round=1))
+    if newest is None or step.id != newest.made_by:
+        return _use_step(snapshot, step)
+    if newest.state is CandidateState.REJECTED:
+        repair = _repair(snapshot, newest)
+        if repair is not None:
+            return (SetJobState(JobState.PLANNING, mending(snapshot)), repair)
+    return _go_on(snapshot, "")
+
+
+def _go_on(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
+    """The next branch of this round, the first of the next one, or the verification.
+
+    Args:
+        why: nothing more is to be expected of the branch that was followed last; empty where it is over.
+    """
+    spent = _budget_spent(snapshot) or at_the_floor(
+        snapshot.job, baseline_of(snapshot), best_so_far(snapshot)
+    )
+    if spent:
+        return _finish_search(snapshot, spent)
+    round_ = max((p.round for p in steps_of(snapshot)), default=1)
+    waiting = _unopened(snapshot, round_)
+    if waiting:
+        return _open(snapshot, round_, waiting[0])
+    rounds = _rounds(snapshot)
+    if why and not any(c.round == round_ for c in snapshot.candidates):
+        return _search_on(snapshot) or _finish_search(snapshot, why)
+    if round_ >= rounds:
+        return _finish_search(
+            snapshot, f"all {rounds} rounds are done" if rounds > 1 else "one round was asked for"
+        )
+    return _open(snapshot, round_ + 1, _parents(snapshot, round_ + 1)[0])
+
+
+def _open(snapshot: JobSnapshot, round_: int, parent: str | None) -> tuple[Action, ...]:
+    profile = _profile(snapshot, parent)
+    return profile or _ask(StepPayload(role="profiler", round=round_, parent=parent))
+
+
+def _profile(snapshot: JobSnapshot, candidate: str | None) -> tuple[Action, ...]:
+    """The platform's profiler over the best of a candidate, where it works and has not seen that."""
+    if _seconds_left(snapshot) <= 1 or not to_profile(snapshot.tasks, baseline_of(snapshot), candidate):
+        return ()
+    start = StartTask(TaskKind.BASELINE, ChecksPayload(profiled=candidate))
+    return (SetJobState(JobState.PLANNING, "profiling the best so far"), start)
+
+
+def _ask(payload: StepPayload) -> tuple[Action, ...]:
+    detail = f"round {payload.round}: {payload.role} at work"
+    return (SetJobState(JobState.PLANNING, detail), StartTask(TaskKind.AGENT_STEP, payload))
+
+
+def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
+    payload, result = step.payload, step.result
+    assert isinstance(payload, StepPayload)
+    assert isinstance(result, StepResult)
+    role = payload.role
+    if role == "tester":
+        checked = any(isinstance(t.payload, ChecksPayload) and t.payload.cases for t in snapshot.tasks)
+        if result.cases and not checked:
+            check = StartTask(TaskKind.BASELINE, ChecksPayload(cases=result.cases))
+            return (
+                SetJobState(JobState.BASELINE, "trying what the tester asks for on the kernel as it is"),
+                check,
+            )
+        return _open(snapshot, 1, None)
+    if role == "profiler":
+        return _ask(payload.model_copy(update={"role": "planner", "profile": result.profile}))
+    # In the first round nothing was measured that a gain could be expected over.
+    judged = payload.round > 1 and snapshot.job.budget.stop_early
+    expected = result.expected_gain if judged else None
+    stop = result.stop or no_gain(expected, baseline_of(snapshot))
+    if stop:
+        return _go_on(snapshot, stop)
+    if role == "planner":
+        known = {"role": "templater", "plan": result.plan, "faults": faults_of(snapshot)}
+        return _ask(payload.model_copy(update=known))
+    template = result.template
+    if template is None:
+        return _go_on(snapshot, f"the {role} brought no template")
+    if result.ask_tuner:
+        return _ask(
+            payload.model_copy(update={"role": "tuner", "draft": template, "declined": result.declined})
+        )
+    candidate = AddCandidate(
+        number=len(snapshot.candidates),
+        round=payload.round,
+        parent=payload.parent,
+        template=template,
+        declined=result.declined,
+        made_by=step.id,
+    )
+    detail = f"round {payload.round}: searching candidate {candidate.number}"
+    return (candidate, SetJobState(JobState.SEARCHING, detail))
+
+
+def _search(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[Action, ...]:
+    last = last_slice(snapshot, candidate.id)
+    if last is not None and last.rejected:
+        return (SetCandidate(candidate.id, CandidateState.REJECTED),)
+    left = _trial_share(snapshot, candidate) - candidate.trials
+    exhausted = any(s.exhausted for s in slice_results(snapshot.tasks, candidate.id))
+    floor = at_the_floor(snapshot.job, baseline_of(snapshot), candidate.best_objective)
+    if exhausted or left <= 0 or floor or _budget_spent(snapshot):
+        return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
+    # A new template is tried on one device before it gets the others.
+    wide = min(snapshot.devices, left)
+    shared = candidate.trials > 0 and snapshot.devices > 1
+    detail = f"round {candidate.round}: searching candidate {candidate.number}"
+    if candidate.trials == 0 and wide > 1:
+        slices = _slices(snapshot, candidate, 1, 1, shared=False)
+    else:
+        slices = _slices(snapshot, candidate, left, wide, shared=shared)
+    return (SetJobState(JobState.SEARCHING, detail), *slices)
+
+
+def _widen(snapshot: JobSnapshot) -> tuple[Action, ...]:
+    """Another slice of the search that is on, for every device that has none; nothing else is begun."""
+    searching = next((c for c in snapshot.candidates if c.state is CandidateState.SEARCHING), None)
+    open_ = [t.payload for t in snapshot.tasks if t.is_open]
+    slices = [p for p in open_ if isinstance(p, SlicePayload) and p.shared]
+    if searching is None or len(slices) < len(open_) or any(p.candidate != searching.id for p in slices):
+        return ()
+    share = _trial_share(snapshot, searching)
+    left = share - searching.trials
+    # Each open slice runs one of what is left.
+    count = min(snapshot.devices, left) - len(slices)
+    over = any(s.exhausted for s in slice_results(snapshot.tasks, searching.id))
+    over = over or is_spent(snapshot.tasks, searching.id, share)
+    floor = at_the_floor(snapshot.job, baseline_of(snapshot), searching.best_objective)
+    if count <= 0 or over or floor or _budget_spent(snapshot):
+        return ()
+    return _slices(snapshot, searching, left, count, beside=len(slices), shared=True)
+
+
+def _slices(
+    snapshot: JobSnapshot, of: CandidateSummary, trials: int, count: int, *, beside: int = 0, shared: bool
+) -> tuple[Action, ...]:
+    payload = SlicePayload(
+        candidate=of.id,
+        trials=trials,
+        seconds=_seconds_left(snapshot),
+        shared=shared,
+        candidate_trials=of.trials + trials if shared else None,
+        seen=Seen(devices=snapshot.devices, beside=beside, trials=of.trials),
+    )
+    # They have the trials between them: whoever is faster runs more.
+    return (StartTask(TaskKind.SLICE, payload),) * count
+
+
+def _search_on(snapshot: JobSnapshot) -> tuple[Action, ...]:
+    """What agents leave of the trials goes to the best candidate, where its space has more to try."""
+    best = next((p for p in _parents(snapshot, snapshot.job.budget.rounds + 1) if p is not None), None)
+    slices = [] if best is None else slice_results(snapshot.tasks, best)
+    if best is None or not slices or any(s.exhausted for s in slices):
+        return ()
+    detail = "the best candidate gets the trials that are left"
+    return (SetCandidate(best, CandidateState.SEARCHING), SetJobState(JobState.SEARCHING, detail))
+
+
+def _finish_search(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
+    if not snapshot.trials_done and _budget_spent(snapshot):
+        detail = f"no configuration was tried ({why}); raise budget.seconds"
+        return (SetJobState(JobState.FAILED, detail),)
+    if not any(c.measured for c in snapshot.candidates):
+        detail = f"no configuration passed its checks ({why}); see the rejections"
+        return (SetJobState(JobState.FAILED, detail),)
+    profile = _profile(snapshot, _parents(snapshot, snapshot.job.budget.rounds + 1)[0])
+    if profile:
+        return profile
+    seconds = max(0.001, snapshot.job.budget.seconds - snapshot.elapsed_s)
+    verify = StartTask(TaskKind.VERIFY, VerifyPayload(seconds=seconds))
+    return (SetJobState(JobState.VERIFYING, f"measuring winners again; {why}"), verify)
+
+
+def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None:
+    made = next(t.payload for t in snapshot.tasks if t.id == newest.made_by)
+    assert isinstance(made, StepPayload)
+    last = last_slice(snapshot, newest.id)
+    faults = faults_of(snapshot)
+    explained = len(faults) > len(made.faults)  # at most once a rule
+    if (made.attempt >= MAX_REPAIRS and not explained) or _budget_spent(snapshot):
+        return None
+    payload = StepPayload(
+        role="repairer",
+        round=newest.round,
+        attempt=made.attempt + (not explained),
+        parent=made.parent,
+        plan=made.plan,
+        profile=made.profile,
+        failure="\n".join((last.rejected if last is not None else "", *(f.words for f in faults))).strip(),
+        faults=faults,
+        rejected=newest.id,
+    )
+    return StartTask(TaskKind.AGENT_STEP, payload)
+
+
+def _rounds(snapshot: JobSnapshot) -> int:
+    """A search without agents has one candidate, and so one round."""
+    return 1 if snapshot.job.strategy is Strategy.SEARCH else snapshot.job.budget.rounds
+
+
+def _parents(snapshot: JobSnapshot, round_: int) -> list[str | None]:
+    """Whom a round starts from: the best candidates of the rounds before it. The first: the user's kernel."""
+    before = [(c.best_objective, c.number, c.id) for c in snapshot.candidates if c.round < round_]
+    ranked = sorted((b, n, i) for b, n, i in before if b is not None)
+    return [i for _, _, i in ranked[: snapshot.job.agents.parents]] or [None]
+
+
+def _unopened(snapshot: JobSnapshot, round_: int) -> list[str | None]:
+    """Parents of a round that nobody was asked about."""
+    opened = {p.parent for p in steps_of(snapshot) if p.round == round_ and p.role != "tester"}
+    return [p for p in _parents(snapshot, round_) if p not in opened]
+
+
+def _trial_share(snapshot: JobSnapshot, candidate: CandidateSummary) -> int:
+    """Trials this candidate may have in all: what others left, over the branches that are to come."""
+    others = sum(c.trials for c in snapshot.candidates if c.id != candidate.id)
+    step = last_task(snapshot, TaskKind.AGENT_STEP)
+    if step is not None and step.id not in {c.made_by for c in snapshot.candidates}:
+        return snapshot.job.budget.trials - others  # agents have nothing more to add
+    later = max(0, _rounds(snapshot) - candidate.round) * snapshot.job.agents.parents
+    branches = 1 + len(_unopened(snapshot, candidate.round)) + later
+    return -(-(snapshot.job.budget.trials - others) // branches)
+
+
+def _budget_spent(snapshot: JobSnapshot) -> str:
+    budget = snapshot.job.budget
+    if snapshot.trials_done >= budget.trials:
+        return f"the budget of {budget.trials} trials is spent"
+    if _seconds_left(snapshot) <= 1:
+        return f"the budget of {budget.seconds:g} seconds is spent"
+    return ""
+
+
+def _seconds_left(snapshot: JobSnapshot) -> float:
+    kept = verification_s(snapshot.job, baseline_of(snapshot))
+    left = snapshot.job.budget.seconds - kept - snapshot.elapsed_s
+    searched = any(t.kind is TaskKind.SLICE and t.result is not None for t in snapshot.tasks)
+    return max(0.001, left if searched else max(left, first_batch_s(snapshot.job)))
+
+
+def _summary(result: Result) -> str:
+    assert isinstance(result, VerifyResult)
+    faster = sum(c.candidate is not None for c in result.choices)
+    return f"{result.speedup:.2f}x; {faster} of {len(result.choices)} workloads faster than the baseline"

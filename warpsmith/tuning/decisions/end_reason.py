@@ -1,0 +1,214 @@
+"""Why a job ended as it did, from what the database holds. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from warpsmith.domain.outcome import Comparison, Verdict
+from warpsmith.domain.reason import Reason, ReasonCode
+from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
+from warpsmith.domain.template import Template
+from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot
+from warpsmith.tuning.decisions.stopping import LEAST_GAIN, MOST_NOISE, at_the_floor
+from warpsmith.tuning.decisions.task_history import baseline_of, best_so_far, faults_of, last_slice, last_task
+from warpsmith.tuning.decisions.time_budget import verification_s
+from warpsmith.tuning.tasks import BaselineResult, StepResult, VerifyPayload, VerifyResult
+
+DECORATION = ("lift_constants", "launch_bounds", "restrict", "fast_math")
+"""Rules that leave the kernel's way of working alone: none of them comes near to anything."""
+MOST_TRIED = 0.5
+"""Where less than this share of the space was tried, the budget is the reason."""
+
+
+def reason_of(snapshot: JobSnapshot, state: JobState, detail: str) -> Reason | None:
+    """Why a job that ends now ends so; None for one that was cancelled.
+
+    Args:
+        state: the state that it ends in.
+        detail: what the decision says.
+    """
+    if state is JobState.CANCELLED:
+        return None
+    search = tried(snapshot)
+    code, sentence = _failed(snapshot, detail) if state is JobState.FAILED else _done(snapshot)
+    faults = list(_faults(snapshot))
+    if code not in (ReasonCode.TEMPLATE_FAILED, ReasonCode.KERNEL_REFUSED) and faults:
+        sentence += f"; left out, because they failed: {'; '.join(faults)}"
+    return Reason(code=code, sentence=sentence[:2000], search=search)
+
+
+def tried(snapshot: JobSnapshot) -> str:
+    """`12 of 560 configurations tried; the budget of 60 seconds is spent`; empty where none was."""
+    if not snapshot.trials_done:
+        return ""
+    words = f"{snapshot.trials_done} configurations tried"
+    known = [c.feasible for c in snapshot.candidates if c.feasible is not None]
+    if known:
+        words = f"{snapshot.trials_done} of {max(sum(known), snapshot.trials_done)} configurations tried"
+    spent = _spent(snapshot)
+    return f"{words}; {spent}" if spent else words
+
+
+def _done(snapshot: JobSnapshot) -> tuple[ReasonCode, str]:
+    verify = last_task(snapshot, TaskKind.VERIFY)
+    assert verify is not None and isinstance(verify.result, VerifyResult), "a job that is done was verified"
+    found = verify.result
+    faster = sum(c.candidate is not None for c in found.choices)
+    if faster:
+        words = f"{found.speedup:.2f}x: {faster} of {len(found.choices)} workloads faster than before"
+        return ReasonCode.GAIN, words
+    return (
+        _template_failed(snapshot)
+        or _no_rule(snapshot)
+        or _floor(snapshot)
+        or _lost(snapshot, found)
+        or _noisy(snapshot)
+        or _unfinished(snapshot)
+        or _best(snapshot)
+    )
+
+
+def _failed(snapshot: JobSnapshot, detail: str) -> tuple[ReasonCode, str]:
+    if any(t.state is TaskState.DEAD for t in snapshot.tasks):
+        return ReasonCode.GIVEN_UP, detail
+    baseline = last_task(snapshot, TaskKind.BASELINE)
+    result = None if baseline is None else baseline.result
+    if not isinstance(result, BaselineResult):
+        return ReasonCode.GIVEN_UP, detail
+    if result.refused:
+        return ReasonCode.KERNEL_REFUSED, result.refused
+    failed = _template_failed(snapshot)
+    if failed is not None:
+        return failed
+    if not snapshot.trials_done:
+        took = f" (the baseline took {result.seconds:.0f} s of it)" if result.seconds else ""
+        spent = _spent(snapshot) or detail
+        return ReasonCode.BUDGET_SPENT, f"{spent}{took} before any configuration was tried"
+    return ReasonCode.TEMPLATE_FAILED, detail
+
+
+def _template_failed(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
+    """Where templates were made and none of them came through its first check."""
+    made = [c for c in snapshot.candidates if _is_changed(snapshot, c)]
+    failed = [c for c in made if c.state is CandidateState.REJECTED]
+    faults = list(_faults(snapshot))
+    if any(c.state is not CandidateState.REJECTED for c in made) or not (failed or faults):
+        return None
+    why = "; ".join(faults)
+    if not why:
+        last = last_slice(snapshot, failed[-1].id)
+        why = last.rejected if last is not None and last.rejected else "it failed its first check"
+    words = "what was made of your kernel failed, so nothing but the kernel as it is was tried"
+    return ReasonCode.TEMPLATE_FAILED, f"{words}; the fault is ours, not your kernel's: {why}"
+
+
+def _no_rule(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
+    if any(_is_changed(snapshot, c) for c in snapshot.candidates) or snapshot.job.parameters:
+        return None
+    return ReasonCode.NO_RULE, f"no rule applied, so there was nothing to search{_nearest(snapshot)}"
+
+
+def _floor(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
+    best = best_so_far(snapshot)
+    words = at_the_floor(snapshot.job, baseline_of(snapshot), min(1.0, best or 1.0))
+    return (ReasonCode.AT_FLOOR, f"nothing is left to gain: {words}") if words else None
+
+
+def _lost(snapshot: JobSnapshot, found: VerifyResult) -> tuple[ReasonCode, str] | None:
+    """Where the search saw more than noise, and the re-measurement did not."""
+    best = best_so_far(snapshot)
+    noise = baseline_of(snapshot).aa_width
+    if best is None or 1 / best < 1 + max(LEAST_GAIN, noise):
+        return None
+    seen = f"the search's best was {1 / best:.2f}x"
+    if found.withdrawn:
+        return ReasonCode.NOT_CONFIRMED, f"{seen}; it was withdrawn: {found.withdrawn[0]}"
+    measured = max(found.comparisons, key=lambda c: c.speedup.estimate, default=None)
+    if measured is None:
+        return None
+    noisy = measured.verdict is Verdict.NOISY and noise > MOST_NOISE
+    code = ReasonCode.TOO_NOISY if noisy else ReasonCode.NOT_CONFIRMED
+    return code, f"{seen}; measured again in fresh processes it is {_interval(measured)}"
+
+
+def _noisy(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
+    noise = baseline_of(snapshot).aa_width
+    if noise <= MOST_NOISE:
+        return None
+    best = best_so_far(snapshot)
+    seen = "" if best is None else f"; the search's best was {1 / best:.2f}x"
+    words = f"the machine is too noisy to tell: runs of your kernel differ by {noise:.0%} among themselves"
+    return ReasonCode.TOO_NOISY, f"{words} (A/A){seen}"
+
+
+def _unfinished(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
+    feasible = sum(c.feasible or 0 for c in snapshot.candidates)
+    spent = _spent(snapshot)
+    if not spent or snapshot.trials_done >= MOST_TRIED * feasible:
+        return None
+    return ReasonCode.BUDGET_SPENT, f"no gain in {tried(snapshot)}"
+
+
+def _best(snapshot: JobSnapshot) -> tuple[ReasonCode, str]:
+    words = f"the kernel as it is was the best of {snapshot.trials_done} configurations that were tried"
+    return ReasonCode.BEST_AS_IS, f"{words}{_nearest(snapshot)}"
+
+
+def _is_changed(snapshot: JobSnapshot, candidate: CandidateSummary) -> bool:
+    """Whether a candidate is more than the user's own kernel with the user's own parameters."""
+    template = _template(snapshot, candidate)
+    own = snapshot.job
+    if template is None:
+        return False
+    return bool(template.applied) or template.kernel != own.kernel or template.space != own.space
+
+
+def _template(snapshot: JobSnapshot, candidate: CandidateSummary) -> Template | None:
+    step = _step(snapshot, candidate)
+    return None if step is None else step.template
+
+
+def _step(snapshot: JobSnapshot, candidate: CandidateSummary) -> StepResult | None:
+    found = next((t.result for t in snapshot.tasks if t.id == candidate.made_by), None)
+    return found if isinstance(found, StepResult) else None
+
+
+def _declined(snapshot: JobSnapshot) -> Sequence[str]:
+    """By the newest template."""
+    steps = [s for c in snapshot.candidates if (s := _step(snapshot, c)) is not None]
+    return steps[-1].declined if steps else ()
+
+
+def _faults(snapshot: JobSnapshot) -> Iterator[str]:
+    """Rules that were left out because their rewrite failed, and how it did."""
+    return (fault.words for fault in faults_of(snapshot))
+
+
+def _nearest(snapshot: JobSnapshot) -> str:
+    """The first rule that declined for what the kernel is and would have changed how it works."""
+    left_out = {*DECORATION, *(f.rule for f in faults_of(snapshot))}
+    for words in _declined(snapshot):
+        rule, _, why = words.partition(": ")
+        if rule not in left_out and "not permitted" not in why:
+            return f"; the nearest was {rule}: {why}"
+    return ""
+
+
+def _spent(snapshot: JobSnapshot) -> str:
+    """Which budget ended the search; empty where none did."""
+    budget = snapshot.job.budget
+    if snapshot.trials_done >= budget.trials:
+        return f"the budget of {budget.trials} trials is spent"
+    baseline = last_task(snapshot, TaskKind.BASELINE)
+    if baseline is None or not isinstance(baseline.result, BaselineResult):
+        return ""
+    verify = last_task(snapshot, TaskKind.VERIFY)
+    left = budget.seconds - snapshot.elapsed_s
+    if verify is not None and isinstance(verify.payload, VerifyPayload) and verify.payload.seconds:
+        left = verify.payload.seconds  # when the search ended
+    if left - verification_s(snapshot.job, baseline.result) <= 1:
+        return f"the budget of {budget.seconds:g} seconds is spent"
+    return ""
+
+
+def _interval(found: Comparison) -> str:
+    low, high = found.speedup.low, found.speedup.high
+    return f"{found.speedup.estimate:.2f}x (95 % interval {low:.2f} to {high:.2f})"

@@ -1,0 +1,132 @@
+"""A job as decisions see it, and what they can ask for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from warpsmith.domain.job import Job
+from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
+from warpsmith.domain.template import Template
+from warpsmith.tuning.decisions.unserved_jobs import Unserved
+from warpsmith.tuning.tasks import (
+    BaselineResult,
+    ChecksPayload,
+    SlicePayload,
+    SliceResult,
+    StepPayload,
+    StepResult,
+    VerifyPayload,
+    VerifyResult,
+)
+
+MEASURING = "measuring the kernel as it is"
+"""What a job says of itself from its first task on, where nothing else is to be said."""
+
+Payload = ChecksPayload | StepPayload | SlicePayload | VerifyPayload | None
+Result = BaselineResult | StepResult | SliceResult | VerifyResult | None
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """A task as decisions see it."""
+
+    id: str
+    kind: TaskKind
+    state: TaskState
+    payload: Payload
+    result: Result
+    error: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """True while somebody may still bring a result."""
+        return self.state in (TaskState.QUEUED, TaskState.RUNNING)
+
+
+@dataclass(frozen=True)
+class CandidateSummary:
+    """A candidate as decisions see it."""
+
+    id: str
+    number: int
+    round: int
+    state: CandidateState
+    made_by: str
+    """Task that made it."""
+    trials: int
+    measured: int
+    best_objective: float | None
+    feasible: int | None = None
+    """Configurations that it has; None where nobody has counted them yet."""
+
+
+@dataclass(frozen=True)
+class JobSnapshot:
+    """Everything a decision depends on."""
+
+    job: Job
+    state: JobState
+    device_class: str | None
+    available_classes: Sequence[str]
+    """Device classes of living workers with the job's back end."""
+    elapsed_s: float
+    """Since the job first had its device, without what it waited for it."""
+    trials_done: int
+    tasks: Sequence[TaskView]
+    candidates: Sequence[CandidateSummary]
+    devices: int = 1
+    """This job's share of the living devices of its class: so many slices may run at once."""
+    unserved: Unserved | None = None
+    """What workers lack, where the job waits for a device and nobody offers it."""
+
+
+@dataclass(frozen=True)
+class PinDevice:
+    """Bind the job to a device class, so that all its timings are comparable."""
+
+    device_class: str
+
+
+@dataclass(frozen=True)
+class StartTask:
+    """Queue a task. Agent steps go to `agents`, everything else to the job's device class."""
+
+    kind: TaskKind
+    payload: Payload
+
+
+@dataclass(frozen=True)
+class AddCandidate:
+    """Store the template an agent step brought."""
+
+    number: int
+    round: int
+    parent: str | None
+    template: Template
+    declined: tuple[str, ...]
+    made_by: str
+
+
+@dataclass(frozen=True)
+class SetCandidate:
+    """Move a candidate."""
+
+    id: str
+    state: CandidateState
+
+
+@dataclass(frozen=True)
+class SetJobState:
+    """Move the job, or renew its detail."""
+
+    state: JobState
+    detail: str
+
+
+@dataclass(frozen=True)
+class NoteWait:
+    """Say in the job's detail what it waits for."""
+
+    words: str
+
+
+Action = PinDevice | StartTask | AddCandidate | SetCandidate | SetJobState | NoteWait

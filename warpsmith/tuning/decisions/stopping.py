@@ -1,0 +1,56 @@
+"""Reasons to end a search before its budget does. Pure."""
+
+import math
+
+from warpsmith.domain.job import Job, Metric
+from warpsmith.tuning.analysis.floors import floors
+from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.tasks import BaselineResult
+
+FLOOR_NEAR = 1.05
+"""A time within this factor of the floor is not searched further."""
+LEAST_GAIN = 0.01
+"""An expected gain below this is none; the device's own noise may ask for more."""
+MOST_NOISE = 0.05
+"""Noise above this may pass, and so it does not end a job by itself."""
+
+
+def at_the_floor(job: Job, baseline: BaselineResult, objective: float | None) -> str:
+    """Why nothing is left to gain, in words; empty where something is, or where nobody knows.
+
+    The floor moves every byte once. A kernel that is faster than that by more than the margin reads less
+    than all its inputs, or reads them from a cache, and so the floor says nothing of it. The same
+    holds where kernels share the host's cores: its caches and its other work blur the floor. A floor of
+    operations is that of plain single precision, which matrix units undercut, so it ends nothing.
+    """
+    if job.objective.metric is Metric.ENERGY:
+        return ""
+    times = {t.workload: time_us(job, t) for t in baseline.timings}
+    limits = floors(job, baseline)
+    if objective is None or baseline.device.shares_host or len(limits) < len(job.workloads):
+        return ""
+    if not job.budget.stop_early:
+        return ""
+    if any(limit.bound == "flops" for limit in limits.values()):
+        return ""
+    total, logs = 0.0, 0.0
+    for workload in job.workloads:
+        time = times.get(workload.key)
+        if not time:
+            return ""
+        logs += workload.weight * math.log(limits[workload.key].us / time)
+        total += workload.weight
+    ratio = objective / math.exp(logs / total)
+    if not 1 / FLOOR_NEAR <= ratio <= FLOOR_NEAR:
+        return ""
+    return f"the best is within {FLOOR_NEAR - 1:.0%} of what memory and launches of this device allow"
+
+
+def no_gain(expected: float | None, baseline: BaselineResult) -> str:
+    """Why a planner's expectation is not worth its cost, in words; empty where it is."""
+    if expected is None:
+        return ""
+    least = 1 + max(LEAST_GAIN, min(MOST_NOISE, baseline.aa_width))
+    if expected >= least:
+        return ""
+    return f"the planner expects {expected:.3g}x, and below {least:.3g}x is noise"

@@ -1,0 +1,102 @@
+"""Queries over the tasks of a job: its baseline, its slices, its steps, its profiles. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from warpsmith.domain.state import TaskKind, TaskState
+from warpsmith.domain.template import RuleFault
+from warpsmith.tuning.decisions.snapshot import JobSnapshot, Result, TaskView
+from warpsmith.tuning.tasks import BaselineResult, ChecksPayload, SlicePayload, SliceResult, StepPayload
+
+
+def best_so_far(snapshot: JobSnapshot) -> float | None:
+    """The best objective of any candidate; None where none was measured."""
+    return min((c.best_objective for c in snapshot.candidates if c.best_objective is not None), default=None)
+
+
+def baseline_of(snapshot: JobSnapshot) -> BaselineResult:
+    """The newest result of the baseline, of which there must be one."""
+    view = last_task(snapshot, TaskKind.BASELINE)
+    assert view is not None and isinstance(view.result, BaselineResult), "decide starts with the baseline"
+    return view.result
+
+
+def steps_of(snapshot: JobSnapshot) -> list[StepPayload]:
+    """What agents were asked, in order."""
+    return [t.payload for t in snapshot.tasks if isinstance(t.payload, StepPayload)]
+
+
+def last_task(snapshot: JobSnapshot, kind: TaskKind) -> TaskView | None:
+    """The newest task of a kind that was not given up."""
+    alive = (t for t in reversed(snapshot.tasks) if t.state is not TaskState.DEAD)
+    return next((t for t in alive if t.kind is kind), None)
+
+
+def faults_of(snapshot: JobSnapshot) -> tuple[RuleFault, ...]:
+    """Rules of ours that made templates of this job fail, each once, as they were found."""
+    return faults_in(t.result for t in snapshot.tasks)
+
+
+def faults_in(results: Iterable[Result]) -> tuple[RuleFault, ...]:
+    """The same, of results of tasks."""
+    found: dict[str, RuleFault] = {}
+    for result in results:
+        for fault in result.faults if isinstance(result, SliceResult) else ():
+            found.setdefault(fault.rule, fault)
+    return tuple(found.values())
+
+
+def mending(snapshot: JobSnapshot) -> str:
+    """What a job says while a template is made again."""
+    faults = faults_of(snapshot)
+    return f"mending a template of ours; {faults[-1].words}" if faults else "mending a rejected template"
+
+
+def last_slice(snapshot: JobSnapshot, candidate: str) -> SliceResult | None:
+    """The result of a candidate's newest slice; None where there is none yet."""
+    for task in reversed(snapshot.tasks):
+        if isinstance(task.payload, SlicePayload) and task.payload.candidate == candidate:
+            return task.result if isinstance(task.result, SliceResult) else None
+    return None
+
+
+def slice_results(tasks: Iterable[TaskView], candidate: str) -> list[SliceResult]:
+    """What slices of a candidate brought back, in their order."""
+    return [
+        t.result
+        for t in tasks
+        if isinstance(t.payload, SlicePayload)
+        and t.payload.candidate == candidate
+        and isinstance(t.result, SliceResult)
+    ]
+
+
+def is_spent(tasks: Iterable[TaskView], candidate: str, trials: int) -> bool:
+    """Whether slices of a candidate that may have so many trials in all have proposed them all."""
+    return any(
+        isinstance(t.payload, SlicePayload)
+        and t.payload.candidate == candidate
+        and t.payload.candidate_trials == trials
+        and isinstance(t.result, SliceResult)
+        and t.result.spent
+        for t in tasks
+    )
+
+
+def profiles(task: TaskView) -> bool:
+    """Whether a task profiles a candidate, which a job can do without."""
+    return isinstance(task.payload, ChecksPayload) and task.payload.profiled is not None
+
+
+def to_profile(tasks: Sequence[TaskView], baseline: BaselineResult, candidate: str | None) -> bool:
+    """Whether the best of a candidate is to be profiled: that works here, and was not done yet. Pure."""
+    if candidate is None or not baseline.counters.values or any(c.missing for c in baseline.counted):
+        return False
+    searched = seen = -1
+    for place, task in enumerate(tasks):
+        if profiles(task) and task.state is TaskState.DEAD:
+            return False
+        if isinstance(task.payload, SlicePayload) and task.payload.candidate == candidate:
+            searched = place
+        if isinstance(task.payload, ChecksPayload) and task.payload.profiled == candidate:
+            seen = place
+    return seen < searched

@@ -1,0 +1,54 @@
+"""Whether a device still does what it should: a kernel of our own whose result is known."""
+
+import numpy as np
+
+from warpsmith.domain.job import Workload
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import launch_size, plan_workload
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.errors import ChildDied, KernelRefused
+from warpsmith.measure.ceiling_kernels import copy_kernel
+from warpsmith.tuning.session.session_ports import Tools
+from warpsmith.verify.inputs import draw_inputs
+
+VECTORS = 1 << 16
+"""Vectors of four floats that are copied."""
+ATTEMPTS = 2
+
+
+def why_sick(tools: Tools) -> str:
+    """What is wrong with the device, in words; empty where it copies a vector as it should.
+
+    A device that fails once gets a second chance in a fresh process: the first may have met what another
+    process left there.
+    """
+    words = ""
+    for _ in range(ATTEMPTS):
+        words = _probe(tools)
+        if not words:
+            return ""
+    return words
+
+
+def _probe(tools: Tools) -> str:
+    info = tools.opener.info
+    kernel = ConfiguredKernel(kernel=copy_kernel(info.backend))
+    compiled = tools.compiler.submit(kernel, info).result()
+    if isinstance(compiled, Rejected):
+        return f"our own kernel does not compile: {compiled.reason}"
+    workload = Workload(dimensions={"n": VECTORS})
+    plan = plan_workload(kernel.kernel, workload, {}, seed=1)
+    try:
+        device = tools.opener.open()
+    except ChildDied as exc:
+        return f"it does not come up: {exc}"
+    try:
+        device.prepare(plan)
+        report = device.run(device.load(compiled), plan.key, launch_size(kernel, workload, info))
+    except (ChildDied, KernelRefused) as exc:
+        return f"our own kernel fails: {exc}"
+    finally:
+        device.close()
+    if report.guard_violations or not np.array_equal(report.outputs["y"], draw_inputs(plan)["x"]):
+        return "our own kernel gives a wrong result"
+    return ""

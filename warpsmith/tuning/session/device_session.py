@@ -1,0 +1,339 @@
+"""One job on one device: its inputs, its expected outputs, and a child that is replaced after any fault."""
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from warpsmith.domain.device import Backend, Ceilings
+from warpsmith.domain.job import Job, NumpyReference, Workload
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import (
+    Compiled,
+    Family,
+    LaunchSize,
+    TimedCheck,
+    TimingPlan,
+    TimingSamples,
+    WorkloadPlan,
+    plan_workload,
+)
+from warpsmith.domain.space import allows
+from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.errors import DeviceSick, InvalidInput
+from warpsmith.measure.roofline import Floor, below_floor, floor_of
+from warpsmith.tuning.ports import DevicePort
+from warpsmith.tuning.session.device_probe import why_sick
+from warpsmith.tuning.session.kernel_reference import run_own_kernel
+from warpsmith.tuning.session.output_checks import judge_run, undeclared_globals
+from warpsmith.tuning.session.session_ports import NOTHING_RUNS, Case, Look, Tools
+from warpsmith.tuning.tasks import BaselineResult, CheckedCase
+from warpsmith.verify.checked_ranges import sample_ranges
+from warpsmith.verify.defences import Defences
+from warpsmith.verify.run_report import Array, Ranges
+
+__all__ = ["Bench", "Case", "Look", "Tools"]
+
+SAMPLED_ELEMENTS = 65_536
+"""Elements of each output that a search trial compares; first-time candidates and winners: all."""
+TIMED_ELEMENTS = 16_384
+"""Elements of each output of a timed launch that are compared."""
+FIRST_OTHER_VARIANT = 1_000
+"""Variants below this are those that timings rotate over."""
+
+
+@dataclass
+class Bench:
+    """Holds one device child with prepared workloads; call `close` in the end.
+
+    The seed of the inputs is secret and drawn when the bench is made. Expected outputs live here,
+    in the worker, and never in a process that runs a candidate.
+    """
+
+    job: Job
+    tools: Tools
+    seed: int = field(default_factory=lambda: secrets.randbits(48))
+    ceilings: Ceilings | None = None
+    sizes: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Typical size of outputs by workload and name, see `tuning.session.output_scale`."""
+    _device: DevicePort | None = None
+    _prepared: set[str] = field(default_factory=set)
+    _plans: dict[str, WorkloadPlan] = field(default_factory=dict)
+    _expected: dict[str, Mapping[str, Array]] = field(default_factory=dict)
+    _cases: dict[tuple[str, Family], CheckedCase] = field(default_factory=dict)
+    _others: dict[str, Case] = field(default_factory=dict)
+    _own_globals: frozenset[str] = frozenset()
+    _suspect: bool = False
+
+    @property
+    def defences(self) -> Defences:
+        """What is checked here."""
+        return NOTHING_RUNS if self.tools.opener.info.backend is Backend.REPLAY else self.tools.defences
+
+    @property
+    def user_template(self) -> Template:
+        """The user's own kernel with the user's own tunables."""
+        return Template(kernel=self.job.kernel, space=self.job.space)
+
+    def learn(self, baseline: BaselineResult) -> None:
+        """Take over what the user's kernel was found to be right on, and how exactly."""
+        self._cases = {(Workload(dimensions=c.dimensions).key, c.family): c for c in baseline.cases}
+        self.sizes = {w: c.sizes for (w, _), c in self._cases.items()}
+        self._own_globals = frozenset(baseline.globals)
+        self.ceilings = baseline.ceilings
+
+    def other(self, workload: Workload) -> Case:
+        """Inputs beside the workload's own: one random family and variant for the life of this bench."""
+        if workload.key not in self._others:
+            families = [Family.DECLARED]
+            if self.defences.families:
+                families += [f for key, f in self._cases if key == workload.key]
+            variant = FIRST_OTHER_VARIANT + secrets.randbelow(1 << 20)
+            self._others[workload.key] = Case(workload, secrets.choice(families), variant)
+        return self._others[workload.key]
+
+    def another_draw(self, workload: Workload) -> Case:
+        """Other values of the workload's own distribution."""
+        return Case(workload, Family.DECLARED, self.other(workload).variant)
+
+    def plan(self, of: Workload | Case) -> WorkloadPlan:
+        """Arguments of a workload in numbers, with this bench's secret seed."""
+        case = _case(of)
+        if case.key not in self._plans:
+            scope = self.tools.opener.info.scope() | self.job.space.defaults
+            plan = plan_workload(self.job.kernel, case.workload, scope, self.seed)
+            self._plans[case.key] = replace(plan, key=case.key, family=case.family, variant=case.variant)
+        return self._plans[case.key]
+
+    def device(self, of: Workload | Case) -> DevicePort:
+        """A living child that has `of` prepared.
+
+        Raises:
+            ChildDied: it does not come up.
+            DeviceSick: the child before it died, and now a kernel of our own fails as well.
+        """
+        if self._device is None:
+            self._probe()
+            self._device = self.tools.opener.open()
+            self._prepared = set()
+        key = _case(of).key
+        if key not in self._prepared:
+            self._device.prepare(self.plan(of))
+            self._prepared.add(key)
+        return self._device
+
+    def _probe(self) -> None:
+        suspect, self._suspect = self._suspect, False
+        words = (
+            why_sick(self.tools) if suspect and self.tools.opener.info.backend is not Backend.REPLAY else ""
+        )
+        if words:
+            raise DeviceSick(words)
+
+    def release(self, of: Workload | Case) -> None:
+        """Free a workload's buffers, where it is prepared."""
+        key = _case(of).key
+        if self._device is not None and key in self._prepared:
+            self._device.release(key)
+            self._prepared.discard(key)
+
+    def renew(self, faulted: bool = False) -> None:
+        """Drop the child; the next use opens a fresh one.
+
+        Args:
+            faulted: the child died; before the next one the device has to show that it is well.
+        """
+        self._suspect = self._suspect or faulted
+        device, self._device = self._device, None
+        self._prepared = set()
+        if device is not None:
+            device.close()
+
+    def close(self) -> None:
+        """End the child."""
+        self.renew()
+
+    def compile(self, kernel: ConfiguredKernel) -> Compiled | Rejected:
+        """Compile and wait."""
+        return self.tools.compiler.submit(kernel, self.tools.opener.info).result()
+
+    def refuse_binary(self, kernel: ConfiguredKernel, compiled: Compiled) -> Rejected | None:
+        """Why a binary may not run; None where it may."""
+        if not self.defences.globals:
+            return None
+        return undeclared_globals(kernel, compiled, self._own_globals)
+
+    def expected(self, of: Workload | Case) -> Mapping[str, Array]:
+        """What every mutated argument must hold, flat, by argument name.
+
+        Raises:
+            InvalidInput: the reference is of no use; says why.
+        """
+        failed = self.expect([_case(of)])
+        if failed:
+            raise next(iter(failed.values()))
+        return self._expected[_case(of).key]
+
+    def expect(self, cases: Iterable[Case]) -> dict[str, InvalidInput]:
+        """Compute what is not known yet, in one process; cases that failed, by key."""
+        missing = {c.key: c for c in cases if c.key not in self._expected}
+        if not missing:
+            return {}
+        reference = self.job.reference
+        failed: dict[str, InvalidInput] = {}
+        wanted = [(self.plan(c), c.workload.dimensions) for c in missing.values()]
+        found: Sequence[Mapping[str, Array] | InvalidInput]
+        if isinstance(reference, NumpyReference):
+            found = self.tools.reference.numpy_many(reference.source, reference.function, wanted)
+        else:
+            kernel = self.user_template.configured(self.job.space.defaults)
+            asked = [(self.plan(c), c.workload) for c in missing.values()]
+            found = run_own_kernel(self.tools, kernel, asked)
+        for key, outputs in zip(missing, found, strict=True):
+            if isinstance(outputs, InvalidInput):
+                failed[key] = outputs
+            else:
+                self._expected[key] = outputs
+        return failed
+
+    def adopt(self, other: "Bench") -> None:
+        """Share what another bench with the same seed computes and knows."""
+        assert other.seed == self.seed
+        self._expected, self._others = other._expected, other._others
+        self._cases, self._own_globals = other._cases, other._own_globals
+        self.ceilings = other.ceilings
+
+    def forget_cases(self) -> None:
+        """Free expected outputs of inputs that no search trial gets."""
+        kept = {c.key for c in self._others.values()}
+        for key in [k for k in self._expected if "#" in k and k not in kept]:
+            del self._expected[key]
+
+    def forget_expected(self, workload: Workload) -> None:
+        """Free the memory of expected outputs that will not be needed again."""
+        for key in [k for k in self._expected if k.split("#")[0] == workload.key]:
+            del self._expected[key]
+
+    def allowed(
+        self, template: Template, kernel: ConfiguredKernel, workloads: Sequence[Workload] | None = None
+    ) -> list[Workload]:
+        """Workloads on which the constraints allow this configuration."""
+        device = self.tools.opener.info.scope()
+        return [
+            w
+            for w in (self.job.workloads if workloads is None else workloads)
+            if allows(template.space.constraints, kernel.scope(w.scope(), device)) is None
+        ]
+
+    def look(
+        self, handle: int, of: Workload | Case, size: LaunchSize, *, whole: bool, repeat: bool = False
+    ) -> Look:
+        """Launch once on poisoned outputs and bring back what is there.
+
+        Args:
+            repeat: launch again over a half-spoiled result; it must be the same.
+
+        Raises:
+            ChildDied: the child is gone; call `renew`.
+            KernelRefused: the driver refused the launch.
+        """
+        case, plan, on = _case(of), self.plan(of), self.defences
+        ranges = None if whole and on.whole else _ranges(plan, SAMPLED_ELEMENTS)
+        repeat = repeat and on.determinism
+        report = self.device(of).run(handle, plan.key, size, ranges, repeat=repeat, poison=on.poison)
+        return Look(case, plan, report, ranges)
+
+    def judge(self, look: Look) -> float | Rejected:
+        """The largest error in units of the tolerance. Needs no device: any thread may ask."""
+        found = judge_run(
+            self.job,
+            look.plan,
+            look.report,
+            self.expected(look.case),
+            look.ranges,
+            self.defences,
+            self.known(look.case),
+            self._own_globals,
+            all(c.spread == 0.0 for c in self._cases.values()),
+        )
+        if isinstance(found, Rejected) and look.words:
+            return found.model_copy(update={"reason": f"{look.words}: {found.reason}"[:2000]})
+        return found
+
+    def check(
+        self, handle: int, of: Workload | Case, size: LaunchSize, *, whole: bool, repeat: bool = False
+    ) -> float | Rejected:
+        """`look`, judged at once."""
+        return self.judge(self.look(handle, of, size, whole=whole, repeat=repeat))
+
+    def sample(
+        self,
+        handle: int,
+        workload: Workload,
+        size: LaunchSize,
+        timing: TimingPlan,
+        *,
+        other: Case | None,
+        redraw: bool | None = None,
+    ) -> tuple[TimingSamples, Look | None]:
+        """Time a launch, and bring back what a random one of those that were timed left.
+
+        Args:
+            other: inputs that no other launch has, which that launch may get.
+            redraw: whether it does, where they can be written between two samples; None: by chance.
+        """
+        on = self.defences
+        timing = replace(timing, apart=on.outputs_apart)
+        if not on.timed_launches:
+            return self.device(workload).time(handle, workload.key, size, timing), None
+        if not on.redrawn_values:
+            other, redraw = None, False
+        ranges = _ranges(self.plan(workload), TIMED_ELEMENTS)
+        values = None if other is None else (other.family, other.variant)
+        check = TimedCheck(ranges, values, redraw)
+        device = self.device(workload)
+        samples = device.time(handle, workload.key, size, replace(timing, check=check))
+        seen = device.timed_report()
+        if seen is None:
+            return samples, None
+        case = other if seen.other and other is not None else Case(workload)
+        plan = replace(self.plan(case), key=workload.key)
+        return samples, Look(case, plan, seen.run, ranges, "in a launch that was timed")
+
+    def refuse(self, look: Look | None) -> Rejected | None:
+        """Why what a launch left is wrong; None where it is right or was not looked at."""
+        found = None if look is None else self.judge(look)
+        return found if isinstance(found, Rejected) else None
+
+    def below_floor(self, workload: Workload, time_us: float) -> str:
+        """Why no kernel can be so fast, in words; empty where one can, or where nothing is known."""
+        if not self.defences.floor or self.ceilings is None:
+            return ""
+        return below_floor(self.floor(workload), time_us)
+
+    def floor(self, workload: Workload) -> Floor:
+        """The shortest time that the device allows for a workload."""
+        assert self.ceilings is not None
+        job, shares_host = self.job, self.tools.opener.info.shares_host
+        operations = job.operations_of(workload)
+        return floor_of(self.plan(workload), self.ceilings, job.objective.cache, shares_host, operations)
+
+    def known(self, of: Workload | Case) -> CheckedCase | None:
+        """How the user's kernel did on such inputs."""
+        case = _case(of)
+        return self._cases.get((case.workload.key, case.family))
+
+    @property
+    def cases(self) -> Sequence[CheckedCase]:
+        """All on which the user's kernel is right."""
+        return tuple(self._cases.values())
+
+
+def _case(of: Workload | Case) -> Case:
+    return of if isinstance(of, Case) else Case(of)
+
+
+def _ranges(plan: WorkloadPlan, budget: int) -> dict[str, Ranges]:
+    rng = np.random.default_rng(secrets.randbits(128))
+    return {b.name: sample_ranges(b.elements, b.shape[-1], rng, budget) for b in plan.mutated}

@@ -1,0 +1,73 @@
+"""What a wrong output says of its cause, in the words of a refusal. People read it; no kernel does."""
+
+import numpy as np
+
+from warpsmith.domain.job import Job, Tolerance
+from warpsmith.domain.plan import BufferPlan
+from warpsmith.verify.compare import ErrorReport, root_mean_square
+from warpsmith.verify.run_report import Array, Ranges
+from warpsmith.verify.tolerance import passing_atol
+
+UNWRITTEN = "never written"
+NEARLY_ALL = 0.9
+"""Share of wrong elements above which the declared type is the first suspect."""
+SMALL_ERROR = 0.01
+"""An error below this share of the typical element may be one of rounding: the tolerance for it is named."""
+
+
+def why_wrong(
+    job: Job,
+    buffer: BufferPlan,
+    got: Array,
+    want: Array,
+    tolerance: Tolerance,
+    error: ErrorReport,
+    *,
+    poison: bytes,
+    ranges: Ranges | None,
+    own: bool,
+) -> str:
+    """Why an output is refused, and what would help.
+
+    Args:
+        poison: four bytes that the output was filled with; empty: it was not.
+        ranges: where the compared elements lie; None: all of them are compared.
+        own: it is the user's kernel, which may have to be declared in another way.
+    """
+    missing = unwritten(got, want, poison, ranges)
+    if missing.size:
+        words = f"{missing.size} of {got.size} elements were {UNWRITTEN}, the first is element {missing[0]}"
+        if own:
+            words += f"; where {buffer.name} keeps what it holds, its role is inout"
+        return words if missing.size >= error.wrong else f"{words}; besides, {error.detail}"
+    if not own:
+        return error.detail
+    return error.detail + _advice(job, buffer, got, want, tolerance, error)
+
+
+def unwritten(got: Array, want: Array, poison: bytes, ranges: Ranges | None) -> Array:
+    """Elements, by their place in the whole buffer, that still hold the bytes they were filled with."""
+    places = np.arange(got.size) if ranges is None else np.concatenate([np.arange(a, b) for a, b in ranges])
+    if not poison or not got.size:
+        return places[:0]
+    width = got.dtype.itemsize
+    filled = np.frombuffer(poison * -(-width // len(poison)) * 2, np.uint8)
+    phases = np.stack([filled[p : p + width] for p in range(0, max(len(poison), width), width)])
+    raw = np.ascontiguousarray(got).view(np.uint8).reshape(-1, width)
+    alike: Array = (raw == phases[places % len(phases)]).all(axis=1) & (got != want)
+    found: Array = places[alike]
+    return found
+
+
+def _advice(
+    job: Job, buffer: BufferPlan, got: Array, want: Array, tolerance: Tolerance, error: ErrorReport
+) -> str:
+    if not buffer.dtype.is_float:
+        return ""
+    needed = passing_atol(got, want, tolerance.rtol)
+    if needed <= SMALL_ERROR * root_mean_square(want):
+        whose = "the job's" if buffer.name in job.tolerances else "the default here"
+        return f"; atol {needed:.2g} would pass, {whose} is {tolerance.atol:.2g} (rtol {tolerance.rtol:.2g})"
+    if got.size >= 16 and error.wrong >= NEARLY_ALL * got.size:
+        return f"; nearly all are wrong: is {buffer.name} {buffer.dtype.value} in the source, as declared?"
+    return ""

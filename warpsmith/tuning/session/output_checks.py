@@ -1,0 +1,161 @@
+"""What a checked launch, or a binary, is worth. Decided in the worker, from what the child brought back."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from warpsmith.domain.job import Job, NumpyReference, Tolerance
+from warpsmith.domain.outcome import Rejected, Stage
+from warpsmith.domain.plan import BufferPlan, Compiled, Family, WorkloadPlan
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.tuning.session.mismatch_causes import why_wrong
+from warpsmith.tuning.tasks import CheckedCase
+from warpsmith.verify.compare import Budget, compare
+from warpsmith.verify.defences import Defences
+from warpsmith.verify.run_report import Array, Ranges, RunReport
+from warpsmith.verify.tolerance import default_tolerance, longest_sum
+
+BUDGET_ELEMENTS = 1024
+"""With fewer compared elements the baseline's largest error says too little about its errors."""
+BUDGET_FAMILIES = (Family.DECLARED, Family.SCALED_UP, Family.SCALED_DOWN)
+"""Families in which all elements are different draws, for the same reason."""
+_NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+_DECLARED = re.compile(r"\b(?:const|constexpr)\b[^;={}()]*?\b(\w+)\s*(?:\[[^;={}]*)?(?:=|\{)")
+_COMPILERS = re.compile(r"\$\w+(\$\w+)*|__unnamed_\d+")
+_DEVICE = re.compile(r"[^;{}]*\b__device__\b[^;={}()]*")
+
+
+def judge_run(
+    job: Job,
+    plan: WorkloadPlan,
+    report: RunReport,
+    expected: Mapping[str, Array],
+    ranges: Mapping[str, Ranges] | None,
+    on: Defences = Defences(),
+    known: CheckedCase | None = None,
+    own_globals: frozenset[str] | None = frozenset(),
+    steady: bool = True,
+) -> float | Rejected:
+    """Guards, read-only inputs, device variables and outputs of one checked launch.
+
+    Args:
+        known: how the user's kernel did on such inputs; None: not known, so no budget for errors.
+        own_globals: device variables that the user's kernel has as well; None: it is that kernel.
+        steady: two runs of the user's kernel never differed, so that a candidate's may not.
+
+    Returns:
+        The largest error in units of the tolerance.
+    """
+    if report.guard_violations and on.guards:
+        names = ", ".join(report.guard_violations)
+        return Rejected(stage=Stage.GUARD, reason=f"wrote outside {names}"[:2000], workload=plan.key)
+    if report.changed_inputs and on.read_only:
+        names = ", ".join(report.changed_inputs)
+        return Rejected(stage=Stage.GUARD, reason=f"changed the read-only {names}"[:2000], workload=plan.key)
+    written = [] if own_globals is None else sorted(set(report.changed_globals) - own_globals)
+    if written and on.globals:
+        reason = f"wrote the device variable {written[0]}, by which later launches can know of this one"
+        return Rejected(stage=Stage.GUARD, reason=reason[:2000], workload=plan.key)
+    worst = 0.0
+    for buffer in plan.mutated:
+        want = expected[buffer.name]
+        where = None if ranges is None else ranges[buffer.name]
+        if where is not None:
+            want = np.concatenate([want[start:stop] for start, stop in where])
+        tolerance = tolerance_of(job, plan, buffer, known)
+        got = report.outputs[buffer.name]
+        budget = None
+        if on.error_budget and known is not None and _has_budget(job, plan, buffer, known):
+            budget = Budget(known.max_error, buffer.dtype)
+        error = compare(got, want, tolerance, budget)
+        if error.wrong:
+            poison, own = report.poison.get(buffer.name, b""), own_globals is None
+            why = why_wrong(job, buffer, got, want, tolerance, error, poison=poison, ranges=where, own=own)
+            return _wrong(plan, buffer, f"is wrong: {why}")
+        if error.over_budget:
+            return _wrong(plan, buffer, f"is less exact than it was: {error.detail}")
+        worst = max(worst, error.max_error)
+        if report.repeated is not None and on.determinism:
+            again = report.repeated[buffer.name]
+            if steady and own_globals is not None:
+                apart = compare(again, got, tolerance).max_error
+                refused = apart > 0
+            else:
+                # Sums in whatever order the device takes: how far apart two of them lie is luck.
+                error = compare(again, want, tolerance, budget)
+                apart = error.max_error
+                refused = bool(error.wrong or error.over_budget)
+            if refused:
+                words = f"differs between two launches on the same inputs, by {apart:.3g} tolerances"
+                return _wrong(plan, buffer, words)
+    return worst
+
+
+def tolerance_of(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase | None) -> Tolerance:
+    """The job's own tolerance, or the default for what the output holds.
+
+    The absolute part of either grows with outputs that other inputs make larger.
+    """
+    tolerance = job.tolerance(buffer.name, buffer.dtype)
+    if known is not None and buffer.dtype.is_float and buffer.name not in job.tolerances:
+        size = known.sizes.get(buffer.name)
+        if size is not None:
+            terms = longest_sum(plan, buffer)
+            tolerance = default_tolerance(tolerance, buffer.dtype, size, terms)
+    growth = 1.0 if known is None else known.growth.get(buffer.name, 1.0)
+    return tolerance if growth <= 1.0 else tolerance.model_copy(update={"atol": tolerance.atol * growth})
+
+
+def spread(job: Job, plan: WorkloadPlan, report: RunReport, known: CheckedCase) -> float:
+    """Largest difference between a launch and its repetition, in units of the tolerance."""
+    if report.repeated is None:
+        return 0.0
+    return max(
+        compare(report.repeated[b.name], report.outputs[b.name], tolerance_of(job, plan, b, known)).max_error
+        for b in plan.mutated
+    )
+
+
+def undeclared_globals(kernel: ConfiguredKernel, compiled: Compiled, own: frozenset[str]) -> Rejected | None:
+    """A candidate's device variables, other than constants, that the user's kernel does not have."""
+    # A configuration's macros are single words and numbers; what is declared is in the template's text.
+    found = [g for g in compiled.globals if g not in own and not _is_constant(kernel.kernel.text, g)]
+    if not found:
+        return None
+    reason = f"has {found[0]}, by which launches can know of each other, and which your kernel has not"
+    return Rejected(stage=Stage.COMPILE, reason=reason[:2000], facts=compiled.facts)
+
+
+@lru_cache(maxsize=1024)
+def _is_constant(source: str, symbol: str) -> bool:
+    """Whether the variable of this (perhaps mangled) symbol is declared const, and nowhere otherwise.
+
+    A write through a cast is found later, by the variable's contents. The compiler's own symbols are
+    texts of printf and assert.
+    """
+    if _COMPILERS.fullmatch(symbol) and symbol not in source:
+        return True
+    code = _NOT_CODE.sub(" ", source)
+    names = {n for n in _DECLARED.findall(code) if n == symbol or f"{len(n)}{n}" in symbol}
+    if not names:
+        return False
+    plain = (text for text in _DEVICE.findall(code) if not re.search(r"\bconst(expr)?\b", text))
+    return not any(re.search(rf"\b{name}\b", text) for text in plain for name in names)
+
+
+def _has_budget(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase) -> bool:
+    return (
+        isinstance(job.reference, NumpyReference)
+        and buffer.dtype.is_float
+        and buffer.elements >= BUDGET_ELEMENTS
+        and plan.family in BUDGET_FAMILIES
+        and known.elements > 0
+    )
+
+
+def _wrong(plan: WorkloadPlan, buffer: BufferPlan, reason: str) -> Rejected:
+    return Rejected(
+        stage=Stage.CORRECTNESS, reason=f"{buffer.name} {reason}"[:2000], workload=plan.key.split("#")[0]
+    )

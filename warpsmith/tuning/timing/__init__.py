@@ -1,0 +1,1 @@
+"""Timing: paired blocks, drift, energy, ceilings of the device, hardware counters."""

@@ -1,0 +1,81 @@
+"""Drift: the user's kernel is timed again in a slice, since trials are timed against a stored figure."""
+
+import time
+from collections.abc import Mapping
+
+from warpsmith.domain.device import Backend
+from warpsmith.domain.job import Metric
+from warpsmith.domain.outcome import Measured, Outcome, Rejected
+from warpsmith.domain.plan import Compiled, launch_size
+from warpsmith.errors import ChildDied, KernelRefused
+from warpsmith.measure.protocol import search_plan
+from warpsmith.measure.statistics import summarise
+from warpsmith.tuning.session.device_session import Bench
+
+EVERY_S = 5.0
+"""Seconds between two looks."""
+TOLERATED = 0.1
+"""Drift up to this is not corrected: a look has noise of its own."""
+
+
+def corrected(metric: Metric, outcome: Outcome, ratio: float) -> Outcome:
+    """The outcome of a trial that was timed while the device ran so much slower.
+
+    An energy stays as it is: a device that is held back takes less power for longer.
+    """
+    if not isinstance(outcome, Measured) or abs(ratio - 1.0) <= TOLERATED:
+        return outcome
+    objective = outcome.objective / (ratio if metric is Metric.TIME else 1.0)
+    return outcome.model_copy(update={"drift": ratio, "objective": objective})
+
+
+class DriftWatch:
+    """Times the user's kernel on one workload from time to time.
+
+    Trials timed while it runs slower or faster than it did are marked with the ratio, and their
+    objective is divided by it. Figures that are published come from interleaved blocks and need none.
+    """
+
+    def __init__(self, bench: Bench, baseline_us: Mapping[str, float]) -> None:
+        self._bench = bench
+        self._baseline_us = baseline_us
+        self._workload = min(bench.job.workloads, key=lambda w: baseline_us[w.key])
+        self._kernel = bench.user_template.configured(bench.job.space.defaults)
+        self._pending = (
+            bench.tools.compiler.submit(self._kernel, bench.tools.opener.info)
+            if bench.tools.opener.info.backend is not Backend.REPLAY
+            else None
+        )
+        self._looked_at = 0.0
+        self._ratio = 1.0
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether times could be compared with earlier ones when the device was last looked at."""
+        return abs(self._ratio - 1.0) <= TOLERATED
+
+    def ratio(self) -> float:
+        """How much slower the device is than at the baseline, looked at now where that is due."""
+        if self._pending is not None and time.monotonic() - self._looked_at >= EVERY_S:
+            self._look(self._pending.result())
+            self._looked_at = time.monotonic()
+        return self._ratio
+
+    def _look(self, compiled: Compiled | Rejected) -> None:
+        if isinstance(compiled, Rejected):
+            return
+        bench, workload = self._bench, self._workload
+        try:
+            device = bench.device(workload)
+            handle = device.load(compiled)
+            size = launch_size(self._kernel, workload, bench.tools.opener.info)
+            plan = search_plan(bench.job.objective.cache)
+            samples = device.time(handle, workload.key, size, plan)
+            device.unload(handle)
+        except KernelRefused:
+            return
+        except ChildDied:
+            bench.renew(faulted=True)
+            return
+        now_us = summarise(samples.samples_us, samples.launches).median_us
+        self._ratio = now_us / self._baseline_us[workload.key]

@@ -1,0 +1,134 @@
+"""Energy of two kernels on one workload, in turns."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from warpsmith.domain.job import Job, Metric
+from warpsmith.domain.kernel import Role
+from warpsmith.domain.outcome import Comparison, Rejected, Stage, WorkloadTiming
+from warpsmith.measure.energy import RUN_S, EnergyCounter, EnergyWatch, energy_plan, power_w
+from warpsmith.measure.protocol import winner_blocks
+from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.session.device_session import Look
+from warpsmith.tuning.timing.paired_blocks import Side
+from warpsmith.tuning.timing.spare_time import SpareTime
+
+PAIRS = 3
+"""Runs of each kernel."""
+ENERGIES_S = 1.2 * 2 * PAIRS * RUN_S
+"""That the energies of two kernels take."""
+SILENT = "the device's energy counter did not move as it should"
+MIN_SAVING = 0.02
+"""No difference in energy below this is called one."""
+
+
+@dataclass(frozen=True)
+class Energies:
+    """Millijoules of one launch."""
+
+    baseline_mj: float
+    winner_mj: float
+    spread: float
+    """Largest relative difference between two runs of the same kernel."""
+
+
+def saves_energy(comparison: Comparison) -> bool:
+    """Whether a winner needs less than the baseline, beyond what runs of one kernel differ by."""
+    before, after = comparison.baseline_mj, comparison.best_mj
+    if before is None or after is None:
+        return False
+    return after < before * (1 - max(MIN_SAVING, comparison.energy_spread or 0.0))
+
+
+def counts_energy(counter: EnergyCounter | None) -> bool:
+    """Whether a device has a counter that can be read."""
+    return counter is not None and counter.energy_j() is not None
+
+
+def measurable(job: Job) -> bool:
+    """Whether a long run of launches needs no work between them that would be counted, too."""
+    return all(a.role is not Role.INOUT for a in job.kernel.arguments)
+
+
+def launch_mj(side: Side, counter: EnergyCounter, time_us: float) -> tuple[float | None, Look | None]:
+    """Millijoules of a launch, from one run, and what a random launch of it left.
+
+    Args:
+        time_us: of a launch, so that the run is long enough.
+
+    Raises:
+        ChildDied: the child is gone.
+    """
+    plan = energy_plan(side.bench.job.objective.cache, time_us)
+    with EnergyWatch(counter) as watch:
+        timed, look = side.bench.sample(side.handle, side.workload, side.size, plan, other=None)
+    watts = power_w(watch.readings)
+    return (None if watts is None else watts * float(np.median(timed.samples_us)) / 1000.0), look
+
+
+def metered(side: Side, timing: WorkloadTiming) -> WorkloadTiming | Rejected:
+    """A timing with the energy of a launch in it.
+
+    Raises:
+        ChildDied: the child is gone.
+    """
+    counter, us = side.bench.tools.energy, time_us(side.bench.job, timing)
+    millijoules, look = (None, None) if counter is None or us is None else launch_mj(side, counter, us)
+    refused = side.bench.refuse(look)
+    if refused is None and millijoules is None:
+        return Rejected(stage=Stage.TIMING, reason=SILENT, workload=side.workload.key)
+    return refused or timing.model_copy(update={"energy_mj": millijoules})
+
+
+def energies(
+    job: Job, counter: EnergyCounter, sides: Mapping[str, Side], times_us: Mapping[str, float], seed: int
+) -> Energies | Rejected | None:
+    """Energy of a launch of both, in interleaved runs; None where the device does not tell.
+
+    Rejected where a launch of such a run left something wrong.
+
+    Args:
+        sides: the baseline, `A`, and the winner, `B`.
+        times_us: of a launch of each, so that runs are long enough.
+
+    Raises:
+        ChildDied: a child is gone.
+    """
+    if not measurable(job) or counter.energy_j() is None:
+        return None
+    found: dict[str, list[float]] = {"A": [], "B": []}
+    for name in winner_blocks(PAIRS, seed):
+        millijoules, look = launch_mj(sides[name], counter, times_us[name])
+        refused = sides[name].bench.refuse(look)
+        if refused is not None:
+            return refused
+        if millijoules is None:
+            return None
+        found[name].append(millijoules)
+    return Energies(
+        float(np.median(found["A"])), float(np.median(found["B"])), max(map(_spread, found.values()))
+    )
+
+
+def energies_in_time(
+    job: Job,
+    counter: EnergyCounter | None,
+    sides: Mapping[str, Side],
+    times_us: Mapping[str, float],
+    seed: int,
+    spare: SpareTime,
+) -> Energies | Rejected | None:
+    """See `energies`; None as well where nobody asked for them and there is no time."""
+    if counter is None or not (job.objective.metric is Metric.ENERGY or spare.fits(ENERGIES_S)):
+        return None
+    began = time.monotonic()
+    found = energies(job, counter, sides, times_us, seed)
+    spare.took(time.monotonic() - began)
+    return found
+
+
+def _spread(runs: Sequence[float]) -> float:
+    return (max(runs) - min(runs)) / min(runs)

@@ -1,0 +1,116 @@
+"""What a slice runs next: asked of the searcher just early enough that its binary is there in time."""
+
+import math
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import Compiled
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.template import Template
+from warpsmith.tuning.ports import Searcher, TrialSink
+from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.trials.speculative_compiler import Foresight, Pending
+
+FIRST_AHEAD = 4
+"""Configurations in preparation before it is known how long compiling and running take."""
+SMOOTHING = 0.2
+SLACK = 1.5
+"""Compilations do not all take equally long, and the device must not wait for the slow ones."""
+
+
+__all__ = ["Pending", "Proposals", "SliceLimits"]
+
+
+@dataclass(frozen=True)
+class SliceLimits:
+    """When a slice ends by itself."""
+
+    seconds: float
+    trials: int
+    compile_ahead: int
+    """Configurations that may be compiling or waiting while one is on the device, at most."""
+
+
+class Proposals:
+    """Keeps the compilers just busy enough.
+
+    Every configuration in preparation was proposed without what is known when it runs. So no more are
+    asked for than compile in the time that the device needs for one.
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        template: Template,
+        searcher: Searcher,
+        sink: TrialSink,
+        limits: SliceLimits,
+        leftover: list[Configuration],
+    ) -> None:
+        self._bench = bench
+        self._searcher = searcher
+        self._sink = sink
+        self._foresight = Foresight(bench, template, searcher)
+        self._most = max(1, limits.compile_ahead)
+        self._leftover = leftover
+        self._queue: deque[Pending] = deque()
+        self._compile_s: float | None = None
+        self._device_s: float | None = None
+
+    def next(self, wanted: int) -> Pending | None:
+        """The next configuration to run; None when there is nothing left."""
+        shares_host = self._bench.tools.opener.info.shares_host
+        if not self._queue or not shares_host:
+            self._fill(wanted)
+        if not shares_host:
+            # Half of what may wait is what compiles at once.
+            idle = -(-self._most // 2) - sum(not p.compiled.done() for p in self._queue)
+            self._foresight.look(min(idle, wanted - len(self._queue)))
+        if shares_host:
+            for pending in self._queue:
+                pending.compiled.exception()
+        if not self._queue:
+            return None
+        return self._queue.popleft()
+
+    def device_s(self, seconds: float) -> None:
+        """A trial was on the device for so long."""
+        self._device_s = _smoothed(self._device_s, seconds)
+
+    def _ahead(self) -> int:
+        if self._bench.tools.opener.info.shares_host:
+            return self._most
+        if self._compile_s is None or self._device_s is None:
+            return min(self._most, FIRST_AHEAD)
+        return min(self._most, 2 + math.ceil(SLACK * self._compile_s / max(self._device_s, 1e-4)))
+
+    def _fill(self, wanted: int) -> None:
+        count = min(self._ahead(), wanted) - len(self._queue)
+        if count <= 0:
+            return
+        fresh = list(self._take_leftover(count))
+        if len(fresh) < count:
+            asked = list(self._searcher.ask(count - len(fresh)))
+            self._sink.proposed(asked)
+            fresh += asked
+        for configuration in fresh:
+            pending = self._foresight.compile(configuration)
+            pending.compiled.add_done_callback(partial(self._note_compiled, time.monotonic()))
+            self._queue.append(pending)
+
+    def _note_compiled(self, submitted: float, done: "Future[Compiled | Rejected]") -> None:
+        self._compile_s = _smoothed(self._compile_s, time.monotonic() - submitted)
+
+    def _take_leftover(self, count: int) -> Iterator[Configuration]:
+        while self._leftover and count > 0:
+            count -= 1
+            yield self._leftover.pop(0)
+
+
+def _smoothed(old: float | None, new: float) -> float:
+    return new if old is None else old + SMOOTHING * (new - old)

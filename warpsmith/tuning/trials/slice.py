@@ -1,0 +1,259 @@
+"""A slice: one worker runs trials of one candidate until its lease, its budget or the space ends."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from warpsmith.domain.job import Metric
+from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage, told
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.template import RuleFault, Template
+from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.ports import Searcher, TrialSink
+from warpsmith.tuning.session.device_session import Bench, Look
+from warpsmith.tuning.tasks import BaselineResult, SliceResult
+from warpsmith.tuning.timing.drift import DriftWatch, corrected
+from warpsmith.tuning.trials.energy_pruner import Promise
+from warpsmith.tuning.trials.pipeline import Pending, Proposals, SliceLimits
+from warpsmith.tuning.trials.pruner import Outlook, evenly
+from warpsmith.tuning.trials.rule_faults import rules_at_fault
+from warpsmith.tuning.trials.trial import Judge, TrialRun, at_once, run_gate, start_trial
+
+__all__ = ["SliceLimits", "run_slice"]
+
+NO_ENERGY = "the baseline was measured without its energy, by an older version; submit the job again"
+
+
+def run_slice(
+    bench: Bench,
+    template: Template,
+    baseline: BaselineResult,
+    searcher: Searcher,
+    sink: TrialSink,
+    limits: SliceLimits,
+    leftover: Sequence[Configuration] = (),
+    gate: bool = True,
+    earlier: Sequence[Measured] = (),
+    include_dirs: Mapping[str, Path] | None = None,
+) -> SliceResult:
+    """Run trials and report each to the searcher and the sink.
+
+    While the device runs one trial, the one before it is judged and told, and those after it are proposed
+    and compiled. Where kernels run on the host's own cores nothing overlaps: all of that would be timed.
+
+    Args:
+        leftover: configurations proposed by an earlier slice that never finished; they run first.
+        gate: the template is new: its default configuration is checked whole before anything else,
+            and a failure rejects the candidate.
+        earlier: outcomes of the candidate's earlier slices: how workloads, and energy and time, relate.
+        include_dirs: permitted include folders by name, as the template was made with.
+
+    Raises:
+        InvalidInput: the job's reference is of no use.
+    """
+    bench.learn(baseline)
+    baseline_us = {t.workload: time_us(bench.job, t) or 0.0 for t in baseline.timings}
+    job = bench.job
+    promise = None
+    weights = {w.key: w.weight for w in job.workloads}
+    # Slices that all began with the same number would favour it.
+    draw = evenly(hash((job.seed, earlier[-1].objective)) if earlier else job.seed)
+    if job.objective.metric is Metric.ENERGY:
+        energies = {t.workload: t.energy_mj for t in baseline.timings if t.energy_mj is not None}
+        if energies.keys() != baseline_us.keys():
+            return SliceResult(rejected=NO_ENERGY)
+        before = {key: (us, energies[key]) for key, us in baseline_us.items()}
+        promise = Promise(weights, before, job.budget.stop_early, draw)
+    # Where energy counts, timings are the cheap part of a trial.
+    outlook = Outlook(weights, baseline_us, job.budget.stop_early and promise is None, draw)
+    slice_ = _Slice(bench, template, searcher, sink, limits, baseline_us, outlook, promise)
+    for outcome in earlier:
+        slice_.learn(outcome)
+    if gate:
+        rejected = slice_.gate()
+        if rejected is not None:
+            faults = slice_.faults(rejected, include_dirs or {})
+            result = slice_.result(rejected=f"{rejected.stage.value}: {rejected.reason}")
+            return result.model_copy(update={"faults": faults})
+        bench.renew()
+    with ExitStack() as threads:
+        lane: Executor = _Here()
+        judge = at_once(bench)
+        if not bench.tools.opener.info.shares_host:
+            lane = threads.enter_context(ThreadPoolExecutor(1, thread_name_prefix="device"))
+            judge = _elsewhere(
+                bench, threads.enter_context(ThreadPoolExecutor(1, thread_name_prefix="judge"))
+            )
+            # A child ends with the thread that opened it: leave none that looks alive.
+            threads.callback(lambda: lane.submit(bench.renew).result())
+        return slice_.search(lane, judge, leftover)
+
+
+_Landed = tuple[TrialRun, float, float]
+"""The run, its seconds on the device, and the drift while it ran."""
+_Fly = Callable[[Pending], "Future[_Landed]"]
+
+
+@dataclass
+class _Flight:
+    """A trial that is on the device, or was."""
+
+    pending: Pending
+    landed: "Future[_Landed]"
+
+
+@dataclass
+class _Slice:
+    bench: Bench
+    template: Template
+    searcher: Searcher
+    sink: TrialSink
+    limits: SliceLimits
+    baseline_us: Mapping[str, float]
+    outlook: Outlook
+    promise: Promise | None = None
+    done: int = 0
+    spoilt: bool = False
+    """The child is to be replaced before the next trial."""
+    started: float = field(default_factory=time.monotonic)
+
+    def gate(self) -> Rejected | None:
+        """The first trial of a template; why it is of no use, or None."""
+        configuration = self.template.space.defaults
+        began = time.monotonic()
+        self.sink.proposed([configuration])
+        kernel = self.template.configured(configuration)
+        compiled = self.bench.compile(kernel)
+        outcome = run_gate(self.bench, self.template, kernel, compiled, self.baseline_us, self.promise)
+        self.finish(configuration, outcome, time.monotonic() - began)
+        return outcome if isinstance(outcome, Rejected) else None
+
+    def faults(self, rejected: Rejected, include_dirs: Mapping[str, Path]) -> tuple[RuleFault, ...]:
+        """The rules that the template fails for, where the device can tell; these are no trials."""
+        bench = self.bench
+
+        def probe(template: Template, configuration: Configuration) -> Rejected | None:
+            kernel = template.configured(configuration)
+            compiled = bench.compile(kernel)
+            if isinstance(compiled, Rejected) or rejected.stage is Stage.COMPILE:
+                # What compiles and is wrong nevertheless is found with the next template.
+                return compiled if isinstance(compiled, Rejected) else None
+            outcome = run_gate(bench, template, kernel, compiled, self.baseline_us, self.promise)
+            return outcome if isinstance(outcome, Rejected) else None
+
+        seconds = self.limits.seconds
+        return rules_at_fault(
+            bench.job,
+            template=self.template,
+            first=rejected,
+            probe=probe,
+            include_dirs=include_dirs,
+            seconds=seconds,
+        )
+
+    def search(self, lane: Executor, judge: Judge, leftover: Sequence[Configuration]) -> SliceResult:
+        """One trial on the device, one with the judge, the others with the compilers."""
+        drift = DriftWatch(self.bench, self.baseline_us)
+        proposals = Proposals(
+            self.bench, self.template, self.searcher, self.sink, self.limits, list(leftover)
+        )
+        overlaps = not isinstance(lane, _Here)
+
+        def fly(pending: Pending) -> "Future[_Landed]":
+            return lane.submit(self._fly, pending, judge, drift)
+
+        flying: _Flight | None = None
+        exhausted = False
+        while True:
+            if not self.sink.alive():
+                return self.result()
+            pending = None
+            room = self.limits.trials - self.done - (flying is not None)
+            if room > 0 and time.monotonic() - self.started < self.limits.seconds:
+                pending = proposals.next(room)
+                exhausted = pending is None
+            before, flying = flying, None
+            if pending is not None:
+                flying = _Flight(pending, fly(pending))
+            if not overlaps:
+                before, flying = flying, None
+            if before is None and flying is None:
+                return self.result(exhausted=exhausted)
+            if before is not None:
+                proposals.device_s(self._land(before, flying, fly))
+
+    def finish(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
+        """Tell everybody."""
+        self.searcher.tell(configuration, told(outcome))
+        self.sink.finished(configuration, outcome, seconds)
+        self.done += 1
+        if isinstance(outcome, Measured):
+            self.learn(outcome)
+
+    def learn(self, outcome: Measured) -> None:
+        """Take in how workloads, and energy and time, relate; not from what drifted."""
+        if outcome.drift != 1.0:
+            return
+        times_us = {t.workload: time_us(self.bench.job, t) or 0.0 for t in outcome.timings}
+        self.outlook.learn(times_us)
+        if self.promise is not None:
+            self.promise.learn(
+                {t.workload: (times_us[t.workload], t.energy_mj or 0.0) for t in outcome.timings}
+            )
+
+    def result(self, exhausted: bool = False, rejected: str = "") -> SliceResult:
+        """What the slice brought."""
+        seconds = time.monotonic() - self.started
+        return SliceResult(trials=self.done, seconds=seconds, exhausted=exhausted, rejected=rejected)
+
+    def _fly(self, pending: Pending, judge: Judge, drift: DriftWatch) -> _Landed:
+        compiled = pending.compiled.result()
+        if self.spoilt:
+            self.spoilt = False
+            self.bench.renew()
+        self.outlook.steady = drift.is_steady
+        began = time.monotonic()
+        run = start_trial(
+            self.bench,
+            self.template,
+            pending.kernel,
+            compiled,
+            self.baseline_us,
+            judge,
+            outlook=self.outlook,
+            promise=self.promise,
+        )
+        seconds = time.monotonic() - began
+        return run, seconds, drift.ratio()
+
+    def _land(self, flight: _Flight, after: _Flight | None, fly: "_Fly") -> float:
+        run, seconds, ratio = flight.landed.result()
+        outcome = corrected(self.bench.job.objective.metric, run.settle(), ratio)
+        if isinstance(outcome, Rejected) and outcome.stage is Stage.GUARD:
+            # It wrote outside its buffers: what runs after it in this child may fail for that.
+            failed = after is not None and isinstance(after.landed.result()[0].settle(), Rejected)
+            self.spoilt = True
+            if after is not None and failed:
+                after.landed = fly(after.pending)
+        self.finish(flight.pending.configuration, outcome, seconds)
+        return seconds
+
+
+class _Here(Executor):
+    """Does at once what it is given."""
+
+    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+        """See `Executor.submit`; raises what `fn` raises."""
+        done: Future[object] = Future()
+        done.set_result(fn(*args, **kwargs))
+        return done
+
+
+def _elsewhere(bench: Bench, judges: Executor) -> Judge:
+    def judge(look: Look) -> "Future[float | Rejected]":
+        return judges.submit(bench.judge, look)
+
+    return judge

@@ -1,0 +1,111 @@
+"""Compiles what a search may ask for next while compilers are idle, and tells it what they report.
+
+Registers, shared memory and spills are known long before a time is; a configuration that does not compile
+need not be asked for at all. A binary that is asked for later is there at once.
+"""
+
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from warpsmith.domain.outcome import CompileFacts, Rejected
+from warpsmith.domain.plan import Compiled, launch_size
+from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.errors import ExpressionError
+from warpsmith.tuning.analysis.search_facts import occupancy_of
+from warpsmith.tuning.ports import Foreseeing, Searcher
+from warpsmith.tuning.session.device_session import Bench
+
+MOST_KEPT = 256
+"""Binaries that wait to be asked for; the oldest are dropped."""
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A configuration with its binary to come."""
+
+    configuration: Configuration
+    kernel: ConfiguredKernel
+    compiled: "Future[Compiled | Rejected]"
+
+
+class Foresight:
+    """What is compiled before it is asked for.
+
+    Args:
+        searcher: hears what compilers report where it wants to.
+    """
+
+    def __init__(self, bench: Bench, template: Template, searcher: Searcher) -> None:
+        self._bench = bench
+        self._template = template
+        self._hears = searcher if isinstance(searcher, Foreseeing) else None
+        self._early: dict[str, Pending] = {}
+        """Not asked for so far, the oldest first."""
+        self._unheard: list[Pending] = []
+        """Whose reports are still to come."""
+
+    def compile(self, configuration: Configuration) -> Pending:
+        """A configuration that was asked for, with the binary that is there or to come."""
+        early = self._early.pop(configuration_key(configuration), None)
+        return early or self._submit(configuration)
+
+    def look(self, idle: int) -> None:
+        """Tell what compilers have reported, and have them compile so many more.
+
+        Args:
+            idle: compilers that have nothing else to do, those that are busy for this object included.
+        """
+        if self._hears is None:
+            return
+        self._hear(self._hears)
+        idle -= sum(not p.compiled.done() for p in self._early.values())
+        if idle <= 0:
+            return
+        for configuration in self._hears.likely(idle + len(self._unheard)):
+            key = configuration_key(configuration)
+            if idle > 0 and all(configuration != p.configuration for p in self._unheard):
+                self._early[key] = self._submit(configuration)
+                idle -= 1
+        while len(self._early) > MOST_KEPT:
+            del self._early[next(iter(self._early))]
+
+    def _submit(self, configuration: Configuration) -> Pending:
+        kernel = self._template.configured(configuration)
+        compiled = self._bench.tools.compiler.submit(kernel, self._bench.tools.opener.info)
+        pending = Pending(configuration, kernel, compiled)
+        if self._hears is not None:
+            self._unheard.append(pending)
+        return pending
+
+    def _hear(self, searcher: Foreseeing) -> None:
+        waiting = []
+        for pending in self._unheard:
+            if not pending.compiled.done():
+                waiting.append(pending)
+                continue
+            key = configuration_key(pending.configuration)
+            if pending.compiled.cancelled() or pending.compiled.exception() is not None:
+                # Whoever asks for it has it compiled again, and meets what is wrong with the compilers.
+                self._early.pop(key, None)
+                continue
+            found = pending.compiled.result()
+            if not isinstance(found, Rejected):
+                occupancy = self._occupancy(pending.kernel, found.facts)
+                searcher.learn(pending.configuration, occupancy, bool(found.facts.spill_bytes))
+            elif self._early.pop(key, None) is not None:
+                searcher.exclude(pending.configuration)
+        self._unheard = waiting
+
+    def _occupancy(self, kernel: ConfiguredKernel, facts: CompileFacts) -> float | None:
+        """The lowest over the workloads; None where the device's table or a launch says nothing."""
+        info = self._bench.tools.opener.info
+        found = []
+        for workload in self._bench.job.workloads:
+            try:
+                size = launch_size(kernel, workload, info)
+            except ExpressionError:
+                continue
+            found.append(occupancy_of(size, facts, info))
+        known = [o for o in found if o is not None]
+        return min(known, default=None)

@@ -1,0 +1,1 @@
+"""Winners: finalists, their verification against the baseline, and the few that cover all workloads."""

@@ -1,0 +1,138 @@
+"""Finished trials that may win, and what the search knows of them."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from warpsmith.domain.job import Job, Metric, Workload
+from warpsmith.domain.outcome import Comparison, Measured, Verdict
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.template import Template
+from warpsmith.measure.energy import pareto
+from warpsmith.tuning.objective import costs, time_us
+from warpsmith.tuning.tasks import BaselineResult, Choice
+from warpsmith.tuning.timing.energy import saves_energy
+from warpsmith.tuning.winners.cover_workloads import choose_few
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """A finished trial of a candidate."""
+
+    candidate: str
+    template: Template
+    configuration: Configuration
+    outcome: Measured
+
+
+def few(job: Job, finalists: Sequence[Finalist], baseline: BaselineResult | None) -> Sequence[Finalist]:
+    """No more finalists than the dispatch table may hold: those that serve all workloads best.
+
+    Where none is better than the baseline, the best is still compared with it.
+    """
+    if job.objective.configurations is None or not finalists:
+        return finalists
+    table = np.array([[searched_cost(job, w, f) for w in job.workloads] for f in finalists])
+    known = {} if baseline is None else costs(job, baseline.timings)
+    dearest = np.where(np.isfinite(table), table, 0.0).max(axis=0) + 1.0
+    before = np.array([known.get(w.key) or dearest[i] for i, w in enumerate(job.workloads)])
+    weights = np.array([w.weight for w in job.workloads])
+    places = choose_few(table, before, weights, job.objective.configurations)
+    return [finalists[i] for i in places] or [min(finalists, key=lambda f: f.outcome.objective)]
+
+
+def ranked(
+    job: Job, workload: Workload, finalists: Iterable[Finalist], baseline: BaselineResult | None = None
+) -> list[Finalist]:
+    """Finalists that were measured on `workload`, best first; what is slower than the baseline comes last."""
+    known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
+    before = known.get(workload.key) or math.inf
+    measured = [
+        (searched_us(job, workload, f) > before, value, f)
+        for f in finalists
+        if (value := searched_cost(job, workload, f)) < math.inf
+    ]
+    return [f for _, _, f in sorted(measured, key=lambda m: m[:2])]
+
+
+def searched_cost(job: Job, workload: Workload, finalist: Finalist) -> float:
+    """Its time or energy on a workload in the search, as the job asks; infinity where there is none."""
+    if job.objective.metric is Metric.TIME:
+        return searched_us(job, workload, finalist)
+    return costs(job, finalist.outcome.timings).get(workload.key, math.inf)
+
+
+def searched_us(job: Job, workload: Workload, finalist: Finalist) -> float:
+    """Its time on a workload in the search; infinity where there is none."""
+    for timing in finalist.outcome.timings:
+        if timing.workload == workload.key:
+            return (time_us(job, timing) or math.inf) / finalist.outcome.drift
+    return math.inf
+
+
+def speedups(
+    job: Job, finalist: Finalist, verified: Comparison | None, baseline: BaselineResult | None
+) -> dict[str, float]:
+    """What is known of a winner on every workload: verified on its own, as the search saw it on others."""
+    known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
+    found = {}
+    for workload in job.workloads:
+        before, after = known.get(workload.key), searched_us(job, workload, finalist)
+        if before and after < math.inf:
+            found[workload.key] = before / after
+    return found if verified is None else {**found, verified.workload: verified.speedup.low}
+
+
+def chosen(
+    job: Job,
+    workload: Workload,
+    finalist: Finalist | None,
+    verified: Comparison | None,
+    baseline: BaselineResult | None,
+) -> Choice:
+    """Who serves a workload; no finalist: the baseline."""
+    if finalist is None:
+        return Choice(workload=workload.key)
+    return Choice(
+        workload=workload.key,
+        candidate=finalist.candidate,
+        configuration=finalist.configuration,
+        speedups=speedups(job, finalist, verified, baseline),
+    )
+
+
+def serves(job: Job, verified: Comparison) -> bool:
+    """Whether a verified configuration may take the baseline's place."""
+    if job.objective.metric is Metric.TIME:
+        return verified.verdict is Verdict.FASTER
+    return verified.verdict in (Verdict.FASTER, Verdict.EQUAL) and saves_energy(verified)
+
+
+def elected(
+    job: Job, verified: Sequence[tuple[Comparison, Finalist]]
+) -> tuple[Comparison | None, Finalist | None]:
+    """The comparison to publish, and who serves the workload (None: the baseline).
+
+    Args:
+        verified: best in the search first; for time the only one.
+    """
+    if not verified:
+        return None, None
+    able = [pair for pair in verified if serves(job, pair[0])]
+    published, finalist = min(able, key=lambda pair: pair[0].best_mj or 0.0) if able else verified[0]
+    points = {c.configuration_key: (c.best_us, c.best_mj) for c, _ in verified if c.best_mj is not None}
+    if points and published.baseline_mj is not None:
+        front = pareto({"baseline": (published.baseline_us, published.baseline_mj), **points})
+        published = published.model_copy(update={"pareto": front})
+    return published, finalist if able else None
+
+
+def overall_speedup(job: Job, comparisons: Sequence[Comparison], choices: Sequence[Choice]) -> float:
+    """Weighted geometric mean of the verified speed-ups; a kept baseline counts as 1."""
+    taken = {c.workload for c in choices if c.candidate is not None}
+    speedups = {c.workload: c.speedup.estimate for c in comparisons if c.workload in taken}
+    total = sum(w.weight for w in job.workloads)
+    logs = sum(w.weight * math.log(speedups.get(w.key, 1.0)) for w in job.workloads)
+    return math.exp(logs / total)

@@ -1,0 +1,343 @@
+"""Winners, measured again: fresh processes, fresh seeds, interleaved with the baseline.
+
+Only these figures are published. A winner that fails its second check is withdrawn, and the next
+best configuration of that workload takes its place.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from warpsmith.domain.job import Job, Metric, Workload
+from warpsmith.domain.outcome import Comparison, Rejected, Stage, Verdict
+from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, launch_size
+from warpsmith.domain.space import configuration_key
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
+from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
+from warpsmith.measure.statistics import judge, speedup_interval, summarise
+from warpsmith.tuning.checks.extra_cases import check_further
+from warpsmith.tuning.checks.reference_prefetch import Beforehand
+from warpsmith.tuning.checks.sanitizers import Cleanroom
+from warpsmith.tuning.session.baseline_kernel import compiled_baseline
+from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.launch_limits import launch_refusal
+from warpsmith.tuning.session.session_ports import Case, Tools
+from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
+from warpsmith.tuning.timing.energy import energies_in_time
+from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, block_plan, interleaved, joined
+from warpsmith.tuning.timing.spare_time import SpareTime
+from warpsmith.tuning.winners.finalists import (
+    Finalist,
+    chosen,
+    elected,
+    few,
+    overall_speedup,
+    ranked,
+    searched_us,
+    serves,
+)
+from warpsmith.tuning.winners.retime_near_ties import TIMINGS, play_off
+
+__all__ = ["Finalist", "overall_speedup", "ranked", "verify_winners"]
+
+PROCESSES = 3
+"""Pairs of processes over which the blocks of a comparison are spread."""
+HOST_PROCESSES = 2
+"""The same where kernels run on the host's cores, whose figures differ more between blocks than processes."""
+MIN_PAIRS = 3
+"""Block pairs of a pair of processes, at least."""
+CONTENDERS = 3
+"""Configurations of a workload that may be tried before its baseline is kept."""
+
+
+def verify_winners(
+    job: Job,
+    tools: Tools,
+    finalists: Sequence[Finalist],
+    aa_width: float,
+    pairs: int,
+    alive: Callable[[], bool],
+    baseline: BaselineResult | None = None,
+    spare: SpareTime | None = None,
+) -> VerifyResult:
+    """Measure the best configuration of every workload against the baseline.
+
+    Args:
+        finalists: measured trials, in any order.
+        aa_width: the device's own noise, from the baseline.
+        pairs: block pairs of each comparison.
+        alive: asked between workloads; False ends the work (the lease is lost).
+        baseline: what the user's kernel was found to be right on; winners must be, too.
+        spare: says whether there is time for the energy of winners that nobody asked for; None: always.
+
+    Raises:
+        InvalidInput: the job's reference or kernel is of no use any more.
+    """
+    finalists = few(job, finalists, baseline)
+    contest = _Contest(job, tools, aa_width, pairs, baseline, spare or SpareTime(None, len(job.workloads)))
+    comparisons: list[Comparison] = []
+    choices: list[Choice] = []
+    try:
+        for index, workload in enumerate(job.workloads):
+            if not alive():
+                break
+            contenders = ranked(job, workload, finalists, baseline)
+            if job.objective.metric is Metric.TIME:
+                contenders = contest.played_off(workload, contenders)
+            if contenders:
+                contest.look_ahead(workload, job.workloads[index + 1 : index + 2])
+            comparison, finalist = contest.decide(workload, contenders)
+            contest.spare.next_part()
+            if comparison is not None:
+                comparisons.append(comparison)
+            choices.append(chosen(job, workload, finalist, comparison, baseline))
+    finally:
+        contest.close()
+    return VerifyResult(
+        comparisons=tuple(comparisons),
+        choices=tuple(choices),
+        speedup=overall_speedup(job, comparisons, choices),
+        withdrawn=tuple(contest.withdrawn),
+    )
+
+
+class _Contest:
+    def __init__(
+        self,
+        job: Job,
+        tools: Tools,
+        aa_width: float,
+        pairs: int,
+        baseline: BaselineResult | None,
+        spare: SpareTime,
+    ) -> None:
+        self.spare = spare
+        self.withdrawn: list[str] = []
+        self._job = job
+        self._aa_width = aa_width
+        self._pairs = pairs
+        self._early = Beforehand(tools.reference)
+        self._tools = replace(tools, reference=self._early)
+        self._base = Bench(job, self._tools)
+        if baseline is not None:
+            self._base.learn(baseline)
+        self._kernel, self._compiled = compiled_baseline(self._base)
+        sanitizer = tools.sanitizer if self._base.defences.sanitizers else None
+        self._cleanroom = None if sanitizer is None else Cleanroom(self._base, sanitizer)
+        self._binaries: dict[tuple[str, str], tuple[ConfiguredKernel, Compiled | Rejected]] = {}
+
+    def close(self) -> None:
+        self._base.close()
+        self._early.end()
+
+    def look_ahead(self, workload: Workload, following: Sequence[Workload]) -> None:
+        """Have references of the next workload computed while the device is busy with this one."""
+        self._early.look_ahead(self._base, workload, following)
+
+    def played_off(self, workload: Workload, contenders: Sequence[Finalist]) -> list[Finalist]:
+        """Near-ties of the search in the order of new timings, each candidate in a process of its own."""
+        benches: dict[str, Bench] = {}
+        plan = search_plan(self._job.objective.cache)
+
+        def again(index: int) -> float | None:
+            finalist = contenders[index]
+            if finalist.candidate not in benches:
+                benches[finalist.candidate] = self._fresh(workload)
+            return self._timed_us(benches[finalist.candidate], workload, finalist, plan)
+
+        times = [searched_us(self._job, workload, f) for f in contenders]
+        try:
+            with self._early.quiet():
+                order = play_off(times, self._aa_width, again, TIMINGS)
+        finally:
+            for made in benches.values():
+                made.close()
+        return [contenders[i] for i in order]
+
+    def _timed_us(
+        self, bench: Bench, workload: Workload, finalist: Finalist, plan: TimingPlan
+    ) -> float | None:
+        """One more time of a finalist; None where it fails, which its second check would find as well."""
+        kernel, compiled = self._binary(finalist, configuration_key(finalist.configuration))
+        if isinstance(compiled, Rejected) or self._base.refuse_binary(kernel, compiled) is not None:
+            return None
+        info = self._tools.opener.info
+        try:
+            size = launch_size(kernel, workload, info)
+            if launch_refusal(size, info):
+                return None
+            handle = bench.device(workload).load(compiled)
+            samples, look = bench.sample(handle, workload, size, plan, other=None)
+            bench.device(workload).unload(handle)
+        except ChildDied:
+            bench.renew(faulted=True)
+            return None
+        except (KernelRefused, ExpressionError):
+            return None
+        if look is not None and isinstance(bench.judge(look), Rejected):
+            return None
+        return summarise(samples.samples_us, 1).median_us
+
+    def decide(
+        self, workload: Workload, contenders: Sequence[Finalist]
+    ) -> tuple[Comparison | None, Finalist | None]:
+        """The comparison to publish, and who serves the workload (None: the baseline)."""
+        verified: list[tuple[Comparison, Finalist]] = []
+        for finalist in contenders[:CONTENDERS]:
+            try:
+                result = self._compare(workload, finalist)
+            except ChildDied as exc:
+                self._base.renew(faulted=True)
+                result = f"ended its process: {exc}"
+            except (KernelRefused, ExpressionError) as exc:
+                result = str(exc)
+            if isinstance(result, str):
+                name = configuration_key(finalist.configuration)
+                self.withdrawn.append(f"{workload.key}: {name} {result}"[:500])
+                continue
+            if serves(self._job, result):
+                result = self._sanitized(workload, finalist, result)
+            if isinstance(result, str):
+                self.withdrawn.append(f"{workload.key}: {result}"[:500])
+                continue
+            verified.append((result, finalist))
+            if self._job.objective.metric is Metric.TIME:
+                break
+        self._base.release(workload)
+        self._base.forget_expected(workload)
+        return elected(self._job, verified)
+
+    def _compare(self, workload: Workload, finalist: Finalist) -> Comparison | str:
+        key = configuration_key(finalist.configuration)
+        kernel, compiled = self._binary(finalist, key)
+        if isinstance(compiled, Rejected):
+            return f"does not compile any more: {compiled.reason}"
+        size = launch_size(kernel, workload, self._tools.opener.info)
+        refused = self._base.refuse_binary(kernel, compiled)
+        if refused is not None:
+            return f"{refused.stage.value}: {refused.reason}"
+        refusal = launch_refusal(size, self._tools.opener.info)
+        if refusal:
+            return refusal
+        fresh = self._fresh(workload)
+        try:
+            handle = fresh.device(workload).load(compiled)
+            checked: float | Rejected | None
+            checked = fresh.check(handle, workload, size, whole=True, repeat=True)
+            if not isinstance(checked, Rejected):
+                template = finalist.template
+                checked = check_further(fresh, template, kernel, compiled, [workload], every=True)
+            if isinstance(checked, Rejected):
+                return f"{checked.stage.value}: {checked.reason}"
+            with self._early.quiet():
+                timed = self._blocks(workload, fresh, compiled, size)
+                if isinstance(timed, Rejected):
+                    return f"{timed.stage.value}: {timed.reason}"
+                return self._comparison(workload, key, fresh, compiled, size, timed)
+        finally:
+            fresh.close()
+
+    def _fresh(self, workload: Workload) -> Bench:
+        """A process for the winner alone, with the inputs and expected outputs of the baseline's."""
+        fresh = Bench(self._job, self._tools, seed=self._base.seed)
+        fresh.adopt(self._base)
+        fresh.expect((Case(workload), fresh.another_draw(workload)))
+        return fresh
+
+    def _sanitized(self, workload: Workload, finalist: Finalist, result: Comparison) -> Comparison | str:
+        """`result` with what the platform's tools say of its kernel, or why it is withdrawn."""
+        kernel, compiled = self._binary(finalist, result.configuration_key)
+        if self._cleanroom is None or isinstance(compiled, Rejected):
+            return result
+        own = (self._kernel, self._compiled)
+        found = self._cleanroom.inspect(workload, (kernel, compiled), own)
+        if isinstance(found, Rejected):
+            return f"{result.configuration_key} {found.stage.value}: {found.reason}"
+        return result.model_copy(update={"sanitizers": found})
+
+    def _binary(self, finalist: Finalist, key: str) -> tuple[ConfiguredKernel, Compiled | Rejected]:
+        name = (finalist.candidate, key)
+        if name not in self._binaries:
+            kernel = finalist.template.configured(finalist.configuration)
+            self._binaries[name] = (kernel, self._base.compile(kernel))
+        return self._binaries[name]
+
+    def _blocks(
+        self, workload: Workload, fresh: Bench, compiled: Compiled, size: LaunchSize
+    ) -> TimedBlocks | Rejected:
+        """Interleaved blocks over several pairs of processes.
+
+        Where a process's buffers lie moves small kernels by a per cent or two. One pair would take that for
+        a difference of the kernels, however many blocks it has.
+        """
+        processes = HOST_PROCESSES if self._tools.opener.info.shares_host else PROCESSES
+        processes = max(1, min(processes, self._pairs // MIN_PAIRS))
+        base_size = launch_size(self._kernel, workload, self._tools.opener.info)
+        plan = block_plan(self._job.objective.cache)
+        parts = []
+        for turn in range(processes):
+            if turn:
+                self._base.renew()
+                fresh.renew()
+            base = Side(self._base, workload, self._base.device(workload).load(self._compiled), base_size)
+            winner = Side(fresh, workload, fresh.device(workload).load(compiled), size)
+            pairs = self._pairs // processes + (turn < self._pairs % processes)
+            order = winner_blocks(pairs, self._base.seed + turn)
+            part = interleaved(order, base.block(plan), winner.block(plan), self._tools.conditions)
+            if isinstance(part, Rejected):
+                return part
+            parts.append(part)
+            refused = winner.last_looks(plan)
+            if refused is not None:
+                return refused
+        return joined(parts)
+
+    def _comparison(
+        self,
+        workload: Workload,
+        key: str,
+        fresh: Bench,
+        compiled: Compiled,
+        size: LaunchSize,
+        timed: TimedBlocks,
+    ) -> Comparison | str:
+        blocks = timed.samples
+        interval = speedup_interval(blocks["A"], blocks["B"])
+        best_us = summarise([s for b in blocks["B"] for s in b], 1).median_us
+        too_fast = fresh.below_floor(workload, best_us)
+        if too_fast:
+            return f"{Stage.FLOOR.value}: {too_fast}"
+        floor = fresh.floor(workload) if fresh.ceilings is not None else None
+        base, winner = self._base.device(workload), fresh.device(workload)
+        base_size = launch_size(self._kernel, workload, self._tools.opener.info)
+        other_plan = search_plan(other_cache(self._job.objective.cache))
+        sides = {
+            "A": Side(self._base, workload, base.load(self._compiled), base_size),
+            "B": Side(fresh, workload, winner.load(compiled), size),
+        }
+        others = {name: side.plain_us(other_plan) for name, side in sides.items()}
+        baseline_us = summarise([s for b in blocks["A"] for s in b], 1).median_us
+        times_us = {"A": baseline_us, "B": best_us}
+        energy = energies_in_time(self._job, self._tools.energy, sides, times_us, self._base.seed, self.spare)
+        if isinstance(energy, Rejected):
+            return f"{energy.stage.value}: {energy.reason}"
+        return Comparison(
+            workload=workload.key,
+            configuration_key=key,
+            baseline_us=baseline_us,
+            best_us=best_us,
+            speedup=interval,
+            verdict=Verdict.NOISY if timed.throttled else judge(interval, self._aa_width),
+            cache=self._job.objective.cache.value,
+            other_baseline_us=others["A"],
+            other_best_us=others["B"],
+            pairs=self._pairs,
+            aa_width=self._aa_width,
+            blocks=timed.conditions,
+            floor_us=None if floor is None else floor.us,
+            floor_share=None if floor is None else floor.us / best_us,
+            floor_bound=None if floor is None else floor.bound,
+            baseline_mj=None if energy is None else energy.baseline_mj,
+            best_mj=None if energy is None else energy.winner_mj,
+            energy_spread=None if energy is None else energy.spread,
+        )

@@ -1,0 +1,49 @@
+"""What Celery calls. A message carries an id; everything else is in the database."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from sqlalchemy.exc import InterfaceError, OperationalError
+
+from db.message_names import ADVANCE, COMPILE, RUN_TASK
+from worker import advance, compile_node, task_runner
+from worker.celery_app import app
+from worker.process_context import context
+
+AWAY_S = 1.0
+"""Pause after a message that found no database, so that a queue is not emptied in vain."""
+
+log = logging.getLogger(__name__)
+
+
+@app.task(name=RUN_TASK)  # type: ignore[untyped-decorator]
+def run_task(task_id: str) -> None:
+    """Claim a task, do it, store the result."""
+    _patiently(lambda: task_runner.answer(context(), task_id))
+
+
+@app.task(name=ADVANCE)  # type: ignore[untyped-decorator]
+def advance_job(job_id: str) -> None:
+    """Take the next decisions about a job."""
+    _patiently(lambda: _advance(job_id))
+
+
+@app.task(name=COMPILE)  # type: ignore[untyped-decorator]
+def compile_kernel(key: str) -> None:
+    """Compile a kernel for a device worker of the fleet."""
+    _patiently(lambda: compile_node.answer(context(), key))
+
+
+def _advance(job_id: str) -> None:
+    advance.advance(context().database, job_id, context().settings.unserved_limit_s)
+    task_runner.ring(context())
+
+
+def _patiently(work: Callable[[], object]) -> None:
+    """A message that is lost with the database away is rung again later."""
+    try:
+        work()
+    except (InterfaceError, OperationalError) as exc:
+        log.warning("the database is away: %s", type(exc).__name__)
+        time.sleep(AWAY_S)

@@ -1,0 +1,71 @@
+"""A compile node: compiles what device workers of the fleet have no compiler free for."""
+
+import logging
+import os
+from collections.abc import Callable
+from functools import lru_cache
+
+from pydantic import TypeAdapter
+
+from db.repositories.compilations import CompilationRepository, Wanted
+from db.repositories.workers import WorkerRepository
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.outcome import Rejected
+from warpsmith.tuning.ports import CompilerPort
+from worker.compile_cache import pack
+from worker.device_setup import compile_pool
+from worker.process_context import Context
+
+COMPILE_DEVICES = "WARPSMITH_COMPILE_DEVICES"
+"""Environment of a pool, set by `worker.supervisor`: devices here whose platform compiles, as JSON."""
+DEVICES = TypeAdapter(tuple[DeviceInfo, ...])
+
+log = logging.getLogger(__name__)
+
+
+def answer(context: Context, key: str) -> bool:
+    """A bell rang: compile that, where it is still wanted; False where it is not."""
+    return _compile(context, lambda compilations: compilations.take(key, context.worker_id))
+
+
+def run_next(context: Context, queue: str) -> bool:
+    """Compile what has waited longest; False where nothing waits."""
+    return _compile(context, lambda compilations: compilations.take_next(queue, context.worker_id))
+
+
+def _compile(context: Context, take: Callable[[CompilationRepository], Wanted | None]) -> bool:
+    with context.database.write() as session:
+        if WorkerRepository(session).is_stopping(context.worker_id):
+            return False
+        wanted = take(CompilationRepository(session))
+    if wanted is None:
+        return False
+    device = wanted.device
+    if device.backend is not Backend.CUDA:
+        # The platform compiles for the device as it is numbered here.
+        same = (d for d in _devices() if d.device_class == device.device_class)
+        device = next(same, device)
+    compiled = _compiler(context).submit(wanted.kernel, device).result()
+    if isinstance(compiled, Rejected):
+        log.info("no binary for %s: %s", wanted.key[:12], compiled.reason)
+    with context.database.write() as session:
+        artifact = None if isinstance(compiled, Rejected) else pack(compiled)
+        CompilationRepository(session).finish(wanted.key, context.worker_id, artifact)
+    return True
+
+
+_compilers: dict[int, CompilerPort] = {}
+
+
+def _compiler(context: Context) -> CompilerPort:
+    """One compile child for each process of the pool."""
+    pid = os.getpid()
+    if pid not in _compilers:
+        _compilers.clear()
+        _compilers[pid] = compile_pool(context.settings, 1)
+    return _compilers[pid]
+
+
+@lru_cache
+def _devices() -> tuple[DeviceInfo, ...]:
+    return DEVICES.validate_json(os.environ.get(COMPILE_DEVICES, "[]"))

@@ -1,0 +1,51 @@
+"""A task gets its device: what the job says until then, and from when on its budget pays."""
+
+import time
+
+from db.lease import Lease
+from db.repositories.device_waits import WaitRepository
+from db.tables import TaskRow
+from warpsmith.errors import LeaseLost
+from worker.process_context import Context
+
+SAID_AFTER_S = 0.3
+"""A shorter wait is not worth the words."""
+
+
+class Stopping(Exception):
+    """This worker is to stop; the task goes back to its queue."""
+
+
+class Hold:
+    """Of the device, by one task. Implements `worker.device_setup.Holding`."""
+
+    def __init__(self, context: Context, row: TaskRow, lease: Lease) -> None:
+        self._context = context
+        self._job_id, self._task_id = row.job_id, row.id
+        self._lease = lease
+        self._said = ""
+        self._began: float | None = None
+
+    def waits(self, words: str) -> None:
+        """It is waited for the device.
+
+        Raises:
+            LeaseLost: the task is somebody else's, or its job has ended.
+            Stopping: this worker is to stop.
+        """
+        if self._lease.lost:
+            raise LeaseLost(f"task {self._task_id}")
+        if self._lease.stopping:
+            raise Stopping
+        now = time.monotonic()
+        self._began = now if self._began is None else self._began
+        if words == self._said or now - self._began < SAID_AFTER_S:
+            return
+        self._said = words
+        with self._context.database.write() as session:
+            WaitRepository(session).note(self._job_id, words)
+
+    def has(self) -> None:
+        """The task has the device."""
+        with self._context.database.write() as session:
+            WaitRepository(session).end(self._job_id, self._task_id)

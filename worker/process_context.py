@@ -1,0 +1,75 @@
+"""What a pool process works with: made once in each process, after the fork."""
+
+import os
+from dataclasses import dataclass, field
+
+from db.broker import Bell
+from db.engine import Database, open_database
+from db.identifiers import new_id
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.errors import Unavailable
+from warpsmith.settings import Settings, settings
+from warpsmith.tuning.ports import CompilerPort
+from worker.device_setup import Workshop, open_workshop
+from worker.fleet_compiler import FleetCompiler
+
+WORKER_ID = "WARPSMITH_WORKER_ID"
+POOL_DEVICE = "WARPSMITH_POOL_DEVICE"
+"""Environment of a pool, set by `worker.main`: the id of its worker row, and its device as JSON."""
+
+
+@dataclass
+class Context:
+    """Settings, database, bell, and the device where this pool has one."""
+
+    settings: Settings
+    database: Database
+    bell: Bell
+    worker_id: str = field(default_factory=new_id)
+    workshop: Workshop | None = None
+
+    def device_workshop(self) -> Workshop:
+        """The workshop of this pool's device.
+
+        Raises:
+            Unavailable: this pool has no device; the task was sent to the wrong queue.
+        """
+        if self.workshop is None:
+            raise Unavailable("this pool has no device")
+        return self.workshop
+
+
+_contexts: dict[int, Context] = {}
+
+
+def context() -> Context:
+    """The context of this process."""
+    pid = os.getpid()
+    if pid not in _contexts:
+        _contexts.clear()
+        _contexts[pid] = _make()
+    return _contexts[pid]
+
+
+def _make() -> Context:
+    current = settings()
+    database, bell = open_database(current), Bell(current)
+    return Context(
+        settings=current,
+        database=database,
+        bell=bell,
+        worker_id=os.environ.get(WORKER_ID) or new_id(),
+        workshop=_workshop(current, database, bell),
+    )
+
+
+def _workshop(current: Settings, database: Database, bell: Bell) -> Workshop | None:
+    found = os.environ.get(POOL_DEVICE)
+    if not found:
+        return None
+    device = DeviceInfo.model_validate_json(found)
+
+    def fleet(here: CompilerPort, width: int) -> FleetCompiler:
+        return FleetCompiler(here, width, device, database, bell.ring)
+
+    return open_workshop(current, device, fleet)

@@ -1,0 +1,81 @@
+"""Keeps the stored Optuna study of a candidate equal to its finished trials."""
+
+import logging
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+
+from optuna.exceptions import StorageInternalError
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import SQLAlchemyError
+
+from db.engine import normal_url
+from db.named_lock import alone
+from db.repositories.jobs import JobRepository
+from db.repositories.trials import TrialRepository
+from db.tables import CandidateRow, TrialRow
+from warpsmith.domain.outcome import CutShort, Rejected
+from warpsmith.search.stored_study import FinishedTrial, export
+from worker.process_context import Context
+
+log = logging.getLogger(__name__)
+
+
+def export_study(context: Context, job_id: str, candidate: CandidateRow, *, wait: bool = True) -> None:
+    """Append what the study lacks. A study that cannot be written now is caught up by the next call.
+
+    Args:
+        wait: for another process that writes this study; else leave it to that one and to later calls.
+    """
+    name = ""
+    try:
+        with alone(context.database, "study", candidate.id, wait=wait) as mine:
+            if mine is None:
+                return
+            with context.database.read() as session:
+                trials = [_trial(row) for row in TrialRepository(session).finished(candidate.id)]
+                device_class = JobRepository(session).get(job_id).device_class
+            url = _patient(normal_url(context.settings.sqlalchemy_url)).render_as_string(hide_password=False)
+            name = f"{candidate.id}/{device_class}"
+            export(url, name, candidate.template.space, trials)
+    except (SQLAlchemyError, StorageInternalError) as exc:
+        log.warning("the study %s waits for the database: %s", name, type(exc).__name__)
+
+
+def export_later(context: Context, job_id: str, candidate: CandidateRow) -> None:
+    """After a slice. While a study is written, a device of its own need not wait; the host's cores would
+    be disturbed, so there it is done at once."""
+    if context.device_workshop().tools.opener.info.shares_host:
+        export_study(context, job_id, candidate, wait=False)
+        return
+    if candidate.id in _waiting:
+        return
+    _waiting.add(candidate.id)
+
+    def run() -> None:
+        _waiting.discard(candidate.id)
+        export_study(context, job_id, candidate, wait=False)
+
+    _thread(os.getpid()).submit(run)
+
+
+_waiting: set[str] = set()
+"""Candidates whose study is to be written by this process."""
+
+
+@lru_cache(maxsize=1)
+def _thread(_pid: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="study")
+
+
+def _patient(url: URL) -> URL:
+    """What a crash of the server forgets of a study is appended again, so nothing waits for the disk."""
+    if url.get_backend_name() != "postgresql":
+        return url
+    return url.update_query_dict({"options": "-c synchronous_commit=off"})
+
+
+def _trial(row: TrialRow) -> FinishedTrial:
+    reason = row.outcome.reason if isinstance(row.outcome, Rejected) else ""
+    pruned = isinstance(row.outcome, CutShort)
+    return FinishedTrial(row.number, row.configuration, row.objective, reason, pruned)

@@ -1,0 +1,232 @@
+"""Runs one task: claim, work under a lease, store the result with its bell in one transaction."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from opentelemetry.trace import Span, StatusCode
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.orm import Session
+
+from db.broker import relay
+from db.lease import Lease
+from db.repositories.events import EventRepository
+from db.repositories.fair_turns import Soon
+from db.repositories.outbox import OutboxRepository
+from db.repositories.tasks import DATABASE_AWAY, TaskRepository
+from db.repositories.workers import WorkerRepository
+from db.tables import TaskRow
+from warpsmith.domain.state import TaskKind
+from warpsmith.errors import ChildDied, DeviceSick, InvalidInput, LeaseLost, Unavailable
+from warpsmith.logs import about
+from warpsmith.stop_children import recall, resume
+from warpsmith.tracing import job_span
+from warpsmith.tuning.tasks import SliceResult
+from worker import profiling, work
+from worker.advance import advance
+from worker.device_wait import Stopping
+from worker.process_context import Context
+
+STORE_AGAIN_S = 0.5
+PATIENCE_S = 0.5
+"""A device waits so long for a job that has begun before it begins another one of its tenant."""
+LOOK_AGAIN_S = 0.02
+
+log = logging.getLogger(__name__)
+
+Claimed = TaskRow | Soon | None
+Worker = Callable[[Context, TaskRow, Lease], "work.Done | work.Parked"]
+
+WORK: dict[TaskKind, Worker] = {
+    TaskKind.BASELINE: profiling.baseline,
+    TaskKind.AGENT_STEP: work.agent_step,
+    TaskKind.SLICE: work.search_slice,
+    TaskKind.VERIFY: work.verify,
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an attempt brought no result."""
+
+    cause: str
+    detail: str
+    final: bool = False
+    """Another attempt cannot help."""
+
+
+def run_task(context: Context, task_id: str) -> bool:
+    """Do a task; False where somebody else has it or had it, which is no error."""
+    return _run(context, _claim(context, lambda tasks, w, lease_s: tasks.claim(task_id, w, lease_s)))
+
+
+def run_next(context: Context, queue: str) -> bool:
+    """Do what is most urgent in a queue; False where nothing waits there."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        found = _claim_next(context, queue, PATIENCE_S if time.monotonic() < deadline else 0.0)
+        if not isinstance(found, Soon):
+            return _run(context, found)
+        time.sleep(LOOK_AGAIN_S)
+
+
+def answer(context: Context, task_id: str) -> bool:
+    """A bell rang for a task: do what is most urgent in its queue, be it this task or another.
+
+    Every waiting task has a bell of its own, so none is left behind; and a lost bell is made good by
+    the next one.
+    """
+    with context.database.read() as session:
+        queue = TaskRepository(session).queue_of(task_id)
+    return queue is not None and (run_next(context, queue) or run_task(context, task_id))
+
+
+def _run(context: Context, row: Claimed) -> bool:
+    settings = context.settings
+    if not isinstance(row, TaskRow):
+        return False
+    assert row.lease_token is not None
+    times = (settings.lease_s, settings.renew_s)
+    lease = Lease(context.database, row.id, row.lease_token, context.worker_id, *times, on_lost=recall)
+    facts: dict[str, str | int | float] = {
+        "task": row.id,
+        "attempt": row.attempt,
+        "worker": context.worker_id,
+    }
+    with about(job=row.job_id, task=row.id), job_span(row.kind.value, row.job_id, **facts) as span:
+        log.info("%s begins, attempt %d", row.kind.value, row.attempt)
+        try:
+            with lease:
+                outcome = _attempt(context, row, lease)
+            _describe(span, outcome)
+            _store_patiently(context, row, row.lease_token, outcome)
+            _decide(context, row.job_id)
+        except LeaseLost:
+            log.info("the task is somebody else's now, or its job has ended")
+        finally:
+            resume()
+        ring(context)
+    return True
+
+
+def _describe(span: Span, outcome: "work.Done | work.Parked | Failure") -> None:
+    """What became of an attempt, in its span."""
+    if isinstance(outcome, Failure):
+        span.set_status(StatusCode.ERROR, outcome.cause)
+    elif isinstance(outcome, work.Done) and isinstance(outcome.result, SliceResult):
+        span.set_attribute("warpsmith.trials", outcome.result.trials)
+
+
+def ring(context: Context) -> None:
+    """Publish what the last transaction announced, so that nobody waits for the steward."""
+    relay(context.database, context.bell)
+
+
+def _decide(context: Context, job_id: str) -> None:
+    """What comes next for the job, at once: the message that says so may wait behind those of many jobs,
+    and meanwhile its device would begin another one."""
+    try:
+        advance(context.database, job_id, context.settings.unserved_limit_s)
+    except DBAPIError as exc:
+        log.warning("the decision is left to the message: %s", type(exc).__name__)
+
+
+def _claim_next(context: Context, queue: str, patience_s: float) -> Claimed:
+    return _claim(context, lambda tasks, w, lease_s: tasks.claim_next(queue, w, lease_s, patience_s))
+
+
+def _claim(context: Context, claim: Callable[[TaskRepository, str, float], Claimed]) -> Claimed:
+    with context.database.write() as session:
+        workers = WorkerRepository(session)
+        if workers.is_stopping(context.worker_id):
+            return None
+        if context.workshop is not None:
+            device = context.workshop.tools.opener.info
+            if workers.has_put_aside(context.worker_id, device):
+                return None
+        return claim(TaskRepository(session), context.worker_id, context.settings.lease_s)
+
+
+def _attempt(context: Context, row: TaskRow, lease: Lease) -> "work.Done | work.Parked | Failure":
+    try:
+        return WORK[row.kind](context, row, lease)
+    except LeaseLost:
+        raise
+    except Stopping:
+        return work.Done(None)
+    except InvalidInput as exc:
+        return Failure("invalid input", str(exc), final=True)
+    except DeviceSick as exc:
+        _quarantine(context, str(exc))
+        return Failure("device", str(exc))
+    except ChildDied as exc:
+        return Failure(exc.cause, exc.detail)
+    except Unavailable as exc:
+        return Failure("unavailable", str(exc))
+    except MemoryError as exc:
+        return Failure("memory", f"the worker has too little for this job: {exc}", final=True)
+    except (InterfaceError, OperationalError) as exc:
+        return Failure(DATABASE_AWAY, type(exc).__name__)
+    except Exception as exc:
+        log.exception("task %s failed", row.id)
+        return Failure("error", f"{type(exc).__name__}: {exc}")
+
+
+def _quarantine(context: Context, words: str) -> None:
+    """This worker takes nothing more for its device, until it is started again."""
+    device = context.device_workshop().tools.opener.info
+    log.error("%s is put aside: %s", device.name, words)
+    with context.database.write() as session:
+        WorkerRepository(session).put_aside(context.worker_id, device, words)
+
+
+def _store_patiently(
+    context: Context, row: TaskRow, token: str, outcome: "work.Done | work.Parked | Failure"
+) -> None:
+    """A result is worth waiting for a database that is away; the lease says for how long."""
+    deadline = time.monotonic() + context.settings.lease_s
+    while True:
+        try:
+            _store(context, row, token, outcome)
+            return
+        except (InterfaceError, OperationalError) as exc:
+            if time.monotonic() > deadline:
+                raise
+            log.warning("the result waits for the database: %s", type(exc).__name__)
+            time.sleep(STORE_AGAIN_S)
+
+
+def _store(context: Context, row: TaskRow, token: str, outcome: "work.Done | work.Parked | Failure") -> None:
+    with context.database.write() as session:
+        tasks = TaskRepository(session)
+        if isinstance(outcome, Failure):
+            state = tasks.fail(
+                row.id,
+                token,
+                outcome.cause,
+                outcome.detail,
+                context.settings.max_attempts,
+                final=outcome.final,
+            )
+            _tell(session, row, state.value, f"{outcome.cause}: {outcome.detail}")
+        elif isinstance(outcome, work.Parked):
+            until = outcome.post(session)
+            if until is None:
+                tasks.give_back(context.worker_id, row.id)
+            else:
+                tasks.park(row.id, token, until)
+                _tell(session, row, "queued", "waiting for an answer from outside")
+        elif outcome.result is None:
+            tasks.give_back(context.worker_id, row.id)
+            _tell(session, row, "queued", "the worker is stopping")
+        else:
+            tasks.finish(row.id, token, outcome.result)
+            outcome.effects(session)
+            _tell(session, row, "done", "")
+            OutboxRepository(session).add_advance(row.job_id)
+
+
+def _tell(session: Session, row: TaskRow, state: str, detail: str) -> None:
+    data = {"task": row.id, "kind": row.kind.value, "state": state, "detail": detail[:500]}
+    EventRepository(session).add(row.job_id, "task", data)

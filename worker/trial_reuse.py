@@ -1,0 +1,96 @@
+"""Trials of earlier jobs that still count: same kernel, same checks, same device class, same protocol.
+
+They are told to the searcher and may become finalists; what is published is measured anew all the same.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+
+from db.repositories.candidates import CandidateRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.tasks import TaskRepository
+from db.repositories.trials import FinishedTrial, TrialRepository
+from db.tables import CandidateRow, TaskRow, TrialRow
+from warpsmith import __version__
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import CutShort, Measured, Outcome, Rejected, Stage
+from warpsmith.domain.space import Space, allows, configuration_key
+from warpsmith.domain.template import Template
+from warpsmith.tuning.objective import costs, objective_of
+from warpsmith.tuning.tasks import BaselineResult
+from worker.process_context import Context
+
+PROTOCOL = 2
+"""Of checking and timing; raise it when outcomes of before can no longer be compared with those of now."""
+NOT_JUDGED_BY = frozenset(
+    {"name", "parameters", "constraints", "rewrite", "agents", "strategy", "searcher", "budget", "seed"}
+)
+"""Fields of a job that change what is tried, and not what becomes of it."""
+LASTING = frozenset({Stage.COMPILE, Stage.RESOURCES, Stage.GUARD, Stage.CORRECTNESS})
+"""Rejections that would be made again; the others may have been the machine's fault, or the space's."""
+
+
+def reuse_key(job: Job, template: Template, tenant: str, device_class: str) -> str:
+    """Equal for two candidates whose trials mean the same. Tenants share nothing."""
+    fields = job.model_dump(mode="json", exclude=set(NOT_JUDGED_BY))
+    fields["workloads"] = sorted(w.key for w in job.workloads)
+    judged = [__version__, PROTOCOL, tenant, device_class, fields, template.kernel.model_dump(mode="json")]
+    text = json.dumps(judged, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def adopt_known(
+    context: Context, row: TaskRow, candidate: CandidateRow, job: Job, baseline: BaselineResult
+) -> int:
+    """Before the first trial of a candidate: take over what is known; how many trials that was."""
+    within_s = context.settings.reuse_trials_s
+    if within_s <= 0:
+        return 0
+    assert row.lease_token is not None
+    with context.database.write() as session:
+        # The fence: whoever has lost this task writes nothing.
+        TaskRepository(session).renew(row.id, row.lease_token, context.settings.lease_s)
+        device_class = JobRepository(session).get(row.job_id).device_class or ""
+        key = reuse_key(job, candidate.template, row.tenant, device_class)
+        CandidateRepository(session).set_reuse_key(candidate.id, key)
+        trials = TrialRepository(session)
+        kept = list(still_count(job, candidate.template.space, baseline, trials.known(key, within_s)))
+        return trials.adopt(row.job_id, candidate.id, kept) if kept else 0
+
+
+def still_count(
+    job: Job, space: Space, baseline: BaselineResult, known: Iterable[TrialRow]
+) -> Iterable[FinishedTrial]:
+    """Known outcomes as this job would have them; the default configuration is always run."""
+    before = costs(job, baseline.timings)
+    values = {p.name: {configuration_key({p.name: v}) for v in p.values} for p in space.parameters}
+    default = configuration_key(space.defaults)
+    for row in known:
+        tried = row.configuration
+        if tried.keys() != values.keys() or row.key == default or row.outcome is None:
+            continue
+        if any(configuration_key({name: value}) not in values[name] for name, value in tried.items()):
+            continue
+        scopes = [{**baseline.device.scope(), **w.scope(), **tried} for w in job.workloads]
+        if any(allows(space.constraints, scope) is not None for scope in scopes):
+            continue
+        outcome = _as_here(job, before, row.outcome)
+        if outcome is not None:
+            yield FinishedTrial(tried, outcome, 0.0)
+
+
+def _as_here(job: Job, before: Mapping[str, float], outcome: Outcome) -> Outcome | None:
+    if isinstance(outcome, Rejected):
+        return outcome if outcome.stage in LASTING else None
+    if isinstance(outcome, CutShort):
+        return None
+    if {t.workload for t in outcome.timings} != {w.key for w in job.workloads} or outcome.drift != 1.0:
+        return None
+    if len(before) < len(job.workloads) or len(costs(job, outcome.timings)) < len(job.workloads):
+        return None
+    return Measured(
+        timings=outcome.timings,
+        facts=outcome.facts,
+        objective=objective_of(job, outcome.timings, before),
+    )
