@@ -15,7 +15,7 @@ PACKAGES = ("warpsmith", "agents", "db", "worker", "api")
 APPLICATIONS = ("api", "worker", "agents", "db")
 FILES = ("pyproject.toml", "docker-compose.yml", "Dockerfile", "README.md", "LICENSE", "Makefile")
 FOLDERS = (*PACKAGES, "tests", "examples", "benchmarks", "docs", "docs/adr", "requirements")
-MAX_MODULE_LINES = 350
+MAX_MODULE_LINES = 360
 MAX_DOC_LINES = 200
 
 # Written in pieces, so that this file does not name what it forbids.

@@ -4,9 +4,9 @@ import pytest
 
 from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.device import Backend
-from warpsmith.tuning.decisions import time_budget
 from warpsmith.tuning.decisions.time_budget import DEVICE_EACH_S, ENERGY_EACH_S, HOST_EACH_S, verification_s
 from warpsmith.tuning.tasks import BaselineResult
+from warpsmith.tuning.timing import spare_time
 from warpsmith.tuning.timing.spare_time import SpareTime
 
 WORKLOADS = [{"dimensions": {"n": 1024 * i}} for i in range(1, 6)]
@@ -50,7 +50,7 @@ def test_before_the_baseline_a_share_is_kept() -> None:
 
 def test_an_extra_fits_where_the_parts_to_come_keep_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(time_budget.time, "monotonic", lambda: now)
+    monkeypatch.setattr(spare_time.time, "monotonic", lambda: now)
     spare = SpareTime(40.0, 4, _begun=now)
     now += 5.0  # the first part took 5, so all four take 20
     assert spare.fits(20.0)
