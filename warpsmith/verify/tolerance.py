@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from warpsmith.domain.job import Tolerance
 from warpsmith.domain.kernel import Dtype, Role
-from warpsmith.domain.plan import BufferPlan, WorkloadPlan
+from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.verify.compare import pieces, root_mean_square
 from warpsmith.verify.dtypes import epsilon, widened
 
@@ -19,6 +19,8 @@ SUM_FACTOR = 3.0
 of n, is 1.2 among a million such sums."""
 SHORT_SUM = 16
 """Terms that are allowed for where the extents suggest fewer: stencils and polynomials show in none."""
+SORTED_PARTIAL = 0.4
+"""Largest partial sum of n sorted normal terms over n times their deviation (the mean of the positive half)."""
 OUTLIERS = 8.0
 """Times the median that a typical size may be: few large elements must not hide what the others are."""
 SAMPLED = 1 << 16
@@ -57,11 +59,15 @@ def longest_sum(plan: WorkloadPlan, output: BufferPlan) -> float:
 
     An output that reads one input evenly sums as many elements of it as there are for each of its own; a
     product of two matrices sums the root of what it reads of both.
+
+    Sorted inputs add all terms of one sign first: their partial sums reach n times a term instead of its
+    root, and roundings grow with them. They count as the random terms whose sum is as large.
     """
     read = [b.elements for b in plan.buffers if b.role is not Role.OUTPUT and b.name != output.name]
     alone = max((n / output.elements for n in read), default=1.0)
     first, second = sorted((*read, 0, 0), reverse=True)[:2]
-    return max(1.0, alone, math.sqrt(first * second / output.elements))
+    terms = max(1.0, alone, math.sqrt(first * second / output.elements))
+    return max(terms, (SORTED_PARTIAL * terms) ** 2) if plan.family is Family.SORTED else terms
 
 
 def default_tolerance(base: Tolerance, dtype: Dtype, size: float, terms: float) -> Tolerance:

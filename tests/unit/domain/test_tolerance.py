@@ -1,6 +1,8 @@
 """Default tolerances go by what an output holds and how long its sums are; a job's own holds as it is."""
 
 import math
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,10 +10,10 @@ import pytest
 from tests.jobs import scale_job
 from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Tolerance
 from warpsmith.domain.kernel import Dtype, Role
-from warpsmith.domain.plan import BufferPlan, WorkloadPlan
+from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.tuning.session.output_checks import tolerance_of
 from warpsmith.tuning.tasks import CheckedCase
-from warpsmith.verify.compare import compare
+from warpsmith.verify.compare import compare, root_mean_square
 from warpsmith.verify.tolerance import default_tolerance, longest_sum, passing_atol, typical_size
 
 FLOAT32 = DEFAULT_TOLERANCES[Dtype.FLOAT32]
@@ -23,8 +25,8 @@ def plan_of(*shapes: tuple[str, Role, tuple[int, ...]], dtype: Dtype = Dtype.FLO
 
 def test_the_length_of_sums_is_read_from_the_extents() -> None:
     a, b = ("a", Role.INPUT, (64, 300)), ("b", Role.INPUT, (300, 32))
-    product = plan_of(a, b, ("c", Role.OUTPUT, (64, 32)))
-    assert longest_sum(product, product.buffers[2]) == pytest.approx(300)
+    matrices = plan_of(a, b, ("c", Role.OUTPUT, (64, 32)))
+    assert longest_sum(matrices, matrices.buffers[2]) == pytest.approx(300)
     rows = plan_of(a, ("y", Role.OUTPUT, (64,)))
     assert longest_sum(rows, rows.buffers[1]) == 300
     dot = plan_of(("x", Role.INPUT, (500,)), ("z", Role.INPUT, (500,)), ("y", Role.OUTPUT, (1,)))
@@ -49,6 +51,33 @@ def test_sums_of_float32_pass_near_zero_where_the_fixed_tolerance_refuses_them()
         less = (a[:, :-1] @ b[:, :-1].T).ravel()
         assert compare(less, want.ravel(), tolerance).wrong > 0.9 * want.size
     assert refused > 0
+
+
+@pytest.mark.parametrize(("terms", "lanes"), [*product((64, 256, 2048), (1, 4, 32)), (8192, 4), (8192, 32)])
+def test_sums_over_sorted_inputs_pass_in_any_order(terms: int, lanes: int) -> None:
+    """Their partial sums are large and cancel. 8192 of them one by one in float32 may not pass: 1.1 tolerances."""
+    rng = np.random.default_rng(terms + lanes)
+    shapes = (("a", Role.INPUT, (256, terms)), ("x", Role.INPUT, (terms,)), ("y", Role.OUTPUT, (256,)))
+    plan = replace(plan_of(*shapes), family=Family.SORTED)
+    allowed = 0.0
+    for _ in range(10):
+        a, x = rng.standard_normal((256, terms)), rng.standard_normal(terms)
+        declared = a @ x
+        a, x = np.sort(a.ravel()).reshape(a.shape).astype(np.float32), np.sort(x).astype(np.float32)
+        want = a.astype(np.float64) @ x.astype(np.float64)
+        products = (a * x).reshape(256, lanes, -1)
+        parts = np.add.accumulate(products, axis=2)[:, :, -1]
+        got = np.add.accumulate(parts, axis=1)[:, -1]
+        growth = root_mean_square(want) / root_mean_square(declared)
+        known = CheckedCase(
+            dimensions={}, sizes={"y": typical_size(declared)}, growth={"y": growth} if growth > 1 else {}
+        )
+        tolerance = tolerance_of(scale_job(), plan, plan.buffers[2], known)
+        assert compare(got, want, tolerance).max_error < 1
+        allowed = max(allowed, tolerance.atol / max(typical_size(declared), root_mean_square(want)))
+        without_last = want - a[:, -1].astype(np.float64) * x[-1]
+        assert compare(without_last, want, tolerance).wrong > 200
+    assert allowed <= FLOAT32.rtol / 2 + FLOAT32.atol
 
 
 @pytest.mark.parametrize("dtype", list(DEFAULT_TOLERANCES), ids=str)
