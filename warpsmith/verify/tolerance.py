@@ -20,7 +20,7 @@ of n, is 1.2 among a million such sums."""
 SHORT_SUM = 16
 """Terms that are allowed for where the extents suggest fewer: stencils and polynomials show in none."""
 SORTED_PARTIAL = 0.4
-"""Largest partial sum of n sorted normal terms over n times their deviation (the mean of the positive half)."""
+"""Largest partial sum of n sorted normal terms, over n times their standard deviation."""
 OUTLIERS = 8.0
 """Times the median that a typical size may be: few large elements must not hide what the others are."""
 SAMPLED = 1 << 16
