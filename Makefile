@@ -53,7 +53,7 @@ wheelhouse: $(STAMP) ## Collect the wheels of an offline GPU node: PYTHON=3.12 [
 
 bench-search: $(STAMP) ## Our search against its peers: SPACES=folder of recordings [SEEDS=20] [KEEP=folder of runs]
 	@ls $(SPACES)/*.json.gz > /dev/null 2>&1 || { \
-	  echo "SPACES must name a folder of NAME-DEVICE.json.gz recordings; docs/search-figures.md says which and where from"; exit 2; }
+	  echo "SPACES must name a folder of NAME-DEVICE.json.gz recordings; benchmarks/results/search/figures.md says which and where from"; exit 2; }
 	PYTHON=$(PYTHON) sh benchmarks/search/environment.sh
 	$(BIN)/python -m benchmarks.search --spaces $(SPACES) --seeds $(SEEDS) $(if $(KEEP),--keep $(KEEP))
 

@@ -23,7 +23,7 @@ EXPECTED = (0.8, 0.3, 0.0, -0.1, -0.1, 0.0, 0.0)
 
 CUDA's guide to good practice: 128 to 256 threads are a good start, 64 the least, whole warps. Nothing is
 held against large blocks: some kernels want them. How much that is worth was judged on recordings
-(docs/search-figures.md).
+(benchmarks/results/search/figures.md).
 """
 IDLE_LANES = 1.5
 """The same, times the share of a block's lanes that no thread uses."""

@@ -15,7 +15,7 @@ from warpsmith.tuning.trials.pruner import BY_CHANCE, ENOUGH, Estimate, expected
 
 LEAST_GAIN = 0.005
 """Relative gain, of the objective and of the mean over workloads of each one's own best together, that a
-metered trial must promise. Runs of one kernel differ by more (docs/search-figures.md)."""
+metered trial must promise. Runs of one kernel differ by more (benchmarks/results/search/figures.md)."""
 RUNS_DIFFER = 0.03
 """No prediction is better than this."""
 
