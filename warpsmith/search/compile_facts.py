@@ -10,7 +10,10 @@ OCCUPANCY = (0.0, 0.125, 0.25, 0.375)
 SLOWER = (1.0, 0.7, 0.3, 0.0)
 """In standard deviations of the log time, at `OCCUPANCY`; straight lines between, nothing beyond."""
 SPILLS = 0.5
-"""The same, where registers are spilled. Both were judged on recordings (benchmarks/results/search/figures.md)."""
+"""The same, if registers are spilled.
+
+Both heights were judged on recordings (benchmarks/results/search/figures.md).
+"""
 
 
 def slowness(occupancy: float | None, spills: bool) -> float:
