@@ -33,12 +33,13 @@ demo: $(STAMP) ## Tune the silu_and_mul example here; leaves report.html and res
 test: $(STAMP) ## Run the whole suite, or what PYTEST_ARGS selects of it
 	$(BIN)/python scripts/suite.py $(PYTEST_ARGS)
 
-check: $(STAMP) ## Lint, types, import contracts, layout
+check: $(STAMP) ## Lint, types, import contracts, layout; warns of long files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/unit/repository/test_layout.py
+	@$(BIN)/python scripts/lengths.py
 
 lock: ## Pin every dependency anew (needs uv)
 	$(LOCK) --extra opencl --extra cuda --extra cuda-toolkit --extra otel --extra dev -o requirements/dev.txt
