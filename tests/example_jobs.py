@@ -105,10 +105,10 @@ def run_opencl(cases: Sequence[OpenClCase], folder: Path) -> list[str]:
     (folder / "cases.json").write_text(json.dumps(spec))
     child = Path(__file__).parent / "opencl_child.py"
     subprocess.run([sys.executable, str(child), str(folder)], check=True, timeout=280)
-    return [problem for n, case in enumerate(cases) if (problem := _judge(case, folder, n))]
+    return [problem for n, case in enumerate(cases) if (problem := _problem_of(case, folder, n))]
 
 
-def _judge(case: OpenClCase, folder: Path, n: int) -> str:
+def _problem_of(case: OpenClCase, folder: Path, n: int) -> str:
     where = f"{case.label} {case.kernel.configuration} {case.workload.key}"
     error = folder / f"{n}-error.txt"
     if error.exists():

@@ -13,7 +13,7 @@ from warpsmith.domain.plan import Compiled, Family, LaunchSize, TimingPlan, Timi
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, InvalidInput
-from warpsmith.tuning.session.device_session import Tools
+from warpsmith.tuning.session.device_session import SessionPorts
 from warpsmith.verify.inputs import draw_inputs
 from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, TimedReport
 
@@ -171,8 +171,8 @@ class ListSink:
         return self.stop_after is None or len(self.trials) < self.stop_after
 
 
-def fake_tools(model: TimeModel, fault: Fault = lambda c: "") -> tuple[Tools, FakeOpener]:
-    """Tools over one fake device, and its opener to look into."""
+def fake_ports(model: TimeModel, fault: Fault = lambda c: "") -> tuple[SessionPorts, FakeOpener]:
+    """Ports over one fake device, and its opener to look into."""
     compiler = FakeCompiler(fault)
     opener = FakeOpener(model, fault, compiler.compiled)
-    return Tools(opener, compiler, FakeReference()), opener
+    return SessionPorts(opener, compiler, FakeReference()), opener

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.fakes import FakeDevice, FakeOpener, fake_tools
+from tests.fakes import FakeDevice, FakeOpener, fake_ports
 from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.domain.plan import LaunchSize, TimingPlan, TimingSamples
 from warpsmith.domain.space import Configuration
-from warpsmith.tuning.session.device_session import Tools
+from warpsmith.tuning.session.device_session import SessionPorts
 
 RUN_S = 0.15
 """That a run for the counter really takes."""
@@ -74,18 +74,18 @@ class HotOpener(FakeOpener):
         return self.opened[-1]
 
 
-def hot_tools(
+def hot_ports(
     counter: Any,
     times_us: BlockFigures,
     power_w: BlockFigures,
     fault: Callable[[Configuration], str] = lambda c: "",
-) -> Tools:
-    """Tools over a fake CUDA device, and a counter of its energy (or another one, which stays as it is)."""
-    tools, opener = fake_tools(lambda c, w: times_us[int(c["BLOCK"])], fault)
+) -> SessionPorts:
+    """Ports over a fake CUDA device, and a counter of its energy (or another one, which stays as it is)."""
+    ports, opener = fake_ports(lambda c, w: times_us[int(c["BLOCK"])], fault)
     meter = counter if isinstance(counter, Meter) else Meter()
     info = DEVICE.model_copy(update={"backend": Backend.CUDA, "architecture": "sm_90"})
     hot = HotOpener(opener.model, opener.fault, opener.compiled, info, meter=meter, power_w=power_w)
-    return replace(tools, opener=hot, energy=counter)
+    return replace(ports, opener=hot, energy=counter)
 
 
 def cuda_job(**objective: Any) -> Job:

@@ -14,8 +14,8 @@ from warpsmith.errors import Unavailable
 from warpsmith.search import enumerate_space, launched, make_searcher
 from warpsmith.settings import Settings
 from warpsmith.tuning.ports import CompilerPort, Searcher
-from warpsmith.tuning.session.device_session import Bench, Tools
-from warpsmith.tuning.trials.lazy_searcher import Deferred
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
+from warpsmith.tuning.trials.lazy_searcher import LazySearcher
 from worker.compile_cache import ArtifactStore, CachedCompiler
 from worker.device_lock import device_lock
 from worker.fleet_compiler import FleetCompiler
@@ -47,10 +47,10 @@ class Search:
     """Exact number of feasible configurations."""
 
 
-class Workshop(Protocol):
+class DeviceSetup(Protocol):
     """A device with all that is needed to work on it."""
 
-    tools: Tools
+    ports: SessionPorts
 
     @property
     def compile_ahead(self) -> int:
@@ -90,27 +90,27 @@ class Holding(Protocol):
 
 
 @contextmanager
-def bench(workshop: Workshop, job: Job, hold: Holding) -> Iterator[Bench]:
-    """A bench with a secret seed of its own, while nobody else on this machine uses the device."""
-    with device_lock(workshop.tools.opener.info, hold.waits):
+def open_session(setup: DeviceSetup, job: Job, hold: Holding) -> Iterator[DeviceSession]:
+    """A session with a secret seed of its own, while nobody else on this machine uses the device."""
+    with device_lock(setup.ports.opener.info, hold.waits):
         hold.has()
-        made = Bench(job, workshop.tools)
+        made = DeviceSession(job, setup.ports)
         try:
             yield made
         finally:
             made.close()
 
 
-class RealWorkshop:
-    """A device behind its tools, searched by the searcher that the job names."""
+class PortsSetup:
+    """A device behind its ports, searched by the searcher that the job names."""
 
-    def __init__(self, tools: Tools, compile_ahead: Callable[[], int]) -> None:
-        self.tools = tools
+    def __init__(self, ports: SessionPorts, compile_ahead: Callable[[], int]) -> None:
+        self.ports = ports
         self._compile_ahead = compile_ahead
 
     @property
     def compile_ahead(self) -> int:
-        """See `Workshop.compile_ahead`."""
+        """See `DeviceSetup.compile_ahead`."""
         return self._compile_ahead()
 
     def search(
@@ -122,8 +122,8 @@ class RealWorkshop:
         starts: Sequence[Configuration] = (),
         noise: float = 0.0,
     ) -> Search:
-        """See `Workshop.search`."""
-        info = self.tools.opener.info
+        """See `DeviceSetup.search`."""
+        info = self.ports.opener.info
         scopes = [info.scope() | w.scope() for w in job.workloads]
         feasible = enumerate_space(template.space, scopes)
         warp = 1 if info.shares_host else info.limits.warp_size
@@ -141,10 +141,10 @@ class RealWorkshop:
                 launched=launched(template.kernel.launch, feasible, scopes, warp),
             )
 
-        return Search(Deferred(make), feasible.count)
+        return Search(LazySearcher(make), feasible.count)
 
 
-class DeviceWorkshop(RealWorkshop):
+class RealDeviceSetup(PortsSetup):
     """One device of this machine: children that compile, run and compute references.
 
     Args:
@@ -164,7 +164,7 @@ class DeviceWorkshop(RealWorkshop):
         most = settings.job_memory_bytes and settings.job_memory_bytes + LIBRARIES_BYTES
         opener = ChildOpener(device, settings.run_timeout_s, most)
         nvml = nvml_for(device)
-        tools = Tools(
+        ports = SessionPorts(
             opener=opener,
             compiler=_kept(helped or pool, settings),
             reference=ReferenceRunner(memory_bytes=most) if most else ReferenceRunner(),
@@ -173,7 +173,7 @@ class DeviceWorkshop(RealWorkshop):
             energy=nvml,
             counters=profiler_for(device, opener) if settings.ncu else None,
         )
-        super().__init__(tools, lambda: 2 * (workers + (helped.slots() if helped else 0)))
+        super().__init__(ports, lambda: 2 * (workers + (helped.slots() if helped else 0)))
 
 
 def compile_pool(settings: Settings, workers: int) -> "CompilePool":
@@ -190,7 +190,7 @@ def _kept(pool: CompilerPort, settings: Settings) -> CompilerPort:
     return CachedCompiler(pool, ArtifactStore(folder.absolute(), settings.artifact_mb << 20))
 
 
-class ReplayWorkshop(RealWorkshop):
+class ReplaySetup(PortsSetup):
     """Recorded timings; see `warpsmith.backends.replay`.
 
     Raises:
@@ -203,12 +203,12 @@ class ReplayWorkshop(RealWorkshop):
         if settings.replay_dir is None:
             raise Unavailable("there is no folder of recorded timings; set WARPSMITH_REPLAY_DIR")
         opener = ReplayOpener(device, settings.replay_trial_s)
-        tools = Tools(opener, ReplayCompiler(settings.replay_dir), ReplayReference())
-        super().__init__(tools, lambda: 1)
+        ports = SessionPorts(opener, ReplayCompiler(settings.replay_dir), ReplayReference())
+        super().__init__(ports, lambda: 1)
 
 
-def open_workshop(settings: Settings, device: DeviceInfo, fleet: Fleet | None = None) -> Workshop:
-    """The real thing; see `DeviceWorkshop`."""
+def open_setup(settings: Settings, device: DeviceInfo, fleet: Fleet | None = None) -> DeviceSetup:
+    """The real thing; see `RealDeviceSetup`."""
     if device.backend is Backend.REPLAY:
-        return ReplayWorkshop(settings, device)
-    return DeviceWorkshop(settings, device, fleet)
+        return ReplaySetup(settings, device)
+    return RealDeviceSetup(settings, device, fleet)

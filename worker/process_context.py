@@ -10,7 +10,7 @@ from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings, settings
 from warpsmith.tuning.ports import CompilerPort
-from worker.device_setup import Workshop, open_workshop
+from worker.device_setup import DeviceSetup, open_setup
 from worker.fleet_compiler import FleetCompiler
 
 WORKER_ID = "WARPSMITH_WORKER_ID"
@@ -26,17 +26,17 @@ class Context:
     database: Database
     bell: Bell
     worker_id: str = field(default_factory=new_id)
-    workshop: Workshop | None = None
+    setup: DeviceSetup | None = None
 
-    def device_workshop(self) -> Workshop:
-        """The workshop of this pool's device.
+    def device_setup(self) -> DeviceSetup:
+        """The setup of this pool's device.
 
         Raises:
             Unavailable: this pool has no device; the task was sent to the wrong queue.
         """
-        if self.workshop is None:
+        if self.setup is None:
             raise Unavailable("this pool has no device")
-        return self.workshop
+        return self.setup
 
 
 _contexts: dict[int, Context] = {}
@@ -59,11 +59,11 @@ def _make() -> Context:
         database=database,
         bell=bell,
         worker_id=os.environ.get(WORKER_ID) or new_id(),
-        workshop=_workshop(current, database, bell),
+        setup=_setup(current, database, bell),
     )
 
 
-def _workshop(current: Settings, database: Database, bell: Bell) -> Workshop | None:
+def _setup(current: Settings, database: Database, bell: Bell) -> DeviceSetup | None:
     found = os.environ.get(POOL_DEVICE)
     if not found:
         return None
@@ -72,4 +72,4 @@ def _workshop(current: Settings, database: Database, bell: Bell) -> Workshop | N
     def fleet(here: CompilerPort, width: int) -> FleetCompiler:
         return FleetCompiler(here, width, device, database, bell.ring)
 
-    return open_workshop(current, device, fleet)
+    return open_setup(current, device, fleet)

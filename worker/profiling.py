@@ -11,7 +11,7 @@ from warpsmith.tuning.analysis.search_facts import best_of
 from warpsmith.tuning.tasks import BaselineResult, ChecksPayload
 from warpsmith.tuning.timing.hardware_counters import counters_of
 from worker import work
-from worker.device_setup import bench
+from worker.device_setup import open_session
 from worker.device_wait import Hold
 from worker.process_context import Context
 
@@ -30,6 +30,6 @@ def baseline(context: Context, row: TaskRow, lease: Lease) -> work.Done:
     best = best_of([(t.configuration, t.outcome) for t in finished if t.outcome is not None])
     if best is None:
         return work.Done(known)
-    with bench(context.device_workshop(), job, Hold(context, row, lease)) as made:
-        counted = counters_of(made, template, best[0])
+    with open_session(context.device_setup(), job, Hold(context, row, lease)) as device_session:
+        counted = counters_of(device_session, template, best[0])
     return work.Done(known.model_copy(update={"counted": (*known.counted, counted)}))

@@ -45,7 +45,7 @@ def export_study(context: Context, job_id: str, candidate: CandidateRow, *, wait
 def export_later(context: Context, job_id: str, candidate: CandidateRow) -> None:
     """After a slice. While a study is written, a device of its own need not wait; the host's cores would
     be disturbed, so there it is done at once."""
-    if context.device_workshop().tools.opener.info.shares_host:
+    if context.device_setup().ports.opener.info.shares_host:
         export_study(context, job_id, candidate, wait=False)
         return
     if candidate.id in _waiting:

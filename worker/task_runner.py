@@ -141,8 +141,8 @@ def _claim(context: Context, claim: Callable[[TaskRepository, str, float], Claim
         workers = WorkerRepository(session)
         if workers.is_stopping(context.worker_id):
             return None
-        if context.workshop is not None:
-            device = context.workshop.tools.opener.info
+        if context.setup is not None:
+            device = context.setup.ports.opener.info
             if workers.has_put_aside(context.worker_id, device):
                 return None
         return claim(TaskRepository(session), context.worker_id, context.settings.lease_s)
@@ -175,7 +175,7 @@ def _attempt(context: Context, row: TaskRow, lease: Lease) -> "work.Done | work.
 
 def _quarantine(context: Context, words: str) -> None:
     """This worker takes nothing more for its device, until it is started again."""
-    device = context.device_workshop().tools.opener.info
+    device = context.device_setup().ports.opener.info
     log.error("%s is put aside: %s", device.name, words)
     with context.database.write() as session:
         WorkerRepository(session).put_aside(context.worker_id, device, words)

@@ -51,7 +51,7 @@ from warpsmith.tuning.timing.hardware_counters import counters_of
 from warpsmith.tuning.timing.spare_time import SpareTime
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 from warpsmith.tuning.winners.verify import Finalist, verify_winners
-from worker.device_setup import bench
+from worker.device_setup import open_session
 from worker.device_wait import Hold
 from worker.earlier_winners import earlier_starts
 from worker.process_context import Context
@@ -101,19 +101,19 @@ def baseline(context: Context, row: TaskRow, lease: Lease) -> Done:
         with context.database.read() as session:
             known = last_result(session, row.job_id, TaskKind.BASELINE, BaselineResult)
         assert known is not None, "decide starts with the baseline"
-        with bench(context.device_workshop(), job, Hold(context, row, lease)) as made:
-            return Done(check_proposals(made, known, payload.cases))
+        with open_session(context.device_setup(), job, Hold(context, row, lease)) as device_session:
+            return Done(check_proposals(device_session, known, payload.cases))
     try:
-        info = context.device_workshop().tools.opener.info
+        info = context.device_setup().ports.opener.info
         check_memory(job, [info], context.settings.job_memory_bytes)
     except InvalidInput as exc:
         return Done(BaselineResult(device=info, refused=str(exc)))
-    with bench(context.device_workshop(), job, Hold(context, row, lease)) as made:
+    with open_session(context.device_setup(), job, Hold(context, row, lease)) as device_session:
         began = time.monotonic()
-        result = measure_baseline(made)
+        result = measure_baseline(device_session)
         if not result.refused:
             seconds = time.monotonic() - began
-            result = result.model_copy(update={"counters": counters_of(made), "seconds": seconds})
+            result = result.model_copy(update={"counters": counters_of(device_session), "seconds": seconds})
     times_us = {t.workload: us for t in result.timings if (us := time_us(job, t)) is not None}
     return Done(result, lambda session: JobRepository(session).set_baseline(row.job_id, times_us))
 
@@ -171,25 +171,25 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     if trials <= 0 or seconds <= 0:
         export_later(context, row.job_id, candidate)
         return Done(SliceResult(feasible=candidate.feasible))
-    workshop = context.device_workshop()
+    setup = context.device_setup()
     history = partial(_history, context, candidate.id)
     # What an earlier attempt proposed and never finished goes through the searcher, so that it is not
     # proposed a second time.
-    search = workshop.search(job, candidate.template, history, leftover, starts, measured.aa_width)
+    search = setup.search(job, candidate.template, history, leftover, starts, measured.aa_width)
     shared = None
     if payload.shared:
         most = payload.candidate_trials or candidate.trials + trials
         shared = SharedSearcher(search.searcher, context.database, *ids, leftover, started, most, lease.alive)
     limits = SliceLimits(
-        seconds=min(seconds, context.settings.slice_s), trials=trials, compile_ahead=workshop.compile_ahead
+        seconds=min(seconds, context.settings.slice_s), trials=trials, compile_ahead=setup.compile_ahead
     )
-    with bench(workshop, job, Hold(context, row, lease)) as made:
+    with open_session(setup, job, Hold(context, row, lease)) as device_session:
         sink = DatabaseSink(context.database, lease, row.job_id, candidate.id, payload.shared)
         try:
             searcher = shared or search.searcher
             gate = known.run == 0
             result = run_slice(
-                made,
+                device_session,
                 candidate.template,
                 measured,
                 searcher,
@@ -223,12 +223,12 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
     assert measured is not None, "decide starts with the baseline"
     for candidate in candidates:
         export_study(context, row.job_id, candidate)
-    workshop = context.device_workshop()
+    setup = context.device_setup()
     seconds = payload.seconds and job.budget.seconds - elapsed
     spare = SpareTime(seconds, len(job.workloads))
-    with bench(workshop, job, Hold(context, row, lease)):
+    with open_session(setup, job, Hold(context, row, lease)):
         result = verify_winners(
-            job, workshop.tools, finalists, measured.aa_width, payload.pairs, lease.alive, measured, spare
+            job, setup.ports, finalists, measured.aa_width, payload.pairs, lease.alive, measured, spare
         )
     if len(result.choices) < len(job.workloads):
         return Done(None)

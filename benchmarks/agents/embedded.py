@@ -30,7 +30,7 @@ from warpsmith.domain.job import Job
 from warpsmith.settings import Settings
 from worker import task_runner
 from worker.advance import advance
-from worker.device_setup import open_workshop
+from worker.device_setup import open_setup
 from worker.process_context import Context
 from worker.replay import replay
 
@@ -88,8 +88,8 @@ class Embedded:
             database_url=url,
             reuse_trials_s=0,
         )
-        self._workshop = open_workshop(settings, device)
-        self._context = Context(settings, self._database, _Silent(), "w", self._workshop)
+        self._setup = open_setup(settings, device)
+        self._context = Context(settings, self._database, _Silent(), "w", self._setup)
         with self._database.write() as session:
             WorkerRepository(session).register("w", "here", 1, "0", ["control"], [device], {})
 
@@ -99,7 +99,7 @@ class Embedded:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        close: Callable[[], None] | None = getattr(self._workshop.tools.compiler, "close", None)
+        close: Callable[[], None] | None = getattr(self._setup.ports.compiler, "close", None)
         if close is not None:
             close()
         self._database.dispose()

@@ -27,21 +27,21 @@ from warpsmith.domain.template import Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.checks.baseline_cases import check_case
 from warpsmith.tuning.checks.trivial_answers import untestable
-from warpsmith.tuning.session.device_session import Bench
-from warpsmith.tuning.session.session_ports import Case, Tools
+from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
 
 LENGTHS = (16, 50, 128, 256, 500, 1000, 1024, 2048, 4096)
 TYPES = (Dtype.FLOAT32, Dtype.FLOAT16)
 
 
-def tools_of(device: DeviceInfo, pool: CompilePool) -> Tools:
+def ports_of(device: DeviceInfo, pool: CompilePool) -> SessionPorts:
     """The real compiler, device child and reference child."""
-    return Tools(ChildOpener(device), OnceCompiler(pool), ReferenceRunner())
+    return SessionPorts(ChildOpener(device), OnceCompiler(pool), ReferenceRunner())
 
 
 def refusals(
-    tools: Tools, example: Example, dtype: Dtype, k: int, seed: int, defines: tuple[str, ...] = ()
+    ports: SessionPorts, example: Example, dtype: Dtype, k: int, seed: int, defines: tuple[str, ...] = ()
 ) -> dict[str, str]:
     """Why a job's own kernel and, with `defines`, a wrong candidate of it is refused; empty where not.
 
@@ -49,41 +49,41 @@ def refusals(
         defines: macros that make a mistake in the candidate; then a job's own kernel with it is tried, too.
     """
     right, wrong_ = (example.job(dtype, k, defines=d) for d in ((), defines))
-    bench = Bench(right, tools, seed=seed)
+    session = DeviceSession(right, ports, seed=seed)
     found: dict[str, str] = {}
     try:
         (workload,) = right.workloads
-        another = bench.another_draw(workload)
-        failed = bench.expect([Case(workload), another])
+        another = session.another_draw(workload)
+        failed = session.expect([Case(workload), another])
         if failed:
             raise next(iter(failed.values()))
-        kernel, compiled = _built(bench, right)
-        size = launch_size(kernel, workload, tools.opener.info)
-        handle = bench.device(workload).load(compiled)
-        mistaken = bench.device(workload).load(_built(bench, wrong_)[1]) if defines else handle
+        kernel, compiled = _built(session, right)
+        size = launch_size(kernel, workload, ports.opener.info)
+        handle = session.device(workload).load(compiled)
+        mistaken = session.device(workload).load(_built(session, wrong_)[1]) if defines else handle
         for name, fixed in (("default", False), ("fixed", True)):
-            bench.job = example.job(dtype, k, fixed=fixed)
-            checked = check_case(bench, handle, Case(workload), size)
+            session.job = example.job(dtype, k, fixed=fixed)
+            checked = check_case(session, handle, Case(workload), size)
             if defines:
-                own = check_case(bench, mistaken, Case(workload), size)
+                own = check_case(session, mistaken, Case(workload), size)
                 found[f"{name}_own"] = own.reason if isinstance(own, Rejected) else ""
             if isinstance(checked, Rejected):
                 found[f"{name}_right"] = checked.reason
                 continue
-            found[f"{name}_right"] = untestable(bench, workload, another)
+            found[f"{name}_right"] = untestable(session, workload, another)
             if not defines:
                 continue
-            bench.learn(BaselineResult(device=tools.opener.info, cases=(checked,)))
-            judged = bench.check(mistaken, workload, size, whole=True)
+            session.learn(BaselineResult(device=ports.opener.info, cases=(checked,)))
+            judged = session.check(mistaken, workload, size, whole=True)
             found[f"{name}_candidate"] = judged.reason if isinstance(judged, Rejected) else ""
     finally:
-        bench.close()
+        session.close()
     return found
 
 
-def _built(bench: Bench, job: Job) -> tuple[Any, Compiled]:
+def _built(session: DeviceSession, job: Job) -> tuple[Any, Compiled]:
     kernel = Template(kernel=job.kernel).configured({})
-    compiled = bench.compile(kernel)
+    compiled = session.compile(kernel)
     if isinstance(compiled, Rejected):
         raise SystemExit(f"{job.name}: {compiled.reason}\n{compiled.log}")
     return kernel, compiled
@@ -98,26 +98,26 @@ def correct_runs() -> Iterator[tuple[Example, Dtype, int]]:
                     yield example, dtype, k
 
 
-def correct(tools: Tools, runs: int) -> list[dict[str, Any]]:
+def correct(ports: SessionPorts, runs: int) -> list[dict[str, Any]]:
     """Of each run, what is refused."""
     rows = []
     for number, (example, dtype, k) in enumerate(islice(correct_runs(), runs)):
         row: dict[str, Any] = {"kernel": example.name, "dtype": dtype.value, "k": k, "chosen": example.chosen}
-        found = refusals(tools, example, dtype, k, number + 1)
+        found = refusals(ports, example, dtype, k, number + 1)
         rows.append(row | {"default": found["default_right"], "fixed": found["fixed_right"]})
         if any(found.values()):
             print(rows[-1], flush=True)
     return rows
 
 
-def wrong(tools: Tools, mutants: Sequence[Mutant] = MUTANTS, seeds: int = 3) -> list[dict[str, Any]]:
+def wrong(ports: SessionPorts, mutants: Sequence[Mutant] = MUTANTS, seeds: int = 3) -> list[dict[str, Any]]:
     """Of each mutant, on how many seeds it is caught."""
     rows = []
     for mutant in mutants:
         row: dict[str, Any] = {"mutant": mutant.name, "dtype": mutant.dtype.value, "seeds": seeds}
         row |= {f"{name}_{part}": 0 for name in ("default", "fixed") for part in ("own", "candidate")}
         for seed in range(1, seeds + 1):
-            found = refusals(tools, EXAMPLES[mutant.of], mutant.dtype, mutant.k, seed, mutant.defines)
+            found = refusals(ports, EXAMPLES[mutant.of], mutant.dtype, mutant.k, seed, mutant.defines)
             for name in row.keys() & found.keys():
                 row[name] += bool(found[name])
         rows.append(row)
@@ -134,8 +134,8 @@ def main() -> int:
     device = first_device(Backend.OPENCL)
     pool = CompilePool()
     try:
-        tools = tools_of(device, pool)
-        runs, mutants = correct(tools, arguments.runs), wrong(tools)
+        ports = ports_of(device, pool)
+        runs, mutants = correct(ports, arguments.runs), wrong(ports)
     finally:
         pool.close()
     record = where(device, "python -m benchmarks.first_hour.tolerance " + " ".join(sys.argv[1:]))

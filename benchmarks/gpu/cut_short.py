@@ -34,7 +34,7 @@ from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_d
 from warpsmith.search import enumerate_space, make_searcher  # noqa: E402
 from warpsmith.tuning.baseline import measure_baseline  # noqa: E402
 from warpsmith.tuning.objective import time_us  # noqa: E402
-from warpsmith.tuning.session.device_session import Bench, Tools  # noqa: E402
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts  # noqa: E402
 from warpsmith.tuning.tasks import BaselineResult  # noqa: E402
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice  # noqa: E402
 
@@ -73,17 +73,17 @@ def figures(job: Job, sink: TimedSink) -> dict[str, Any]:
 
 
 def search(
-    job: Job, template: Template, tools: Tools, baseline: BaselineResult, seed: int, trials: int
+    job: Job, template: Template, ports: SessionPorts, baseline: BaselineResult, seed: int, trials: int
 ) -> dict[str, Any]:
     """One search from nothing."""
-    scopes = [tools.opener.info.scope() | w.scope() for w in job.workloads]
+    scopes = [ports.opener.info.scope() | w.scope() for w in job.workloads]
     searcher = make_searcher(SearcherName.DEFAULT, enumerate_space(template.space, scopes), seed)
-    sink, bench = TimedSink(), Bench(job, tools)
+    sink, session = TimedSink(), DeviceSession(job, ports)
     try:
         limits = SliceLimits(200, trials, compile_ahead=2 * (os.cpu_count() or 1))
-        run_slice(bench, template, baseline, searcher, sink, limits, gate=False)
+        run_slice(session, template, baseline, searcher, sink, limits, gate=False)
     finally:
-        bench.close()
+        session.close()
     return figures(job, sink)
 
 
@@ -94,18 +94,18 @@ def measure(
     job = load(family, options.backend)
     without = job.model_copy(update={"budget": job.budget.model_copy(update={"stop_early": False})})
     template = make_template(job).template
-    tools = Tools(ChildOpener(device), pool, ReferenceRunner())
-    bench = Bench(job, tools)
+    ports = SessionPorts(ChildOpener(device), pool, ReferenceRunner())
+    session = DeviceSession(job, ports)
     try:
-        baseline = measure_baseline(bench)
+        baseline = measure_baseline(session)
     finally:
-        bench.close()
+        session.close()
     assert not baseline.refused, baseline.refused
     runs: dict[str, list[dict[str, Any]]] = {"cut": [], "whole": []}
     for seed in range(options.seeds):
         arms: Sequence[tuple[str, Job]] = (("cut", job), ("whole", without))
         for name, each in arms if seed % 2 else tuple(reversed(arms)):
-            runs[name].append(search(each, template, tools, baseline, seed, options.trials))
+            runs[name].append(search(each, template, ports, baseline, seed, options.trials))
             print(family, name, {k: v for k, v in runs[name][-1].items() if k != "own_best_us"}, flush=True)
     return {"workloads": len(job.workloads), "saved": saved(runs), "best": ratio(runs), **runs}
 

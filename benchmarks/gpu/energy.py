@@ -31,7 +31,7 @@ from warpsmith.measure.statistics import summarise
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.search import enumerate_space
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.session.launch_limits import launch_refusal
 from warpsmith.tuning.timing.energy import energies, measurable
 from warpsmith.tuning.timing.paired_blocks import Side
@@ -62,40 +62,42 @@ def some(job: Job, template: Template, device: DeviceInfo) -> list[ConfiguredKer
 
 
 def side(
-    job: Job, workload: Workload, kernel: ConfiguredKernel, tools: Tools
+    job: Job, workload: Workload, kernel: ConfiguredKernel, ports: SessionPorts
 ) -> tuple[Side, float] | Rejected | str:
     """A kernel in a process of its own, and its time in µs; or why it does not run."""
-    bench = Bench(job, tools)
+    session = DeviceSession(job, ports)
     try:
-        compiled = bench.compile(kernel)
+        compiled = session.compile(kernel)
         if isinstance(compiled, Rejected):
             return compiled
-        size = launch_size(kernel, workload, tools.opener.info)
-        refusal = launch_refusal(size, tools.opener.info)
+        size = launch_size(kernel, workload, ports.opener.info)
+        refusal = launch_refusal(size, ports.opener.info)
         if refusal:
             return refusal
-        handle = bench.device(workload).load(compiled)
-        samples = bench.device(workload).time(handle, workload.key, size, search_plan(job.objective.cache))
+        handle = session.device(workload).load(compiled)
+        samples = session.device(workload).time(handle, workload.key, size, search_plan(job.objective.cache))
     except (ChildDied, KernelRefused, ExpressionError) as exc:
         return str(exc)
-    return Side(bench, workload, handle, size), summarise(samples.samples_us, 1).median_us
+    return Side(session, workload, handle, size), summarise(samples.samples_us, 1).median_us
 
 
-def family_energy(job: Job, kernels: list[ConfiguredKernel], tools: Tools, counter: Nvml) -> dict[str, Any]:
+def family_energy(
+    job: Job, kernels: list[ConfiguredKernel], ports: SessionPorts, counter: Nvml
+) -> dict[str, Any]:
     """Times and energies of kernels beside the first of them."""
-    workload = largest(job, tools.opener.info)
-    first = side(job, workload, kernels[0], tools)
+    workload = largest(job, ports.opener.info)
+    first = side(job, workload, kernels[0], ports)
     assert isinstance(first, tuple), first
     rows: list[dict[str, Any]] = []
     points: dict[str, tuple[float, float]] = {}
     for number, kernel in enumerate(kernels[1:]):
-        other = side(job, workload, kernel, tools)
+        other = side(job, workload, kernel, ports)
         if not isinstance(other, tuple):
             rows.append({"configuration": kernel.configuration, "failed": str(other)[:200]})
             continue
         sides, times_us = {"A": first[0], "B": other[0]}, {"A": first[1], "B": other[1]}
         found = energies(job, counter, sides, times_us, number)
-        other[0].bench.close()
+        other[0].session.close()
         name = "the same again" if number == 0 else f"configuration {number}"
         rows.append(
             {
@@ -110,20 +112,20 @@ def family_energy(job: Job, kernels: list[ConfiguredKernel], tools: Tools, count
             points.setdefault("baseline", (first[1], found.baseline_mj))
             points[name] = (other[1], found.winner_mj)
         print(job.name, rows[-1], flush=True)
-    first[0].bench.close()
+    first[0].session.close()
     return {"workload": workload.key, "rows": rows, "pareto": pareto(points)}
 
 
-def copies(device: DeviceInfo, tools: Tools, counter: Nvml) -> dict[str, Any]:
+def copies(device: DeviceInfo, ports: SessionPorts, counter: Nvml) -> dict[str, Any]:
     """A copy of four times the bytes against one of the bytes."""
     kernel = copy_kernel(Backend.CUDA)
     job = Job(name="copy", kernel=kernel, workloads=tuple(Workload(dimensions={"n": n}) for n in COPIES))
     configured = Template(kernel=kernel).configured({})
-    small, large = (side(job, w, configured, tools) for w in job.workloads)
+    small, large = (side(job, w, configured, ports) for w in job.workloads)
     assert isinstance(small, tuple) and isinstance(large, tuple), (small, large)
     found = energies(job, counter, {"A": small[0], "B": large[0]}, {"A": small[1], "B": large[1]}, 0)
     for opened in (small, large):
-        opened[0].bench.close()
+        opened[0].session.close()
     assert found is not None, f"{device.name} reports no energy"
     return {
         "vectors": COPIES,
@@ -186,21 +188,21 @@ def main() -> None:
     if counter is None or counter.energy_j() is None:
         raise SystemExit(f"{device.name} does not report its energy through NVML")
     pool = CompilePool()
-    tools = Tools(ChildOpener(device), pool, ReferenceRunner(), energy=counter)
+    ports = SessionPorts(ChildOpener(device), pool, ReferenceRunner(), energy=counter)
     record: dict[str, Any] = {
         "device": device.name,
         "driver": device.driver,
         "commit": options.commit,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": " ".join(["python -m benchmarks.gpu.energy", *options.families]),
-        "copy": copies(device, tools, counter),
+        "copy": copies(device, ports, counter),
         "families": {},
     }
     for family in options.families or FAMILIES:
         job = load(family, "cuda")
         if measurable(job):
             kernels = some(job, make_template(job).template, device)
-            record["families"][family] = family_energy(job, kernels, tools, counter)
+            record["families"][family] = family_energy(job, kernels, ports, counter)
     pool.close()
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "energy.json").write_text(json.dumps(record, indent=1) + "\n")

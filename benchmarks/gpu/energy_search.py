@@ -33,7 +33,7 @@ from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_d
 from warpsmith.search import enumerate_space, launched, make_searcher
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import time_us
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.energy import Energies, energies, measurable
 from warpsmith.tuning.timing.paired_blocks import Side
@@ -44,19 +44,19 @@ SECONDS = 150.0
 
 
 def search(
-    job: Job, template: Template, tools: Tools, baseline: BaselineResult, seed: int, trials: int
+    job: Job, template: Template, ports: SessionPorts, baseline: BaselineResult, seed: int, trials: int
 ) -> TimedSink:
     """One search from nothing."""
-    scopes = [tools.opener.info.scope() | w.scope() for w in job.workloads]
+    scopes = [ports.opener.info.scope() | w.scope() for w in job.workloads]
     feasible = enumerate_space(template.space, scopes)
-    told = launched(template.kernel.launch, feasible, scopes, tools.opener.info.limits.warp_size)
+    told = launched(template.kernel.launch, feasible, scopes, ports.opener.info.limits.warp_size)
     searcher = make_searcher(SearcherName.DEFAULT, feasible, seed, launched=told)
-    sink, bench = TimedSink(), Bench(job, tools)
+    sink, session = TimedSink(), DeviceSession(job, ports)
     try:
         limits = SliceLimits(SECONDS, trials, compile_ahead=2 * (os.cpu_count() or 1))
-        run_slice(bench, template, baseline, searcher, sink, limits, gate=False)
+        run_slice(session, template, baseline, searcher, sink, limits, gate=False)
     finally:
-        bench.close()
+        session.close()
     return sink
 
 
@@ -88,29 +88,34 @@ def figures(job: Job, sink: TimedSink) -> dict[str, Any]:
 
 
 def duel(
-    job: Job, template: Template, tools: Tools, counter: Nvml, first: Configuration, second: Configuration
+    job: Job,
+    template: Template,
+    ports: SessionPorts,
+    counter: Nvml,
+    first: Configuration,
+    second: Configuration,
 ) -> dict[str, Any]:
     """Energies and times of two configurations in interleaved runs, each in a process of its own."""
     (workload,) = job.workloads
-    benches, sides, times = [], {}, {}
+    sessions, sides, times = [], {}, {}
     for name, configuration in (("A", first), ("B", second)):
-        bench = Bench(job, tools)
-        benches.append(bench)
+        session = DeviceSession(job, ports)
+        sessions.append(session)
         kernel = template.configured(configuration)
-        compiled = bench.compile(kernel)
+        compiled = session.compile(kernel)
         assert not isinstance(compiled, Rejected), compiled.reason
-        size = launch_size(kernel, workload, tools.opener.info)
-        handle = bench.device(workload).load(compiled)
-        sides[name] = Side(bench, workload, handle, size)
+        size = launch_size(kernel, workload, ports.opener.info)
+        handle = session.device(workload).load(compiled)
+        sides[name] = Side(session, workload, handle, size)
     try:
         for name, side in sides.items():
-            checked = side.bench.check(side.handle, workload, side.size, whole=True)
+            checked = side.session.check(side.handle, workload, side.size, whole=True)
             assert not isinstance(checked, Rejected), checked.reason
             times[name] = statistics.median(timed_us(job, side))
         found = energies(job, counter, sides, times, seed=0)
     finally:
-        for bench in benches:
-            bench.close()
+        for session in sessions:
+            session.close()
     assert isinstance(found, Energies), found
     return {"us": times, "energies": asdict(found)}
 
@@ -118,14 +123,14 @@ def duel(
 def timed_us(job: Job, side: Side) -> tuple[float, ...]:
     """Twenty samples."""
     plan = TimingPlan(job.objective.cache, samples=20)
-    return side.bench.device(side.workload).time(side.handle, side.workload.key, side.size, plan).samples_us
+    return side.session.device(side.workload).time(side.handle, side.workload.key, side.size, plan).samples_us
 
 
 def family(name: str, device: DeviceInfo, pool: CompilePool, options: argparse.Namespace) -> dict[str, Any]:
     """One example, both metrics in turns."""
     counter = nvml_for(device)
     assert counter is not None
-    tools = Tools(ChildOpener(device), pool, ReferenceRunner(), energy=counter)
+    ports = SessionPorts(ChildOpener(device), pool, ReferenceRunner(), energy=counter)
     whole = load(name, "cuda")
     job = whole.model_copy(update={"workloads": (largest(whole, device),)})
     jobs = {
@@ -133,20 +138,20 @@ def family(name: str, device: DeviceInfo, pool: CompilePool, options: argparse.N
         for metric in (Metric.ENERGY, Metric.TIME)
     }
     template = make_template(job).template
-    bench = Bench(jobs[Metric.ENERGY], tools)
+    session = DeviceSession(jobs[Metric.ENERGY], ports)
     try:
-        baseline = measure_baseline(bench)
+        baseline = measure_baseline(session)
     finally:
-        bench.close()
+        session.close()
     assert not baseline.refused, baseline.refused
     runs: list[dict[str, Any]] = []
     for seed in range(options.seeds):
         order = (Metric.ENERGY, Metric.TIME) if seed % 2 else (Metric.TIME, Metric.ENERGY)
-        sinks = {m: search(jobs[m], template, tools, baseline, seed, options.trials) for m in order}
+        sinks = {m: search(jobs[m], template, ports, baseline, seed, options.trials) for m in order}
         run: dict[str, Any] = {m.value: figures(jobs[m], sink) for m, sink in sinks.items()}
         by_time, by_energy = (best(sinks[m])[0] for m in (Metric.TIME, Metric.ENERGY))
         if by_time != by_energy:
-            run["duel"] = duel(jobs[Metric.ENERGY], template, tools, counter, by_time, by_energy)
+            run["duel"] = duel(jobs[Metric.ENERGY], template, ports, counter, by_time, by_energy)
         runs.append(run)
         print(name, seed, {m: {k: v for k, v in run[m].items() if k != "points"} for m in ("time", "energy")})
         print(name, seed, run.get("duel"), flush=True)

@@ -35,7 +35,7 @@ from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_d
 from warpsmith.search import enumerate_space, launched, make_searcher
 from warpsmith.search.feasible_set import FeasibleSet
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 
 STRATEGY = "adaptive_tabu_greywolf"
@@ -74,24 +74,24 @@ def family(name: str, device: DeviceInfo, pool: CompilePool, options: argparse.N
     template = make_template(job).template
     scopes = [device.scope() | w.scope() for w in job.workloads]
     feasible = enumerate_space(template.space, scopes)
-    bench = Bench(job, Tools(ChildOpener(device), pool, ReferenceRunner()))
+    session = DeviceSession(job, SessionPorts(ChildOpener(device), pool, ReferenceRunner()))
     sink, began = ListSink(), time.monotonic()
     streams = streams_of(template, feasible, scopes, device.limits.warp_size, options)
     turns = Turns(streams)
     ahead = 2 * (os.cpu_count() or 1)
     try:
-        baseline = measure_baseline(bench)
+        baseline = measure_baseline(session)
         assert not baseline.refused, baseline.refused
-        said = run_slice(bench, template, baseline, turns, sink, SliceLimits(SECONDS, 10**6, ahead))
+        said = run_slice(session, template, baseline, turns, sink, SliceLimits(SECONDS, 10**6, ahead))
         if said.rejected:
             raise RuntimeError(f"{name}: its own default configuration is refused: {said.rejected}")
         winners = {winner(s, turns.values): None for s in streams}
         again = [c for c, _ in sink.trials if configuration_key(c) in winners][: len(winners)]
         for _ in range(AGAIN):
             limits = SliceLimits(SECONDS, len(again), ahead)
-            run_slice(bench, template, baseline, turns, sink, limits, leftover=again, gate=False)
+            run_slice(session, template, baseline, turns, sink, limits, leftover=again, gate=False)
     finally:
-        bench.close()
+        session.close()
         for stream in streams:
             stream.close()
     return figures(streams, turns.values, medians(sink)) | {

@@ -38,7 +38,7 @@ from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_d
 from warpsmith.search import enumerate_space, make_searcher  # noqa: E402
 from warpsmith.tuning.baseline import measure_baseline  # noqa: E402
 from warpsmith.tuning.objective import time_us  # noqa: E402
-from warpsmith.tuning.session.device_session import Bench, Tools  # noqa: E402
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts  # noqa: E402
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice  # noqa: E402
 
 
@@ -97,21 +97,21 @@ def record(
     template = make_template(job).template
     scopes = [device.scope() | w.scope() for w in job.workloads]
     feasible = enumerate_space(template.space, scopes)
-    bench = Bench(job, Tools(ChildOpener(device), pool, ReferenceRunner()))
+    session = DeviceSession(job, SessionPorts(ChildOpener(device), pool, ReferenceRunner()))
     sink = ListSink()
     began = time.monotonic()
     try:
-        baseline = measure_baseline(bench)
+        baseline = measure_baseline(session)
         assert not baseline.refused, baseline.refused
         searcher = make_searcher(SearcherName.RANDOM, feasible, seed=0)
         limits = SliceLimits(seconds, most, compile_ahead=2 * (os.cpu_count() or 1))
-        run_slice(bench, template, baseline, searcher, sink, limits)
+        run_slice(session, template, baseline, searcher, sink, limits)
         best = best_of(sink.trials, again)
         for _ in range(2 if best else 0):
             more = SliceLimits(seconds, len(best), limits.compile_ahead)
-            run_slice(bench, template, baseline, searcher, sink, more, leftover=best, gate=False)
+            run_slice(session, template, baseline, searcher, sink, more, leftover=best, gate=False)
     finally:
-        bench.close()
+        session.close()
     names = [p.name for p in template.space.parameters]
     by_key: dict[str, list[tuple[Configuration, Outcome]]] = {}
     for configuration, outcome in sink.trials:

@@ -18,22 +18,22 @@ from warpsmith.errors import ChildDied
 from warpsmith.measure.protocol import search_plan
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 
 
-def steps(bench: Bench) -> None:
+def steps(session: DeviceSession) -> None:
     """Milliseconds of each step of a trial on the first workload."""
-    kernel = bench.user_template.configured(bench.job.space.defaults)
-    compiled = bench.compile(kernel)
+    kernel = session.user_template.configured(session.job.space.defaults)
+    compiled = session.compile(kernel)
     assert not isinstance(compiled, Rejected)
-    for workload in bench.job.workloads:
-        size = launch_size(kernel, workload, bench.tools.opener.info)
-        device = bench.device(workload)
-        bench.expected(workload)
+    for workload in session.job.workloads:
+        size = launch_size(kernel, workload, session.ports.opener.info)
+        device = session.device(workload)
+        session.expected(workload)
         parts = []
         for name, step in (
             ("load", lambda: device.load(compiled)),
-            ("check", lambda: bench.check(handle, workload, size, whole=False)),
+            ("check", lambda: session.check(handle, workload, size, whole=False)),
             ("time", lambda: device.time(handle, workload.key, size, search_plan(CacheState.COLD))),
         ):
             began = time.monotonic()
@@ -59,12 +59,12 @@ def main() -> None:
     print(devices[0].model_dump_json())
     pool = CompilePool()
     for family in arguments.families or FAMILIES:
-        bench = Bench(
-            load(family, arguments.backend), Tools(ChildOpener(devices[0]), pool, ReferenceRunner())
+        session = DeviceSession(
+            load(family, arguments.backend), SessionPorts(ChildOpener(devices[0]), pool, ReferenceRunner())
         )
         began = time.monotonic()
         try:
-            result = measure_baseline(bench)
+            result = measure_baseline(session)
             print(f"{family}: {time.monotonic() - began:.1f} s; {result.facts}; A/A {result.aa_width:.4f}")
             print(f"  {result.refused}" if result.refused else "", flush=True)
             for t in result.timings:
@@ -76,11 +76,11 @@ def main() -> None:
                     f"hot {t.hot.median_us:.2f} launches {t.cold.launches_per_sample} error {t.max_error:.3f}"
                 )
             if not result.refused:
-                steps(bench)
+                steps(session)
         except (ChildDied, AssertionError, ValueError) as exc:
             print(f"{family}: {type(exc).__name__}: {exc}", flush=True)
         finally:
-            bench.close()
+            session.close()
     pool.close()
 
 

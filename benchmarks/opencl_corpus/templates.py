@@ -29,7 +29,7 @@ from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRef
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.search import enumerate_space
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.session.session_ports import Case
 
 PLAIN = frozenset(("block_size", "unroll", "fast_math", "launch_bounds", "restrict", "lift_constants"))
@@ -45,7 +45,7 @@ class Tried:
         self.drawn = drawn
         self.pool = CompilePool(workers=2, timeout_s=60)
         self.device = device
-        self.tools = Tools(ChildOpener(device, run_timeout_s=10), self.pool, ReferenceRunner())
+        self.ports = SessionPorts(ChildOpener(device, run_timeout_s=10), self.pool, ReferenceRunner())
 
     def row(self, found: Found) -> dict[str, Any]:
         """What became of one kernel."""
@@ -77,15 +77,15 @@ class Tried:
 
     def _compared(self, job: Job, template: Template) -> dict[str, Any]:
         """How many configurations leave what the user's kernel leaves."""
-        bench = Bench(job, self.tools)
+        session = DeviceSession(job, self.ports)
         try:
-            return self._right(bench, job, template)
+            return self._right(session, job, template)
         finally:
-            bench.close()
+            session.close()
 
-    def _right(self, bench: Bench, job: Job, template: Template) -> dict[str, Any]:
-        own = bench.user_template
-        verdict = self._try(bench, own, own.space.defaults, self._compiling(own, own.space.defaults))
+    def _right(self, session: DeviceSession, job: Job, template: Template) -> dict[str, Any]:
+        own = session.user_template
+        verdict = self._try(session, own, own.space.defaults, self._compiling(own, own.space.defaults))
         if verdict:
             return {"not compared": verdict}
         scopes = [self.device.scope() | w.scope() for w in job.workloads]
@@ -96,33 +96,33 @@ class Tried:
         wrong: list[dict[str, Any]] = []
         tried = [(c, self._compiling(template, c)) for c in (template.space.defaults, *drawn)]
         for configuration, compiling in tried:
-            verdict = self._try(bench, template, configuration, compiling)
+            verdict = self._try(session, template, configuration, compiling)
             if verdict:
                 wrong.append({"configuration": dict(configuration), "why": verdict})
         return {"tried": len(tried), "wrong": wrong, "configurations": feasible.count}
 
     def _try(
         self,
-        bench: Bench,
+        session: DeviceSession,
         template: Template,
         configuration: Configuration,
         compiling: "Future[Compiled | Rejected]",
     ) -> str:
         """Why a configuration is wrong; empty where it is right."""
-        workload = bench.job.workloads[0]
+        workload = session.job.workloads[0]
         kernel = template.configured(configuration)
         try:
             compiled = compiling.result()
             if isinstance(compiled, Rejected):
                 return f"does not compile: {_first_line(compiled)}"
-            bench.expected(Case(workload))
-            handle = bench.device(workload).load(compiled)
-            judged = bench.check(handle, workload, launch_size(kernel, workload, self.device), whole=True)
-            bench.device(workload).unload(handle)
+            session.expected(Case(workload))
+            handle = session.device(workload).load(compiled)
+            judged = session.check(handle, workload, launch_size(kernel, workload, self.device), whole=True)
+            session.device(workload).unload(handle)
         except (InvalidInput, KernelRefused, ExpressionError) as exc:
             return str(exc)[:300]
         except ChildDied as exc:
-            bench.renew()
+            session.renew()
             return f"ended its process: {exc}"[:300]
         return judged.reason[:300] if isinstance(judged, Rejected) else ""
 

@@ -31,7 +31,7 @@ from warpsmith.measure.protocol import search_plan
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.search import enumerate_space
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.session.launch_limits import launch_refusal
 
 SHAPES: Mapping[str, Mapping[str, Sequence[int]]] = {
@@ -79,28 +79,28 @@ def measure(
     shapes = shapes_of(family, backend)
     job = load(family, backend.value).model_copy(update={"workloads": tuple(shapes)})
     template = make_template(job).template
-    bench = Bench(job, Tools(ChildOpener(device), pool, ReferenceRunner()))
+    session = DeviceSession(job, SessionPorts(ChildOpener(device), pool, ReferenceRunner()))
     kernels: list[Prepared] = []
-    own = bench.user_template
+    own = session.user_template
     first = own.configured(job.space.defaults)
-    compiled = bench.compile(first)
+    compiled = session.compile(first)
     assert not isinstance(compiled, Rejected), compiled
     kernels.append((first, compiled, own))
     for configuration in some_configurations(template, job, device.scope()):
         kernel = template.configured(configuration)
-        compiled = bench.compile(kernel)
+        compiled = session.compile(kernel)
         if not isinstance(compiled, Rejected):
             kernels.append((kernel, compiled, template))
     passes: list[list[list[float | None]]] = []
     for turn in range(2):
         rows: list[list[float | None]] = [[] for _ in kernels]
         for workload in shapes:
-            times = _on(bench, workload, kernels, turn, repeats)
+            times = _on(session, workload, kernels, turn, repeats)
             for row, time in zip(rows, times, strict=True):
                 row.append(time)
         passes.append(rows)
         print(family, "pass", turn + 1, flush=True)
-    bench.close()
+    session.close()
     return {
         "family": family,
         "device": device.name,
@@ -113,7 +113,7 @@ def measure(
 
 
 def _on(
-    bench: Bench,
+    session: DeviceSession,
     workload: Workload,
     kernels: Sequence[tuple[ConfiguredKernel, Compiled, Template]],
     turn: int,
@@ -126,20 +126,20 @@ def _on(
     for number in order:
         kernel, compiled, template = kernels[number]
         try:
-            if not bench.allowed(template, kernel, [workload]):
+            if not session.allowed(template, kernel, [workload]):
                 continue
-            size = launch_size(kernel, workload, bench.tools.opener.info)
-            if launch_refusal(size, bench.tools.opener.info):
+            size = launch_size(kernel, workload, session.ports.opener.info)
+            if launch_refusal(size, session.ports.opener.info):
                 continue
-            device = bench.device(workload)
+            device = session.device(workload)
             handle = device.load(compiled)
-            plan = search_plan(bench.job.objective.cache)
+            plan = search_plan(session.job.objective.cache)
             samples = device.time(handle, workload.key, size, plan)
             device.unload(handle)
             found.setdefault(number, []).append(float(np.median(samples.samples_us)))
         except (ChildDied, KernelRefused, ExpressionError):
-            bench.renew()
-    bench.release(workload)
+            session.renew()
+    session.release(workload)
     return [round(min(found[n]), 3) if n in found else None for n in range(len(kernels))]
 
 

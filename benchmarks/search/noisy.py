@@ -20,7 +20,7 @@ from benchmarks.search.compare import in_processes
 from benchmarks.search.spaces import RecordedSpace, load_all
 from warpsmith.domain.job import SearcherName
 from warpsmith.search.factory import make_searcher
-from warpsmith.tuning.winners.retime_near_ties import TIMINGS, play_off
+from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
 
 NOISES = (0.01, 0.03, 0.05)
 """Standard deviations of log time. A quiet GPU is below the first, a shared host near the last."""
@@ -79,7 +79,7 @@ def chosen(
         return math.inf
     if not timings:
         return found[0][1]
-    order = play_off(
+    order = retime_near_ties(
         [seen for seen, _ in found],
         noise,
         lambda i: found[i][1] * math.exp(rng.normal(0.0, noise)),

@@ -22,7 +22,7 @@ from benchmarks.search.spaces import RecordedSpace, load
 from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.search.factory import make_searcher
-from warpsmith.tuning.trials.pruner import Outlook
+from warpsmith.tuning.trials.pruner import Pruner
 
 SEEDS = 40
 ENDS = (0.9, 0.8)
@@ -115,7 +115,7 @@ def read(path: Path) -> Recording | None:
 def search(of: Recording, condition: Condition, seed: int, partial: bool) -> Run:
     """One search of a recorded space."""
     rng, chance = np.random.default_rng((seed, 7)), random.Random(seed)
-    outlook = Outlook(dict.fromkeys(of.baseline_us, 1.0), of.baseline_us, draw=chance.random)
+    pruner = Pruner(dict.fromkeys(of.baseline_us, 1.0), of.baseline_us, draw=chance.random)
     ask = make_searcher(SearcherName.DEFAULT, of.space.feasible, seed, least_gain=condition.least_gain)
     run, best = Run(), _Best(of)
     while len(run.spent_ms) < condition.trials:
@@ -128,7 +128,7 @@ def search(of: Recording, condition: Condition, seed: int, partial: bool) -> Run
             continue
         seen_us = {k: us * math.exp(rng.normal(0.0, condition.noise)) for k, us in true_us.items()}
         objective = best.objective(seen_us)
-        timed, estimate = _trial(outlook, seen_us) if partial else (list(seen_us), None)
+        timed, estimate = _trial(pruner, seen_us) if partial else (list(seen_us), None)
         before = run.spent_ms[-1] if run.spent_ms else 0.0
         run.spent_ms.append(before + condition.fixed_ms + sum(_cost(of, condition, k) for k in timed))
         error = 0.0 if estimate is None else math.log(estimate) - objective
@@ -139,7 +139,7 @@ def search(of: Recording, condition: Condition, seed: int, partial: bool) -> Run
             run.missed += best.would_improve(seen_us)
         else:
             ask.tell(asked[0], math.exp(objective))
-            outlook.learn(seen_us)
+            pruner.learn(seen_us)
             best.note(seen_us, true_us)
             if estimate is not None:
                 run.went_on.append(error)
@@ -148,12 +148,12 @@ def search(of: Recording, condition: Condition, seed: int, partial: bool) -> Run
     return run
 
 
-def _trial(outlook: Outlook, seen_us: Mapping[str, float]) -> tuple[list[str], float | None]:
+def _trial(pruner: Pruner, seen_us: Mapping[str, float]) -> tuple[list[str], float | None]:
     """Workloads that a trial runs on, and the estimate where it looked hopeless."""
-    order = outlook.order(list(seen_us))
+    order = pruner.order(list(seen_us))
     estimate: float | None = None
     for place in range(1, len(order)):
-        found = outlook.judge({k: seen_us[k] for k in order[:place]}, order[place:])
+        found = pruner.estimate_if_hopeless({k: seen_us[k] for k in order[:place]}, order[place:])
         if found is not None:
             estimate = found.objective
             return (order if found.goes_on else order[:place]), estimate

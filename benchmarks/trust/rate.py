@@ -35,7 +35,7 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.search import enumerate_space
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 
 TOKENS, HIDDEN = 16, 12288
@@ -115,19 +115,19 @@ def ours(backend: Backend, count: int) -> dict[str, Any]:
     workers = os.cpu_count() or 1
     pool = CompilePool(workers)
     pool.warm(backend)
-    bench = Bench(job, Tools(ChildOpener(device), pool, ReferenceRunner()))
+    session = DeviceSession(job, SessionPorts(ChildOpener(device), pool, ReferenceRunner()))
     sink = Kept()
     try:
         began = time.monotonic()
-        baseline = measure_baseline(bench)
+        baseline = measure_baseline(session)
         baseline_s = time.monotonic() - began
         limits = SliceLimits(seconds=600, trials=len(configurations), compile_ahead=2 * workers)
         rest = [c for c in configurations if c != template.space.defaults]
         began = time.monotonic()
-        run_slice(bench, template, baseline, Listed(rest), sink, limits)
+        run_slice(session, template, baseline, Listed(rest), sink, limits)
         seconds = time.monotonic() - began
     finally:
-        bench.close()
+        session.close()
         pool.close()
     measured = [o for o in sink.outcomes if isinstance(o, Measured)]
     best = min(measured, key=lambda o: o.objective)

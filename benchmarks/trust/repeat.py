@@ -20,7 +20,7 @@ from warpsmith.domain.outcome import Measured
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import time_us
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.trial import run_trial
 from warpsmith.tuning.winners.verify import Finalist, verify_winners
 
@@ -35,19 +35,19 @@ def once(backend: Backend, words: list[str]) -> dict[str, Any]:
     job, template = the_job(backend)
     configuration = {name: int(value) for name, _, value in (word.partition("=") for word in words)}
     pool = CompilePool(2)
-    tools = Tools(ChildOpener(device), pool, ReferenceRunner())
-    bench = Bench(job, tools)
+    ports = SessionPorts(ChildOpener(device), pool, ReferenceRunner())
+    session = DeviceSession(job, ports)
     try:
-        baseline = measure_baseline(bench)
-        bench.learn(baseline)
+        baseline = measure_baseline(session)
+        session.learn(baseline)
         times = {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
         kernel = template.configured(configuration)
-        outcome = run_trial(bench, template, kernel, bench.compile(kernel), times)
+        outcome = run_trial(session, template, kernel, session.compile(kernel), times)
         assert isinstance(outcome, Measured), outcome
         finalist = Finalist("candidate", template, configuration, outcome)
-        result = verify_winners(job, tools, [finalist], baseline.aa_width, PAIRS, lambda: True, baseline)
+        result = verify_winners(job, ports, [finalist], baseline.aa_width, PAIRS, lambda: True, baseline)
     finally:
-        bench.close()
+        session.close()
         pool.close()
     (found,) = result.comparisons
     return {"baseline_us": found.baseline_us, "best_us": found.best_us, "speedup": found.speedup.model_dump()}

@@ -49,7 +49,7 @@ def one(harness: Harness, job: Job) -> list[dict[str, Any]]:
     finalist = Finalist("itself", template, job.space.defaults, Measured(timings=timings, objective=1.0))
     bench.renew()
     result = verify_winners(
-        job, harness.tools, [finalist], baseline.aa_width, harness.pairs, lambda: True, baseline
+        job, harness.ports, [finalist], baseline.aa_width, harness.pairs, lambda: True, baseline
     )
     if result.withdrawn:
         raise SystemExit(f"{job.name}: the kernel itself was refused: {result.withdrawn}")

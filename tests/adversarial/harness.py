@@ -18,8 +18,8 @@ from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, sanitizer_for
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.ports import CompilerPort
-from warpsmith.tuning.session.device_session import Bench
-from warpsmith.tuning.session.session_ports import Tools
+from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.ceilings import ceilings_of
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
@@ -31,7 +31,7 @@ RUN_TIMEOUT_S = 4.0
 
 
 @dataclass(frozen=True)
-class Judgement:
+class CorpusVerdict:
     """What became of a candidate."""
 
     accepted: bool
@@ -92,72 +92,72 @@ class _NothingMore:
 
 @dataclass
 class Harness:
-    """One device, its children and compilers; holds a bench and a baseline for each job."""
+    """One device, its children and compilers; holds a session and a baseline for each job."""
 
     device: DeviceInfo
     pool: CompilePool
     pairs: int = 4
     run_timeout_s: float = RUN_TIMEOUT_S
     defences: Defences = field(default_factory=Defences)
-    _benches: dict[str, tuple[Bench, BaselineResult]] = field(default_factory=dict)
+    _sessions: dict[str, tuple[DeviceSession, BaselineResult]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         opener = ChildOpener(self.device, run_timeout_s=self.run_timeout_s)
         sanitizer = sanitizer_for(self.device, opener)
         self._forging = ForgingOpener(opener)
         compiler = OnceCompiler(self.pool)
-        self.tools = Tools(self._forging, compiler, ReferenceRunner(), self.defences, sanitizer)
+        self.ports = SessionPorts(self._forging, compiler, ReferenceRunner(), self.defences, sanitizer)
         # With the service's own deadline: on a busy machine the one of this harness is too short for it.
-        assert ceilings_of(replace(self.tools, opener=ChildOpener(self.device))) is not None
+        assert ceilings_of(replace(self.ports, opener=ChildOpener(self.device))) is not None
 
     def close(self) -> None:
         """End the children."""
-        for bench, _ in self._benches.values():
-            bench.close()
-        self._benches.clear()
+        for session, _ in self._sessions.values():
+            session.close()
+        self._sessions.clear()
 
-    def baseline(self, job: Job) -> tuple[Bench, BaselineResult]:
-        """The bench of a job and what its own kernel does, measured once."""
+    def baseline(self, job: Job) -> tuple[DeviceSession, BaselineResult]:
+        """The session of a job and what its own kernel does, measured once."""
         key = job.model_dump_json()
-        if key not in self._benches:
-            bench = Bench(job, self.tools)
-            self._benches[key] = (bench, measure_baseline(bench))
-        return self._benches[key]
+        if key not in self._sessions:
+            session = DeviceSession(job, self.ports)
+            self._sessions[key] = (session, measure_baseline(session))
+        return self._sessions[key]
 
-    def judge(self, job: Job, template: Template, forged: bool = False) -> Judgement:
+    def try_candidate(self, job: Job, template: Template, forged: bool = False) -> CorpusVerdict:
         """Take a candidate through the whole acceptance procedure.
 
         Args:
             forged: its process reports times that are too short; see `tests.adversarial.forged`.
         """
-        bench, baseline = self.baseline(job)
+        session, baseline = self.baseline(job)
         self._forging.binaries.clear()
         if forged:
-            compiled = bench.compile(template.configured(template.space.defaults))
+            compiled = session.compile(template.configured(template.space.defaults))
             assert isinstance(compiled, Compiled), compiled
             self._forging.binaries.add(compiled.binary)
         if baseline.refused:
-            return Judgement(False, "task gate", baseline.refused)
-        outcome = self._first_trial(bench, baseline, template)
+            return CorpusVerdict(False, "task gate", baseline.refused)
+        outcome = self._first_trial(session, baseline, template)
         if isinstance(outcome, Rejected):
             # The next candidate must not inherit what this one did to the child.
-            bench.renew()
-            return Judgement(False, outcome.stage.value, outcome.reason)
+            session.renew()
+            return CorpusVerdict(False, outcome.stage.value, outcome.reason)
         return self._as_winner(job, baseline, template, outcome)
 
-    def _first_trial(self, bench: Bench, baseline: BaselineResult, template: Template) -> Outcome:
+    def _first_trial(self, session: DeviceSession, baseline: BaselineResult, template: Template) -> Outcome:
         sink = _Sink()
         limits = SliceLimits(seconds=60, trials=1, compile_ahead=1)
-        run_slice(bench, template, baseline, _NothingMore(), sink, limits)
+        run_slice(session, template, baseline, _NothingMore(), sink, limits)
         return sink.outcomes[0]
 
     def _as_winner(
         self, job: Job, baseline: BaselineResult, template: Template, outcome: Measured
-    ) -> Judgement:
+    ) -> CorpusVerdict:
         finalist = Finalist("candidate", template, template.space.defaults, outcome)
         result = verify_winners(
-            job, self.tools, [finalist], baseline.aa_width, self.pairs, lambda: True, baseline
+            job, self.ports, [finalist], baseline.aa_width, self.pairs, lambda: True, baseline
         )
         if result.withdrawn:
-            return Judgement(False, "winner", "; ".join(result.withdrawn), result.comparisons)
-        return Judgement(True, "", "", result.comparisons)
+            return CorpusVerdict(False, "winner", "; ".join(result.withdrawn), result.comparisons)
+        return CorpusVerdict(True, "", "", result.comparisons)

@@ -29,7 +29,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.state import JobState
 from warpsmith.sandbox import probe_devices
-from worker.device_setup import open_workshop
+from worker.device_setup import open_setup
 from worker.process_context import Context
 from worker.replay import replay
 
@@ -136,12 +136,12 @@ def test_a_job_survives_a_faulty_model_within_its_budget(tmp_path: Path) -> None
             (device,) = (d for d in probe_devices().devices if d.backend is Backend.OPENCL)
             with database.write() as session:
                 WorkerRepository(session).register("w", "host", 1, "0", ["control"], [device], {})
-            workshop = open_workshop(settings, device)
+            setup = open_setup(settings, device)
             name = submit(database, Job.model_validate(job))
             try:
-                ring_all(Context(settings, database, SilentBell(), "w", workshop))
+                ring_all(Context(settings, database, SilentBell(), "w", setup))
             finally:
-                workshop.tools.compiler.close()  # type: ignore[attr-defined]
+                setup.ports.compiler.close()  # type: ignore[attr-defined]
             billed = server.billed_tokens
         with database.read() as session:
             check_faulty_job(session, name, billed)

@@ -10,14 +10,14 @@ import pytest
 from agents.context import StepContext
 from agents.reply_acceptance import accept
 from tests.agents.replies import as_text
-from tests.fakes import FakeDevice, FakeOpener, ListSink, fake_tools
+from tests.fakes import FakeDevice, FakeOpener, ListSink, fake_ports
 from tests.jobs import scale_job
 from tests.unit.tuning.test_tuning_loops import LIMITS, Listed, times
 from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.tester_cases import check_proposals
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, ProposedCase, SliceResult, StepPayload
 from warpsmith.tuning.trials.slice import run_slice
 from warpsmith.verify.run_report import RunReport
@@ -53,10 +53,10 @@ class SpoiltOpener(FakeOpener):
         return device
 
 
-def tools(wrong_at: WrongAt = lambda key: False) -> Tools:
-    """Tools over a device whose kernels are wrong on some cases."""
-    made, opener = fake_tools(times)
-    return Tools(
+def ports(wrong_at: WrongAt = lambda key: False) -> SessionPorts:
+    """Ports over a device whose kernels are wrong on some cases."""
+    made, opener = fake_ports(times)
+    return SessionPorts(
         SpoiltOpener(opener.model, opener.fault, opener.compiled, wrong_at=wrong_at),
         made.compiler,
         made.reference,
@@ -65,8 +65,8 @@ def tools(wrong_at: WrongAt = lambda key: False) -> Tools:
 
 def baseline(proposed: tuple[ProposedCase, ...], wrong_at: WrongAt = lambda key: False) -> BaselineResult:
     """What the user's kernel is right on, with a test plan; a kernel that may be wrong where that asks."""
-    known = measure_baseline(Bench(JOB, tools()))
-    return check_proposals(Bench(JOB, tools(wrong_at)), known, proposed)
+    known = measure_baseline(DeviceSession(JOB, ports()))
+    return check_proposals(DeviceSession(JOB, ports(wrong_at)), known, proposed)
 
 
 def cases(result: BaselineResult) -> set[tuple[int, Family, bool]]:
@@ -75,27 +75,27 @@ def cases(result: BaselineResult) -> set[tuple[int, Family, bool]]:
 
 def gate(result: BaselineResult, wrong_at: WrongAt) -> SliceResult:
     """The first trial of a candidate that is wrong on some cases."""
-    bench = Bench(JOB, tools(wrong_at))
+    session = DeviceSession(JOB, ports(wrong_at))
     configurations: list[Configuration] = []
-    return run_slice(bench, bench.user_template, result, Listed(configurations), ListSink(), LIMITS)
+    return run_slice(session, session.user_template, result, Listed(configurations), ListSink(), LIMITS)
 
 
 def test_what_is_asked_for_is_added_and_nothing_is_lost() -> None:
-    known = measure_baseline(Bench(JOB, tools()))
-    after = check_proposals(Bench(JOB, tools()), known, ASKED)
+    known = measure_baseline(DeviceSession(JOB, ports()))
+    after = check_proposals(DeviceSession(JOB, ports()), known, ASKED)
     assert after.cases[: len(known.cases)] == known.cases
     assert (777, Family.DECLARED, True) in cases(after)
     assert (4096, Family.SORTED, False) in cases(after)
     assert after.model_copy(update={"cases": known.cases}) == known
-    again = check_proposals(Bench(JOB, tools()), after, ASKED)
+    again = check_proposals(DeviceSession(JOB, ports()), after, ASKED)
     assert again == after, "a case that is known is not tried again"
 
 
 @pytest.mark.parametrize("wrong", ["n=777", "n=4096#sorted"])
 def test_a_case_that_the_user_s_kernel_fails_is_left_out(wrong: str) -> None:
-    known = measure_baseline(Bench(JOB, tools()))
+    known = measure_baseline(DeviceSession(JOB, ports()))
     kept = known.model_copy(update={"cases": tuple(c for c in known.cases if c.family is not Family.SORTED)})
-    after = check_proposals(Bench(JOB, tools(lambda key: key.startswith(wrong))), kept, ASKED)
+    after = check_proposals(DeviceSession(JOB, ports(lambda key: key.startswith(wrong))), kept, ASKED)
     added = cases(after) - cases(kept)
     assert len(added) == 1
     assert (777 in {n for n, _, _ in added}) is (wrong != "n=777")
@@ -110,9 +110,9 @@ def test_a_candidate_that_is_wrong_only_there_is_rejected() -> None:
 
 
 def test_a_shape_that_takes_too_much_memory_is_not_tried() -> None:
-    known = measure_baseline(Bench(JOB, tools()))
+    known = measure_baseline(DeviceSession(JOB, ports()))
     huge = (ProposedCase(dimensions={"n": 2**30}),)
-    assert check_proposals(Bench(JOB, tools()), known, huge) == known
+    assert check_proposals(DeviceSession(JOB, ports()), known, huge) == known
 
 
 def test_a_reply_becomes_such_a_plan() -> None:

@@ -15,7 +15,7 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import TaskRow
 from tests.jobs import DEVICE, scale_job
-from tests.worker.bench_fakes import FakeWorkshop
+from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.settings import Settings
@@ -38,7 +38,7 @@ def contexts(database: Database, tmp_path: Path) -> list[Context]:
         device = DEVICE.model_copy(update={"uid": f"test-{n}", "index": n})
         with database.write() as session:
             WorkerRepository(session).register(f"w{n}", "host", 1, "0", ["control"], [device], {})
-        made.append(Context(settings, database, SilentBell(), f"w{n}", FakeWorkshop(trial_s=0.005 * (n + 1))))
+        made.append(Context(settings, database, SilentBell(), f"w{n}", FakeSetup(trial_s=0.005 * (n + 1))))
     return made
 
 

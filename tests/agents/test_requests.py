@@ -25,7 +25,7 @@ from tests.agents.replies import as_text, template
 from tests.api.service import service_settings, serving
 from tests.jobs import DEVICE, scale_job
 from tests.unit.tuning.test_decide import Rows
-from tests.worker.bench_fakes import FakeWorkshop
+from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell, ring_all, submit
 from warpsmith.domain.job import AgentPolicy, Budget, Job
 from warpsmith.domain.state import JobState, TaskKind, TaskState
@@ -50,7 +50,7 @@ def worker(database: Database, tmp_path: Path) -> Context:
         WorkerRepository(session).register("w", "host", 1, "0", ["control"], [DEVICE], {})
     url = database.engine.url.render_as_string(hide_password=False)
     settings = Settings(_env_file=None, data_dir=tmp_path, database_url=url, lease_s=5, renew_s=1)
-    return Context(settings, database, SilentBell(), "w", FakeWorkshop())
+    return Context(settings, database, SilentBell(), "w", FakeSetup())
 
 
 def the_request(database: Database) -> AgentRequestRow:

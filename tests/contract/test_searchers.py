@@ -6,7 +6,7 @@ from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
 from warpsmith.search import enumerate_space, make_searcher
 from warpsmith.search.optuna_study import StudySearcher
-from warpsmith.tuning.trials.lazy_searcher import Deferred
+from warpsmith.tuning.trials.lazy_searcher import LazySearcher
 
 SPACE = Space(
     parameters=(
@@ -120,7 +120,7 @@ class TestSearcher:
             made.append(make_searcher(name, FEASIBLE, seed=4))
             return made[0]
 
-        late = Deferred(make)
+        late = LazySearcher(make)
         for searcher in (early, late):
             for configuration, value in history:
                 searcher.tell(configuration, value)

@@ -9,7 +9,7 @@ from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import CutShort, Measured
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.timing import drift
 from warpsmith.tuning.trials import pruner
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
@@ -35,15 +35,15 @@ def test_what_is_many_times_slower_does_not_run_on_every_workload(
     fields["parameters"] = [{"name": "AGAIN", "values": [*FEW, *MANY], "default": 1}]
     fields["workloads"] = [{"dimensions": {"n": n}} for n in (262144, 65536, 131072)]
     job = scale_job(**fields)
-    bench = Bench(job, Tools(ChildOpener(opencl_info), pool, ReferenceRunner()))
+    session = DeviceSession(job, SessionPorts(ChildOpener(opencl_info), pool, ReferenceRunner()))
     try:
-        baseline = measure_baseline(bench)
+        baseline = measure_baseline(session)
         assert not baseline.refused
         sink, searcher = ListSink(), Listed([{"AGAIN": n} for n in (*FEW[1:], *MANY)])
         limits = SliceLimits(seconds=300, trials=100, compile_ahead=2)
-        run_slice(bench, bench.user_template, baseline, searcher, sink, limits)
+        run_slice(session, session.user_template, baseline, searcher, sink, limits)
     finally:
-        bench.close()
+        session.close()
     cut = {int(c["AGAIN"]): o for c, o in sink.trials if isinstance(o, CutShort)}
     whole = {int(c["AGAIN"]): o for c, o in sink.trials if isinstance(o, Measured)}
     assert len(cut) + len(whole) == len(FEW) + len(MANY)

@@ -10,14 +10,14 @@ from benchmarks.first_hour.tolerance_kernels import EXAMPLES, MUTANTS
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.kernel import Dtype
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
-from warpsmith.tuning.session.session_ports import Tools
+from warpsmith.tuning.session.session_ports import SessionPorts
 
 MISTAKES = {m.name: m for m in MUTANTS}
 
 
 @pytest.fixture
-def tools(opencl_info: DeviceInfo, pool: CompilePool) -> Tools:
-    return Tools(ChildOpener(opencl_info), pool, ReferenceRunner())
+def ports(opencl_info: DeviceInfo, pool: CompilePool) -> SessionPorts:
+    return SessionPorts(ChildOpener(opencl_info), pool, ReferenceRunner())
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def tools(opencl_info: DeviceInfo, pool: CompilePool) -> Tools:
     ],
 )
 def test_a_correct_kernel_passes_with_the_default_tolerance(
-    tools: Tools, name: str, dtype: Dtype, k: int
+    ports: SessionPorts, name: str, dtype: Dtype, k: int
 ) -> None:
-    assert refusals(tools, EXAMPLES[name], dtype, k, seed=5)["default_right"] == ""
+    assert refusals(ports, EXAMPLES[name], dtype, k, seed=5)["default_right"] == ""
 
 
-def test_a_product_that_the_fixed_tolerance_refuses_is_told_what_would_pass(tools: Tools) -> None:
-    found = refusals(tools, EXAMPLES["gemm"], Dtype.FLOAT32, 4096, seed=5)
+def test_a_product_that_the_fixed_tolerance_refuses_is_told_what_would_pass(ports: SessionPorts) -> None:
+    found = refusals(ports, EXAMPLES["gemm"], Dtype.FLOAT32, 4096, seed=5)
     assert found["default_right"] == ""
     assert "would pass, the job's is 1e-05 (rtol 0.0001)" in found["fixed_right"]
 
@@ -52,9 +52,11 @@ def test_a_product_that_the_fixed_tolerance_refuses_is_told_what_would_pass(tool
         "a softmax of 4096 drops a term of its sum",
     ],
 )
-def test_a_small_mistake_is_caught_as_a_jobs_own_kernel_and_as_a_candidate(tools: Tools, name: str) -> None:
+def test_a_small_mistake_is_caught_as_a_jobs_own_kernel_and_as_a_candidate(
+    ports: SessionPorts, name: str
+) -> None:
     mistake = MISTAKES[name]
-    found = refusals(tools, EXAMPLES[mistake.of], mistake.dtype, mistake.k, 5, mistake.defines)
+    found = refusals(ports, EXAMPLES[mistake.of], mistake.dtype, mistake.k, 5, mistake.defines)
     assert found["default_right"] == ""
     assert "is wrong" in found["default_own"]
     assert found["default_candidate"] != ""

@@ -15,7 +15,7 @@ from warpsmith.domain.template import Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import time_us
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.trials.trial import run_gate, run_trial
 from warpsmith.verify.defences import Defences
@@ -37,7 +37,7 @@ FEW = replace(
 )
 """Without those of which the tests show one at a time."""
 
-Judge = Callable[..., Outcome]
+Try = Callable[..., Outcome]
 
 
 def job_of(**changes: Any) -> Job:
@@ -58,18 +58,18 @@ def _launch() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def tools(opencl_info: DeviceInfo, pool: CompilePool) -> Tools:
-    return Tools(ChildOpener(opencl_info), pool, ReferenceRunner())
+def ports(opencl_info: DeviceInfo, pool: CompilePool) -> SessionPorts:
+    return SessionPorts(ChildOpener(opencl_info), pool, ReferenceRunner())
 
 
 @pytest.fixture(scope="module")
-def baselines(tools: Tools) -> dict[str, BaselineResult]:
+def baselines(ports: SessionPorts) -> dict[str, BaselineResult]:
     """The honest kernel with tight and with loose tolerances."""
     found = {}
     for name, changes in (("tight", {}), ("loose", {"tolerances": LOOSE})):
-        bench = Bench(job_of(**changes), tools)
-        found[name] = measure_baseline(bench)
-        bench.close()
+        session = DeviceSession(job_of(**changes), ports)
+        found[name] = measure_baseline(session)
+        session.close()
         assert found[name].refused == ""
     return found
 
@@ -81,29 +81,29 @@ def built() -> dict[str, Compiled | Rejected]:
 
 
 @pytest.fixture(scope="module")
-def benches(
-    tools: Tools, baselines: dict[str, BaselineResult]
-) -> Iterator[Callable[[Defences, bool], Bench]]:
+def sessions(
+    ports: SessionPorts, baselines: dict[str, BaselineResult]
+) -> Iterator[Callable[[Defences, bool], DeviceSession]]:
     """One for each set of defences, as a search has one for all of its trials."""
-    made: dict[tuple[Defences, bool], Bench] = {}
+    made: dict[tuple[Defences, bool], DeviceSession] = {}
 
-    def bench(on: Defences, loose: bool) -> Bench:
+    def session(on: Defences, loose: bool) -> DeviceSession:
         if (on, loose) not in made:
-            made[on, loose] = Bench(_job(loose), replace(tools, defences=on))
+            made[on, loose] = DeviceSession(_job(loose), replace(ports, defences=on))
             made[on, loose].learn(baselines["loose" if loose else "tight"])
         return made[on, loose]
 
-    yield bench
+    yield session
     for one in made.values():
         one.close()
 
 
 @pytest.fixture
-def judge(
-    benches: Callable[[Defences, bool], Bench],
+def try_candidate(
+    sessions: Callable[[Defences, bool], DeviceSession],
     baselines: dict[str, BaselineResult],
     built: dict[str, Compiled | Rejected],
-) -> Judge:
+) -> Try:
     """What becomes of a source as the first trial of a template, or as a search trial."""
 
     def run(source: str, on: Defences = ALL, loose: bool = False, gate: bool = True) -> Outcome:
@@ -112,14 +112,14 @@ def judge(
         options = ("-cl-std=CL2.0",) if "OUTLIVES" in source else ()
         kernel = job.kernel.model_copy(update={"source": source, "options": options})
         template = Template(kernel=kernel)
-        bench = benches(on, loose)
+        session = sessions(on, loose)
         times = {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
         configured = template.configured({})
-        compiled = built.setdefault(source, built.get(source) or bench.compile(configured))
-        outcome = (run_gate if gate else run_trial)(bench, template, configured, compiled, times)
+        compiled = built.setdefault(source, built.get(source) or session.compile(configured))
+        outcome = (run_gate if gate else run_trial)(session, template, configured, compiled, times)
         if isinstance(outcome, Rejected) or "OUTLIVES" in source:
             # The next trial must not inherit what this one did to the child.
-            bench.renew()
+            session.renew()
         return outcome
 
     return run
@@ -144,10 +144,10 @@ TABLE = source(f"{LOOP} y[i] = table[i & 1] * x[i];", "__constant float table[2]
 
 
 @pytest.mark.parametrize("honest", [HONEST, TABLE])
-def test_an_honest_kernel_passes_everything(judge: Judge, honest: str) -> None:
-    outcome = judge(honest)
+def test_an_honest_kernel_passes_everything(try_candidate: Try, honest: str) -> None:
+    outcome = try_candidate(honest)
     assert isinstance(outcome, Measured), outcome
-    assert isinstance(judge(honest, gate=False), Measured)
+    assert isinstance(try_candidate(honest, gate=False), Measured)
 
 
 @pytest.mark.parametrize(
@@ -161,29 +161,31 @@ def test_an_honest_kernel_passes_everything(judge: Judge, honest: str) -> None:
     ],
 )
 def test_each_defence_carries_its_load(
-    judge: Judge, cheat: str, defence: str, words: str, loose: bool
+    try_candidate: Try, cheat: str, defence: str, words: str, loose: bool
 ) -> None:
-    outcome = judge(cheat, replace(FEW, **{defence: True}), loose)
+    outcome = try_candidate(cheat, replace(FEW, **{defence: True}), loose)
     assert isinstance(outcome, Rejected)
     assert outcome.stage is Stage.CORRECTNESS
     assert words in outcome.reason
-    assert isinstance(judge(cheat, FEW, loose), Measured)
+    assert isinstance(try_candidate(cheat, FEW, loose), Measured)
 
 
 @pytest.mark.parametrize("cheat", [COUNTS, LOOKS_WHETHER_DONE], ids=["counts", "looks"])
 @pytest.mark.parametrize("redrawn", [True, False])
-def test_a_kernel_that_works_only_before_the_timing_is_found(judge: Judge, cheat: str, redrawn: bool) -> None:
+def test_a_kernel_that_works_only_before_the_timing_is_found(
+    try_candidate: Try, cheat: str, redrawn: bool
+) -> None:
     open_door = replace(FEW, globals=False)
     watched = replace(open_door, timed_launches=True, redrawn_values=redrawn)
     # What one look misses by chance, a search sees in a few trials.
-    found = (judge(cheat, watched, gate=False) for _ in range(30))
+    found = (try_candidate(cheat, watched, gate=False) for _ in range(30))
     outcome = next(o for o in found if isinstance(o, Rejected))
     assert "in a launch that was timed" in outcome.reason
-    assert isinstance(judge(cheat, open_door, gate=False), Measured)
+    assert isinstance(try_candidate(cheat, open_door, gate=False), Measured)
 
 
-def test_a_variable_that_outlives_a_launch_is_refused_unread(judge: Judge) -> None:
-    outcome = judge(COUNTS)
+def test_a_variable_that_outlives_a_launch_is_refused_unread(try_candidate: Try) -> None:
+    outcome = try_candidate(COUNTS)
     assert isinstance(outcome, Rejected)
     assert outcome.stage is Stage.COMPILE
     assert "program-scope" in outcome.reason

@@ -19,7 +19,7 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.sandbox.device_host import ChildDevice
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 from warpsmith.verify.inputs import draw_inputs
 
@@ -100,9 +100,9 @@ def child(opencl_info: DeviceInfo) -> Iterator[ChildDevice]:
 
 
 @pytest.fixture
-def tools(opencl_info: DeviceInfo, pool: CompilePool) -> Tools:
+def ports(opencl_info: DeviceInfo, pool: CompilePool) -> SessionPorts:
     """What a worker has."""
-    return Tools(ChildOpener(opencl_info), pool, ReferenceRunner())
+    return SessionPorts(ChildOpener(opencl_info), pool, ReferenceRunner())
 
 
 def loaded(child: ChildDevice, pool: CompilePool, job: Job) -> tuple[int, Any, Any]:
@@ -115,13 +115,13 @@ def loaded(child: ChildDevice, pool: CompilePool, job: Job) -> tuple[int, Any, A
     return child.load(compiled), plan, launch_size(kernel, job.workloads[0], child.info)
 
 
-def refused(tools: Tools, job: Job) -> str:
+def refused(ports: SessionPorts, job: Job) -> str:
     """Why a job's kernel is no baseline."""
-    bench = Bench(job, tools)
+    session = DeviceSession(job, ports)
     try:
-        return measure_baseline(bench).refused
+        return measure_baseline(session).refused
     finally:
-        bench.close()
+        session.close()
 
 
 @pytest.mark.parametrize("channels", ["rgba", "r"])
@@ -242,18 +242,18 @@ __kernel void reads(image2d_t src, __global float *dst, const int w, const int h
 """
 
 
-def test_reads_of_an_image_may_be_repeated_and_writes_may_not(tools: Tools) -> None:
+def test_reads_of_an_image_may_be_repeated_and_writes_may_not(ports: SessionPorts) -> None:
     job = image_job()
     template = make_template(job).template
     assert {a.rule for a in template.applied} <= {"block_size", "unroll", "launch_bounds"}
-    _right_everywhere(tools, job, template)
+    _right_everywhere(ports, job, template)
     fields = job.model_dump(mode="json") | {"reference": {"kind": "kernel"}}
     fields["kernel"] |= {"source": READS, "entry": "reads"}
     fields["kernel"]["arguments"][1] |= {"shape": ["h", "w"], "image": None}
     job = Job.model_validate(fields)
     template = make_template(job).template
     assert "elements_per_thread" in {a.rule for a in template.applied}
-    _right_everywhere(tools, job, template)
+    _right_everywhere(ports, job, template)
 
 
 def test_threads_beyond_the_launch_of_the_user_do_not_write_pixels() -> None:
@@ -266,37 +266,37 @@ def test_threads_beyond_the_launch_of_the_user_do_not_write_pixels() -> None:
     } <= constraints
 
 
-def _right_everywhere(tools: Tools, job: Job, template: Template) -> None:
-    bench = Bench(job, tools)
+def _right_everywhere(ports: SessionPorts, job: Job, template: Template) -> None:
+    session = DeviceSession(job, ports)
     try:
-        baseline = measure_baseline(bench)
+        baseline = measure_baseline(session)
         assert not baseline.refused
         sink = ListSink()
-        scope = {**tools.opener.info.scope(), **job.workloads[0].scope()}
+        scope = {**ports.opener.info.scope(), **job.workloads[0].scope()}
         defaults = template.space.defaults
         some = [defaults]
         for p in template.space.parameters:
             others = [{**defaults, p.name: v} for v in p.values if v != defaults[p.name]]
             some += [c for c in others if allows(template.space.constraints, {**scope, **c}) is None][:1]
         limits = SliceLimits(seconds=120, trials=len(some), compile_ahead=1)
-        run_slice(bench, template, baseline, Listed(some), sink, limits)
+        run_slice(session, template, baseline, Listed(some), sink, limits)
     finally:
-        bench.close()
+        session.close()
     assert len(sink.trials) == len(some) > 1
     assert [o for _, o in sink.trials if o.kind == "rejected"] == []
 
 
-def test_a_wrong_image_is_refused(tools: Tools) -> None:
-    assert "dst is wrong" in refused(tools, image_job(source=BLUR.replace("sum / 3.0f", "sum / 3.01f")))
+def test_a_wrong_image_is_refused(ports: SessionPorts) -> None:
+    assert "dst is wrong" in refused(ports, image_job(source=BLUR.replace("sum / 3.0f", "sum / 3.01f")))
 
 
-def test_pixels_that_are_never_written_are_counted(tools: Tools) -> None:
-    said = refused(tools, image_job(source=BLUR.replace("y >= h)", "y >= h - 1)")))
+def test_pixels_that_are_never_written_are_counted(ports: SessionPorts) -> None:
+    said = refused(ports, image_job(source=BLUR.replace("y >= h)", "y >= h - 1)")))
     assert f"{W * 4} of {W * H * 4} elements were never written" in said
 
 
-def test_an_image_beyond_the_device_is_refused_with_its_limits(tools: Tools) -> None:
-    said = refused(tools, image_job("r", size=(1 << 20, 1)))
+def test_an_image_beyond_the_device_is_refused_with_its_limits(ports: SessionPorts) -> None:
+    said = refused(ports, image_job("r", size=(1 << 20, 1)))
     assert "image src has 1048576 x 1 pixels (width x height); the device takes up to" in said
 
 

@@ -16,7 +16,7 @@ from warpsmith.rewrite.source.syntax_tree import Edit
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 
 PARAMETERS = "__global const float *x, __global float *y, const int n"
@@ -48,20 +48,20 @@ def test_the_rule_at_fault_is_named_and_the_others_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rule, "apply", replaced("= 2.0f *", new))
-    bench = Bench(JOB, Tools(ChildOpener(opencl_info), pool, ReferenceRunner()))
+    session = DeviceSession(JOB, SessionPorts(ChildOpener(opencl_info), pool, ReferenceRunner()))
     try:
-        baseline = measure_baseline(bench)
+        baseline = measure_baseline(session)
         assert not baseline.refused
         template, sink = make_template(JOB).template, ListSink()
         limits = SliceLimits(seconds=300, trials=1, compile_ahead=1)
-        result = run_slice(bench, template, baseline, Listed([]), sink, limits)
+        result = run_slice(session, template, baseline, Listed([]), sink, limits)
         assert result.rejected.startswith(stage.value)
         assert [(f.rule, f.stage) for f in result.faults] == [(rule.name, stage)]
         assert result.faults[0].reason
         assert result.trials == len(sink.trials) == 1, "looking for the fault is no trial"
         mended = JOB.model_copy(update={"rewrite": JOB.rewrite.model_copy(update={"deny": (rule.name,)})})
-        again = run_slice(bench, make_template(mended).template, baseline, Listed([]), sink, limits)
+        again = run_slice(session, make_template(mended).template, baseline, Listed([]), sink, limits)
         assert again.rejected == ""
         assert isinstance(sink.trials[1][1], Measured)
     finally:
-        bench.close()
+        session.close()

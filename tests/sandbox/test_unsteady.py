@@ -10,7 +10,7 @@ from warpsmith.domain.template import Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import time_us
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.trial import run_gate
 
 ADD = """
@@ -55,24 +55,24 @@ def job_of(source: str) -> Job:
 
 
 @pytest.fixture
-def tools(opencl_info: DeviceInfo, pool: CompilePool) -> Tools:
-    return Tools(ChildOpener(opencl_info), pool, ReferenceRunner())
+def ports(opencl_info: DeviceInfo, pool: CompilePool) -> SessionPorts:
+    return SessionPorts(ChildOpener(opencl_info), pool, ReferenceRunner())
 
 
-def test_it_is_tuned_and_what_is_wrong_is_refused(tools: Tools) -> None:
+def test_it_is_tuned_and_what_is_wrong_is_refused(ports: SessionPorts) -> None:
     job = job_of(HONEST)
-    bench = Bench(job, tools)
-    baseline = measure_baseline(bench)
-    bench.close()
+    session = DeviceSession(job, ports)
+    baseline = measure_baseline(session)
+    session.close()
     assert baseline.refused == ""
     apart = max(c.spread for c in baseline.cases)
     assert bool(apart) == any("differ" in note for note in baseline.notes)
     times = {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
     for source, passes in ((HONEST, True), (STOPS_AT_A_LARGE_SUM, False)):
-        bench = Bench(job, tools)
-        bench.learn(baseline)
+        session = DeviceSession(job, ports)
+        session.learn(baseline)
         template = Template(kernel=job.kernel.model_copy(update={"source": source}))
         configured = template.configured({})
-        outcome = run_gate(bench, template, configured, bench.compile(configured), times)
-        bench.close()
+        outcome = run_gate(session, template, configured, session.compile(configured), times)
+        session.close()
         assert isinstance(outcome, Measured if passes else Rejected), outcome

@@ -6,7 +6,7 @@ from tests.jobs import scale_job
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 
 INSIDE = """
 __kernel void scale(__global const float* x, __global float* y, const int n) {
@@ -25,9 +25,11 @@ def test_the_border_of_a_stencil_is_called_unwritten(
     fields = job.model_dump() | {"kernel": job.kernel.model_dump() | {"source": INSIDE}}
     if reference == "kernel":
         fields["reference"] = {"kind": "kernel"}
-    bench = Bench(type(job).model_validate(fields), Tools(ChildOpener(opencl_info), pool, ReferenceRunner()))
-    refused = measure_baseline(bench).refused
-    bench.close()
+    session = DeviceSession(
+        type(job).model_validate(fields), SessionPorts(ChildOpener(opencl_info), pool, ReferenceRunner())
+    )
+    refused = measure_baseline(session).refused
+    session.close()
     assert "y is wrong: 10 of 4096 elements were never written, the first is element 0" in refused
     assert "where y keeps what it holds, its role is inout" in refused
     assert "two runs" not in refused

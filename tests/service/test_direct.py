@@ -19,7 +19,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.settings import Settings
 from worker import brokerless, watchdog
-from worker.device_setup import open_workshop
+from worker.device_setup import open_setup
 from worker.pool_plans import PoolPlan
 from worker.process_context import Context
 from worker.watchdog import Watchdog
@@ -42,7 +42,7 @@ def test_jobs_end_without_any_message(silent: Settings) -> None:
     assert silent.replay_dir is not None
     (device,) = replay.probe(silent.replay_dir)
     database, bell = Database(silent.sqlalchemy_url), Bell(silent)
-    made = Context(silent, database, bell, "w1", open_workshop(silent, device))
+    made = Context(silent, database, bell, "w1", open_setup(silent, device))
     try:
         assert not bell.answers()
         with database.write() as session:

@@ -29,8 +29,8 @@ from db.shared_search import SharedSearcher
 from db.tables import CandidateRow, TaskRow
 from tests.db.rows import add_candidate, add_job, add_task, measured
 from tests.jobs import DEVICE, scale_job
-from tests.worker.bench_fakes import FakeWorkshop, GridSearcher
 from tests.worker.fake_pool import as_it_is
+from tests.worker.setup_fakes import FakeSetup, GridSearcher
 from tests.worker.test_execute import SilentBell
 from warpsmith.domain.job import Job
 from warpsmith.domain.space import configuration_key
@@ -39,7 +39,7 @@ from warpsmith.settings import Settings
 from warpsmith.tuning.decisions.decide import decide
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, StartTask, TaskView
 from warpsmith.tuning.tasks import BaselineResult, SlicePayload, SliceResult, StepPayload, StepResult
-from warpsmith.tuning.trials.lazy_searcher import Deferred
+from warpsmith.tuning.trials.lazy_searcher import LazySearcher
 from worker import task_runner
 from worker.advance import advance
 from worker.process_context import Context
@@ -162,7 +162,7 @@ def shared_searchers(
             row = session.get_one(TaskRow, task)
             row.state, row.payload = TaskState.RUNNING, {"candidate": candidate}
     inner = {task: GridSearcher(list(SPACE)) for task in tasks}
-    late = {task: Deferred(partial(inner.__getitem__, task)) for task in tasks}
+    late = {task: LazySearcher(partial(inner.__getitem__, task)) for task in tasks}
     return {
         t: (SharedSearcher(late[t], database, job, candidate, t, (), utc_now(), trials), inner[t])
         for t in tasks
@@ -313,11 +313,11 @@ def test_a_job_on_several_devices_runs_everything_once(
     contexts = []
     for n in range(DEVICES):
         device = DEVICE.model_copy(update={"uid": f"test-{n}"})
-        workshop = FakeWorkshop(trial_s=0.02)
-        workshop.tools = replace(workshop.tools, opener=_Opener(workshop.tools.opener, device))
+        setup = FakeSetup(trial_s=0.02)
+        setup.ports = replace(setup.ports, opener=_Opener(setup.ports.opener, device))
         with database.write() as session:
             WorkerRepository(session).register(f"w{n}", "host", 1, "0", ["control"], [device], {})
-        contexts.append(Context(config, database, SilentBell(), f"w{n}", workshop))
+        contexts.append(Context(config, database, SilentBell(), f"w{n}", setup))
     for budget in (100, 11):
         with database.write() as session:
             job = scale_job(budget={"trials": budget, "seconds": 600})
@@ -375,7 +375,7 @@ def _run(contexts: list[Context], job_id: str) -> None:
 def test_several_exports_at_once_append_each_trial_once(database: Database, tmp_path: Path) -> None:
     url = database.engine.url.render_as_string(hide_password=False)
     config = Settings(_env_file=None, data_dir=tmp_path, database_url=url)
-    contexts = [Context(config, database, SilentBell(), f"w{n}", FakeWorkshop()) for n in range(3)]
+    contexts = [Context(config, database, SilentBell(), f"w{n}", FakeSetup()) for n in range(3)]
     with database.write() as session:
         job = add_job(session).id
         JobRepository(session).pin(job, DEVICE.device_class)

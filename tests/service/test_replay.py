@@ -18,9 +18,9 @@ from warpsmith.domain.template import Template
 from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.settings import Settings
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
-from worker.device_setup import Workshop, open_workshop
+from worker.device_setup import DeviceSetup, open_setup
 
 
 @pytest.fixture(scope="module")
@@ -28,17 +28,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_recording(tmp_path_factory.mktemp("recordings"))
 
 
-def workshop(folder: Path, trial_s: float = 0.0) -> Workshop:
+def replay_setup(folder: Path, trial_s: float = 0.0) -> DeviceSetup:
     (device,) = replay.probe(folder)
     settings = Settings(_env_file=None, replay_dir=folder, replay_trial_s=trial_s)  # type: ignore[call-arg]
-    return open_workshop(settings, device)
+    return open_setup(settings, device)
 
 
 def test_a_search_hears_the_recorded_times(folder: Path) -> None:
     job = Job.model_validate(replay_job(searcher="random"))
-    shop = workshop(folder)
-    bench = Bench(job, shop.tools)
-    baseline = measure_baseline(bench)
+    setup = replay_setup(folder)
+    session = DeviceSession(job, setup.ports)
+    baseline = measure_baseline(session)
     assert not baseline.refused
     default = {n: v[0] for n, v in PARAMETERS.items()}
     assert baseline.timings[0].cold is not None
@@ -46,10 +46,10 @@ def test_a_search_hears_the_recorded_times(folder: Path) -> None:
     assert isinstance(expected_ms, float)
     assert baseline.timings[0].cold.median_us == pytest.approx(expected_ms * 1000)
     template = Template(kernel=job.kernel, space=job.space)
-    search = shop.search(job, template, list)
+    search = setup.search(job, template, list)
     assert search.feasible == 11520
     sink = ListSink()
-    result = run_slice(bench, template, baseline, search.searcher, sink, SliceLimits(60, 1200, 1))
+    result = run_slice(session, template, baseline, search.searcher, sink, SliceLimits(60, 1200, 1))
     assert result.trials == 1200
     for configuration, outcome in sink.trials:
         recorded = milliseconds({n: int(v) for n, v in configuration.items()})
@@ -64,13 +64,13 @@ def test_a_search_hears_the_recorded_times(folder: Path) -> None:
 
 def test_a_trial_takes_the_time_that_was_set(folder: Path) -> None:
     job = Job.model_validate(replay_job())
-    shop = workshop(folder, trial_s=0.05)
-    bench = Bench(job, shop.tools)
-    baseline = measure_baseline(bench)
+    setup = replay_setup(folder, trial_s=0.05)
+    session = DeviceSession(job, setup.ports)
+    baseline = measure_baseline(session)
     template = Template(kernel=job.kernel, space=job.space)
-    searcher = shop.search(job, template, list).searcher
+    searcher = setup.search(job, template, list).searcher
     began = time.monotonic()
-    run_slice(bench, template, baseline, searcher, ListSink(), SliceLimits(60, 10, 1), gate=False)
+    run_slice(session, template, baseline, searcher, ListSink(), SliceLimits(60, 10, 1), gate=False)
     assert 0.4 < time.monotonic() - began < 1.5
 
 
@@ -105,7 +105,7 @@ def test_a_search_of_a_smooth_space_ends_by_itself_unless_it_is_told_not_to(
 ) -> None:
     budget = {"trials": 1000, "seconds": 60, "stop_early": early}
     job = Job.model_validate(replay_job(searcher="default", budget=budget))
-    search = workshop(folder).search(job, Template(kernel=job.kernel, space=job.space), list)
+    search = replay_setup(folder).search(job, Template(kernel=job.kernel, space=job.space), list)
     asked = 0
     while asked < 250 and (configurations := search.searcher.ask(1)):
         asked += 1
@@ -126,7 +126,7 @@ def test_a_folder_without_recordings_is_no_device(tmp_path: Path) -> None:
 def test_a_kernel_that_was_not_recorded_is_refused_in_words(folder: Path) -> None:
     job = Job.model_validate(replay_job())
     job = job.model_copy(update={"kernel": job.kernel.model_copy(update={"entry": "other"})})
-    baseline = measure_baseline(Bench(job, workshop(folder).tools))
+    baseline = measure_baseline(DeviceSession(job, replay_setup(folder).ports))
     assert f"there is no recording of 'other' on {DEVICE}" in baseline.refused
 
 
@@ -141,4 +141,4 @@ def test_only_the_operator_enables_it(folder: Path) -> None:
         check_job(Job.model_validate(replay_job(rewrite={"enabled": True})), enabled)
     (device,) = replay.probe(folder)
     with pytest.raises(Unavailable, match="WARPSMITH_REPLAY_DIR"):
-        open_workshop(Settings(_env_file=None), device)  # type: ignore[call-arg]
+        open_setup(Settings(_env_file=None), device)  # type: ignore[call-arg]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import worker.process_context
 import worker.work
-from tests.worker.bench_fakes import FakeWorkshop
+from tests.worker.setup_fakes import FakeSetup
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.template import Template
 from warpsmith.settings import Settings
@@ -16,8 +16,8 @@ LEDGER = "TEST_LEDGER"
 TRIAL_S = "TEST_TRIAL_S"
 
 
-def _open(settings: Settings, device: DeviceInfo, fleet: object = None) -> FakeWorkshop:
-    return FakeWorkshop(trial_s=float(os.environ[TRIAL_S]), ledger=Path(os.environ[LEDGER]))
+def _open(settings: Settings, device: DeviceInfo, fleet: object = None) -> FakeSetup:
+    return FakeSetup(trial_s=float(os.environ[TRIAL_S]), ledger=Path(os.environ[LEDGER]))
 
 
 def as_it_is(payload: StepPayload, context: object, provider: object = None) -> StepResult:
@@ -29,6 +29,6 @@ def as_it_is(payload: StepPayload, context: object, provider: object = None) -> 
 
 
 if __name__ == "__main__":
-    worker.context.open_workshop = _open  # type: ignore[assignment]
+    worker.process_context.open_setup = _open  # type: ignore[assignment]
     worker.work.run_step = as_it_is  # type: ignore[assignment]
     pool.main()

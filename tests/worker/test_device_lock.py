@@ -97,8 +97,8 @@ def test_who_needs_the_device_again_and_again_keeps_nobody_from_it(device: Devic
 
 
 def test_waiting_for_the_device_costs_no_budget_and_is_said(context: Context, device: DeviceInfo) -> None:
-    workshop = context.device_workshop()
-    workshop.tools.opener.info = device
+    setup = context.device_setup()
+    setup.ports.opener.info = device
     with context.database.write() as session:
         WorkerRepository(session).register("w2", "host", 1, "0", ["control"], [device], {})
     job_id = submit(context.database, scale_job(budget={"trials": 4, "seconds": 60}))

@@ -19,8 +19,8 @@ from db.result_views import candidate_list, job_page, job_result, job_status, tr
 from db.tables import AgentStepRow
 from tests.db.rows import measured
 from tests.jobs import DEVICE, scale_job
-from tests.worker.bench_fakes import FakeWorkshop
 from tests.worker.fake_pool import as_it_is
+from tests.worker.setup_fakes import FakeSetup
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.errors import ChildDied, InvalidInput
@@ -46,7 +46,7 @@ def context(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         WorkerRepository(session).register("w", "host", 1, "0", ["control"], [DEVICE], {"cuda": "no driver"})
     url = database.engine.url.render_as_string(hide_password=False)
     settings = Settings(data_dir=tmp_path, database_url=url, lease_s=5, renew_s=1)
-    return Context(settings, database, SilentBell(), "w", FakeWorkshop())
+    return Context(settings, database, SilentBell(), "w", FakeSetup())
 
 
 def submit(database: Database, job: Job) -> str:
@@ -178,7 +178,7 @@ def test_a_failing_task_ends_the_job_with_its_reason(
 
 def test_a_killed_slice_is_continued_and_repeats_nothing(context: Context, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
-    context.workshop = FakeWorkshop(ledger=ledger)
+    context.setup = FakeSetup(ledger=ledger)
     job_id = submit(context.database, scale_job(budget={"trials": 100, "seconds": 60}))
     while True:
         with context.database.write() as session:

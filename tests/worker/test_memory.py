@@ -16,7 +16,7 @@ from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.state import JobState
 from warpsmith.sandbox import probe_devices
 from warpsmith.settings import Settings
-from worker.device_setup import DeviceWorkshop
+from worker.device_setup import RealDeviceSetup
 from worker.process_context import Context
 
 SMALL_GROWTH_BYTES = 100 << 20
@@ -35,9 +35,9 @@ def context(database: Database, tmp_path: Path, pocl: DeviceInfo) -> Iterator[Co
         WorkerRepository(session).register("w", "host", 1, "0", ["control"], [pocl], {})
     url = database.engine.url.render_as_string(hide_password=False)
     settings = Settings(data_dir=tmp_path, database_url=url, lease_s=5, renew_s=1)
-    workshop = DeviceWorkshop(settings, pocl)
-    yield Context(settings, database, SilentBell(), "w", workshop)
-    workshop.tools.compiler.close()  # type: ignore[attr-defined]
+    setup = RealDeviceSetup(settings, pocl)
+    yield Context(settings, database, SilentBell(), "w", setup)
+    setup.ports.compiler.close()  # type: ignore[attr-defined]
 
 
 def resident_bytes() -> int:

@@ -24,7 +24,7 @@ from warpsmith.sandbox import ChildOpener, probe_devices
 from warpsmith.sandbox.ncu_host import NsightCompute
 from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import BaselineResult, StepPayload
-from worker.device_setup import open_workshop
+from worker.device_setup import open_setup
 from worker.process_context import Context
 from worker.replay import replay
 
@@ -40,14 +40,14 @@ def context(database: Database, tmp_path: Path) -> Context:
         WorkerRepository(session).register("w", "host", 1, "0", ["control"], [device], {})
     url = database.engine.url.render_as_string(hide_password=False)
     settings = Settings(_env_file=None, data_dir=tmp_path, database_url=url, reuse_trials_s=0)
-    return Context(settings, database, SilentBell(), "w", open_workshop(settings, device))
+    return Context(settings, database, SilentBell(), "w", open_setup(settings, device))
 
 
 def run(context: Context, program: Path) -> str:
     """A job of two rounds, profiled by this program; its id."""
-    workshop = context.device_workshop()
-    info = workshop.tools.opener.info
-    workshop.tools = replace(workshop.tools, counters=NsightCompute(ChildOpener(info), program))
+    setup = context.device_setup()
+    info = setup.ports.opener.info
+    setup.ports = replace(setup.ports, counters=NsightCompute(ChildOpener(info), program))
     job = scale_job(
         workloads=[{"dimensions": {"n": 65536}}],
         budget={"trials": 6, "seconds": 300, "rounds": 2},
@@ -61,7 +61,7 @@ def run(context: Context, program: Path) -> str:
     try:
         ring_all(context)
     finally:
-        workshop.tools.compiler.close()  # type: ignore[attr-defined]
+        setup.ports.compiler.close()  # type: ignore[attr-defined]
     with context.database.read() as session:
         row = JobRepository(session).get(name)
         assert row.state is JobState.DONE, row.detail

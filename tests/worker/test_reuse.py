@@ -15,8 +15,8 @@ from db.repositories.workers import WorkerRepository
 from db.result_views import candidate_list, job_result, job_status, trial_page
 from db.tables import TrialRow
 from tests.jobs import DEVICE, SCALE_SOURCE, scale_job
-from tests.worker.bench_fakes import FakeWorkshop
 from tests.worker.fake_pool import as_it_is
+from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell, ring_all
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import CutShort
@@ -65,7 +65,7 @@ def lab(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         WorkerRepository(session).register("w", "host", 1, "0", ["control"], [DEVICE], {})
     url = database.engine.url.render_as_string(hide_password=False)
     settings = Settings(_env_file=None, data_dir=tmp_path, database_url=url, lease_s=5, renew_s=1)
-    return Lab(Context(settings, database, SilentBell(), "w", FakeWorkshop()))
+    return Lab(Context(settings, database, SilentBell(), "w", FakeSetup()))
 
 
 def test_the_same_job_again_runs_its_default_alone(lab: Lab) -> None:

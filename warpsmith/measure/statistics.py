@@ -58,7 +58,7 @@ def speedup_interval(baseline_blocks: Blocks, candidate_blocks: Blocks, seed: in
     return Interval(estimate=float(np.median(ratios)), low=low, high=high)
 
 
-def judge(interval: Interval, aa_width: float) -> Verdict:
+def verdict_of(interval: Interval, aa_width: float) -> Verdict:
     """What may be claimed.
 
     Args:

@@ -92,15 +92,15 @@ class StudySearcher:
             self._study.tell(trial, value, state=state)
 
     def likely(self, count: int) -> Sequence[Configuration]:
-        """See `tuning.ports.Foreseeing.likely`."""
+        """See `tuning.ports.CompileAwareSearcher.likely`."""
         return self._searcher.likely(count)
 
     def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
-        """See `tuning.ports.Foreseeing.learn`."""
+        """See `tuning.ports.CompileAwareSearcher.learn`."""
         self._searcher.learn(configuration, occupancy, spills)
 
     def exclude(self, configuration: Configuration) -> None:
-        """See `tuning.ports.Foreseeing.exclude`."""
+        """See `tuning.ports.CompileAwareSearcher.exclude`."""
         self._searcher.exclude(configuration)
 
 

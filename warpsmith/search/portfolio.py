@@ -121,7 +121,10 @@ class PortfolioSearcher(SetSearcher):
         return out and len(self.values) - self._counted_at < PATIENCE
 
     def likely(self, count: int) -> Sequence[Configuration]:
-        """See `tuning.ports.Foreseeing.likely`: by the score of when the next turn's method last had one."""
+        """See `tuning.ports.CompileAwareSearcher.likely`.
+
+        Ranked by the score of when the next turn's method last had one.
+        """
         score = self._scores[(self._turn + 1) % 2]
         if score is None:
             rows = np.zeros(0, np.intp) if self._pool is None else self._pool
@@ -134,7 +137,7 @@ class PortfolioSearcher(SetSearcher):
         return [self.feasible.configuration(int(r)) for r in rows[:count]]
 
     def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
-        """See `tuning.ports.Foreseeing.learn`."""
+        """See `tuning.ports.CompileAwareSearcher.learn`."""
         index = self.feasible.index(configuration)
         if index is not None:
             self._process.foresee(index, slowness(occupancy, spills))

@@ -60,14 +60,14 @@ class SetSearcher:
         self.on_tell(index, value)
 
     def likely(self, count: int) -> Sequence[Configuration]:
-        """See `tuning.ports.Foreseeing.likely`; only models know."""
+        """See `tuning.ports.CompileAwareSearcher.likely`; only models know."""
         return ()
 
     def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
-        """See `tuning.ports.Foreseeing.learn`; only models care."""
+        """See `tuning.ports.CompileAwareSearcher.learn`; only models care."""
 
     def exclude(self, configuration: Configuration) -> None:
-        """See `tuning.ports.Foreseeing.exclude`."""
+        """See `tuning.ports.CompileAwareSearcher.exclude`."""
         index = self.feasible.index(configuration)
         if index is not None and not self.asked[index]:
             self.asked[index] = True

@@ -13,10 +13,10 @@ from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRef
 from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
 from warpsmith.measure.statistics import speedup_interval, summarise
 from warpsmith.tuning.checks.baseline_cases import check_case, family_cases, neighbour_cases, passing
-from warpsmith.tuning.checks.baseline_time import SHARE, Thrift
-from warpsmith.tuning.checks.reference_prefetch import Beforehand, beforehand, may_overlap
+from warpsmith.tuning.checks.baseline_time import SHARE, BaselineTime
+from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch, may_overlap, prefetch_references
 from warpsmith.tuning.checks.trivial_answers import untestable
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.launch_limits import launch_refusal
 from warpsmith.tuning.session.mismatch_causes import UNWRITTEN
 from warpsmith.tuning.session.session_ports import Case
@@ -29,17 +29,17 @@ AA_PAIRS = 10
 """Block pairs of the kernel against itself, on the first workload."""
 
 
-def measure_baseline(bench: Bench) -> BaselineResult:
+def measure_baseline(session: DeviceSession) -> BaselineResult:
     """Check and time the user's kernel on every workload, cold and hot, and measure the noise.
 
     A kernel that fails is a result, not an error: `refused` says why the job cannot be tuned.
     """
-    device = bench.tools.opener.info
-    if bench.job.objective.metric is Metric.ENERGY and not counts_energy(bench.tools.energy):
+    device = session.ports.opener.info
+    if session.job.objective.metric is Metric.ENERGY and not counts_energy(session.ports.energy):
         words = "objective.metric: this device does not report its energy (NVML, Volta or later); use time"
         return BaselineResult(device=device, refused=words)
-    kernel = bench.user_template.configured(bench.job.space.defaults)
-    compiled = bench.compile(kernel)
+    kernel = session.user_template.configured(session.job.space.defaults)
+    compiled = session.compile(kernel)
     if isinstance(compiled, Rejected):
         return BaselineResult(
             device=device, rejected=compiled, refused=f"the kernel does not compile: {compiled.reason}"
@@ -48,37 +48,37 @@ def measure_baseline(bench: Bench) -> BaselineResult:
     cases: list[CheckedCase] = []
     aa_width = 0.0
     where = ""
-    own = isinstance(bench.job.reference, KernelReference)
-    thrift = Thrift(bench.job.budget.seconds, len(bench.job.workloads), own)
+    own = isinstance(session.job.reference, KernelReference)
+    time_left = BaselineTime(session.job.budget.seconds, len(session.job.workloads), own)
     try:
-        with beforehand(bench) as early:
+        with prefetch_references(session) as prefetch:
             ahead: list[Case] = []
-            for index, workload in enumerate(bench.job.workloads):
+            for index, workload in enumerate(session.job.workloads):
                 where = workload.key
-                asked = ahead or _cases(bench, workload)
+                asked = ahead or _cases(session, workload)
                 _, another, *families = asked
-                failed = _expect(bench, asked if may_overlap(bench) else asked[:2], thrift)
+                failed = _expect(session, asked if may_overlap(session) else asked[:2], time_left)
                 for key in (where, another.key):
                     if key in failed:
                         raise failed[key]
-                ahead = _begin(bench, early, bench.job.workloads[index + 1 : index + 2])
-                refusal = untestable(bench, workload, another)
+                ahead = _start_prefetch(session, prefetch, session.job.workloads[index + 1 : index + 2])
+                refusal = untestable(session, workload, another)
                 if refusal:
                     return _refused(device, timings, f"{where}: {refusal}")
-                handle = bench.device(workload).load(compiled)
-                timing = _measure(bench, early, kernel, handle, workload, cases, thrift)
+                handle = session.device(workload).load(compiled)
+                timing = _measure(session, prefetch, kernel, handle, workload, cases, time_left)
                 if isinstance(timing, Rejected):
                     return _refused(device, timings, f"{where}: the kernel fails: {timing.reason}", timing)
                 timings.append(timing)
                 if index == 0:
-                    with early.quiet():
-                        aa_width = _noise(bench, kernel, compiled, handle, workload, thrift)
-                bench.device(workload).unload(handle)
-                families = thrift.families(families)
-                failed |= bench.expect(families)
-                cases += passing(bench, kernel, compiled, [c for c in families if c.key not in failed])
-                bench.forget_expected(workload)
-                thrift.next_part()
+                    with prefetch.paused():
+                        aa_width = _noise(session, kernel, compiled, handle, workload, time_left)
+                session.device(workload).unload(handle)
+                families = time_left.families(families)
+                failed |= session.expect(families)
+                cases += passing(session, kernel, compiled, [c for c in families if c.key not in failed])
+                session.forget_expected(workload)
+                time_left.next_part()
     except InvalidInput as exc:
         return _refused(device, timings, str(exc))
     except ExpressionError as exc:
@@ -86,17 +86,17 @@ def measure_baseline(bench: Bench) -> BaselineResult:
     except KernelRefused as exc:
         return _refused(device, timings, f"{where}: the driver refused the launch: {exc}")
     except ChildDied as exc:
-        bench.renew()
+        session.renew()
         return _refused(device, timings, f"{where}: the kernel ended its process: {exc}")
-    cases += neighbour_cases(bench, kernel, compiled, thrift)
-    bench.renew()
+    cases += neighbour_cases(session, kernel, compiled, time_left)
+    session.renew()
     keeps = "the kernel keeps {} between launches, so that a launch may depend on earlier ones"
     differs = (
         "two runs of the kernel on the same inputs differ, by up to {:.2g} tolerances; a tuned one's may"
     )
     apart = max((c.spread for c in cases), default=0.0)
     notes = [
-        *_left_out(thrift),
+        *_left_out(time_left),
         *(keeps.format(name) for name in compiled.globals),
         *([differs.format(apart)] if apart else []),
     ]
@@ -108,7 +108,7 @@ def measure_baseline(bench: Bench) -> BaselineResult:
         cases=tuple(cases),
         globals=compiled.globals,
         notes=tuple(notes),
-        ceilings=ceilings_of(bench.tools) if bench.defences.floor else None,
+        ceilings=ceilings_of(session.ports) if session.defences.floor else None,
     )
 
 
@@ -119,108 +119,112 @@ def _refused(
     return BaselineResult(device=device, timings=tuple(timings), rejected=rejected, refused=words)
 
 
-def _cases(bench: Bench, workload: Workload) -> list[Case]:
+def _cases(session: DeviceSession, workload: Workload) -> list[Case]:
     """Its own draw, another one, and families."""
-    return [Case(workload), bench.another_draw(workload), *family_cases(bench, workload)]
+    return [Case(workload), session.another_draw(workload), *family_cases(session, workload)]
 
 
-def _expect(bench: Bench, cases: Sequence[Case], thrift: Thrift) -> dict[str, InvalidInput]:
+def _expect(
+    session: DeviceSession, cases: Sequence[Case], time_left: BaselineTime
+) -> dict[str, InvalidInput]:
     began = time.monotonic()
-    failed = bench.expect(cases)
-    thrift.reference_s = (time.monotonic() - began) / len(cases)
+    failed = session.expect(cases)
+    time_left.reference_s = (time.monotonic() - began) / len(cases)
     return failed
 
 
-def _left_out(thrift: Thrift) -> list[str]:
+def _left_out(time_left: BaselineTime) -> list[str]:
     """What a baseline with long launches left out, and the budget that would have had room for more."""
-    if not thrift.left_out:
+    if not time_left.left_out:
         return []
-    words = f"{thrift.words}, and the baseline has a quarter of budget.seconds"
-    if thrift.left_s < 0:
-        taken_s = SHARE * thrift.budget_s - thrift.left_s
+    words = f"{time_left.words}, and the baseline has a quarter of budget.seconds"
+    if time_left.left_s < 0:
+        taken_s = SHARE * time_left.budget_s - time_left.left_s
         words += f", {taken_s / SHARE:.0f} or more of which would have room for the least that it needs"
-    return [f"{words}: {'; '.join(thrift.left_out)}"]
+    return [f"{words}: {'; '.join(time_left.left_out)}"]
 
 
-def _begin(bench: Bench, early: Beforehand, following: Sequence[Workload]) -> list[Case]:
+def _start_prefetch(
+    session: DeviceSession, prefetch: ReferencePrefetch, following: Sequence[Workload]
+) -> list[Case]:
     """Have the references of the next workload begun, where there is one; its cases, or none."""
-    if not following or not may_overlap(bench):
+    if not following or not may_overlap(session):
         return []
     try:
-        cases = _cases(bench, following[0])
-        early.begin(bench, cases)
+        cases = _cases(session, following[0])
+        prefetch.start(session, cases)
     except ExpressionError:
         return []  # it is said in its turn
     return cases
 
 
 def _measure(
-    bench: Bench,
-    early: Beforehand,
+    session: DeviceSession,
+    prefetch: ReferencePrefetch,
     kernel: ConfiguredKernel,
     handle: int,
     workload: Workload,
     cases: list[CheckedCase],
-    thrift: Thrift,
+    time_left: BaselineTime,
 ) -> WorkloadTiming | Rejected:
-    size = launch_size(kernel, workload, bench.tools.opener.info)
-    refusal = launch_refusal(size, bench.tools.opener.info)
+    size = launch_size(kernel, workload, session.ports.opener.info)
+    refusal = launch_refusal(size, session.ports.opener.info)
     if refusal:
         raise KernelRefused(refusal)
     began = time.monotonic()
-    checked = check_case(bench, handle, Case(workload), size)
-    thrift.check_s = time.monotonic() - began
+    checked = check_case(session, handle, Case(workload), size)
+    time_left.check_s = time.monotonic() - began
     if isinstance(checked, Rejected):
-        if isinstance(bench.job.reference, KernelReference) and UNWRITTEN not in checked.reason:
+        if isinstance(session.job.reference, KernelReference) and UNWRITTEN not in checked.reason:
             reason = f"two runs on the same inputs differ: {checked.reason}"
             return checked.model_copy(update={"reason": reason[:2000]})
         return checked
     cases.append(checked)
-    child = bench.device(workload)
+    child = session.device(workload)
     times: dict[str, TimeSummary] = {}
-    with early.quiet():
-        cache = bench.job.objective.cache
-        samples = child.time(handle, workload.key, size, thrift.plan(search_plan(cache)))
+    with prefetch.paused():
+        cache = session.job.objective.cache
+        samples = child.time(handle, workload.key, size, time_left.plan(search_plan(cache)))
         times[cache.value] = summarise(samples.samples_us, samples.launches)
-        thrift.timed(samples)
-        thrift.checked()
-        _refuse_endless(bench, thrift)
-        if thrift.times_again(samples):
+        time_left.timed(samples)
+        time_left.checked()
+        _refuse_endless(session, time_left)
+        if time_left.times_again(samples):
             other = other_cache(cache)
-            again = child.time(handle, workload.key, size, thrift.plan(search_plan(other)))
+            again = child.time(handle, workload.key, size, time_left.plan(search_plan(other)))
             times[other.value] = summarise(again.samples_us, again.launches)
-            thrift.timed(again)
+            time_left.timed(again)
         timing = WorkloadTiming(workload=workload.key, max_error=checked.max_error, **times)
-        if bench.job.objective.metric is Metric.TIME:
+        if session.job.objective.metric is Metric.TIME:
             return timing
-        return metered(Side(bench, workload, handle, size), timing)
+        return metered(Side(session, workload, handle, size), timing)
 
 
-def _refuse_endless(bench: Bench, thrift: Thrift) -> None:
+def _refuse_endless(session: DeviceSession, time_left: BaselineTime) -> None:
     """Raises `InvalidInput` where the least that a baseline needs is more than the whole budget."""
-    least_s = thrift.least_s(block_plan(bench.job.objective.cache))
-    if least_s > thrift.budget_s:
-        words = f"{thrift.words}, and a baseline about {least_s:.0f} s; raise it to"
+    least_s = time_left.least_s(block_plan(session.job.objective.cache))
+    if least_s > time_left.budget_s:
+        words = f"{time_left.words}, and a baseline about {least_s:.0f} s; raise it to"
         raise InvalidInput("budget.seconds", f"{words} {math.ceil(least_s / SHARE)}, or use smaller shapes")
 
 
 def _noise(
-    bench: Bench,
+    session: DeviceSession,
     kernel: ConfiguredKernel,
     compiled: Compiled,
     handle: int,
     workload: Workload,
-    thrift: Thrift,
+    time_left: BaselineTime,
 ) -> float:
     """Half width of the interval of the kernel against itself, in this process and in another one."""
-    size = launch_size(kernel, workload, bench.tools.opener.info)
-    plan = block_plan(bench.job.objective.cache)
-    second = Bench(bench.job, bench.tools, seed=bench.seed)
+    size = launch_size(kernel, workload, session.ports.opener.info)
+    plan = block_plan(session.job.objective.cache)
+    second = DeviceSession(session.job, session.ports, seed=session.seed)
     try:
-        child, other = bench.device(workload), second.device(workload)
+        child, other = session.device(workload), second.device(workload)
         sides = {"A": (child, handle), "B": (other, other.load(compiled))}
         blocks: dict[str, list[tuple[float, ...]]] = {"A": [], "B": []}
-        for side in winner_blocks(thrift.pairs(AA_PAIRS, plan), bench.seed):
+        for side in winner_blocks(time_left.pairs(AA_PAIRS, plan), session.seed):
             device, loaded = sides[side]
             blocks[side].append(device.time(loaded, workload.key, size, plan).samples_us)
     finally:

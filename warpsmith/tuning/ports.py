@@ -151,7 +151,7 @@ class Searcher(Protocol):
 
 
 @runtime_checkable
-class Foreseeing(Protocol):
+class CompileAwareSearcher(Protocol):
     """A searcher that makes use of what compilers say of configurations before they run."""
 
     def likely(self, count: int) -> Sequence[Configuration]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fakes import fake_tools
+from tests.fakes import fake_ports
 from tests.jobs import DEVICE, scale_job
 from tests.unit.tuning.test_decide import Rows
 from warpsmith.domain.expressions import Expression
@@ -16,7 +16,7 @@ from warpsmith.errors import Unavailable
 from warpsmith.measure.ncu import COUNTERS, options, parse
 from warpsmith.tuning.decisions.decide import TaskView, decide
 from warpsmith.tuning.decisions.task_history import profiles
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, ChecksPayload, Counters, StepPayload
 from warpsmith.tuning.timing.hardware_counters import counters_of
 
@@ -88,26 +88,26 @@ class Counting:
         return {"dram_percent": 41.0}
 
 
-def bench(counting: Counting | None) -> Bench:
+def session_with(counting: Counting | None) -> DeviceSession:
     job = scale_job(workloads=[{"dimensions": {"n": 64}}, {"dimensions": {"n": 4096}, "weight": 3}])
-    tools, opener = fake_tools(lambda c, w: 1.0)
-    return Bench(job, Tools(opener, tools.compiler, tools.reference, counters=counting))
+    ports, opener = fake_ports(lambda c, w: 1.0)
+    return DeviceSession(job, SessionPorts(opener, ports.compiler, ports.reference, counters=counting))
 
 
 def test_the_heaviest_workload_is_profiled_where_that_is_possible() -> None:
     counting = Counting()
-    made = bench(counting)
+    made = session_with(counting)
     key = made.user_template.configured(made.job.space.defaults).key
     assert counters_of(made) == Counters(kernel=key, values={"dram_percent": 41.0})
     assert counting.asked == ["n=4096"]
-    assert counters_of(bench(None)) == Counters()
-    refused = counters_of(bench(Counting("ncu: not\n permitted")))
+    assert counters_of(session_with(None)) == Counters()
+    refused = counters_of(session_with(Counting("ncu: not\n permitted")))
     assert refused == Counters(kernel=key, missing="no hardware counters: ncu: not permitted")
 
 
 def test_a_configuration_is_profiled_where_its_constraints_allow_it() -> None:
     counting = Counting()
-    made = bench(counting)
+    made = session_with(counting)
     small = made.job.space.model_copy(update={"constraints": (Constraint(expression=Expression("n < 100")),)})
     template = made.user_template.model_copy(update={"space": small})
     found = counters_of(made, template, {"BLOCK": 256, "PER": 2})

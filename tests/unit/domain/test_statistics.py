@@ -16,9 +16,9 @@ from warpsmith.measure.statistics import (
     MIN_CLAIM,
     NOISY_WIDTH,
     Blocks,
-    judge,
     speedup_interval,
     summarise,
+    verdict_of,
 )
 
 PAIRS = 12
@@ -141,7 +141,7 @@ def test_more_pairs_make_the_interval_narrower() -> None:
 
 def test_a_kernel_against_itself_is_hardly_ever_faster() -> None:
     rng = np.random.default_rng(77)
-    verdicts = [judge(speedup_interval(*simulated(rng, 1.0, 0.03), seed=s), 0.01) for s in range(300)]
+    verdicts = [verdict_of(speedup_interval(*simulated(rng, 1.0, 0.03), seed=s), 0.01) for s in range(300)]
     wrong = sum(v in (Verdict.FASTER, Verdict.SLOWER) for v in verdicts)
     assert wrong / len(verdicts) < 0.05
 
@@ -149,7 +149,7 @@ def test_a_kernel_against_itself_is_hardly_ever_faster() -> None:
 def test_a_real_difference_is_found() -> None:
     rng = np.random.default_rng(78)
     for ratio, verdict in ((1.3, Verdict.FASTER), (1 / 1.3, Verdict.SLOWER)):
-        found = [judge(speedup_interval(*simulated(rng, ratio, 0.03), seed=s), 0.01) for s in range(50)]
+        found = [verdict_of(speedup_interval(*simulated(rng, ratio, 0.03), seed=s), 0.01) for s in range(50)]
         assert found.count(verdict) == 50
 
 
@@ -194,7 +194,7 @@ def test_one_outlier_does_not_carry_the_interval_away(ratios: list[float]) -> No
     assert got.low <= got.estimate <= got.high
     if len(ratios) == 12:
         assert (got.estimate, got.low) == (1.0, 1.0) or (got.estimate, got.high) == (1.0, 1.0)
-        assert judge(got, 0.0) in (Verdict.EQUAL, Verdict.NOISY)
+        assert verdict_of(got, 0.0) in (Verdict.EQUAL, Verdict.NOISY)
 
 
 # Verdicts.
@@ -221,7 +221,7 @@ def test_one_outlier_does_not_carry_the_interval_away(ratios: list[float]) -> No
     ],
 )
 def test_verdicts(low: float, estimate: float, high: float, aa_width: float, verdict: Verdict) -> None:
-    assert judge(Interval(estimate=estimate, low=low, high=high), aa_width) is verdict
+    assert verdict_of(Interval(estimate=estimate, low=low, high=high), aa_width) is verdict
 
 
 @given(st.floats(0.01, 100), st.floats(1, 3), st.floats(1, 3), st.floats(0, 0.5))
@@ -230,8 +230,8 @@ def test_faster_and_slower_are_each_others_mirror(estimate: float, down: float, 
     if up * down > 1 + NOISY_WIDTH / 3:
         return
     mirror = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
-    here = judge(Interval(estimate=estimate, low=estimate / down, high=estimate * up), aa)
-    there = judge(Interval(estimate=1 / estimate, low=1 / (estimate * up), high=down / estimate), aa)
+    here = verdict_of(Interval(estimate=estimate, low=estimate / down, high=estimate * up), aa)
+    there = verdict_of(Interval(estimate=1 / estimate, low=1 / (estimate * up), high=down / estimate), aa)
     near = [
         abs(math.log(e) - s * math.log1p(max(aa, MIN_CLAIM)))
         for e in (estimate / down, estimate * up)

@@ -11,7 +11,7 @@ from tests.jobs import scale_job
 from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Tolerance
 from warpsmith.domain.kernel import Distribution, Draw, Dtype, Role
 from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.verify import compare as compare_module
 from warpsmith.verify.checked_ranges import sample_ranges
 from warpsmith.verify.compare import compare, passes
@@ -294,8 +294,8 @@ def test_any_bits_can_be_compared_without_a_warning(dtype: Dtype) -> None:
 
 
 def test_secret_seeds_are_drawn_afresh_and_give_other_inputs() -> None:
-    tools = Tools(opener=None, compiler=None, reference=None)  # type: ignore[arg-type]
-    seeds = {Bench(scale_job(), tools).seed for _ in range(32)}
+    ports = SessionPorts(opener=None, compiler=None, reference=None)  # type: ignore[arg-type]
+    seeds = {DeviceSession(scale_job(), ports).seed for _ in range(32)}
     assert len(seeds) == 32
     drawn = [draw_buffer(_buffer(1000), seed) for seed in seeds]
     assert len({d.tobytes() for d in drawn}) == 32

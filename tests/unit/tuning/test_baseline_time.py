@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.fakes import fake_tools
+from tests.fakes import fake_ports
 from tests.jobs import scale_job
 from warpsmith.domain.job import CacheState, Workload
 from warpsmith.domain.plan import Family, TimingPlan, TimingSamples
 from warpsmith.measure.protocol import search_plan
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.checks.baseline_time import LEAST_PAIRS, SHARE, Thrift
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.checks.baseline_time import LEAST_PAIRS, SHARE, BaselineTime
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.paired_blocks import block_plan
@@ -39,73 +39,73 @@ def test_no_plan_gets_more_samples_than_it_asks_for() -> None:
     assert TimingPlan(CacheState.HOT, samples=1).samples_of(10.0) == 1
 
 
-def _timed(launch_s: float, budget_s: float, parts: int = 1) -> tuple[Thrift, TimingSamples]:
-    thrift = Thrift(budget_s, parts, own=False)
-    plan = thrift.plan(search_plan(CacheState.COLD))
+def _timed(launch_s: float, budget_s: float, parts: int = 1) -> tuple[BaselineTime, TimingSamples]:
+    time_left = BaselineTime(budget_s, parts, own=False)
+    plan = time_left.plan(search_plan(CacheState.COLD))
     count = plan.samples_of(launch_s * 1e6)
     samples = TimingSamples((launch_s * 1e6,) * count, 1)
-    thrift.timed(samples)
-    thrift.checked()
-    return thrift, samples
+    time_left.timed(samples)
+    time_left.checked()
+    return time_left, samples
 
 
 def test_a_quick_kernel_is_spared_nothing_however_busy_the_machine() -> None:
-    thrift, samples = _timed(0.0001, 4.0)
-    thrift._began -= 1000.0
-    thrift.check_s = 100.0
+    time_left, samples = _timed(0.0001, 4.0)
+    time_left._began -= 1000.0
+    time_left.check_s = 100.0
     assert len(samples.samples_us) == 9
-    assert thrift.times_again(samples)
-    assert thrift.pairs(10, block_plan(CacheState.COLD)) == 10
-    assert thrift.families(FAMILIES) == FAMILIES
-    assert thrift.neighbours(NEAR, _size) == NEAR
-    assert thrift.left_out == []
+    assert time_left.times_again(samples)
+    assert time_left.pairs(10, block_plan(CacheState.COLD)) == 10
+    assert time_left.families(FAMILIES) == FAMILIES
+    assert time_left.neighbours(NEAR, _size) == NEAR
+    assert time_left.left_out == []
 
 
 def test_a_kernel_whose_launches_fit_is_spared_nothing_either() -> None:
-    thrift, samples = _timed(0.024, 60.0)
-    assert thrift.times_again(samples)
-    assert thrift.pairs(10, block_plan(CacheState.COLD)) == 10
-    assert thrift.families(FAMILIES) == FAMILIES
-    assert thrift.left_out == []
+    time_left, samples = _timed(0.024, 60.0)
+    assert time_left.times_again(samples)
+    assert time_left.pairs(10, block_plan(CacheState.COLD)) == 10
+    assert time_left.families(FAMILIES) == FAMILIES
+    assert time_left.left_out == []
 
 
 def test_a_slow_one_is_left_the_least_and_says_so() -> None:
-    thrift, samples = _timed(1.5, 120.0)
+    time_left, samples = _timed(1.5, 120.0)
     assert len(samples.samples_us) == 3
-    thrift._began -= thrift._launches_s
-    assert not thrift.times_again(samples)
-    pairs = thrift.pairs(10, block_plan(CacheState.COLD))
+    time_left._began -= time_left._launches_s
+    assert not time_left.times_again(samples)
+    pairs = time_left.pairs(10, block_plan(CacheState.COLD))
     assert LEAST_PAIRS <= pairs < 10
-    thrift._began -= pairs * 6.0
-    families = thrift.families(FAMILIES)
+    time_left._began -= pairs * 6.0
+    families = time_left.families(FAMILIES)
     assert 1 <= len(families) < len(FAMILIES)
-    thrift._began -= len(families) * 3.0
-    near = thrift.neighbours(NEAR, _size)
+    time_left._began -= len(families) * 3.0
+    near = time_left.neighbours(NEAR, _size)
     assert near[0] == NEAR[0] and len(near) < len(NEAR)
-    assert len(thrift.left_out) == 4
-    assert thrift.spent_s <= SHARE * 120.0 * 1.1
+    assert len(time_left.left_out) == 4
+    assert time_left.spent_s <= SHARE * 120.0 * 1.1
 
 
 def test_everything_counts_once_launches_are_long() -> None:
-    thrift, _ = _timed(0.05, 60.0)
-    thrift._began -= 20.0
-    assert thrift.left_s < 0
-    assert len(thrift.families(FAMILIES)) == 1
+    time_left, _ = _timed(0.05, 60.0)
+    time_left._began -= 20.0
+    assert time_left.left_s < 0
+    assert len(time_left.families(FAMILIES)) == 1
 
 
 def test_a_slow_reference_counts_as_well() -> None:
-    thrift, _ = _timed(0.0001, 60.0)
-    thrift.reference_s = 5.0
-    assert 1 <= len(thrift.families(FAMILIES)) < len(FAMILIES)
+    time_left, _ = _timed(0.0001, 60.0)
+    time_left.reference_s = 5.0
+    assert 1 <= len(time_left.families(FAMILIES)) < len(FAMILIES)
 
 
 def _baseline(launch_s: float, seconds: float) -> BaselineResult:
-    tools = fake_tools(lambda _configuration, _workload: launch_s * 1e6)[0]
-    bench = Bench(scale_job(budget={"trials": 4, "seconds": seconds}), tools)
+    ports = fake_ports(lambda _configuration, _workload: launch_s * 1e6)[0]
+    session = DeviceSession(scale_job(budget={"trials": 4, "seconds": seconds}), ports)
     try:
-        return measure_baseline(bench)
+        return measure_baseline(session)
     finally:
-        bench.close()
+        session.close()
 
 
 def test_a_baseline_says_what_it_left_out_and_keeps_one_of_each() -> None:

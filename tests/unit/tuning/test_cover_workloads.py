@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.fakes import fake_tools
+from tests.fakes import fake_ports
 from tests.jobs import scale_job
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.space import Configuration
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.winners import cover_workloads
 from warpsmith.tuning.winners.cover_workloads import choose_few
 from warpsmith.tuning.winners.verify import Finalist, verify_winners
@@ -63,8 +63,8 @@ def times_us(configuration: Configuration, workload: str) -> float:
 @pytest.mark.parametrize(("limit", "blocks"), [(1, {128}), (2, {32, 256}), (None, {32, 256})])
 def test_the_winners_are_no_more_than_the_job_allows(limit: int | None, blocks: set[int]) -> None:
     job = scale_job(objective={"configurations": limit})
-    tools, _ = fake_tools(times_us)
-    measuring = Bench(job, tools)
+    ports, _ = fake_ports(times_us)
+    measuring = DeviceSession(job, ports)
     baseline = measure_baseline(measuring)
     template = measuring.user_template
     timed = {t.workload: t for t in baseline.timings}
@@ -78,6 +78,6 @@ def test_the_winners_are_no_more_than_the_job_allows(limit: int | None, blocks: 
             timings.append(timing.model_copy(update={"cold": cold}))
         outcome = Measured(timings=tuple(timings), objective=0.5)
         finalists.append(Finalist("c0", template, configuration, outcome))
-    result = verify_winners(job, tools, finalists, 0.001, 4, lambda: True, baseline)
+    result = verify_winners(job, ports, finalists, 0.001, 4, lambda: True, baseline)
     assert {c.configuration["BLOCK"] for c in result.choices if c.configuration} == blocks
     assert all(c.configuration for c in result.choices)

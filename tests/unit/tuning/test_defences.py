@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from tests.fakes import fake_tools
+from tests.fakes import fake_ports
 from tests.jobs import scale_job
 from warpsmith.domain.device import Ceilings
 from warpsmith.domain.job import CacheState, Job, Tolerance, Workload
@@ -20,9 +20,9 @@ from warpsmith.settings import Settings
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.extra_cases import MAX_NEIGHBOURS, neighbours
 from warpsmith.tuning.objective import time_us
-from warpsmith.tuning.session.device_session import Bench
-from warpsmith.tuning.session.output_checks import judge_run, undeclared_globals
-from warpsmith.tuning.session.session_ports import Tools
+from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.session.output_checks import check_run, undeclared_globals
+from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.tuning.timing import drift as drift_module
 from warpsmith.tuning.timing.drift import DriftWatch, corrected
@@ -41,16 +41,16 @@ def steady(configuration: Configuration, workload: str) -> float:
 
 
 def trial(fault: str, on: Defences | None = None, job: Job = JOB, whole: bool = True) -> Outcome:
-    healthy, _ = fake_tools(steady)
-    baseline = measure_baseline(Bench(job, healthy))
+    healthy, _ = fake_ports(steady)
+    baseline = measure_baseline(DeviceSession(job, healthy))
     assert baseline.refused == ""
-    tools, _ = fake_tools(steady, lambda c: fault)
-    bench = Bench(job, tools if on is None else replace(tools, defences=on))
-    bench.learn(baseline)
-    kernel = bench.user_template.configured(job.space.defaults)
+    ports, _ = fake_ports(steady, lambda c: fault)
+    session = DeviceSession(job, ports if on is None else replace(ports, defences=on))
+    session.learn(baseline)
+    kernel = session.user_template.configured(job.space.defaults)
     times = {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
     run = run_gate if whole else run_trial
-    return run(bench, bench.user_template, kernel, bench.compile(kernel), times)
+    return run(session, session.user_template, kernel, session.compile(kernel), times)
 
 
 @pytest.mark.parametrize(
@@ -85,60 +85,60 @@ def test_a_job_that_a_trivial_answer_would_pass_is_refused(
     source: str, tolerances: dict[str, float], words: str
 ) -> None:
     job = scale_job(tolerances={"y": tolerances})
-    tools, _ = fake_tools(steady)
+    ports, _ = fake_ports(steady)
 
-    class Reference(type(tools.reference)):  # type: ignore[misc]
+    class Reference(type(ports.reference)):  # type: ignore[misc]
         def numpy(self, text, function, plan, dims):  # type: ignore[no-untyped-def]
             from warpsmith.verify.inputs import draw_inputs
 
             return {"y": eval(source, {"np": np, "inputs": _wide(draw_inputs(plan)), "dims": dims})}
 
-    wrong = replace(tools, reference=Reference())
-    refused = measure_baseline(Bench(job, wrong)).refused
+    wrong = replace(ports, reference=Reference())
+    refused = measure_baseline(DeviceSession(job, wrong)).refused
     assert "untestable" in refused
     assert words in refused
     off = replace(wrong, defences=replace(Defences(), task_gate=False))
-    assert "untestable" not in measure_baseline(Bench(job, off)).refused
+    assert "untestable" not in measure_baseline(DeviceSession(job, off)).refused
 
 
 def _wide(drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: value.astype(np.float64) for name, value in drawn.items()}
 
 
-def _zeros_at_1001(tools: Tools) -> Tools:
+def _zeros_at_1001(ports: SessionPorts) -> SessionPorts:
     """The reference of the second workload asks for nothing."""
-    reference = tools.reference
+    reference = ports.reference
 
     class Zeros(type(reference)):  # type: ignore[misc]
         def numpy(self, text, function, plan, dims):  # type: ignore[no-untyped-def]
             return {"y": reference.numpy(text, function, plan, dims)["y"] * (dims["n"] != 1001)}
 
-    return replace(tools, reference=Zeros())
+    return replace(ports, reference=Zeros())
 
 
 def test_what_was_measured_before_the_kernel_was_refused_is_kept() -> None:
-    tools, _ = fake_tools(steady)
-    result = measure_baseline(Bench(JOB, _zeros_at_1001(tools)))
+    ports, _ = fake_ports(steady)
+    result = measure_baseline(DeviceSession(JOB, _zeros_at_1001(ports)))
     assert result.refused.startswith("n=1001: untestable: zeros")
     assert [t.workload for t in result.timings] == ["n=4096"]
     assert result.timings[0].cold is not None
 
 
 def test_one_element_is_its_own_mean_and_no_trivial_answer() -> None:
-    tools, _ = fake_tools(steady)
+    ports, _ = fake_ports(steady)
     one = scale_job(workloads=[{"dimensions": {"n": 1}}])
-    assert measure_baseline(Bench(one, tools)).refused == ""
+    assert measure_baseline(DeviceSession(one, ports)).refused == ""
 
 
 def test_a_kernel_that_copies_is_no_trivial_answer() -> None:
-    tools, _ = fake_tools(steady)
-    reference = tools.reference
+    ports, _ = fake_ports(steady)
+    reference = ports.reference
 
     class Copies(type(reference)):  # type: ignore[misc]
         def numpy(self, text, function, plan, dims):  # type: ignore[no-untyped-def]
             return {"y": reference.numpy(text, function, plan, dims)["y"] / 2.0}
 
-    refused = measure_baseline(Bench(JOB, replace(tools, reference=Copies()))).refused
+    refused = measure_baseline(DeviceSession(JOB, replace(ports, reference=Copies()))).refused
     assert "untestable" not in refused
     assert "y is wrong" in refused  # the fake device doubles
 
@@ -167,17 +167,17 @@ def test_the_floor_counts_bytes_operations_or_the_launch() -> None:
 
 
 def test_a_time_below_the_floor_is_refused() -> None:
-    tools, _ = fake_tools(steady)
-    baseline = measure_baseline(Bench(JOB, tools)).model_copy(
+    ports, _ = fake_ports(steady)
+    baseline = measure_baseline(DeviceSession(JOB, ports)).model_copy(
         update={"ceilings": CEILINGS.model_copy(update={"launch_us": 1000.0})}
     )
     kernel = JOB.space.defaults
     for on, kind in ((Defences(), Rejected), (replace(Defences(), floor=False), Measured)):
-        bench = Bench(JOB, replace(tools, defences=on))
-        bench.learn(baseline)
-        configured = bench.user_template.configured(kernel)
+        session = DeviceSession(JOB, replace(ports, defences=on))
+        session.learn(baseline)
+        configured = session.user_template.configured(kernel)
         times = {t.workload: 100.0 for t in baseline.timings}
-        outcome = run_trial(bench, bench.user_template, configured, bench.compile(configured), times)
+        outcome = run_trial(session, session.user_template, configured, session.compile(configured), times)
         assert isinstance(outcome, kind)
         assert not isinstance(outcome, Rejected) or outcome.stage is Stage.FLOOR
 
@@ -186,15 +186,15 @@ def test_trials_timed_while_the_device_drifts_are_marked_and_corrected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = {"us": 100.0}
-    tools, _ = fake_tools(lambda c, w: now["us"])
-    bench = Bench(JOB, tools)
-    kernel = bench.user_template.configured(JOB.space.defaults)
+    ports, _ = fake_ports(lambda c, w: now["us"])
+    session = DeviceSession(JOB, ports)
+    kernel = session.user_template.configured(JOB.space.defaults)
     times = {w.key: 100.0 for w in JOB.workloads}
 
     def one(watch: DriftWatch) -> Measured:
         outcome = corrected(
             JOB.objective.metric,
-            run_trial(bench, bench.user_template, kernel, bench.compile(kernel), times),
+            run_trial(session, session.user_template, kernel, session.compile(kernel), times),
             watch.ratio(),
         )
         assert isinstance(outcome, Measured)
@@ -202,13 +202,13 @@ def test_trials_timed_while_the_device_drifts_are_marked_and_corrected(
 
     clock = itertools.count(step=drift_module.EVERY_S)
     monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
-    watch = DriftWatch(bench, times)
+    watch = DriftWatch(session, times)
     assert one(watch).drift == 1.0
     now["us"] = 150.0
     slowed = one(watch)
     assert slowed.drift == pytest.approx(1.5, rel=0.01)
     assert slowed.objective == pytest.approx(1.0, rel=0.01)
-    as_timed = run_trial(bench, bench.user_template, kernel, bench.compile(kernel), times)
+    as_timed = run_trial(session, session.user_template, kernel, session.compile(kernel), times)
     assert isinstance(as_timed, Measured)
     assert as_timed.objective == pytest.approx(1.5, rel=0.01)
 
@@ -294,14 +294,14 @@ def test_a_second_launch_is_equal_or_where_the_users_is_not_as_right(
     steady: bool, own: bool, error: float, refused: bool
 ) -> None:
     job = scale_job(workloads=[{"dimensions": {"n": 4096}}], tolerances={"y": {"rtol": 0.0, "atol": 0.01}})
-    plan = Bench(job, fake_tools(lambda c, w: 1.0)[0]).plan(job.workloads[0])
+    plan = DeviceSession(job, fake_ports(lambda c, w: 1.0)[0]).plan(job.workloads[0])
     want = np.linspace(1.0, 2.0, 4096)
     first = want.astype(np.float32)
     again = (want + error).astype(np.float32)
     report = RunReport({"y": first}, (), (), repeated={"y": again})
     known = CheckedCase(dimensions={"n": 4096}, max_error=1e-3, elements=4096)
     names = None if own else frozenset[str]()
-    found = judge_run(
+    found = check_run(
         job, plan, report, {"y": want}, None, known=None if own else known, own_globals=names, steady=steady
     )
     assert isinstance(found, Rejected) is refused
@@ -358,7 +358,7 @@ def test_device_variables_are_refused_unless_constant_or_the_users(
     source: str, symbols: tuple[str, ...], own: tuple[str, ...], refused: bool
 ) -> None:
     kernel = JOB.kernel.model_copy(update={"source": source})
-    configured = Bench(JOB, fake_tools(steady)[0]).user_template.configured(JOB.space.defaults)
+    configured = DeviceSession(JOB, fake_ports(steady)[0]).user_template.configured(JOB.space.defaults)
     configured = configured.model_copy(update={"kernel": kernel})
     compiled = Compiled(b"", "f", CompileFacts(), globals=symbols)
     assert (undeclared_globals(configured, compiled, frozenset(own)) is not None) is refused

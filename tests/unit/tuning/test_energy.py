@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.jobs import scale_job
-from tests.metering import Meter, cuda_job, hot_tools
+from tests.metering import Meter, cuda_job, hot_ports
 from warpsmith.domain.job import CacheState, Job
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.space import Configuration, configuration_key
@@ -17,7 +17,7 @@ from warpsmith.measure import energy as measuring
 from warpsmith.measure.energy import EnergyWatch, energy_plan, pareto, power_w
 from warpsmith.measure.nvml import Nvml
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import Bench, Tools
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.timing.spare_time import SpareTime
 from warpsmith.tuning.winners.verify import Finalist, verify_winners
 
@@ -99,8 +99,8 @@ TIMES_US = {32: 50.0, 64: 100.0, 128: 60.0, 256: 101.0}
 POWER_W = {32: 500.0, 64: 400.0, 128: 300.0, 256: 300.0}
 
 
-def tools_with(counter: Any) -> Tools:
-    return hot_tools(counter, TIMES_US, POWER_W)
+def ports_with(counter: Any) -> SessionPorts:
+    return hot_ports(counter, TIMES_US, POWER_W)
 
 
 @pytest.fixture
@@ -110,8 +110,8 @@ def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def verified(job: Job, counter: Any, *blocks: int, seconds: float | None = None):
-    tools = tools_with(counter)
-    baseline = measure_baseline(Bench(job, tools))
+    ports = ports_with(counter)
+    baseline = measure_baseline(DeviceSession(job, ports))
     assert baseline.refused == ""
     (timing,) = baseline.timings
     finalists = []
@@ -121,9 +121,9 @@ def verified(job: Job, counter: Any, *blocks: int, seconds: float | None = None)
         cold = timing.cold.model_copy(update={"median_us": TIMES_US[block]})
         found = {"cold": cold, "energy_mj": TIMES_US[block] * POWER_W[block] / 1000}
         outcome = Measured(timings=(timing.model_copy(update=found),), objective=0.5)
-        finalists.append(Finalist("c0", Bench(job, tools).user_template, configuration, outcome))
+        finalists.append(Finalist("c0", DeviceSession(job, ports).user_template, configuration, outcome))
     spare = SpareTime(seconds, len(job.workloads))
-    return verify_winners(job, tools, finalists, 0.001, 4, lambda: True, baseline, spare)
+    return verify_winners(job, ports, finalists, 0.001, 4, lambda: True, baseline, spare)
 
 
 def key(block: int) -> str:
@@ -184,7 +184,7 @@ def test_without_a_counter_a_comparison_has_none_and_a_job_for_energy_is_refused
     for counter in (None, silent):
         (comparison,) = verified(cuda_job(), counter, 32).comparisons
         assert (comparison.baseline_mj, comparison.best_mj, comparison.pareto) == (None, None, ())
-        refused = measure_baseline(Bench(cuda_job(metric="energy"), tools_with(counter))).refused
+        refused = measure_baseline(DeviceSession(cuda_job(metric="energy"), ports_with(counter))).refused
         assert refused.startswith("objective.metric: this device does not report its energy")
         assert refused.endswith("use time")
 

@@ -9,7 +9,7 @@ import pytest
 
 from db.tables import CandidateRow, TrialRow
 from tests.fakes import ListSink
-from tests.metering import Meter, cuda_job, hot_tools
+from tests.metering import Meter, cuda_job, hot_ports
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import CutShort, Measured, Outcome, Rejected, Stage
@@ -19,10 +19,10 @@ from warpsmith.measure import energy as measuring
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.decisions.stopping import at_the_floor
 from warpsmith.tuning.objective import cost, costs, objective_of
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.timing.drift import corrected
 from warpsmith.tuning.timing.energy import SILENT
-from warpsmith.tuning.trials.energy_pruner import LEAST_GAIN, Promise
+from warpsmith.tuning.trials.energy_pruner import LEAST_GAIN, EnergyPruner
 from warpsmith.tuning.trials.pruner import ENOUGH
 from warpsmith.tuning.trials.slice import NO_ENERGY, SliceLimits, run_slice
 from warpsmith.tuning.trials.trial import run_gate
@@ -35,23 +35,23 @@ BEFORE = {KEY: (100.0, 40.0)}
 ENERGY = cuda_job(metric="energy")
 
 
-def heard(times_us: Sequence[float], **changes: Any) -> Promise:
+def heard(times_us: Sequence[float], **changes: Any) -> EnergyPruner:
     """Energies are 150 W for the time, and 10 mJ for the work."""
-    promise = Promise({KEY: 1.0}, BEFORE, draw=lambda: 1.0, **changes)
+    energy_pruner = EnergyPruner({KEY: 1.0}, BEFORE, draw=lambda: 1.0, **changes)
     for us in times_us:
-        promise.learn({KEY: (us, 0.15 * us + 10.0)})
-    return promise
+        energy_pruner.learn({KEY: (us, 0.15 * us + 10.0)})
+    return energy_pruner
 
 
 def test_nothing_is_said_before_enough_was_metered() -> None:
     times = [50.0 + 5 * i for i in range(ENOUGH)]
-    assert heard(times[:-1]).judge({KEY: 400.0}) is None
-    assert heard(times).judge({KEY: 400.0}) is not None
+    assert heard(times[:-1]).estimate_if_hopeless({KEY: 400.0}) is None
+    assert heard(times).estimate_if_hopeless({KEY: 400.0}) is not None
 
 
 def test_what_is_slow_is_not_metered_and_its_estimate_follows_its_time() -> None:
-    promise = heard([50.0, 60.0, 70.0, 90.0, 120.0, 160.0, 200.0])
-    found = promise.judge({KEY: 180.0})
+    energy_pruner = heard([50.0, 60.0, 70.0, 90.0, 120.0, 160.0, 200.0])
+    found = energy_pruner.estimate_if_hopeless({KEY: 180.0})
     assert found is not None
     assert not found.goes_on
     assert found.objective == pytest.approx((0.15 * 180.0 + 10.0) / 40.0, rel=0.03)
@@ -59,43 +59,43 @@ def test_what_is_slow_is_not_metered_and_its_estimate_follows_its_time() -> None
 
 @pytest.mark.parametrize("us", [30.0, 50.0, 51.0])
 def test_what_may_be_best_is_metered(us: float) -> None:
-    assert heard([50.0, 60.0, 70.0, 90.0, 120.0, 160.0, 200.0]).judge({KEY: us}) is None
+    assert heard([50.0, 60.0, 70.0, 90.0, 120.0, 160.0, 200.0]).estimate_if_hopeless({KEY: us}) is None
 
 
 def test_energies_that_do_not_follow_times_leave_room() -> None:
-    promise = Promise({KEY: 1.0}, BEFORE, draw=lambda: 1.0)
+    energy_pruner = EnergyPruner({KEY: 1.0}, BEFORE, draw=lambda: 1.0)
     rng = random.Random(0)
     for _ in range(20):
         us = rng.uniform(80, 120)
-        promise.learn({KEY: (us, 40.0 * math.exp(rng.gauss(0, 0.4)))})
-    assert promise.judge({KEY: 120.0}) is None
+        energy_pruner.learn({KEY: (us, 40.0 * math.exp(rng.gauss(0, 0.4)))})
+    assert energy_pruner.estimate_if_hopeless({KEY: 120.0}) is None
 
 
 def test_one_workload_that_may_be_best_is_enough() -> None:
     before = {"a": (100.0, 40.0), "b": (100.0, 40.0)}
-    promise = Promise({"a": 1.0, "b": 1.0}, before, draw=lambda: 1.0)
+    energy_pruner = EnergyPruner({"a": 1.0, "b": 1.0}, before, draw=lambda: 1.0)
     for i in range(8):
         us = 50.0 + 10 * i
-        promise.learn({"a": (us, 0.4 * us), "b": (us, 0.4 * us)})
-    assert promise.judge({"a": 120.0, "b": 120.0}) is not None
-    assert promise.judge({"a": 120.0, "b": 45.0}) is None
+        energy_pruner.learn({"a": (us, 0.4 * us), "b": (us, 0.4 * us)})
+    assert energy_pruner.estimate_if_hopeless({"a": 120.0, "b": 120.0}) is not None
+    assert energy_pruner.estimate_if_hopeless({"a": 120.0, "b": 45.0}) is None
 
 
 def test_an_estimate_is_never_better_than_the_best() -> None:
-    promise = heard([50.0] * ENOUGH)
+    energy_pruner = heard([50.0] * ENOUGH)
     for us in (51.0, 55.0, 60.0, 100.0):
-        found = promise.judge({KEY: us})
+        found = energy_pruner.estimate_if_hopeless({KEY: us})
         assert found is None or found.objective >= (0.15 * 50.0 + 10.0) / 40.0
 
 
 def test_some_go_on_by_chance_and_all_do_where_nothing_is_to_be_left_out() -> None:
     times = [50.0, 60.0, 70.0, 90.0, 120.0, 160.0]
-    promise = heard(times)
-    promise.draw = lambda: 0.0
-    found = promise.judge({KEY: 200.0})
+    energy_pruner = heard(times)
+    energy_pruner.draw = lambda: 0.0
+    found = energy_pruner.estimate_if_hopeless({KEY: 200.0})
     assert found is not None
     assert found.goes_on
-    assert heard(times, cuts=False).judge({KEY: 200.0}) is None
+    assert heard(times, cuts=False).estimate_if_hopeless({KEY: 200.0}) is None
     assert LEAST_GAIN > 0
 
 
@@ -121,15 +121,15 @@ def searched(
     earlier: Sequence[Measured] = (),
 ) -> tuple[dict[tuple[int, int], Outcome], Listed]:
     """The gate's default (64 threads), then these blocks, in order."""
-    tools = hot_tools(meter, TIMES_US, POWER_W)
-    baseline = measure_baseline(Bench(job, tools))
+    ports = hot_ports(meter, TIMES_US, POWER_W)
+    baseline = measure_baseline(DeviceSession(job, ports))
     assert baseline.refused == ""
     sink = ListSink()
     searcher = Listed([{"BLOCK": b, "PER": p} for b, p in blocks])
-    bench = Bench(job, hot_tools(meter, TIMES_US, POWER_W, fault))
+    session = DeviceSession(job, hot_ports(meter, TIMES_US, POWER_W, fault))
     if silent is not None:
         meter.silent_after = meter.runs + silent
-    run_slice(bench, bench.user_template, baseline, searcher, sink, LIMITS, earlier=earlier)
+    run_slice(session, session.user_template, baseline, searcher, sink, LIMITS, earlier=earlier)
     return {(int(c["BLOCK"]), int(c["PER"])): o for c, o in sink.trials}, searcher
 
 
@@ -198,21 +198,23 @@ def test_a_counter_that_stands_still_is_no_energy() -> None:
     assert isinstance(outcome, Rejected)
     assert (outcome.stage, outcome.reason) == (Stage.TIMING, SILENT)
     job = ENERGY
-    refused = measure_baseline(Bench(job, hot_tools(Meter(silent_after=0), TIMES_US, POWER_W))).refused
+    refused = measure_baseline(
+        DeviceSession(job, hot_ports(Meter(silent_after=0), TIMES_US, POWER_W))
+    ).refused
     assert SILENT in refused
 
 
 def test_a_device_without_a_counter_measures_no_energy() -> None:
-    baseline = measure_baseline(Bench(ENERGY, hot_tools(Meter(), TIMES_US, POWER_W)))
-    bench, sink = Bench(ENERGY, hot_tools(None, TIMES_US, POWER_W)), ListSink()
-    result = run_slice(bench, bench.user_template, baseline, Listed([]), sink, LIMITS)
+    baseline = measure_baseline(DeviceSession(ENERGY, hot_ports(Meter(), TIMES_US, POWER_W)))
+    session, sink = DeviceSession(ENERGY, hot_ports(None, TIMES_US, POWER_W)), ListSink()
+    result = run_slice(session, session.user_template, baseline, Listed([]), sink, LIMITS)
     assert SILENT in result.rejected
     assert not any(isinstance(outcome, Measured) for _, outcome in sink.trials)
 
 
 def test_a_kernel_that_is_wrong_in_the_run_for_its_energy_is_rejected() -> None:
-    tools = hot_tools(Meter(), TIMES_US, POWER_W)
-    baseline = measure_baseline(Bench(ENERGY, tools))
+    ports = hot_ports(Meter(), TIMES_US, POWER_W)
+    baseline = measure_baseline(DeviceSession(ENERGY, ports))
     runs = {"seen": 0}
 
     def fault(configuration: Configuration) -> str:
@@ -220,24 +222,26 @@ def test_a_kernel_that_is_wrong_in_the_run_for_its_energy_is_rejected() -> None:
         runs["seen"] += 1
         return "timed" if runs["seen"] > 3 else ""
 
-    bench = Bench(ENERGY, hot_tools(Meter(), TIMES_US, POWER_W, fault))
+    session = DeviceSession(ENERGY, hot_ports(Meter(), TIMES_US, POWER_W, fault))
     (timing,) = baseline.timings
     assert timing.cold is not None
     assert timing.energy_mj is not None
-    promise = Promise({KEY: 1.0}, {KEY: (timing.cold.median_us, timing.energy_mj)})
-    kernel = bench.user_template.configured({"BLOCK": 64, "PER": 1})
-    outcome = run_gate(bench, bench.user_template, kernel, bench.compile(kernel), {KEY: 100.0}, promise)
+    energy_pruner = EnergyPruner({KEY: 1.0}, {KEY: (timing.cold.median_us, timing.energy_mj)})
+    kernel = session.user_template.configured({"BLOCK": 64, "PER": 1})
+    outcome = run_gate(
+        session, session.user_template, kernel, session.compile(kernel), {KEY: 100.0}, energy_pruner
+    )
     assert isinstance(outcome, Rejected)
     assert "in a launch that was timed" in outcome.reason
 
 
 def test_a_baseline_of_before_says_what_to_do() -> None:
-    tools = hot_tools(Meter(), TIMES_US, POWER_W)
-    baseline = measure_baseline(Bench(ENERGY, tools))
+    ports = hot_ports(Meter(), TIMES_US, POWER_W)
+    baseline = measure_baseline(DeviceSession(ENERGY, ports))
     (timing,) = baseline.timings
     older = baseline.model_copy(update={"timings": (timing.model_copy(update={"energy_mj": None}),)})
-    bench = Bench(ENERGY, tools)
-    result = run_slice(bench, bench.user_template, older, Listed([]), ListSink(), LIMITS)
+    session = DeviceSession(ENERGY, ports)
+    result = run_slice(session, session.user_template, older, Listed([]), ListSink(), LIMITS)
     assert result.rejected == NO_ENERGY
     assert "submit the job again" in NO_ENERGY
 
@@ -246,8 +250,8 @@ def test_a_baseline_of_before_says_what_to_do() -> None:
 
 
 def outcomes() -> dict[int, Measured]:
-    tools = hot_tools(Meter(), TIMES_US, POWER_W)
-    (timing,) = measure_baseline(Bench(cuda_job(), tools)).timings
+    ports = hot_ports(Meter(), TIMES_US, POWER_W)
+    (timing,) = measure_baseline(DeviceSession(cuda_job(), ports)).timings
     assert timing.cold is not None
     made = {}
     for block, us in TIMES_US.items():
@@ -261,9 +265,9 @@ def test_finalists_stand_by_energy_and_what_is_slower_than_the_baseline_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(POWER_W, 256, 10.0)
-    tools = hot_tools(Meter(), TIMES_US, POWER_W)
-    baseline = measure_baseline(Bench(ENERGY, tools))
-    template = Bench(ENERGY, tools).user_template
+    ports = hot_ports(Meter(), TIMES_US, POWER_W)
+    baseline = measure_baseline(DeviceSession(ENERGY, ports))
+    template = DeviceSession(ENERGY, ports).user_template
     finalists = [Finalist("c0", template, {"BLOCK": b, "PER": 1}, o) for b, o in outcomes().items()]
     (workload,) = ENERGY.workloads
     order = [f.configuration["BLOCK"] for f in ranked(ENERGY, workload, finalists, baseline)]
@@ -296,7 +300,7 @@ def test_a_device_that_is_held_back_spoils_times_and_not_energies() -> None:
 
 
 def test_the_floor_of_times_ends_no_search_by_energy() -> None:
-    baseline = measure_baseline(Bench(ENERGY, hot_tools(Meter(), TIMES_US, POWER_W)))
+    baseline = measure_baseline(DeviceSession(ENERGY, hot_ports(Meter(), TIMES_US, POWER_W)))
     assert at_the_floor(ENERGY, baseline, 1e-6) == ""
 
 
@@ -320,7 +324,7 @@ def test_a_worker_keeps_the_finalists_with_the_least_energy_not_the_fastest() ->
 
 def test_trials_of_other_jobs_count_with_their_energy_or_not_at_all() -> None:
     space = ENERGY.space
-    baseline = measure_baseline(Bench(ENERGY, hot_tools(Meter(), TIMES_US, POWER_W)))
+    baseline = measure_baseline(DeviceSession(ENERGY, hot_ports(Meter(), TIMES_US, POWER_W)))
     outcome = outcomes()[128]
     silent = outcome.timings[0].model_copy(update={"energy_mj": None})
     rows = [

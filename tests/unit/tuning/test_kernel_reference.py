@@ -7,7 +7,7 @@ from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.plan import plan_workload
 from warpsmith.domain.template import Template
 from warpsmith.errors import ChildDied, InvalidInput
-from warpsmith.tuning.session.device_session import Tools
+from warpsmith.tuning.session.device_session import SessionPorts
 from warpsmith.tuning.session.kernel_reference import run_own_kernel
 from warpsmith.verify.run_report import ReferenceCase
 
@@ -37,12 +37,12 @@ def test_a_kernel_that_damages_its_process_is_one_failed_case_and_the_next_gets_
     job = scale_job(reference={"kind": "kernel"})
     compiler = FakeCompiler(lambda configuration: "")
     opener = DyingFirst(lambda configuration, workload: 1.0, compiler.fault, compiler.compiled)
-    tools = Tools(opener, compiler, NoReference())
+    ports = SessionPorts(opener, compiler, NoReference())
     template = Template(kernel=job.kernel, space=job.space)
     cases = [
         (plan_workload(job.kernel, w, DEVICE.scope() | job.space.defaults, seed=1), w) for w in job.workloads
     ]
-    first, *others = run_own_kernel(tools, template.configured(job.space.defaults), cases)
+    first, *others = run_own_kernel(ports, template.configured(job.space.defaults), cases)
     assert len(others) == len(cases) - 1
     assert isinstance(first, InvalidInput)
     assert "SIGABRT" in first.message

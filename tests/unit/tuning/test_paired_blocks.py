@@ -6,14 +6,14 @@ from typing import Literal
 
 import pytest
 
-from tests.fakes import FakeReference, fake_tools
+from tests.fakes import FakeReference, fake_ports
 from tests.jobs import scale_job
 from tests.unit.tuning.test_tuning_loops import finalists, times
 from warpsmith.domain.outcome import Conditions, Rejected, Stage, Verdict
 from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
 from warpsmith.errors import Unavailable
 from warpsmith.sandbox.sanitize_host import first_finding
-from warpsmith.tuning.session.session_ports import Tools
+from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.timing.paired_blocks import REDONE, interleaved
 from warpsmith.tuning.winners.verify import verify_winners
 
@@ -71,9 +71,9 @@ def test_a_refused_block_ends_it() -> None:
 
 def test_no_claim_is_made_on_a_device_that_is_held_down() -> None:
     found, noise = finalists()
-    tools, opener = fake_tools(times)
-    tools = Tools(opener, tools.compiler, FakeReference(), conditions=Readings(set(range(10_000))))
-    result = verify_winners(JOB, tools, found, noise, 4, lambda: True)
+    ports, opener = fake_ports(times)
+    ports = SessionPorts(opener, ports.compiler, FakeReference(), conditions=Readings(set(range(10_000))))
+    result = verify_winners(JOB, ports, found, noise, 4, lambda: True)
     assert {c.verdict for c in result.comparisons} == {Verdict.NOISY}
     assert all(c.candidate is None for c in result.choices)
     assert all(len(c.blocks) == 8 for c in result.comparisons)
@@ -96,9 +96,9 @@ class FakeSanitizer:
 
 def sanitized(sanitizer: FakeSanitizer) -> tuple[Sequence[object], dict[str, object]]:
     found, noise = finalists()
-    tools, opener = fake_tools(times)
-    tools = Tools(opener, tools.compiler, FakeReference(), sanitizer=sanitizer)
-    result = verify_winners(JOB, tools, found, noise, 4, lambda: True)
+    ports, opener = fake_ports(times)
+    ports = SessionPorts(opener, ports.compiler, FakeReference(), sanitizer=sanitizer)
+    result = verify_winners(JOB, ports, found, noise, 4, lambda: True)
     return result.withdrawn, {c.workload: c for c in result.comparisons}
 
 

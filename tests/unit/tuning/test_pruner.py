@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fakes import ListSink, TimeModel, fake_tools
+from tests.fakes import ListSink, TimeModel, fake_ports
 from tests.jobs import scale_job
 from tests.unit.tuning.test_tuning_loops import LIMITS, Listed, all_configurations
 from warpsmith.domain.job import Job
@@ -18,18 +18,18 @@ from warpsmith.domain.outcome import CutShort, Measured, Outcome, Rejected
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.tuning.analysis.search_facts import best_of
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.trials import pruner as module
-from warpsmith.tuning.trials.pruner import BY_CHANCE, ENOUGH, Outlook, evenly
+from warpsmith.tuning.trials.pruner import BY_CHANCE, ENOUGH, Pruner, evenly
 from warpsmith.tuning.trials.slice import run_slice
 
 BASELINE = {"a": 10.0, "b": 20.0, "c": 40.0}
 
 
-def after(rows: list[dict[str, float]], **changes: object) -> Outlook:
-    """An outlook that has heard of these; nothing goes on by chance."""
+def after(rows: list[dict[str, float]], **changes: object) -> Pruner:
+    """A pruner that has heard of these; nothing goes on by chance."""
     fields = {"weights": dict.fromkeys(BASELINE, 1.0), "baseline_us": BASELINE, "draw": lambda: 1.0}
-    made = Outlook(**(fields | changes))  # type: ignore[arg-type]
+    made = Pruner(**(fields | changes))  # type: ignore[arg-type]
     for row in rows:
         made.learn(row)
     return made
@@ -43,7 +43,7 @@ def alike(count: int = 12, noise: float = 0.01) -> list[dict[str, float]]:
 
 
 def test_what_is_slow_on_workloads_that_say_all_of_the_others_ends() -> None:
-    found = after(alike()).judge({"a": 18.0}, ["b", "c"])
+    found = after(alike()).estimate_if_hopeless({"a": 18.0}, ["b", "c"])
     assert found is not None and not found.goes_on
     assert found.objective == pytest.approx(1.8, rel=0.05)
 
@@ -63,20 +63,20 @@ def test_what_is_slow_on_workloads_that_say_all_of_the_others_ends() -> None:
 def test_what_may_be_best_somewhere_goes_on(
     rows: list[dict[str, float]], times_us: Mapping[str, float], rest: list[str]
 ) -> None:
-    assert after(rows).judge(times_us, rest) is None
+    assert after(rows).estimate_if_hopeless(times_us, rest) is None
 
 
 def test_nothing_ends_on_a_device_that_drifts_or_in_a_job_that_does_not_want_it() -> None:
     drifting = after(alike())
     drifting.steady = False
-    assert drifting.judge({"a": 18.0}, ["b", "c"]) is None
-    assert after(alike(), cuts=False).judge({"a": 18.0}, ["b", "c"]) is None
+    assert drifting.estimate_if_hopeless({"a": 18.0}, ["b", "c"]) is None
+    assert after(alike(), cuts=False).estimate_if_hopeless({"a": 18.0}, ["b", "c"]) is None
     assert after(alike(), cuts=False).order(["c", "a", "b"]) == ["c", "a", "b"]
 
 
 def test_some_go_on_by_chance_with_their_estimate() -> None:
     draws = random.Random(3).random
-    judged = [after(alike(), draw=draws).judge({"a": 18.0}, ["b", "c"]) for _ in range(400)]
+    judged = [after(alike(), draw=draws).estimate_if_hopeless({"a": 18.0}, ["b", "c"]) for _ in range(400)]
     assert 0.06 < sum(j is not None and j.goes_on for j in judged) / len(judged) < 0.14
 
 
@@ -87,7 +87,7 @@ def test_the_workload_that_says_most_comes_first_and_the_cheapest_until_that_is_
     assert after(rows).order(["c", "b", "a"]) == ["b", "a", "c"]
 
 
-def mean_error(seed: int, outlook: Outlook) -> float:
+def mean_error(seed: int, pruner: Pruner) -> float:
     """Of the estimates of 400 configurations, in logarithms; below 0 they are better than the truth.
 
     The workloads' relation bends: what holds near the best misleads far from it.
@@ -98,10 +98,10 @@ def mean_error(seed: int, outlook: Outlook) -> float:
         slow, noise = rng.gamma(1.5, 0.4), rng.normal(0, 0.1, 3)
         logs = slow * np.array([1.0, 1.3, 0.8]) + 0.2 * slow**2 + noise
         times_us = {k: BASELINE[k] * math.exp(v) for k, v in zip(BASELINE, logs, strict=True)}
-        order = outlook.order(list(BASELINE))
-        found = outlook.judge({order[0]: times_us[order[0]]}, order[1:])
+        order = pruner.order(list(BASELINE))
+        found = pruner.estimate_if_hopeless({order[0]: times_us[order[0]]}, order[1:])
         if found is None or found.goes_on:
-            outlook.learn(times_us)
+            pruner.learn(times_us)
         else:
             errors.append(math.log(found.objective) - logs.mean())
     assert len(errors) > 200
@@ -126,11 +126,11 @@ def three_workloads() -> Job:
 
 
 def searched(job: Job, model: TimeModel) -> tuple[ListSink, Listed]:
-    tools, _ = fake_tools(model)
-    bench = Bench(job, tools)
-    baseline = measure_baseline(Bench(job, fake_tools(model)[0]))
+    ports, _ = fake_ports(model)
+    session = DeviceSession(job, ports)
+    baseline = measure_baseline(DeviceSession(job, fake_ports(model)[0]))
     sink, searcher = ListSink(), Listed(all_configurations())
-    run_slice(bench, bench.user_template, baseline, searcher, sink, LIMITS)
+    run_slice(session, session.user_template, baseline, searcher, sink, LIMITS)
     return sink, searcher
 
 
@@ -171,11 +171,11 @@ def test_what_goes_on_by_chance_is_measured_whole_and_keeps_what_was_expected(mo
 
 
 def test_a_wrong_kernel_is_rejected_even_where_it_is_hopeless() -> None:
-    tools, _ = fake_tools(together, lambda c: "wrong" if c["BLOCK"] == 256 else "")
+    ports, _ = fake_ports(together, lambda c: "wrong" if c["BLOCK"] == 256 else "")
     job = three_workloads()
-    bench, sink = Bench(job, tools), ListSink()
-    baseline = measure_baseline(Bench(job, fake_tools(together)[0]))
-    run_slice(bench, bench.user_template, baseline, Listed(all_configurations()), sink, LIMITS)
+    session, sink = DeviceSession(job, ports), ListSink()
+    baseline = measure_baseline(DeviceSession(job, fake_ports(together)[0]))
+    run_slice(session, session.user_template, baseline, Listed(all_configurations()), sink, LIMITS)
     assert {int(c["BLOCK"]) for c, o in sink.trials if isinstance(o, Rejected)} == {256}
     assert any(isinstance(o, CutShort) for _, o in sink.trials)
 

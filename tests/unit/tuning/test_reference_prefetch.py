@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from tests.fakes import FakeDevice, FakeReference, Fault, TimeModel, fake_tools
+from tests.fakes import FakeDevice, FakeReference, Fault, TimeModel, fake_ports
 from tests.jobs import DEVICE, scale_job
 from tests.unit.tuning.test_tuning_loops import finalists, times
 from warpsmith.domain.job import Workload
@@ -16,9 +16,9 @@ from warpsmith.errors import InvalidInput
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks import reference_prefetch as module
 from warpsmith.tuning.checks.extra_cases import certain_cases
-from warpsmith.tuning.checks.reference_prefetch import Beforehand, beforehand, may_overlap
-from warpsmith.tuning.session.device_session import Bench
-from warpsmith.tuning.session.session_ports import Case, Tools
+from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch, may_overlap, prefetch_references
+from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, VerifyResult
 from warpsmith.tuning.winners.verify import verify_winners
 from warpsmith.verify.run_report import Array, ReferenceCase
@@ -73,14 +73,14 @@ def nothing_stays() -> Iterator[None]:
     assert set(threading.enumerate()) == before
 
 
-def tools_with(
+def ports_with(
     reference: Reference,
     model: TimeModel = times,
     fault: Fault = lambda c: "",
     shares_host: bool = False,
     on_run: Callable[[], object] = lambda: None,
-) -> Tools:
-    tools, opener = fake_tools(model, fault)
+) -> SessionPorts:
+    ports, opener = fake_ports(model, fault)
     opener.info = DEVICE.model_copy(update={"shares_host": shares_host})
     plain = opener.open
 
@@ -91,16 +91,18 @@ def tools_with(
         return device
 
     opener.open = opened  # type: ignore[method-assign]
-    return replace(tools, reference=reference)
+    return replace(ports, reference=reference)
 
 
-def verify(tools: Tools, alive: Callable[[], bool] = lambda: True, noise: float = 0.001) -> VerifyResult:
-    known = measure_baseline(Bench(JOB, fake_tools(times)[0]))
-    return verify_winners(JOB, tools, finalists()[0], noise, 6, alive, known)
+def verify(
+    ports: SessionPorts, alive: Callable[[], bool] = lambda: True, noise: float = 0.001
+) -> VerifyResult:
+    known = measure_baseline(DeviceSession(JOB, fake_ports(times)[0]))
+    return verify_winners(JOB, ports, finalists()[0], noise, 6, alive, known)
 
 
-def baseline_of(tools: Tools) -> BaselineResult:
-    return measure_baseline(Bench(JOB, tools))
+def baseline_of(ports: SessionPorts) -> BaselineResult:
+    return measure_baseline(DeviceSession(JOB, ports))
 
 
 PHASES = pytest.mark.parametrize("phase", [verify, baseline_of])
@@ -121,14 +123,14 @@ def test_the_device_runs_while_references_of_the_next_workload_are_computed(phas
         ran.set()
 
     reference = Reference(during)
-    phase(tools_with(reference, on_run=on_run))
+    phase(ports_with(reference, on_run=on_run))
     assert met
     assert all(met)
     assert reference.early[0] == SMALL
 
 
-def verify_near_ties(tools: Tools) -> VerifyResult:
-    return verify(tools, noise=0.2)
+def verify_near_ties(ports: SessionPorts) -> VerifyResult:
+    return verify(ports, noise=0.2)
 
 
 @pytest.mark.parametrize("phase", [verify, verify_near_ties, baseline_of])
@@ -150,14 +152,14 @@ def test_nothing_is_computed_while_anything_is_timed(phase, monkeypatch: pytest.
         return times(configuration, workload)
 
     reference = Reference(during)
-    phase(tools_with(reference, model, on_run=reference.waited_for))
+    phase(ports_with(reference, model, on_run=reference.waited_for))
     assert not any(seen)
 
 
 @PHASES
 def test_nothing_overlaps_where_kernels_run_on_the_hosts_cores(phase) -> None:
     reference = Reference()
-    phase(tools_with(reference, shares_host=True))
+    phase(ports_with(reference, shares_host=True))
     assert reference.early == []
     assert {SMALL, LARGE} <= set(reference.asked)
 
@@ -165,7 +167,7 @@ def test_nothing_overlaps_where_kernels_run_on_the_hosts_cores(phase) -> None:
 @PHASES
 def test_everything_is_computed_once(phase) -> None:
     reference = Reference()
-    phase(tools_with(reference, on_run=reference.waited_for))
+    phase(ports_with(reference, on_run=reference.waited_for))
     computed = reference.early + reference.asked
     assert sorted(computed) == sorted(set(computed))
     assert all(key.split("#")[0] == SMALL for key in reference.early)
@@ -173,7 +175,7 @@ def test_everything_is_computed_once(phase) -> None:
 
 @PHASES
 def test_results_are_those_of_a_host_that_computes_nothing_beforehand(phase) -> None:
-    early, late = phase(tools_with(Reference())), phase(tools_with(Reference(), shares_host=True))
+    early, late = phase(ports_with(Reference())), phase(ports_with(Reference(), shares_host=True))
     if isinstance(early, VerifyResult):
         assert [(c.workload, c.configuration) for c in early.choices] == [
             (c.workload, c.configuration) for c in late.choices
@@ -191,9 +193,9 @@ def test_results_are_those_of_a_host_that_computes_nothing_beforehand(phase) -> 
 def test_a_user_kernel_that_is_the_reference_is_never_run_beforehand() -> None:
     job = scale_job(reference={"kind": "kernel"})
     reference = Reference()
-    tools = tools_with(reference)
-    assert not may_overlap(Bench(job, tools))
-    assert measure_baseline(Bench(job, tools)).refused == ""
+    ports = ports_with(reference)
+    assert not may_overlap(DeviceSession(job, ports))
+    assert measure_baseline(DeviceSession(job, ports)).refused == ""
     assert reference.early == reference.asked == []
 
 
@@ -206,20 +208,20 @@ def test_a_reference_that_fails_is_told_in_its_turn(shares_host: bool) -> None:
             timed.append(workload)
         return times(configuration, workload)
 
-    def tools() -> Tools:
+    def ports() -> SessionPorts:
         timed.clear()
-        return tools_with(Reference(fails=lambda key, _: key == SMALL), model, shares_host=shares_host)
+        return ports_with(Reference(fails=lambda key, _: key == SMALL), model, shares_host=shares_host)
 
-    assert baseline_of(tools()).refused == "reference: the function failed: no"
+    assert baseline_of(ports()).refused == "reference: the function failed: no"
     assert set(timed) == {LARGE}
     with pytest.raises(InvalidInput, match="the function failed: no"):
-        verify(tools())
+        verify(ports())
     assert set(timed) == {LARGE}
 
 
 def test_what_fails_only_beforehand_is_computed_again() -> None:
     reference = Reference(fails=lambda key, early: early)
-    assert len(verify(tools_with(reference, on_run=reference.waited_for)).choices) == 2
+    assert len(verify(ports_with(reference, on_run=reference.waited_for)).choices) == 2
     assert set(reference.early) <= set(reference.asked)
 
 
@@ -228,7 +230,7 @@ def test_an_error_of_ours_is_raised_where_it_is_waited_for() -> None:
         raise OSError("no process can be started")
 
     reference = Reference(during)
-    assert len(verify(tools_with(reference, on_run=reference.waited_for)).choices) == 2
+    assert len(verify(ports_with(reference, on_run=reference.waited_for)).choices) == 2
     assert set(reference.early) <= set(reference.asked)
 
 
@@ -238,10 +240,10 @@ def test_a_workload_that_is_never_reached_does_no_harm(phase) -> None:
     on_run = reference.waited_for
     turns = iter([True, False])
     if phase is verify:
-        result = verify(tools_with(reference, on_run=on_run), lambda: next(turns))
+        result = verify(ports_with(reference, on_run=on_run), lambda: next(turns))
         assert [c.workload for c in result.choices] == [LARGE]
     else:
-        refused = baseline_of(tools_with(reference, fault=lambda c: "wrong", on_run=on_run)).refused
+        refused = baseline_of(ports_with(reference, fault=lambda c: "wrong", on_run=on_run)).refused
         assert refused.startswith(f"{LARGE}: the kernel fails: y is wrong")
     assert reference.early
     assert reference.busy == 0
@@ -256,15 +258,15 @@ def test_what_has_begun_is_waited_for_when_the_work_ends_with_an_error(
     # The thread is waited for when it has been told to rest.
     monkeypatch.setattr(module, "wait", lambda futures: (ending.set(), wait(futures)))
     reference = Reference(lambda cases: ending.wait(WAIT_S))
-    bench = Bench(JOB, tools_with(reference))
-    own = bench.tools
-    with pytest.raises(RuntimeError), beforehand(bench) as early:
-        early.begin(bench, [Case(w) for w in JOB.workloads])
+    session = DeviceSession(JOB, ports_with(reference))
+    own = session.ports
+    with pytest.raises(RuntimeError), prefetch_references(session) as prefetch:
+        prefetch.start(session, [Case(w) for w in JOB.workloads])
         reference.waited_for()
         raise RuntimeError
     assert reference.busy == 0
     assert reference.early == [LARGE], "what had not begun is left"
-    assert bench.tools is own
+    assert session.ports is own
 
 
 def test_nothing_is_looked_at_beyond_the_next_workload() -> None:
@@ -284,7 +286,7 @@ def test_nothing_is_looked_at_beyond_the_next_workload() -> None:
             assert begun[workload.key].wait(WAIT_S)
 
     reference = Reference(during)
-    baseline = measure_baseline(Bench(job, fake_tools(times)[0]))
+    baseline = measure_baseline(DeviceSession(job, fake_ports(times)[0]))
     found, noise = finalists()
     timings = [found[0].outcome.timings[0].model_copy(update={"workload": key}) for key in turn]
     found = [replace(f, outcome=f.outcome.model_copy(update={"timings": tuple(timings)})) for f in found[:1]]
@@ -293,7 +295,7 @@ def test_nothing_is_looked_at_beyond_the_next_workload() -> None:
         turns.append(None)
         return True
 
-    verify_winners(job, tools_with(reference, on_run=on_run), found, noise, 6, alive, baseline)
+    verify_winners(job, ports_with(reference, on_run=on_run), found, noise, 6, alive, baseline)
     assert {key.split("#")[0] for _, key in seen} == set(turn) - {LARGE}
     assert all(turn[key.split("#")[0]] <= now + 1 for now, key in seen)
 
@@ -301,7 +303,7 @@ def test_nothing_is_looked_at_beyond_the_next_workload() -> None:
 def test_only_so_many_bytes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "KEPT_BYTES", 8 * 2 * 1001)
     reference = Reference()
-    verify(tools_with(reference, on_run=reference.waited_for))
+    verify(ports_with(reference, on_run=reference.waited_for))
     assert len(reference.early) <= 2
     assert SMALL in reference.early
 
@@ -310,30 +312,30 @@ def test_a_pause_ends_and_the_rest_is_computed(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(module.os, "sched_getaffinity", lambda pid: {0, 1})
     steps: list[threading.Event] = [threading.Event() for _ in range(3)]
     reference = Reference(lambda cases: steps[len(reference.early) - 1].set())
-    bench = Bench(JOB, tools_with(reference))
-    early = Beforehand(reference)
+    session = DeviceSession(JOB, ports_with(reference))
+    prefetch = ReferencePrefetch(reference)
     cases = [Case(Workload(dimensions={"n": n})) for n in (10, 11, 12)]
     try:
-        with early.quiet():
-            early.begin(bench, cases)
+        with prefetch.paused():
+            prefetch.start(session, cases)
             assert not steps[0].wait(SHORT_S)
-            plan = bench.plan(cases[1])
-            (found,) = early.numpy_many("", "", [(plan, cases[1].workload.dimensions)])
+            plan = session.plan(cases[1])
+            (found,) = prefetch.numpy_many("", "", [(plan, cases[1].workload.dimensions)])
             assert isinstance(found, Mapping)
         assert all(step.wait(WAIT_S) for step in steps[:2])
     finally:
-        early.end()
+        prefetch.close()
     assert reference.early == ["n=10", "n=12"]
     assert reference.asked == ["n=11"]
 
 
 def test_certain_cases_are_what_a_winner_is_checked_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(JOB, tools_with(Reference()))
-    bench.learn(measure_baseline(Bench(JOB, fake_tools(times)[0])))
+    session = DeviceSession(JOB, ports_with(Reference()))
+    session.learn(measure_baseline(DeviceSession(JOB, fake_ports(times)[0])))
     workload = JOB.workloads[1]
-    own = [Case(workload), bench.another_draw(workload)]
-    families = [Case(workload, c.family) for c in bench.cases if c.dimensions == workload.dimensions][1:]
+    own = [Case(workload), session.another_draw(workload)]
+    families = [Case(workload, c.family) for c in session.cases if c.dimensions == workload.dimensions][1:]
     assert families
-    assert certain_cases(bench, workload) == own + families
+    assert certain_cases(session, workload) == own + families
     monkeypatch.setattr("warpsmith.tuning.checks.extra_cases.FAMILY_BYTES", 8)
-    assert certain_cases(bench, workload) == own
+    assert certain_cases(session, workload) == own

@@ -6,13 +6,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.fakes import fake_tools
+from tests.fakes import fake_ports
 from tests.jobs import scale_job
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.space import Configuration
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import Bench
-from warpsmith.tuning.winners.retime_near_ties import CONTENDERS, TIMINGS, near_ties, play_off
+from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.winners.retime_near_ties import CONTENDERS, TIMINGS, near_ties, retime_near_ties
 from warpsmith.tuning.winners.verify import Finalist, verify_winners
 
 NOISE = 0.03
@@ -31,21 +31,21 @@ def counted(times: list[float | None]) -> tuple[Callable[[int], float | None], l
 
 def test_the_lucky_one_falls_behind() -> None:
     measure, asked = counted([1.05, 1.01, 1.0, 9.0])
-    assert play_off([0.97, 0.98, 1.0, 1.2], NOISE, measure, TIMINGS)[:3] == [2, 1, 0]
+    assert retime_near_ties([0.97, 0.98, 1.0, 1.2], NOISE, measure, TIMINGS)[:3] == [2, 1, 0]
     assert 3 not in asked
 
 
 def test_without_near_ties_nothing_is_measured() -> None:
     measure, asked = counted([1.0, 1.0])
-    assert play_off([1.0, 1.2], NOISE, measure, TIMINGS) == [0, 1]
-    assert play_off([1.0], NOISE, measure, TIMINGS) == [0]
-    assert play_off([], NOISE, measure, TIMINGS) == []
+    assert retime_near_ties([1.0, 1.2], NOISE, measure, TIMINGS) == [0, 1]
+    assert retime_near_ties([1.0], NOISE, measure, TIMINGS) == [0]
+    assert retime_near_ties([], NOISE, measure, TIMINGS) == []
     assert asked == []
 
 
 def test_who_fails_is_last_and_who_is_behind_is_not_measured_on() -> None:
     measure, asked = counted([None, 1.5, 1.0, 1.0])
-    order = play_off([1.0, 1.0, 1.01, 1.01, 2.0], NOISE, measure, TIMINGS)
+    order = retime_near_ties([1.0, 1.0, 1.01, 1.01, 2.0], NOISE, measure, TIMINGS)
     assert set(order[:2]) == {2, 3}
     assert order[2:] == [1, 4, 0]
     assert (asked.count(0), asked.count(1)) == (1, 1)
@@ -56,7 +56,7 @@ def test_who_fails_is_last_and_who_is_behind_is_not_measured_on() -> None:
 def test_no_more_is_measured_than_allowed(budget: int) -> None:
     times = [1.0 + 0.001 * i for i in range(20)]
     measure, asked = counted(list(times))
-    order = play_off(times, NOISE, measure, budget)
+    order = retime_near_ties(times, NOISE, measure, budget)
     assert sorted(order) == list(range(20))
     assert len(asked) <= budget
     assert set(asked) <= set(range(CONTENDERS))
@@ -77,7 +77,7 @@ def test_it_lowers_the_regret_under_noise() -> None:
         order = np.argsort(seen)
         drawn = rng.normal(0, NOISE, 100).tolist()
         measure = lambda i, o=order, t=true, d=drawn: t[o[i]] * math.exp(d.pop())  # noqa: E731
-        chosen = play_off(list(seen[order]), NOISE, measure, TIMINGS)[0]
+        chosen = retime_near_ties(list(seen[order]), NOISE, measure, TIMINGS)[0]
         plain.append(true[order[0]] / true[0] - 1)
         played.append(true[order[chosen]] / true[0] - 1)
     assert np.mean(played) < 0.75 * np.mean(plain)
@@ -92,8 +92,8 @@ def times(configuration: Configuration, workload: str) -> float:
 def test_the_winner_is_who_wins_the_play_off(noise: float, block: int) -> None:
     """The search saw 128 a little ahead of 256, which is twice as fast."""
     job = scale_job()
-    tools, opener = fake_tools(times)
-    baseline = measure_baseline(Bench(job, tools))
+    ports, opener = fake_ports(times)
+    baseline = measure_baseline(DeviceSession(job, ports))
     finalists = []
     for size, us in ((128, 20.0), (256, 20.5), (32, 60.0)):
         timings = []
@@ -104,8 +104,8 @@ def test_the_winner_is_who_wins_the_play_off(noise: float, block: int) -> None:
             )
         outcome = Measured(timings=tuple(timings), objective=us / 64)
         configuration: Configuration = {"BLOCK": size, "PER": 1}
-        finalists.append(Finalist("c0", Bench(job, tools).user_template, configuration, outcome))
-    result = verify_winners(job, tools, finalists, noise, 4, lambda: True, baseline)
+        finalists.append(Finalist("c0", DeviceSession(job, ports).user_template, configuration, outcome))
+    result = verify_winners(job, ports, finalists, noise, 4, lambda: True, baseline)
     assert {c.configuration["BLOCK"] for c in result.choices if c.configuration} == {block}
     assert all(device.dead for device in opener.opened)
     for choice, comparison in zip(result.choices, result.comparisons, strict=True):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fakes import ListSink, fake_tools
+from tests.fakes import ListSink, fake_ports
 from tests.jobs import DEVICE, scale_job
 from tests.unit.tuning.test_tuning_loops import Listed, all_configurations, times
 from warpsmith.domain.device import DeviceInfo
@@ -15,10 +15,10 @@ from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.ports import Foreseeing, Searcher
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.ports import CompileAwareSearcher, Searcher
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
-from warpsmith.tuning.trials.speculative_compiler import MOST_KEPT, Foresight
+from warpsmith.tuning.trials.speculative_compiler import MOST_KEPT, SpeculativeCompiler
 
 JOB = scale_job()
 CUDA = DEVICE.model_copy(update={"architecture": "sm_90", "shares_host": False})
@@ -64,11 +64,11 @@ class Knowing(Listed):
         self.left = [c for c in self.left if c != configuration]
 
 
-def foresight(searcher: Searcher) -> tuple[Foresight, Slow]:
-    tools, opener = fake_tools(times)
+def speculative(searcher: Searcher) -> tuple[SpeculativeCompiler, Slow]:
+    ports, opener = fake_ports(times)
     compiler = Slow()
-    bench = Bench(JOB, replace(tools, opener=replace(opener, info=CUDA), compiler=compiler))
-    return Foresight(bench, bench.user_template, searcher), compiler
+    session = DeviceSession(JOB, replace(ports, opener=replace(opener, info=CUDA), compiler=compiler))
+    return SpeculativeCompiler(session, session.user_template, searcher), compiler
 
 
 def keys(configurations: Sequence[Configuration]) -> list[str]:
@@ -77,21 +77,21 @@ def keys(configurations: Sequence[Configuration]) -> list[str]:
 
 def test_idle_compilers_get_what_is_likely_and_no_more() -> None:
     every = all_configurations()
-    made, compiler = foresight(Knowing(every))
-    made.look(3)
+    made, compiler = speculative(Knowing(every))
+    made.top_up(3)
     assert list(compiler.begun) == keys(every[:3])
-    made.look(3)
+    made.top_up(3)
     assert len(compiler.begun) == 3, "these compilers are busy"
-    made.look(-1)
+    made.top_up(-1)
     compiler.ready()
-    made.look(2)
+    made.top_up(2)
     assert list(compiler.begun) == keys(every[:5])
 
 
 def test_what_was_compiled_early_is_not_compiled_again() -> None:
     every = all_configurations()
-    made, compiler = foresight(Knowing(every))
-    made.look(2)
+    made, compiler = speculative(Knowing(every))
+    made.top_up(2)
     assert made.compile(every[1]).compiled is compiler.begun[configuration_key(every[1])]
     other = made.compile(every[5])
     assert configuration_key(other.kernel.configuration) == configuration_key(every[5])
@@ -101,11 +101,11 @@ def test_what_was_compiled_early_is_not_compiled_again() -> None:
 def test_reports_are_told_of_early_ones_and_of_those_that_were_asked_for() -> None:
     every = all_configurations()
     searcher = Knowing(every)
-    made, compiler = foresight(searcher)
-    made.look(1)
+    made, compiler = speculative(searcher)
+    made.top_up(1)
     made.compile(every[4])
     compiler.ready()
-    made.look(0)
+    made.top_up(0)
     assert set(searcher.learnt) == {*keys(every[:1]), *keys(every[4:5])}
     for key, (occupancy, spills) in searcher.learnt.items():
         block = next(c["BLOCK"] for c in every if configuration_key(c) == key)
@@ -117,11 +117,11 @@ def test_reports_are_told_of_early_ones_and_of_those_that_were_asked_for() -> No
 def test_what_does_not_compile_is_never_asked_for_unless_it_was_already() -> None:
     every = all_configurations()
     searcher = Knowing(every)
-    made, compiler = foresight(searcher)
-    made.look(2)
+    made, compiler = speculative(searcher)
+    made.top_up(2)
     made.compile(every[7])
     compiler.ready(lambda key: True)
-    made.look(0)
+    made.top_up(0)
     assert searcher.excluded == keys(every[:2]), "the trial of the third says so itself"
     assert searcher.learnt == searcher.told == {}
 
@@ -129,12 +129,12 @@ def test_what_does_not_compile_is_never_asked_for_unless_it_was_already() -> Non
 def test_a_compiler_that_failed_is_asked_again() -> None:
     every = all_configurations()
     searcher = Knowing(every)
-    made, compiler = foresight(searcher)
-    made.look(2)
+    made, compiler = speculative(searcher)
+    made.top_up(2)
     first, second = compiler.begun.values()
     first.set_exception(RuntimeError("no compiler"))
     second.cancel()
-    made.look(0)
+    made.top_up(0)
     compiler.begun.clear()
     made.compile(every[0])
     made.compile(every[1])
@@ -145,17 +145,17 @@ def test_a_compiler_that_failed_is_asked_again() -> None:
 def test_other_searchers_have_nothing_compiled_early() -> None:
     every = all_configurations()
     searcher = Listed(every)
-    assert not isinstance(searcher, Foreseeing)
-    made, compiler = foresight(searcher)
-    made.look(5)
+    assert not isinstance(searcher, CompileAwareSearcher)
+    made, compiler = speculative(searcher)
+    made.top_up(5)
     made.compile(every[0])
     assert list(compiler.begun) == keys(every[:1])
 
 
 def test_binaries_that_nobody_asks_for_are_dropped() -> None:
     every = [{"BLOCK": 32, "PER": n} for n in range(MOST_KEPT + 3)]
-    made, _ = foresight(Knowing(every))
-    made.look(MOST_KEPT + 3)
+    made, _ = speculative(Knowing(every))
+    made.top_up(MOST_KEPT + 3)
     with pytest.raises(AssertionError, match="compiled twice"):
         made.compile(every[2])
     made.compile(every[3])
@@ -165,15 +165,15 @@ def test_a_search_runs_what_compiles_and_records_nothing_else() -> None:
     def fault(configuration: Configuration) -> str:
         return "compile" if configuration.get("PER") == 8 else ""
 
-    tools, opener = fake_tools(times, fault)
-    tools = replace(tools, opener=replace(opener, info=CUDA))
-    healthy, _ = fake_tools(times)
-    baseline = measure_baseline(Bench(JOB, healthy))
+    ports, opener = fake_ports(times, fault)
+    ports = replace(ports, opener=replace(opener, info=CUDA))
+    healthy, _ = fake_ports(times)
+    baseline = measure_baseline(DeviceSession(JOB, healthy))
     sink, searcher = ListSink(), Knowing(all_configurations())
-    bench = Bench(JOB, tools)
+    session = DeviceSession(JOB, ports)
     limits = SliceLimits(seconds=30, trials=100, compile_ahead=8)
-    run_slice(bench, bench.user_template, baseline, searcher, sink, limits, gate=False)
-    bench.close()
+    run_slice(session, session.user_template, baseline, searcher, sink, limits, gate=False)
+    session.close()
     measured = [c for c, o in sink.trials if isinstance(o, Measured)]
     assert sorted(keys(measured)) == sorted(keys([c for c in all_configurations() if c["PER"] != 8]))
     rejected = [k for k, v in searcher.told.items() if v is None]

@@ -5,13 +5,13 @@ from itertools import product
 
 import pytest
 
-from tests.fakes import ListSink, fake_tools
+from tests.fakes import ListSink, fake_ports
 from tests.jobs import scale_job
 from warpsmith.domain.outcome import Measured, Rejected, Stage, Verdict
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.errors import DeviceSick
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 from warpsmith.tuning.winners.verify import Finalist, verify_winners
 
@@ -47,9 +47,9 @@ def all_configurations() -> list[Configuration]:
 
 
 def test_baseline_times_every_workload_cold_and_hot() -> None:
-    tools, _ = fake_tools(times)
-    bench = Bench(JOB, tools)
-    result = measure_baseline(bench)
+    ports, _ = fake_ports(times)
+    session = DeviceSession(JOB, ports)
+    result = measure_baseline(session)
     assert result.refused == ""
     assert [t.workload for t in result.timings] == ["n=4096", "n=1001"]
     assert all(t.cold is not None and t.hot is not None for t in result.timings)
@@ -63,25 +63,25 @@ def test_baseline_times_every_workload_cold_and_hot() -> None:
     [("compile", "does not compile"), ("wrong", "is wrong"), ("timeout", "ended its process")],
 )
 def test_a_bad_kernel_is_refused_with_the_reason(fault: str, words: str) -> None:
-    tools, _ = fake_tools(times, lambda c: fault)
-    assert words in measure_baseline(Bench(JOB, tools)).refused
+    ports, _ = fake_ports(times, lambda c: fault)
+    assert words in measure_baseline(DeviceSession(JOB, ports)).refused
 
 
 def test_a_job_that_zeros_would_pass_is_untestable() -> None:
     job = scale_job(tolerances={"y": {"rtol": 0, "atol": 1000}})
-    tools, _ = fake_tools(times)
-    assert "untestable" in measure_baseline(Bench(job, tools)).refused
+    ports, _ = fake_ports(times)
+    assert "untestable" in measure_baseline(DeviceSession(job, ports)).refused
 
 
 def search(fault=lambda c: "", sink: ListSink | None = None, gate: bool = True, **changes):
-    tools, opener = fake_tools(times, fault)
-    bench = Bench(JOB, tools)
-    healthy, _ = fake_tools(times)
-    baseline = measure_baseline(Bench(JOB, healthy))
+    ports, opener = fake_ports(times, fault)
+    session = DeviceSession(JOB, ports)
+    healthy, _ = fake_ports(times)
+    baseline = measure_baseline(DeviceSession(JOB, healthy))
     sink = sink or ListSink()
     searcher = Listed(all_configurations())
     limits = SliceLimits(**{**LIMITS.__dict__, **changes})
-    result = run_slice(bench, bench.user_template, baseline, searcher, sink, limits, gate=gate)
+    result = run_slice(session, session.user_template, baseline, searcher, sink, limits, gate=gate)
     return result, sink, searcher, opener
 
 
@@ -116,13 +116,13 @@ def test_a_fault_costs_one_trial_and_a_fresh_child() -> None:
 
 
 def test_a_device_that_does_not_come_up_again_is_no_verdict_on_a_kernel() -> None:
-    baseline = measure_baseline(Bench(JOB, fake_tools(times)[0]))
-    tools, opener = fake_tools(times, lambda c: "device" if c["BLOCK"] == 32 else "")
+    baseline = measure_baseline(DeviceSession(JOB, fake_ports(times)[0]))
+    ports, opener = fake_ports(times, lambda c: "device" if c["BLOCK"] == 32 else "")
     opener.opens = 2
     sink, searcher = ListSink(), Listed([{"BLOCK": 32, "PER": 1}, {"BLOCK": 128, "PER": 1}])
-    bench = Bench(JOB, tools)
+    session = DeviceSession(JOB, ports)
     with pytest.raises(DeviceSick, match="fallen off the bus"):
-        run_slice(bench, bench.user_template, baseline, searcher, sink, LIMITS)
+        run_slice(session, session.user_template, baseline, searcher, sink, LIMITS)
     assert [c["BLOCK"] for c, o in sink.trials if isinstance(o, Rejected)] in ([32], [])
     assert not any(c["BLOCK"] == 128 for c, _ in sink.trials)
 
@@ -158,16 +158,16 @@ def test_a_lost_lease_ends_the_slice() -> None:
 
 def finalists() -> tuple[list[Finalist], float]:
     _, sink, _, _ = search()
-    tools, _ = fake_tools(times)
-    template = Bench(JOB, tools).user_template
+    ports, _ = fake_ports(times)
+    template = DeviceSession(JOB, ports).user_template
     found = [Finalist("c0", template, c, o) for c, o in sink.trials if isinstance(o, Measured)]
     return found, 0.001
 
 
 def test_winners_are_chosen_per_workload_and_measured_again() -> None:
     found, noise = finalists()
-    tools, opener = fake_tools(times)
-    result = verify_winners(JOB, tools, found, noise, 6, lambda: True)
+    ports, opener = fake_ports(times)
+    result = verify_winners(JOB, ports, found, noise, 6, lambda: True)
     by_workload = {c.workload: c for c in result.choices}
     assert by_workload["n=4096"].configuration == {"BLOCK": 256, "PER": 1}
     assert by_workload["n=1001"].configuration == {"BLOCK": 32, "PER": 1}
@@ -182,8 +182,8 @@ def test_winners_are_chosen_per_workload_and_measured_again() -> None:
 
 def test_a_winner_that_fails_its_second_check_is_withdrawn() -> None:
     found, noise = finalists()
-    tools, _ = fake_tools(times, lambda c: "wrong" if int(c["BLOCK"]) == 256 else "")
-    result = verify_winners(JOB, tools, found, noise, 6, lambda: True)
+    ports, _ = fake_ports(times, lambda c: "wrong" if int(c["BLOCK"]) == 256 else "")
+    result = verify_winners(JOB, ports, found, noise, 6, lambda: True)
     choice = next(c for c in result.choices if c.workload == "n=4096")
     assert choice.configuration is None or choice.configuration["BLOCK"] != 256
     assert any("correctness" in text for text in result.withdrawn)
@@ -192,8 +192,8 @@ def test_a_winner_that_fails_its_second_check_is_withdrawn() -> None:
 def test_the_baseline_stays_where_nothing_is_faster() -> None:
     found, noise = finalists()
     slower = [f for f in found if f.configuration["BLOCK"] == 64 and f.configuration["PER"] != 1]
-    tools, _ = fake_tools(times)
-    result = verify_winners(JOB, tools, slower, noise, 6, lambda: True)
+    ports, _ = fake_ports(times)
+    result = verify_winners(JOB, ports, slower, noise, 6, lambda: True)
     assert [c.candidate for c in result.choices] == [None, None]
     assert result.speedup == 1.0
     assert {c.verdict for c in result.comparisons} == {Verdict.SLOWER}

@@ -11,7 +11,7 @@ from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, Compiled, Family, LaunchSize, launch_size
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
-from warpsmith.tuning.checks.baseline_time import Thrift
+from warpsmith.tuning.checks.baseline_time import BaselineTime
 from warpsmith.tuning.checks.extra_cases import (
     FAMILY_BYTES,
     NEIGHBOUR_BYTES,
@@ -19,9 +19,9 @@ from warpsmith.tuning.checks.extra_cases import (
     neighbours,
     size_bytes,
 )
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.launch_limits import launch_refusal
-from warpsmith.tuning.session.output_checks import judge_run, spread
+from warpsmith.tuning.session.output_checks import check_run, spread
 from warpsmith.tuning.session.output_scale import sizes_of
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.tuning.tasks import CheckedCase
@@ -33,16 +33,16 @@ FAMILIES_ELSEWHERE = 3
 """Families, drawn by lot, that larger workloads than the smallest are checked with."""
 
 
-def family_cases(bench: Bench, workload: Workload) -> list[Case]:
+def family_cases(session: DeviceSession, workload: Workload) -> list[Case]:
     """Families that make other inputs of this workload's, so that there is something to check."""
-    if not bench.defences.families:
+    if not session.defences.families:
         return []
     families = [f for f in Family if f is not Family.DECLARED]
-    smallest = min(size_bytes(bench, w) for w in bench.job.workloads)
-    size = size_bytes(bench, workload)
+    smallest = min(size_bytes(session, w) for w in session.job.workloads)
+    size = size_bytes(session, workload)
     if size > min(smallest, FAMILY_BYTES):
         families = random.SystemRandom().sample(families, FAMILIES_ELSEWHERE)
-    plan = bench.plan(workload)
+    plan = session.plan(workload)
     drawn = [b for b in plan.buffers if b.role is not Role.OUTPUT]
     return [Case(workload, f) for f in families if any(_makes_other(f, b, plan.seed) for b in drawn)]
 
@@ -54,7 +54,7 @@ def _makes_other(family: Family, buffer: BufferPlan, seed: int) -> bool:
 
 
 def passing(
-    bench: Bench, kernel: ConfiguredKernel, compiled: Compiled, cases: Iterable[Case], of: str = ""
+    session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, cases: Iterable[Case], of: str = ""
 ) -> list[CheckedCase]:
     """Those of `cases` on which the user's kernel is right and its reference finite.
 
@@ -62,23 +62,23 @@ def passing(
         of: key of the workload that the cases are neighbours of.
     """
     found = []
-    info = bench.tools.opener.info
+    info = session.ports.opener.info
     handle: int | None = None
     for case in cases:
-        if not _finite(bench, case):
+        if not _finite(session, case):
             continue
         try:
             size = launch_size(kernel, case.workload, info)
             if launch_refusal(size, info):
                 continue
-            device = bench.device(case)
+            device = session.device(case)
             handle = device.load(compiled) if handle is None else handle
-            checked = check_case(bench, handle, case, size)
-            bench.release(case)
+            checked = check_case(session, handle, case, size)
+            session.release(case)
         except (ExpressionError, KernelRefused):
             continue
         except ChildDied:
-            bench.renew(faulted=True)
+            session.renew(faulted=True)
             handle = None
             continue
         if isinstance(checked, CheckedCase):
@@ -89,74 +89,74 @@ def passing(
 
 
 def neighbour_cases(
-    bench: Bench, kernel: ConfiguredKernel, compiled: Compiled, thrift: Thrift
+    session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, time_left: BaselineTime
 ) -> list[CheckedCase]:
     """Shapes near the smallest workload, and one beyond the largest, on which the user's kernel is right.
 
     Checked in a fresh child.
     """
-    if not bench.defences.neighbours:
+    if not session.defences.neighbours:
         return []
-    bench.renew()
-    by_size = sorted(bench.job.workloads, key=lambda w: size_bytes(bench, w))
+    session.renew()
+    by_size = sorted(session.job.workloads, key=lambda w: size_bytes(session, w))
     smallest, largest_ = by_size[0], by_size[-1]
     # Nothing may rely on the largest listed shape being the largest: a dispatch table serves others.
-    shapes = {w.key: w for w in (beyond_all(largest_), *neighbours(bench.job, smallest))}
-    near = [w for w in shapes.values() if _makes_sense(bench, w)]
-    every = [Case(w) for w in bench.allowed(bench.user_template, kernel, near)]
-    last = size_bytes(bench, bench.job.workloads[-1])
-    cases = thrift.neighbours(every, lambda c: size_bytes(bench, c.workload) / last)
-    failed = bench.expect(cases)
-    return passing(bench, kernel, compiled, [c for c in cases if c.key not in failed], smallest.key)
+    shapes = {w.key: w for w in (beyond_all(largest_), *neighbours(session.job, smallest))}
+    near = [w for w in shapes.values() if _makes_sense(session, w)]
+    every = [Case(w) for w in session.allowed(session.user_template, kernel, near)]
+    last = size_bytes(session, session.job.workloads[-1])
+    cases = time_left.neighbours(every, lambda c: size_bytes(session, c.workload) / last)
+    failed = session.expect(cases)
+    return passing(session, kernel, compiled, [c for c in cases if c.key not in failed], smallest.key)
 
 
-def check_case(bench: Bench, handle: int, case: Case, size: LaunchSize) -> CheckedCase | Rejected:
+def check_case(session: DeviceSession, handle: int, case: Case, size: LaunchSize) -> CheckedCase | Rejected:
     """The user's kernel on one case: how exact it is, and how steady."""
-    plan = bench.plan(case)
-    report = bench.device(case).run(handle, plan.key, size, repeat=bench.defences.determinism)
+    plan = session.plan(case)
+    report = session.device(case).run(handle, plan.key, size, repeat=session.defences.determinism)
     grown = CheckedCase(
         dimensions=case.workload.dimensions,
         family=case.family,
-        growth=_growth(bench, case),
-        sizes=sizes_of(bench, case.workload),
+        growth=_growth(session, case),
+        sizes=sizes_of(session, case.workload),
     )
-    expected = bench.expected(case)
-    found = judge_run(bench.job, plan, report, expected, None, bench.defences, grown, own_globals=None)
+    expected = session.expected(case)
+    found = check_run(session.job, plan, report, expected, None, session.defences, grown, own_globals=None)
     if isinstance(found, Rejected):
         return found
     return grown.model_copy(
         update={
             "max_error": found,
-            "spread": spread(bench.job, plan, report, grown),
+            "spread": spread(session.job, plan, report, grown),
             "elements": sum(b.elements for b in plan.mutated),
         }
     )
 
 
-def _growth(bench: Bench, case: Case) -> dict[str, float]:
+def _growth(session: DeviceSession, case: Case) -> dict[str, float]:
     """By output, how much larger the case makes it than the workload's own inputs do; only where it does."""
     if case.family is Family.DECLARED:
         return {}
-    own, other = bench.expected(Case(case.workload)), bench.expected(case)
-    floats = [b.name for b in bench.plan(case).mutated if b.dtype.is_float]
+    own, other = session.expected(Case(case.workload)), session.expected(case)
+    floats = [b.name for b in session.plan(case).mutated if b.dtype.is_float]
     sizes = {n: (root_mean_square(own[n]), root_mean_square(other[n])) for n in floats}
     return {n: there / here for n, (here, there) in sizes.items() if there > here > 0.0}
 
 
-def _finite(bench: Bench, case: Case) -> bool:
-    expected = bench.expected(case)
+def _finite(session: DeviceSession, case: Case) -> bool:
+    expected = session.expected(case)
     return all(
         bool(np.all(np.abs(expected[b.name][piece]) <= largest(b.dtype)))
-        for b in bench.plan(case).mutated
+        for b in session.plan(case).mutated
         if b.dtype.is_float
         for piece in pieces(b.elements)
     )
 
 
-def _makes_sense(bench: Bench, workload: Workload) -> bool:
+def _makes_sense(session: DeviceSession, workload: Workload) -> bool:
     """Whether every buffer has elements there, and not too many."""
     try:
-        plan = bench.plan(workload)
+        plan = session.plan(workload)
     except ExpressionError:
         return False
     enough = all(extent >= 1 for b in plan.buffers for extent in b.shape)

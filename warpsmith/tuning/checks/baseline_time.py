@@ -24,7 +24,7 @@ CHECK_LAUNCHES = 2
 
 
 @dataclass
-class Thrift:
+class BaselineTime:
     """Seconds that a baseline has left.
 
     Args:

@@ -7,7 +7,7 @@ from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import Compiled, Family, launch_size
 from warpsmith.domain.template import ConfiguredKernel, Template
-from warpsmith.tuning.session.device_session import Bench, Case
+from warpsmith.tuning.session.device_session import Case, DeviceSession
 from warpsmith.tuning.session.launch_limits import launch_refusal
 
 MAX_NEIGHBOURS = 9
@@ -41,42 +41,46 @@ def beyond_all(workload: Workload) -> Workload:
     return Workload(dimensions={name: extent + 1 for name, extent in workload.dimensions.items()})
 
 
-def size_bytes(bench: Bench, workload: Workload) -> int:
+def size_bytes(session: DeviceSession, workload: Workload) -> int:
     """Bytes of all buffers. Raises `ExpressionError` where a shape cannot be evaluated."""
-    return sum(b.size_bytes for b in bench.plan(workload).buffers)
+    return sum(b.size_bytes for b in session.plan(workload).buffers)
 
 
-def certain_cases(bench: Bench, workload: Workload) -> list[Case]:
+def certain_cases(session: DeviceSession, workload: Workload) -> list[Case]:
     """What every winner of a workload is checked with; not what is drawn by lot for each, nor neighbours."""
-    certain = [Case(workload), bench.another_draw(workload)]
-    if bench.defences.families and size_bytes(bench, workload) <= FAMILY_BYTES:
-        certain += [Case(workload, family) for family in _families(bench, workload)]
+    certain = [Case(workload), session.another_draw(workload)]
+    if session.defences.families and size_bytes(session, workload) <= FAMILY_BYTES:
+        certain += [Case(workload, family) for family in _families(session, workload)]
     return certain
 
 
 def further_cases(
-    bench: Bench, template: Template, kernel: ConfiguredKernel, workloads: Sequence[Workload], every: bool
+    session: DeviceSession,
+    template: Template,
+    kernel: ConfiguredKernel,
+    workloads: Sequence[Workload],
+    every: bool,
 ) -> Iterator[Case]:
     """Families of `workloads`, and neighbours that the constraints allow.
 
     Args:
         every: all families of every workload; otherwise all of the smallest, one of each of the others.
     """
-    smallest = min(workloads, key=lambda w: size_bytes(bench, w))
+    smallest = min(workloads, key=lambda w: size_bytes(session, w))
     for workload in workloads:
-        families = _families(bench, workload)
-        large = size_bytes(bench, workload) > FAMILY_BYTES
+        families = _families(session, workload)
+        large = size_bytes(session, workload) > FAMILY_BYTES
         if families and (large or not (every or workload is smallest)):
             families = [secrets.choice(families)]
-        if bench.defences.families:
+        if session.defences.families:
             yield from (Case(workload, family) for family in families)
-    if bench.defences.neighbours:
-        near = [Workload(dimensions=c.dimensions) for c in bench.cases if c.neighbour_of]
-        yield from (Case(w) for w in bench.allowed(template, kernel, near))
+    if session.defences.neighbours:
+        near = [Workload(dimensions=c.dimensions) for c in session.cases if c.neighbour_of]
+        yield from (Case(w) for w in session.allowed(template, kernel, near))
 
 
 def check_further(
-    bench: Bench,
+    session: DeviceSession,
     template: Template,
     kernel: ConfiguredKernel,
     compiled: Compiled,
@@ -90,21 +94,21 @@ def check_further(
         KernelRefused: the driver refused a launch.
         ExpressionError: a launch cannot be evaluated.
     """
-    cases = list(further_cases(bench, template, kernel, workloads, every))
-    failed = bench.expect(cases)
+    cases = list(further_cases(session, template, kernel, workloads, every))
+    failed = session.expect(cases)
     handle: int | None = None
     for case in cases:
         if case.key in failed:
             continue
-        size = launch_size(kernel, case.workload, bench.tools.opener.info)
-        refusal = launch_refusal(size, bench.tools.opener.info)
+        size = launch_size(kernel, case.workload, session.ports.opener.info)
+        refusal = launch_refusal(size, session.ports.opener.info)
         if refusal:
             reason = f"{describe(case)}: {refusal}"[:2000]
             return Rejected(stage=Stage.LAUNCH, reason=reason, workload=case.workload.key)
-        device = bench.device(case)
+        device = session.device(case)
         handle = device.load(compiled) if handle is None else handle
-        found = bench.check(handle, case, size, whole=True)
-        bench.release(case)
+        found = session.check(handle, case, size, whole=True)
+        session.release(case)
         if isinstance(found, Rejected):
             reason = f"{describe(case)}: {found.reason}"[:2000]
             return found.model_copy(update={"reason": reason, "workload": case.workload.key})
@@ -113,9 +117,9 @@ def check_further(
     return None
 
 
-def _families(bench: Bench, workload: Workload) -> list[Family]:
+def _families(session: DeviceSession, workload: Workload) -> list[Family]:
     """Those in which the user's kernel was right on a workload."""
-    known = [c for c in bench.cases if c.dimensions == workload.dimensions]
+    known = [c for c in session.cases if c.dimensions == workload.dimensions]
     return [c.family for c in known if c.family is not Family.DECLARED]
 
 

@@ -12,7 +12,7 @@ from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.tuning.checks.extra_cases import certain_cases
 from warpsmith.tuning.ports import ReferencePort
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.run_report import Array, ReferenceCase
 
@@ -23,12 +23,12 @@ CORES_SHARE = 2
 """One core in so many computes beforehand: the others are for what launches, checks and inspects."""
 
 
-class Beforehand:
+class ReferencePrefetch:
     """Implements `ReferencePort` over another one, which it also asks for what is wanted next.
 
     A graph's first launch follows the event that begins a sample after some microseconds of the host, which
     all samples of small kernels hold a share of: cores that draw inputs and compute would be seen in them.
-    So nothing is computed beforehand while something is timed (`quiet`), nor beside what somebody waits
+    So nothing is computed beforehand while something is timed (`paused`), nor beside what somebody waits
     for, whose children then have the memory and the cores to themselves.
 
     Belongs to one thread. What it shares with the thread that computes it touches only while that rests.
@@ -45,29 +45,31 @@ class Beforehand:
         self._line: deque[ReferenceCase] = deque()
         self._found: dict[WorkloadPlan, Mapping[str, Array]] = {}
 
-    def look_ahead(self, bench: Bench, workload: Workload, following: Sequence[Workload]) -> None:
+    def prefetch_next(
+        self, session: DeviceSession, workload: Workload, following: Sequence[Workload]
+    ) -> None:
         """Begin what winners of the next workload are checked with, where there is one and it is possible.
 
         Args:
             workload: that winners are checked on now.
         """
-        if not following or not may_overlap(bench):
+        if not following or not may_overlap(session):
             return
         with suppress(ExpressionError):  # it is said in its turn
             # First all that is certain of this one, or it would wait for the other's.
-            bench.expect(certain_cases(bench, workload))
-            self.begin(bench, certain_cases(bench, following[0]))
+            session.expect(certain_cases(session, workload))
+            self.start(session, certain_cases(session, following[0]))
 
-    def begin(self, bench: Bench, cases: Iterable[Case]) -> None:
+    def start(self, session: DeviceSession, cases: Iterable[Case]) -> None:
         """Have `cases` computed, in their order, when nothing is timed; forgets what was left of others.
 
         Raises:
             ExpressionError: a shape of theirs cannot be evaluated.
         """
-        reference = bench.job.reference
+        reference = session.job.reference
         assert isinstance(reference, NumpyReference)
-        wanted = [(bench.plan(c), c.workload.dimensions) for c in cases]
-        with self.quiet():
+        wanted = [(session.plan(c), c.workload.dimensions) for c in cases]
+        with self.paused():
             self._asked = (reference.source, reference.function)
             self._line, self._found = deque(_kept(wanted)), {}
 
@@ -75,7 +77,7 @@ class Beforehand:
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
         """See `ReferencePort.numpy_many`. What is known beforehand is handed over, and forgotten here."""
-        with self.quiet():
+        with self.paused():
             asked = {plan for plan, _ in cases}
             self._line = deque(c for c in self._line if c[0] not in asked)
             known = [self._found.pop(plan, None) for plan, _ in cases]
@@ -84,7 +86,7 @@ class Beforehand:
             return [next(rest) if outputs is None else outputs for outputs in known]
 
     @contextmanager
-    def quiet(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Within it nothing is computed beforehand. To enter it takes as long as what has been begun."""
         self._rest()
         self._quiet += 1
@@ -94,7 +96,7 @@ class Beforehand:
             self._quiet -= 1
             self._resume()
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Forget everything. No thread and no child is left when it returns."""
         self._rest()
         self._line.clear()
@@ -121,25 +123,25 @@ class Beforehand:
                     self._found[plan] = outputs
 
 
-def may_overlap(bench: Bench) -> bool:
+def may_overlap(session: DeviceSession) -> bool:
     """Whether the host may compute references while the device works.
 
     Not where kernels run on the host's own cores, and not where the user's kernel is the reference.
     """
-    return isinstance(bench.job.reference, NumpyReference) and not bench.tools.opener.info.shares_host
+    return isinstance(session.job.reference, NumpyReference) and not session.ports.opener.info.shares_host
 
 
 @contextmanager
-def beforehand(bench: Bench) -> Iterator[Beforehand]:
-    """While it is open, the bench has its references from there."""
-    own = bench.tools
-    made = Beforehand(own.reference)
-    bench.tools = replace(own, reference=made)
+def prefetch_references(session: DeviceSession) -> Iterator[ReferencePrefetch]:
+    """While it is open, the session has its references from there."""
+    own = session.ports
+    made = ReferencePrefetch(own.reference)
+    session.ports = replace(own, reference=made)
     try:
         yield made
     finally:
-        bench.tools = own
-        made.end()
+        session.ports = own
+        made.close()
 
 
 def _kept(cases: Iterable[ReferenceCase]) -> Iterator[ReferenceCase]:

@@ -8,7 +8,7 @@ from warpsmith.domain.plan import Compiled, launch_size
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import Unavailable
 from warpsmith.tuning.ports import SanitizerPort
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 
 LARGEST_BYTES = 256 << 20
 """Larger workloads are not inspected: instrumented kernels are slow."""
@@ -21,11 +21,11 @@ Built = tuple[ConfiguredKernel, Compiled]
 log = logging.getLogger(__name__)
 
 
-class Cleanroom:
+class SanitizerCheck:
     """Remembers findings, so that a binary is inspected once on a workload."""
 
-    def __init__(self, bench: Bench, sanitizer: SanitizerPort) -> None:
-        self._bench = bench
+    def __init__(self, session: DeviceSession, sanitizer: SanitizerPort) -> None:
+        self._session = session
         self._sanitizer = sanitizer
         self._found: dict[bytes, dict[str, str]] = {}
 
@@ -35,7 +35,7 @@ class Cleanroom:
         Tools that did not run, and findings that both kernels have, are noted and reject nothing. A binary
         that wins several workloads is inspected on the first.
         """
-        if sum(b.size_bytes for b in self._bench.plan(workload).buffers) > LARGEST_BYTES:
+        if sum(b.size_bytes for b in self._session.plan(workload).buffers) > LARGEST_BYTES:
             return {}
         found = self._findings(workload, winner)
         for tool, words in found.items():
@@ -52,8 +52,10 @@ class Cleanroom:
         key = compiled.binary
         if key not in self._found:
             try:
-                size = launch_size(kernel, workload, self._bench.tools.opener.info)
-                self._found[key] = dict(self._sanitizer.findings(compiled, self._bench.plan(workload), size))
+                size = launch_size(kernel, workload, self._session.ports.opener.info)
+                self._found[key] = dict(
+                    self._sanitizer.findings(compiled, self._session.plan(workload), size)
+                )
             except Unavailable as exc:
                 log.warning("a winner was not sanitized: %s", exc)
                 self._found[key] = {NOT_RUN: str(exc)[:500]}

@@ -7,7 +7,7 @@ import numpy as np
 from warpsmith.domain.job import Workload
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.output_scale import tolerance_on
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.compare import passes
@@ -17,22 +17,22 @@ from warpsmith.verify.run_report import Array
 ADVICE = "tighten the tolerances or draw other inputs"
 
 
-def untestable(bench: Bench, workload: Workload, another: Case) -> str:
+def untestable(session: DeviceSession, workload: Workload, another: Case) -> str:
     """Why a trivial answer would pass this job's own check; empty where none does.
 
     Args:
         another: other values of the same inputs, whose answer must not pass.
     """
-    if not bench.defences.task_gate:
+    if not session.defences.task_gate:
         return ""
-    plan, expected = bench.plan(workload), bench.expected(workload)
+    plan, expected = session.plan(workload), session.expected(workload)
     for name, answer in _trivial_answers(plan, expected):
-        if _passes(bench, workload, answer, expected):
+        if _passes(session, workload, answer, expected):
             return f"untestable: {name} would pass the check; {ADVICE}"
     drawn = [b for b in plan.buffers if b.role is not Role.OUTPUT]
-    if drawn and _passes(bench, workload, bench.expected(another), expected):
+    if drawn and _passes(session, workload, session.expected(another), expected):
         return f"untestable: the answer to other inputs would pass the check; {ADVICE}"
-    copies = [_nearest_input(bench, workload, b, expected[b.name], drawn) for b in plan.mutated]
+    copies = [_nearest_input(session, workload, b, expected[b.name], drawn) for b in plan.mutated]
     # A kernel that copies has this very answer, exactly; nothing else may.
     if None not in copies and not all(copies):
         return f"untestable: a copied input would pass the check; {ADVICE}"
@@ -55,10 +55,10 @@ def _trivial_answers(
 
 
 def _nearest_input(
-    bench: Bench, workload: Workload, output: BufferPlan, want: Array, drawn: Sequence[BufferPlan]
+    session: DeviceSession, workload: Workload, output: BufferPlan, want: Array, drawn: Sequence[BufferPlan]
 ) -> bool | None:
     """Whether the first input that would pass as this output equals it; None where no input would pass."""
-    plan, tolerance = bench.plan(workload), tolerance_on(bench, workload, output)
+    plan, tolerance = session.plan(workload), tolerance_on(session, workload, output)
     for buffer in drawn:
         if buffer.elements != want.size:
             continue
@@ -75,9 +75,9 @@ def _nearest_input(
 
 
 def _passes(
-    bench: Bench, workload: Workload, answer: Mapping[str, Array], expected: Mapping[str, Array]
+    session: DeviceSession, workload: Workload, answer: Mapping[str, Array], expected: Mapping[str, Array]
 ) -> bool:
     return all(
-        passes(answer[b.name], expected[b.name], tolerance_on(bench, workload, b))
-        for b in bench.plan(workload).mutated
+        passes(answer[b.name], expected[b.name], tolerance_on(session, workload, b))
+        for b in session.plan(workload).mutated
     )

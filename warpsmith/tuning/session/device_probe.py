@@ -8,7 +8,7 @@ from warpsmith.domain.plan import launch_size, plan_workload
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.measure.ceiling_kernels import copy_kernel
-from warpsmith.tuning.session.session_ports import Tools
+from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.verify.inputs import draw_inputs
 
 VECTORS = 1 << 16
@@ -16,7 +16,7 @@ VECTORS = 1 << 16
 ATTEMPTS = 2
 
 
-def why_sick(tools: Tools) -> str:
+def why_sick(ports: SessionPorts) -> str:
     """What is wrong with the device, in words; empty where it copies a vector as it should.
 
     A device that fails once gets a second chance in a fresh process: the first may have met what another
@@ -24,22 +24,22 @@ def why_sick(tools: Tools) -> str:
     """
     words = ""
     for _ in range(ATTEMPTS):
-        words = _probe(tools)
+        words = _probe(ports)
         if not words:
             return ""
     return words
 
 
-def _probe(tools: Tools) -> str:
-    info = tools.opener.info
+def _probe(ports: SessionPorts) -> str:
+    info = ports.opener.info
     kernel = ConfiguredKernel(kernel=copy_kernel(info.backend))
-    compiled = tools.compiler.submit(kernel, info).result()
+    compiled = ports.compiler.submit(kernel, info).result()
     if isinstance(compiled, Rejected):
         return f"our own kernel does not compile: {compiled.reason}"
     workload = Workload(dimensions={"n": VECTORS})
     plan = plan_workload(kernel.kernel, workload, {}, seed=1)
     try:
-        device = tools.opener.open()
+        device = ports.opener.open()
     except ChildDied as exc:
         return f"it does not come up: {exc}"
     try:

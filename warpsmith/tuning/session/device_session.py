@@ -26,14 +26,14 @@ from warpsmith.measure.roofline import Floor, below_floor, floor_of
 from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.device_probe import why_sick
 from warpsmith.tuning.session.kernel_reference import run_own_kernel
-from warpsmith.tuning.session.output_checks import judge_run, undeclared_globals
-from warpsmith.tuning.session.session_ports import NOTHING_RUNS, Case, Look, Tools
+from warpsmith.tuning.session.output_checks import check_run, undeclared_globals
+from warpsmith.tuning.session.session_ports import NOTHING_RUNS, Case, CheckedLaunch, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
 from warpsmith.verify.checked_ranges import sample_ranges
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.run_report import Array, Ranges
 
-__all__ = ["Bench", "Case", "Look", "Tools"]
+__all__ = ["Case", "CheckedLaunch", "DeviceSession", "SessionPorts"]
 
 SAMPLED_ELEMENTS = 65_536
 """Elements of each output that a search trial compares; first-time candidates and winners: all."""
@@ -44,15 +44,15 @@ FIRST_OTHER_VARIANT = 1_000
 
 
 @dataclass
-class Bench:
+class DeviceSession:
     """Holds one device child with prepared workloads; call `close` in the end.
 
-    The seed of the inputs is secret and drawn when the bench is made. Expected outputs live here,
+    The seed of the inputs is secret and drawn when the session is made. Expected outputs live here,
     in the worker, and never in a process that runs a candidate.
     """
 
     job: Job
-    tools: Tools
+    ports: SessionPorts
     seed: int = field(default_factory=lambda: secrets.randbits(48))
     ceilings: Ceilings | None = None
     sizes: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Bench:
     @property
     def defences(self) -> Defences:
         """What is checked here."""
-        return NOTHING_RUNS if self.tools.opener.info.backend is Backend.REPLAY else self.tools.defences
+        return NOTHING_RUNS if self.ports.opener.info.backend is Backend.REPLAY else self.ports.defences
 
     @property
     def user_template(self) -> Template:
@@ -84,7 +84,7 @@ class Bench:
         self.ceilings = baseline.ceilings
 
     def other(self, workload: Workload) -> Case:
-        """Inputs beside the workload's own: one random family and variant for the life of this bench."""
+        """Inputs beside the workload's own: one random family and variant for the life of this session."""
         if workload.key not in self._others:
             families = [Family.DECLARED]
             if self.defences.families:
@@ -98,10 +98,10 @@ class Bench:
         return Case(workload, Family.DECLARED, self.other(workload).variant)
 
     def plan(self, of: Workload | Case) -> WorkloadPlan:
-        """Arguments of a workload in numbers, with this bench's secret seed."""
+        """Arguments of a workload in numbers, with this session's secret seed."""
         case = _case(of)
         if case.key not in self._plans:
-            scope = self.tools.opener.info.scope() | self.job.space.defaults
+            scope = self.ports.opener.info.scope() | self.job.space.defaults
             plan = plan_workload(self.job.kernel, case.workload, scope, self.seed)
             self._plans[case.key] = replace(plan, key=case.key, family=case.family, variant=case.variant)
         return self._plans[case.key]
@@ -115,7 +115,7 @@ class Bench:
         """
         if self._device is None:
             self._probe()
-            self._device = self.tools.opener.open()
+            self._device = self.ports.opener.open()
             self._prepared = set()
         key = _case(of).key
         if key not in self._prepared:
@@ -126,7 +126,7 @@ class Bench:
     def _probe(self) -> None:
         suspect, self._suspect = self._suspect, False
         words = (
-            why_sick(self.tools) if suspect and self.tools.opener.info.backend is not Backend.REPLAY else ""
+            why_sick(self.ports) if suspect and self.ports.opener.info.backend is not Backend.REPLAY else ""
         )
         if words:
             raise DeviceSick(words)
@@ -156,7 +156,7 @@ class Bench:
 
     def compile(self, kernel: ConfiguredKernel) -> Compiled | Rejected:
         """Compile and wait."""
-        return self.tools.compiler.submit(kernel, self.tools.opener.info).result()
+        return self.ports.compiler.submit(kernel, self.ports.opener.info).result()
 
     def refuse_binary(self, kernel: ConfiguredKernel, compiled: Compiled) -> Rejected | None:
         """Why a binary may not run; None where it may."""
@@ -185,11 +185,11 @@ class Bench:
         wanted = [(self.plan(c), c.workload.dimensions) for c in missing.values()]
         found: Sequence[Mapping[str, Array] | InvalidInput]
         if isinstance(reference, NumpyReference):
-            found = self.tools.reference.numpy_many(reference.source, reference.function, wanted)
+            found = self.ports.reference.numpy_many(reference.source, reference.function, wanted)
         else:
             kernel = self.user_template.configured(self.job.space.defaults)
             asked = [(self.plan(c), c.workload) for c in missing.values()]
-            found = run_own_kernel(self.tools, kernel, asked)
+            found = run_own_kernel(self.ports, kernel, asked)
         for key, outputs in zip(missing, found, strict=True):
             if isinstance(outputs, InvalidInput):
                 failed[key] = outputs
@@ -197,8 +197,8 @@ class Bench:
                 self._expected[key] = outputs
         return failed
 
-    def adopt(self, other: "Bench") -> None:
-        """Share what another bench with the same seed computes and knows."""
+    def adopt(self, other: "DeviceSession") -> None:
+        """Share what another session with the same seed computes and knows."""
         assert other.seed == self.seed
         self._expected, self._others = other._expected, other._others
         self._cases, self._own_globals = other._cases, other._own_globals
@@ -219,16 +219,16 @@ class Bench:
         self, template: Template, kernel: ConfiguredKernel, workloads: Sequence[Workload] | None = None
     ) -> list[Workload]:
         """Workloads on which the constraints allow this configuration."""
-        device = self.tools.opener.info.scope()
+        device = self.ports.opener.info.scope()
         return [
             w
             for w in (self.job.workloads if workloads is None else workloads)
             if allows(template.space.constraints, kernel.scope(w.scope(), device)) is None
         ]
 
-    def look(
+    def launch(
         self, handle: int, of: Workload | Case, size: LaunchSize, *, whole: bool, repeat: bool = False
-    ) -> Look:
+    ) -> CheckedLaunch:
         """Launch once on poisoned outputs and bring back what is there.
 
         Args:
@@ -242,30 +242,30 @@ class Bench:
         ranges = None if whole and on.whole else _ranges(plan, SAMPLED_ELEMENTS)
         repeat = repeat and on.determinism
         report = self.device(of).run(handle, plan.key, size, ranges, repeat=repeat, poison=on.poison)
-        return Look(case, plan, report, ranges)
+        return CheckedLaunch(case, plan, report, ranges)
 
-    def judge(self, look: Look) -> float | Rejected:
+    def evaluate(self, launch: CheckedLaunch) -> float | Rejected:
         """The largest error in units of the tolerance. Needs no device: any thread may ask."""
-        found = judge_run(
+        found = check_run(
             self.job,
-            look.plan,
-            look.report,
-            self.expected(look.case),
-            look.ranges,
+            launch.plan,
+            launch.report,
+            self.expected(launch.case),
+            launch.ranges,
             self.defences,
-            self.known(look.case),
+            self.known(launch.case),
             self._own_globals,
             all(c.spread == 0.0 for c in self._cases.values()),
         )
-        if isinstance(found, Rejected) and look.words:
-            return found.model_copy(update={"reason": f"{look.words}: {found.reason}"[:2000]})
+        if isinstance(found, Rejected) and launch.words:
+            return found.model_copy(update={"reason": f"{launch.words}: {found.reason}"[:2000]})
         return found
 
     def check(
         self, handle: int, of: Workload | Case, size: LaunchSize, *, whole: bool, repeat: bool = False
     ) -> float | Rejected:
-        """`look`, judged at once."""
-        return self.judge(self.look(handle, of, size, whole=whole, repeat=repeat))
+        """Launch and evaluate at once."""
+        return self.evaluate(self.launch(handle, of, size, whole=whole, repeat=repeat))
 
     def sample(
         self,
@@ -276,7 +276,7 @@ class Bench:
         *,
         other: Case | None,
         redraw: bool | None = None,
-    ) -> tuple[TimingSamples, Look | None]:
+    ) -> tuple[TimingSamples, CheckedLaunch | None]:
         """Time a launch, and bring back what a random one of those that were timed left.
 
         Args:
@@ -299,11 +299,11 @@ class Bench:
             return samples, None
         case = other if seen.other and other is not None else Case(workload)
         plan = replace(self.plan(case), key=workload.key)
-        return samples, Look(case, plan, seen.run, ranges, "in a launch that was timed")
+        return samples, CheckedLaunch(case, plan, seen.run, ranges, "in a launch that was timed")
 
-    def refuse(self, look: Look | None) -> Rejected | None:
+    def refuse(self, launch: CheckedLaunch | None) -> Rejected | None:
         """Why what a launch left is wrong; None where it is right or was not looked at."""
-        found = None if look is None else self.judge(look)
+        found = None if launch is None else self.evaluate(launch)
         return found if isinstance(found, Rejected) else None
 
     def below_floor(self, workload: Workload, time_us: float) -> str:
@@ -315,7 +315,7 @@ class Bench:
     def floor(self, workload: Workload) -> Floor:
         """The shortest time that the device allows for a workload."""
         assert self.ceilings is not None
-        job, shares_host = self.job, self.tools.opener.info.shares_host
+        job, shares_host = self.job, self.ports.opener.info.shares_host
         operations = job.operations_of(workload)
         return floor_of(self.plan(workload), self.ceilings, job.objective.cache, shares_host, operations)
 

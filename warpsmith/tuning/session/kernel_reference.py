@@ -8,19 +8,19 @@ from warpsmith.domain.plan import WorkloadPlan, launch_size
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.tuning.ports import DevicePort
-from warpsmith.tuning.session.session_ports import Tools
+from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.verify.run_report import Array
 
 
 def run_own_kernel(
-    tools: Tools, kernel: ConfiguredKernel, cases: Iterable[tuple[WorkloadPlan, Workload]]
+    ports: SessionPorts, kernel: ConfiguredKernel, cases: Iterable[tuple[WorkloadPlan, Workload]]
 ) -> list[Mapping[str, Array] | InvalidInput]:
     """Outputs of every case, in processes that no candidate ran in; what fails is an item, not raised.
 
     Raises:
         InvalidInput: the kernel does not compile.
     """
-    compiled = tools.compiler.submit(kernel, tools.opener.info).result()
+    compiled = ports.compiler.submit(kernel, ports.opener.info).result()
     if isinstance(compiled, Rejected):
         raise InvalidInput("kernel", f"the kernel does not compile: {compiled.reason}")
     found: list[Mapping[str, Array] | InvalidInput] = []
@@ -30,7 +30,7 @@ def run_own_kernel(
         for plan, workload in cases:
             try:
                 if device is None:
-                    device = tools.opener.open()
+                    device = ports.opener.open()
                     handle = device.load(compiled)
                 device.prepare(plan)
                 report = device.run(handle, plan.key, launch_size(kernel, workload, device.info))

@@ -27,7 +27,7 @@ _COMPILERS = re.compile(r"\$\w+(\$\w+)*|__unnamed_\d+")
 _DEVICE = re.compile(r"[^;{}]*\b__device__\b[^;={}()]*")
 
 
-def judge_run(
+def check_run(
     job: Job,
     plan: WorkloadPlan,
     report: RunReport,

@@ -24,7 +24,7 @@ NOTHING_RUNS = Defences(
 
 
 @dataclass(frozen=True)
-class Tools:
+class SessionPorts:
     """The ports a bench works through."""
 
     opener: DeviceOpener
@@ -58,7 +58,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Look:
+class CheckedLaunch:
     """What one checked launch brought back, not judged yet."""
 
     case: Case

@@ -18,7 +18,7 @@ from warpsmith.measure.ceiling_kernels import (
     multiply_kernel,
 )
 from warpsmith.tuning.ports import DevicePort
-from warpsmith.tuning.session.session_ports import Tools
+from warpsmith.tuning.session.session_ports import SessionPorts
 
 SAMPLES = 15
 VECTOR_BYTES = 16
@@ -32,16 +32,16 @@ MULTIPLY_BLOCKS = 64
 """Blocks for each multiprocessor."""
 
 
-def ceilings_of(tools: Tools) -> Ceilings | None:
-    """The ceilings of the tools' device, measured the first time in this process.
+def ceilings_of(ports: SessionPorts) -> Ceilings | None:
+    """The ceilings of the ports' device, measured the first time in this process.
 
     None where our kernels do not run there, so that nothing can be said.
     """
-    info = tools.opener.info
+    info = ports.opener.info
     key = f"{info.uid} {info.driver}"
     if key not in _known():
         try:
-            _known()[key] = _measure(tools, info)
+            _known()[key] = _measure(ports, info)
         except (ChildDied, KernelRefused):
             return None
     return _known()[key]
@@ -52,16 +52,16 @@ def _known() -> dict[str, Ceilings | None]:
     return {}
 
 
-def _measure(tools: Tools, info: DeviceInfo) -> Ceilings | None:
+def _measure(ports: SessionPorts, info: DeviceInfo) -> Ceilings | None:
     cache = info.limits.l2_bytes or DEFAULT_CACHE_BYTES
     most = HOST_COLD_BYTES if info.shares_host else COLD_BYTES
     cold = min(most, (info.limits.total_memory_bytes or most) // 64) // VECTOR_BYTES
     hot = max(BLOCK, cache // HOT_SHARE // VECTOR_BYTES)
     multiplied = info.limits.multiprocessors * MULTIPLY_BLOCKS * BLOCK
     operations = 2 * FMA_CHAINS * FMA_STEPS * multiplied
-    device = tools.opener.open()
+    device = ports.opener.open()
     try:
-        timer = _Timer(tools, device)
+        timer = _Timer(ports, device)
         cold_us = timer.best_us(copy_kernel(info.backend), cold, CacheState.COLD)
         hot_us = timer.best_us(copy_kernel(info.backend), hot, CacheState.HOT)
         multiply_us = timer.best_us(multiply_kernel(info.backend), multiplied, CacheState.HOT)
@@ -79,15 +79,15 @@ def _measure(tools: Tools, info: DeviceInfo) -> Ceilings | None:
 
 
 class _Timer:
-    def __init__(self, tools: Tools, device: DevicePort) -> None:
-        self._tools = tools
+    def __init__(self, ports: SessionPorts, device: DevicePort) -> None:
+        self._ports = ports
         self._device = device
 
     def best_us(self, kernel: Kernel, n: int, cache: CacheState) -> float | None:
         """The shortest sample; None where the kernel does not compile."""
-        info = self._tools.opener.info
+        info = self._ports.opener.info
         configured = ConfiguredKernel(kernel=kernel)
-        compiled = self._tools.compiler.submit(configured, info).result()
+        compiled = self._ports.compiler.submit(configured, info).result()
         if isinstance(compiled, Rejected):
             return None
         workload = Workload(dimensions={"n": n})

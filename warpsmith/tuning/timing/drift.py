@@ -10,12 +10,12 @@ from warpsmith.domain.plan import Compiled, launch_size
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 
 EVERY_S = 5.0
-"""Seconds between two looks."""
+"""Seconds between two measurements."""
 TOLERATED = 0.1
-"""Drift up to this is not corrected: a look has noise of its own."""
+"""Drift up to this is not corrected: a measurement has noise of its own."""
 
 
 def corrected(metric: Metric, outcome: Outcome, ratio: float) -> Outcome:
@@ -36,46 +36,46 @@ class DriftWatch:
     objective is divided by it. Figures that are published come from interleaved blocks and need none.
     """
 
-    def __init__(self, bench: Bench, baseline_us: Mapping[str, float]) -> None:
-        self._bench = bench
+    def __init__(self, session: DeviceSession, baseline_us: Mapping[str, float]) -> None:
+        self._session = session
         self._baseline_us = baseline_us
-        self._workload = min(bench.job.workloads, key=lambda w: baseline_us[w.key])
-        self._kernel = bench.user_template.configured(bench.job.space.defaults)
+        self._workload = min(session.job.workloads, key=lambda w: baseline_us[w.key])
+        self._kernel = session.user_template.configured(session.job.space.defaults)
         self._pending = (
-            bench.tools.compiler.submit(self._kernel, bench.tools.opener.info)
-            if bench.tools.opener.info.backend is not Backend.REPLAY
+            session.ports.compiler.submit(self._kernel, session.ports.opener.info)
+            if session.ports.opener.info.backend is not Backend.REPLAY
             else None
         )
-        self._looked_at = 0.0
+        self._measured_at = 0.0
         self._ratio = 1.0
 
     @property
     def is_steady(self) -> bool:
-        """Whether times could be compared with earlier ones when the device was last looked at."""
+        """Whether times could be compared with earlier ones at the last measurement."""
         return abs(self._ratio - 1.0) <= TOLERATED
 
     def ratio(self) -> float:
-        """How much slower the device is than at the baseline, looked at now where that is due."""
-        if self._pending is not None and time.monotonic() - self._looked_at >= EVERY_S:
-            self._look(self._pending.result())
-            self._looked_at = time.monotonic()
+        """How much slower the device is than at the baseline, measured now if that is due."""
+        if self._pending is not None and time.monotonic() - self._measured_at >= EVERY_S:
+            self._measure(self._pending.result())
+            self._measured_at = time.monotonic()
         return self._ratio
 
-    def _look(self, compiled: Compiled | Rejected) -> None:
+    def _measure(self, compiled: Compiled | Rejected) -> None:
         if isinstance(compiled, Rejected):
             return
-        bench, workload = self._bench, self._workload
+        session, workload = self._session, self._workload
         try:
-            device = bench.device(workload)
+            device = session.device(workload)
             handle = device.load(compiled)
-            size = launch_size(self._kernel, workload, bench.tools.opener.info)
-            plan = search_plan(bench.job.objective.cache)
+            size = launch_size(self._kernel, workload, session.ports.opener.info)
+            plan = search_plan(session.job.objective.cache)
             samples = device.time(handle, workload.key, size, plan)
             device.unload(handle)
         except KernelRefused:
             return
         except ChildDied:
-            bench.renew(faulted=True)
+            session.renew(faulted=True)
             return
         now_us = summarise(samples.samples_us, samples.launches).median_us
         self._ratio = now_us / self._baseline_us[workload.key]

@@ -12,7 +12,7 @@ from warpsmith.domain.outcome import Comparison, Rejected, Stage, WorkloadTiming
 from warpsmith.measure.energy import RUN_S, EnergyCounter, EnergyWatch, energy_plan, power_w
 from warpsmith.measure.protocol import winner_blocks
 from warpsmith.tuning.objective import time_us
-from warpsmith.tuning.session.device_session import Look
+from warpsmith.tuning.session.device_session import CheckedLaunch
 from warpsmith.tuning.timing.paired_blocks import Side
 from warpsmith.tuning.timing.spare_time import SpareTime
 
@@ -53,7 +53,9 @@ def measurable(job: Job) -> bool:
     return all(a.role is not Role.INOUT for a in job.kernel.arguments)
 
 
-def launch_mj(side: Side, counter: EnergyCounter, time_us: float) -> tuple[float | None, Look | None]:
+def launch_mj(
+    side: Side, counter: EnergyCounter, time_us: float
+) -> tuple[float | None, CheckedLaunch | None]:
     """Millijoules of a launch, from one run, and what a random launch of it left.
 
     Args:
@@ -62,11 +64,11 @@ def launch_mj(side: Side, counter: EnergyCounter, time_us: float) -> tuple[float
     Raises:
         ChildDied: the child is gone.
     """
-    plan = energy_plan(side.bench.job.objective.cache, time_us)
+    plan = energy_plan(side.session.job.objective.cache, time_us)
     with EnergyWatch(counter) as watch:
-        timed, look = side.bench.sample(side.handle, side.workload, side.size, plan, other=None)
+        timed, launch = side.session.sample(side.handle, side.workload, side.size, plan, other=None)
     watts = power_w(watch.readings)
-    return (None if watts is None else watts * float(np.median(timed.samples_us)) / 1000.0), look
+    return (None if watts is None else watts * float(np.median(timed.samples_us)) / 1000.0), launch
 
 
 def metered(side: Side, timing: WorkloadTiming) -> WorkloadTiming | Rejected:
@@ -75,9 +77,9 @@ def metered(side: Side, timing: WorkloadTiming) -> WorkloadTiming | Rejected:
     Raises:
         ChildDied: the child is gone.
     """
-    counter, us = side.bench.tools.energy, time_us(side.bench.job, timing)
-    millijoules, look = (None, None) if counter is None or us is None else launch_mj(side, counter, us)
-    refused = side.bench.refuse(look)
+    counter, us = side.session.ports.energy, time_us(side.session.job, timing)
+    millijoules, launch = (None, None) if counter is None or us is None else launch_mj(side, counter, us)
+    refused = side.session.refuse(launch)
     if refused is None and millijoules is None:
         return Rejected(stage=Stage.TIMING, reason=SILENT, workload=side.workload.key)
     return refused or timing.model_copy(update={"energy_mj": millijoules})
@@ -101,8 +103,8 @@ def energies(
         return None
     found: dict[str, list[float]] = {"A": [], "B": []}
     for name in winner_blocks(PAIRS, seed):
-        millijoules, look = launch_mj(sides[name], counter, times_us[name])
-        refused = sides[name].bench.refuse(look)
+        millijoules, launch = launch_mj(sides[name], counter, times_us[name])
+        refused = sides[name].session.refuse(launch)
         if refused is not None:
             return refused
         if millijoules is None:

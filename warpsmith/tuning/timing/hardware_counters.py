@@ -7,7 +7,7 @@ from warpsmith.domain.plan import launch_size
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import ExpressionError, Unavailable
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.tasks import Counters
 
 log = logging.getLogger(__name__)
@@ -15,24 +15,24 @@ MAX_WORDS = 500
 
 
 def counters_of(
-    bench: Bench, template: Template | None = None, configuration: Configuration | None = None
+    session: DeviceSession, template: Template | None = None, configuration: Configuration | None = None
 ) -> Counters:
     """The counters of a configuration, by default of the user's kernel, or why there are none.
 
     They are taken on the heaviest workload that the constraints allow.
     """
-    port = bench.tools.counters
+    port = session.ports.counters
     if port is None:
         return Counters()
-    template = template or bench.user_template
+    template = template or session.user_template
     kernel = template.configured(template.space.defaults if configuration is None else configuration)
     try:
-        workload = max(bench.allowed(template, kernel) or bench.job.workloads, key=lambda w: w.weight)
-        compiled = bench.compile(kernel)
+        workload = max(session.allowed(template, kernel) or session.job.workloads, key=lambda w: w.weight)
+        compiled = session.compile(kernel)
         if isinstance(compiled, Rejected):
             raise Unavailable(f"the kernel does not compile any more: {compiled.reason}")
-        size = launch_size(kernel, workload, bench.tools.opener.info)
-        return Counters(kernel=kernel.key, values=dict(port.counters(compiled, bench.plan(workload), size)))
+        size = launch_size(kernel, workload, session.ports.opener.info)
+        return Counters(kernel=kernel.key, values=dict(port.counters(compiled, session.plan(workload), size)))
     except (Unavailable, ExpressionError) as exc:
         words = " ".join(f"no hardware counters: {exc}".split())[:MAX_WORDS]
         log.warning("%s", words)

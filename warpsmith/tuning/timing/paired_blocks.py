@@ -11,9 +11,9 @@ from warpsmith.domain.plan import LaunchSize, TimingPlan
 from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise
 from warpsmith.tuning.ports import ConditionsPort
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 
-LAST_LOOKS = 2
+LAST_CHECKS = 2
 """Launches that are looked at when all blocks of a process are done."""
 REDONE = 3
 """How often a block is timed again whose clocks were held down."""
@@ -42,34 +42,34 @@ TimeBlock = Callable[[bool], Sequence[float] | Rejected]
 class Side:
     """One kernel of a comparison in its process. Both sides are looked at alike, since that takes time."""
 
-    bench: Bench
+    session: DeviceSession
     workload: Workload
     handle: int
     size: LaunchSize
 
     def block(self, plan: TimingPlan) -> TimeBlock:
         """Times one block, one launch of it with inputs of its own where it is told so."""
-        other = self.bench.another_draw(self.workload)
+        other = self.session.another_draw(self.workload)
 
         def time(redrawn: bool) -> Sequence[float] | Rejected:
             # Where it is not asked for, it happens by chance all the same.
-            samples, look = self.bench.sample(
+            samples, launch = self.session.sample(
                 self.handle, self.workload, self.size, plan, other=other, redraw=redrawn or None
             )
-            return self.bench.refuse(look) or samples.samples_us
+            return self.session.refuse(launch) or samples.samples_us
 
         return time
 
     def plain_us(self, plan: TimingPlan) -> float:
         """One timing of which no launch is looked at."""
-        samples = self.bench.device(self.workload).time(self.handle, self.workload.key, self.size, plan)
+        samples = self.session.device(self.workload).time(self.handle, self.workload.key, self.size, plan)
         return summarise(samples.samples_us, 1).median_us
 
-    def last_looks(self, plan: TimingPlan) -> Rejected | None:
+    def last_checks(self, plan: TimingPlan) -> Rejected | None:
         """Inputs that no launch had, after all that was timed."""
         # By now a kernel that remembers launches knows every address.
         time = self.block(replace(plan, samples=1))
-        for _ in range(LAST_LOOKS):
+        for _ in range(LAST_CHECKS):
             found = time(True)
             if isinstance(found, Rejected):
                 return found

@@ -21,7 +21,7 @@ RUNS_DIFFER = 0.03
 
 
 @dataclass
-class Promise:
+class EnergyPruner:
     """Hears of every trial that was metered, and judges those that were only timed.
 
     Args:
@@ -55,7 +55,7 @@ class Promise:
             total += self._share(key) * logs[1]
         self._best = min(self._best, total)
 
-    def judge(self, times_us: Mapping[str, float]) -> Estimate | None:
+    def estimate_if_hopeless(self, times_us: Mapping[str, float]) -> Estimate | None:
         """What is expected of a configuration that is not worth its runs; None: it is, or nobody knows.
 
         Args:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from warpsmith.domain.space import Configuration
-from warpsmith.tuning.ports import Foreseeing, Searcher
+from warpsmith.tuning.ports import CompileAwareSearcher, Searcher
 
 
-class Deferred:
+class LazySearcher:
     """Implements `tuning.ports.Searcher`: is made, and hears what it was told, when it is first asked.
 
     Of the slices that share a search one proposes; the others need no model of what was found.
@@ -34,18 +34,18 @@ class Deferred:
             self._made.tell(configuration, value)
 
     def likely(self, count: int) -> Sequence[Configuration]:
-        """See `tuning.ports.Foreseeing.likely`; nothing before it is made."""
+        """See `tuning.ports.CompileAwareSearcher.likely`; nothing before it is made."""
         made: object = self._made
-        return made.likely(count) if isinstance(made, Foreseeing) else ()
+        return made.likely(count) if isinstance(made, CompileAwareSearcher) else ()
 
     def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
-        """See `tuning.ports.Foreseeing.learn`."""
+        """See `tuning.ports.CompileAwareSearcher.learn`."""
         made: object = self._made
-        if isinstance(made, Foreseeing):
+        if isinstance(made, CompileAwareSearcher):
             made.learn(configuration, occupancy, spills)
 
     def exclude(self, configuration: Configuration) -> None:
-        """See `tuning.ports.Foreseeing.exclude`."""
+        """See `tuning.ports.CompileAwareSearcher.exclude`."""
         made: object = self._made
-        if isinstance(made, Foreseeing):
+        if isinstance(made, CompileAwareSearcher):
             made.exclude(configuration)

@@ -13,8 +13,8 @@ from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.tuning.ports import Searcher, TrialSink
-from warpsmith.tuning.session.device_session import Bench
-from warpsmith.tuning.trials.speculative_compiler import Foresight, Pending
+from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.trials.speculative_compiler import Pending, SpeculativeCompiler
 
 FIRST_AHEAD = 4
 """Configurations in preparation before it is known how long compiling and running take."""
@@ -23,7 +23,7 @@ SLACK = 1.5
 """Compilations do not all take equally long, and the device must not wait for the slow ones."""
 
 
-__all__ = ["Pending", "Proposals", "SliceLimits"]
+__all__ = ["Pending", "SliceLimits", "TrialPipeline"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class SliceLimits:
     """Configurations that may be compiling or waiting while one is on the device, at most."""
 
 
-class Proposals:
+class TrialPipeline:
     """Keeps the compilers just busy enough.
 
     Every configuration in preparation was proposed without what is known when it runs. So no more are
@@ -45,17 +45,17 @@ class Proposals:
 
     def __init__(
         self,
-        bench: Bench,
+        session: DeviceSession,
         template: Template,
         searcher: Searcher,
         sink: TrialSink,
         limits: SliceLimits,
         leftover: list[Configuration],
     ) -> None:
-        self._bench = bench
+        self._session = session
         self._searcher = searcher
         self._sink = sink
-        self._foresight = Foresight(bench, template, searcher)
+        self._speculative = SpeculativeCompiler(session, template, searcher)
         self._most = max(1, limits.compile_ahead)
         self._leftover = leftover
         self._queue: deque[Pending] = deque()
@@ -64,13 +64,13 @@ class Proposals:
 
     def next(self, wanted: int) -> Pending | None:
         """The next configuration to run; None when there is nothing left."""
-        shares_host = self._bench.tools.opener.info.shares_host
+        shares_host = self._session.ports.opener.info.shares_host
         if not self._queue or not shares_host:
             self._fill(wanted)
         if not shares_host:
             # Half of what may wait is what compiles at once.
             idle = -(-self._most // 2) - sum(not p.compiled.done() for p in self._queue)
-            self._foresight.look(min(idle, wanted - len(self._queue)))
+            self._speculative.top_up(min(idle, wanted - len(self._queue)))
         if shares_host:
             for pending in self._queue:
                 pending.compiled.exception()
@@ -83,7 +83,7 @@ class Proposals:
         self._device_s = _smoothed(self._device_s, seconds)
 
     def _ahead(self) -> int:
-        if self._bench.tools.opener.info.shares_host:
+        if self._session.ports.opener.info.shares_host:
             return self._most
         if self._compile_s is None or self._device_s is None:
             return min(self._most, FIRST_AHEAD)
@@ -99,7 +99,7 @@ class Proposals:
             self._sink.proposed(asked)
             fresh += asked
         for configuration in fresh:
-            pending = self._foresight.compile(configuration)
+            pending = self._speculative.compile(configuration)
             pending.compiled.add_done_callback(partial(self._note_compiled, time.monotonic()))
             self._queue.append(pending)
 

@@ -59,7 +59,7 @@ class Estimate:
 
 
 @dataclass
-class Outlook:
+class Pruner:
     """Hears of every trial that ran on all workloads that allow it, and judges those that are under way.
 
     Args:
@@ -105,7 +105,7 @@ class Outlook:
         first = cheap[int(np.argmax(likeness))]
         return [first, *(key for key in cheap if key != first)]
 
-    def judge(self, times_us: Mapping[str, float], rest: Sequence[str]) -> Estimate | None:
+    def estimate_if_hopeless(self, times_us: Mapping[str, float], rest: Sequence[str]) -> Estimate | None:
         """What is expected of a hopeless configuration; None where it may be best somewhere, or nobody knows.
 
         Args:

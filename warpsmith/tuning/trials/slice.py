@@ -13,14 +13,14 @@ from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import RuleFault, Template
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.ports import Searcher, TrialSink
-from warpsmith.tuning.session.device_session import Bench, Look
+from warpsmith.tuning.session.device_session import CheckedLaunch, DeviceSession
 from warpsmith.tuning.tasks import BaselineResult, SliceResult
 from warpsmith.tuning.timing.drift import DriftWatch, corrected
-from warpsmith.tuning.trials.energy_pruner import Promise
-from warpsmith.tuning.trials.pipeline import Pending, Proposals, SliceLimits
-from warpsmith.tuning.trials.pruner import Outlook, evenly
+from warpsmith.tuning.trials.energy_pruner import EnergyPruner
+from warpsmith.tuning.trials.pipeline import Pending, SliceLimits, TrialPipeline
+from warpsmith.tuning.trials.pruner import Pruner, evenly
 from warpsmith.tuning.trials.rule_faults import rules_at_fault
-from warpsmith.tuning.trials.trial import Judge, TrialRun, at_once, run_gate, start_trial
+from warpsmith.tuning.trials.trial import Evaluate, TrialRun, at_once, run_gate, start_trial
 
 __all__ = ["SliceLimits", "run_slice"]
 
@@ -28,7 +28,7 @@ NO_ENERGY = "the baseline was measured without its energy, by an older version; 
 
 
 def run_slice(
-    bench: Bench,
+    session: DeviceSession,
     template: Template,
     baseline: BaselineResult,
     searcher: Searcher,
@@ -41,7 +41,7 @@ def run_slice(
 ) -> SliceResult:
     """Run trials and report each to the searcher and the sink.
 
-    While the device runs one trial, the one before it is judged and told, and those after it are proposed
+    While the device runs one trial, the one before it is evaluated and told, and those after it are proposed
     and compiled. Where kernels run on the host's own cores nothing overlaps: all of that would be timed.
 
     Args:
@@ -54,10 +54,10 @@ def run_slice(
     Raises:
         InvalidInput: the job's reference is of no use.
     """
-    bench.learn(baseline)
-    baseline_us = {t.workload: time_us(bench.job, t) or 0.0 for t in baseline.timings}
-    job = bench.job
-    promise = None
+    session.learn(baseline)
+    baseline_us = {t.workload: time_us(session.job, t) or 0.0 for t in baseline.timings}
+    job = session.job
+    energy_pruner = None
     weights = {w.key: w.weight for w in job.workloads}
     # Slices that all began with the same number would favour it.
     draw = evenly(hash((job.seed, earlier[-1].objective)) if earlier else job.seed)
@@ -66,10 +66,10 @@ def run_slice(
         if energies.keys() != baseline_us.keys():
             return SliceResult(rejected=NO_ENERGY)
         before = {key: (us, energies[key]) for key, us in baseline_us.items()}
-        promise = Promise(weights, before, job.budget.stop_early, draw)
+        energy_pruner = EnergyPruner(weights, before, job.budget.stop_early, draw)
     # Where energy counts, timings are the cheap part of a trial.
-    outlook = Outlook(weights, baseline_us, job.budget.stop_early and promise is None, draw)
-    slice_ = _Slice(bench, template, searcher, sink, limits, baseline_us, outlook, promise)
+    pruner = Pruner(weights, baseline_us, job.budget.stop_early and energy_pruner is None, draw)
+    slice_ = _Slice(session, template, searcher, sink, limits, baseline_us, pruner, energy_pruner)
     for outcome in earlier:
         slice_.learn(outcome)
     if gate:
@@ -78,18 +78,18 @@ def run_slice(
             faults = slice_.faults(rejected, include_dirs or {})
             result = slice_.result(rejected=f"{rejected.stage.value}: {rejected.reason}")
             return result.model_copy(update={"faults": faults})
-        bench.renew()
+        session.renew()
     with ExitStack() as threads:
         lane: Executor = _Here()
-        judge = at_once(bench)
-        if not bench.tools.opener.info.shares_host:
+        evaluate = at_once(session)
+        if not session.ports.opener.info.shares_host:
             lane = threads.enter_context(ThreadPoolExecutor(1, thread_name_prefix="device"))
-            judge = _elsewhere(
-                bench, threads.enter_context(ThreadPoolExecutor(1, thread_name_prefix="judge"))
+            evaluate = _elsewhere(
+                session, threads.enter_context(ThreadPoolExecutor(1, thread_name_prefix="evaluate"))
             )
             # A child ends with the thread that opened it: leave none that looks alive.
-            threads.callback(lambda: lane.submit(bench.renew).result())
-        return slice_.search(lane, judge, leftover)
+            threads.callback(lambda: lane.submit(session.renew).result())
+        return slice_.search(lane, evaluate, leftover)
 
 
 _Landed = tuple[TrialRun, float, float]
@@ -107,14 +107,14 @@ class _Flight:
 
 @dataclass
 class _Slice:
-    bench: Bench
+    session: DeviceSession
     template: Template
     searcher: Searcher
     sink: TrialSink
     limits: SliceLimits
     baseline_us: Mapping[str, float]
-    outlook: Outlook
-    promise: Promise | None = None
+    pruner: Pruner
+    energy_pruner: EnergyPruner | None = None
     done: int = 0
     spoilt: bool = False
     """The child is to be replaced before the next trial."""
@@ -126,27 +126,29 @@ class _Slice:
         began = time.monotonic()
         self.sink.proposed([configuration])
         kernel = self.template.configured(configuration)
-        compiled = self.bench.compile(kernel)
-        outcome = run_gate(self.bench, self.template, kernel, compiled, self.baseline_us, self.promise)
+        compiled = self.session.compile(kernel)
+        outcome = run_gate(
+            self.session, self.template, kernel, compiled, self.baseline_us, self.energy_pruner
+        )
         self.finish(configuration, outcome, time.monotonic() - began)
         return outcome if isinstance(outcome, Rejected) else None
 
     def faults(self, rejected: Rejected, include_dirs: Mapping[str, Path]) -> tuple[RuleFault, ...]:
         """The rules that the template fails for, where the device can tell; these are no trials."""
-        bench = self.bench
+        session = self.session
 
         def probe(template: Template, configuration: Configuration) -> Rejected | None:
             kernel = template.configured(configuration)
-            compiled = bench.compile(kernel)
+            compiled = session.compile(kernel)
             if isinstance(compiled, Rejected) or rejected.stage is Stage.COMPILE:
                 # What compiles and is wrong nevertheless is found with the next template.
                 return compiled if isinstance(compiled, Rejected) else None
-            outcome = run_gate(bench, template, kernel, compiled, self.baseline_us, self.promise)
+            outcome = run_gate(session, template, kernel, compiled, self.baseline_us, self.energy_pruner)
             return outcome if isinstance(outcome, Rejected) else None
 
         seconds = self.limits.seconds
         return rules_at_fault(
-            bench.job,
+            session.job,
             template=self.template,
             first=rejected,
             probe=probe,
@@ -154,16 +156,16 @@ class _Slice:
             seconds=seconds,
         )
 
-    def search(self, lane: Executor, judge: Judge, leftover: Sequence[Configuration]) -> SliceResult:
-        """One trial on the device, one with the judge, the others with the compilers."""
-        drift = DriftWatch(self.bench, self.baseline_us)
-        proposals = Proposals(
-            self.bench, self.template, self.searcher, self.sink, self.limits, list(leftover)
+    def search(self, lane: Executor, evaluate: Evaluate, leftover: Sequence[Configuration]) -> SliceResult:
+        """One trial on the device, one with the evaluation, the others with the compilers."""
+        drift = DriftWatch(self.session, self.baseline_us)
+        pipeline = TrialPipeline(
+            self.session, self.template, self.searcher, self.sink, self.limits, list(leftover)
         )
         overlaps = not isinstance(lane, _Here)
 
         def fly(pending: Pending) -> "Future[_Landed]":
-            return lane.submit(self._fly, pending, judge, drift)
+            return lane.submit(self._fly, pending, evaluate, drift)
 
         flying: _Flight | None = None
         exhausted = False
@@ -173,7 +175,7 @@ class _Slice:
             pending = None
             room = self.limits.trials - self.done - (flying is not None)
             if room > 0 and time.monotonic() - self.started < self.limits.seconds:
-                pending = proposals.next(room)
+                pending = pipeline.next(room)
                 exhausted = pending is None
             before, flying = flying, None
             if pending is not None:
@@ -183,7 +185,7 @@ class _Slice:
             if before is None and flying is None:
                 return self.result(exhausted=exhausted)
             if before is not None:
-                proposals.device_s(self._land(before, flying, fly))
+                pipeline.device_s(self._land(before, flying, fly))
 
     def finish(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
         """Tell everybody."""
@@ -197,10 +199,10 @@ class _Slice:
         """Take in how workloads, and energy and time, relate; not from what drifted."""
         if outcome.drift != 1.0:
             return
-        times_us = {t.workload: time_us(self.bench.job, t) or 0.0 for t in outcome.timings}
-        self.outlook.learn(times_us)
-        if self.promise is not None:
-            self.promise.learn(
+        times_us = {t.workload: time_us(self.session.job, t) or 0.0 for t in outcome.timings}
+        self.pruner.learn(times_us)
+        if self.energy_pruner is not None:
+            self.energy_pruner.learn(
                 {t.workload: (times_us[t.workload], t.energy_mj or 0.0) for t in outcome.timings}
             )
 
@@ -209,29 +211,29 @@ class _Slice:
         seconds = time.monotonic() - self.started
         return SliceResult(trials=self.done, seconds=seconds, exhausted=exhausted, rejected=rejected)
 
-    def _fly(self, pending: Pending, judge: Judge, drift: DriftWatch) -> _Landed:
+    def _fly(self, pending: Pending, evaluate: Evaluate, drift: DriftWatch) -> _Landed:
         compiled = pending.compiled.result()
         if self.spoilt:
             self.spoilt = False
-            self.bench.renew()
-        self.outlook.steady = drift.is_steady
+            self.session.renew()
+        self.pruner.steady = drift.is_steady
         began = time.monotonic()
         run = start_trial(
-            self.bench,
+            self.session,
             self.template,
             pending.kernel,
             compiled,
             self.baseline_us,
-            judge,
-            outlook=self.outlook,
-            promise=self.promise,
+            evaluate,
+            pruner=self.pruner,
+            energy_pruner=self.energy_pruner,
         )
         seconds = time.monotonic() - began
         return run, seconds, drift.ratio()
 
     def _land(self, flight: _Flight, after: _Flight | None, fly: "_Fly") -> float:
         run, seconds, ratio = flight.landed.result()
-        outcome = corrected(self.bench.job.objective.metric, run.settle(), ratio)
+        outcome = corrected(self.session.job.objective.metric, run.settle(), ratio)
         if isinstance(outcome, Rejected) and outcome.stage is Stage.GUARD:
             # It wrote outside its buffers: what runs after it in this child may fail for that.
             failed = after is not None and isinstance(after.landed.result()[0].settle(), Rejected)
@@ -252,8 +254,8 @@ class _Here(Executor):
         return done
 
 
-def _elsewhere(bench: Bench, judges: Executor) -> Judge:
-    def judge(look: Look) -> "Future[float | Rejected]":
-        return judges.submit(bench.judge, look)
+def _elsewhere(session: DeviceSession, threads: Executor) -> Evaluate:
+    def evaluate(launch: CheckedLaunch) -> "Future[float | Rejected]":
+        return threads.submit(session.evaluate, launch)
 
-    return judge
+    return evaluate

@@ -13,8 +13,8 @@ from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ExpressionError
 from warpsmith.tuning.analysis.search_facts import occupancy_of
-from warpsmith.tuning.ports import Foreseeing, Searcher
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.ports import CompileAwareSearcher, Searcher
+from warpsmith.tuning.session.device_session import DeviceSession
 
 MOST_KEPT = 256
 """Binaries that wait to be asked for; the oldest are dropped."""
@@ -29,17 +29,17 @@ class Pending:
     compiled: "Future[Compiled | Rejected]"
 
 
-class Foresight:
+class SpeculativeCompiler:
     """What is compiled before it is asked for.
 
     Args:
         searcher: hears what compilers report where it wants to.
     """
 
-    def __init__(self, bench: Bench, template: Template, searcher: Searcher) -> None:
-        self._bench = bench
+    def __init__(self, session: DeviceSession, template: Template, searcher: Searcher) -> None:
+        self._session = session
         self._template = template
-        self._hears = searcher if isinstance(searcher, Foreseeing) else None
+        self._hears = searcher if isinstance(searcher, CompileAwareSearcher) else None
         self._early: dict[str, Pending] = {}
         """Not asked for so far, the oldest first."""
         self._unheard: list[Pending] = []
@@ -50,7 +50,7 @@ class Foresight:
         early = self._early.pop(configuration_key(configuration), None)
         return early or self._submit(configuration)
 
-    def look(self, idle: int) -> None:
+    def top_up(self, idle: int) -> None:
         """Tell what compilers have reported, and have them compile so many more.
 
         Args:
@@ -72,13 +72,13 @@ class Foresight:
 
     def _submit(self, configuration: Configuration) -> Pending:
         kernel = self._template.configured(configuration)
-        compiled = self._bench.tools.compiler.submit(kernel, self._bench.tools.opener.info)
+        compiled = self._session.ports.compiler.submit(kernel, self._session.ports.opener.info)
         pending = Pending(configuration, kernel, compiled)
         if self._hears is not None:
             self._unheard.append(pending)
         return pending
 
-    def _hear(self, searcher: Foreseeing) -> None:
+    def _hear(self, searcher: CompileAwareSearcher) -> None:
         waiting = []
         for pending in self._unheard:
             if not pending.compiled.done():
@@ -99,9 +99,9 @@ class Foresight:
 
     def _occupancy(self, kernel: ConfiguredKernel, facts: CompileFacts) -> float | None:
         """The lowest over the workloads; None where the device's table or a launch says nothing."""
-        info = self._bench.tools.opener.info
+        info = self._session.ports.opener.info
         found = []
-        for workload in self._bench.job.workloads:
+        for workload in self._session.job.workloads:
             try:
                 size = launch_size(kernel, workload, info)
             except ExpressionError:

@@ -23,12 +23,12 @@ from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise
 from warpsmith.tuning.checks.extra_cases import check_further
 from warpsmith.tuning.objective import objective_of
-from warpsmith.tuning.session.device_session import Bench, Case, Look
+from warpsmith.tuning.session.device_session import Case, CheckedLaunch, DeviceSession
 from warpsmith.tuning.session.launch_limits import launch_refusal
 from warpsmith.tuning.timing.energy import SILENT, launch_mj
 from warpsmith.tuning.timing.paired_blocks import Side
-from warpsmith.tuning.trials.energy_pruner import Promise
-from warpsmith.tuning.trials.pruner import Estimate, Outlook
+from warpsmith.tuning.trials.energy_pruner import EnergyPruner
+from warpsmith.tuning.trials.pruner import Estimate, Pruner
 
 GIVE_UP_RATIO = 3.0
 """A configuration this many times slower than the baseline is timed with few samples only."""
@@ -37,7 +37,7 @@ HOPELESS_RATIO = 1.5
 
 _CHILD_STAGES = {"timeout": "ran past its deadline", "signal": "crashed", "device": "faulted"}
 
-Judge = Callable[[Look], "Future[float | Rejected]"]
+Evaluate = Callable[[CheckedLaunch], "Future[float | Rejected]"]
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class _Part:
     @property
     def is_refused(self) -> bool:
         """Whether it is known by now that the trial is rejected."""
-        judged = [f for f in (self.checked, self.timed) if f is not None and f.done()]
-        return any(isinstance(f.result(), Rejected) for f in judged)
+        evaluated = [f for f in (self.checked, self.timed) if f is not None and f.done()]
+        return any(isinstance(f.result(), Rejected) for f in evaluated)
 
     @property
     def summary(self) -> TimeSummary | None:
@@ -66,30 +66,32 @@ class _Part:
 
 @dataclass
 class TrialRun:
-    """A trial that is done with the device; `settle` waits for the judge."""
+    """A trial that is done with the device; `settle` waits for the evaluation."""
 
-    bench: Bench
+    session: DeviceSession
     before: Mapping[str, float]
     """The baseline's cost by workload key."""
     facts: CompileFacts | None = None
     parts: list[_Part] = field(default_factory=list)
     ended: Rejected | None = None
-    """Why it ended before every workload had its turn, other than by a judgement."""
+    """Why it ended before every workload had its turn, other than by an evaluation."""
     estimate: Estimate | None = None
     """What was expected of it, where it looked hopeless."""
     skipped: tuple[str, ...] = ()
     """Keys of workloads that it did not run on for that."""
 
-    def is_hopeless(self, outlook: Outlook, rest: Sequence[Workload]) -> bool:
+    def is_hopeless(self, pruner: Pruner, rest: Sequence[Workload]) -> bool:
         """Whether what was timed so far makes the other workloads a waste of time; remembers it."""
         if self.estimate is not None:
             return False
-        return self._gives_up(outlook.judge(self._times_us(), [w.key for w in rest]), rest)
+        return self._gives_up(pruner.estimate_if_hopeless(self._times_us(), [w.key for w in rest]), rest)
 
-    def is_frugal_enough(self, promise: Promise) -> bool:
+    def is_frugal_enough(self, energy_pruner: EnergyPruner) -> bool:
         """Whether its energy may be worth the runs that measure it; remembers it where not."""
         times_us = self._times_us()
-        return not self._gives_up(promise.judge(times_us), [p.workload for p in self.parts])
+        return not self._gives_up(
+            energy_pruner.estimate_if_hopeless(times_us), [p.workload for p in self.parts]
+        )
 
     def settle(self) -> Outcome:
         """What came of it.
@@ -97,19 +99,19 @@ class TrialRun:
         Raises:
             InvalidInput: the job's reference is of no use.
         """
-        job, timings = self.bench.job, []
+        job, timings = self.session.job, []
         for part in self.parts:
             checked = part.checked.result()
             if isinstance(checked, Rejected):
                 return checked.model_copy(update={"facts": self.facts})
-            for judged in (part.timed, part.metered):
-                found = None if judged is None else judged.result()
+            for evaluated in (part.timed, part.metered):
+                found = None if evaluated is None else evaluated.result()
                 if isinstance(found, Rejected):
                     return found.model_copy(update={"facts": self.facts})
             summary = part.summary
             if summary is None:
                 continue
-            too_fast = self.bench.below_floor(part.workload, summary.median_us)
+            too_fast = self.session.below_floor(part.workload, summary.median_us)
             if too_fast:
                 return Rejected(
                     stage=Stage.FLOOR, reason=too_fast, workload=part.workload.key, facts=self.facts
@@ -137,111 +139,113 @@ class TrialRun:
         return True
 
 
-def at_once(bench: Bench) -> Judge:
-    """Judges in the caller's thread, so that a wrong kernel is not timed."""
+def at_once(session: DeviceSession) -> Evaluate:
+    """Evaluates in the caller's thread, so that a wrong kernel is not timed."""
 
-    def judge(look: Look) -> "Future[float | Rejected]":
+    def evaluate(launch: CheckedLaunch) -> "Future[float | Rejected]":
         done: Future[float | Rejected] = Future()
-        done.set_result(bench.judge(look))
+        done.set_result(session.evaluate(launch))
         return done
 
-    return judge
+    return evaluate
 
 
 def run_trial(
-    bench: Bench,
+    session: DeviceSession,
     template: Template,
     kernel: ConfiguredKernel,
     compiled: Compiled | Rejected,
     baseline_us: Mapping[str, float],
     *,
     whole: bool = False,
-    promise: Promise | None = None,
+    energy_pruner: EnergyPruner | None = None,
 ) -> Outcome:
-    """`start_trial`, everything judged before the next step.
+    """`start_trial`, everything evaluated before the next step.
 
     Raises:
         InvalidInput: the job's reference is of no use.
     """
-    judge = at_once(bench)
-    run = start_trial(bench, template, kernel, compiled, baseline_us, judge, whole=whole, promise=promise)
+    evaluate = at_once(session)
+    run = start_trial(
+        session, template, kernel, compiled, baseline_us, evaluate, whole=whole, energy_pruner=energy_pruner
+    )
     return run.settle()
 
 
 def start_trial(
-    bench: Bench,
+    session: DeviceSession,
     template: Template,
     kernel: ConfiguredKernel,
     compiled: Compiled | Rejected,
     baseline_us: Mapping[str, float],
-    judge: Judge,
+    evaluate: Evaluate,
     *,
     whole: bool = False,
-    outlook: Outlook | None = None,
-    promise: Promise | None = None,
+    pruner: Pruner | None = None,
+    energy_pruner: EnergyPruner | None = None,
 ) -> TrialRun:
     """Launch and time one configuration: all of a trial that needs the device.
 
     Args:
         baseline_us: the baseline's time by workload key, in the objective's cache state.
-        judge: takes what was brought back; may answer later, while the device goes on.
+        evaluate: takes what was brought back; may answer later, while the device goes on.
         whole: compare every element of every output, not a sample.
-        outlook: what the search has seen so far; without it, nothing is cut short.
-        promise: the same of energies; for jobs that are about energy, and only these.
+        pruner: what the search has seen so far; without it, nothing is cut short.
+        energy_pruner: the same of energies; for jobs that are about energy, and only these.
 
     Raises:
         InvalidInput: the job's reference is of no use.
     """
-    assert (promise is None) == (bench.job.objective.metric is Metric.TIME)
-    run = TrialRun(bench, baseline_us if promise is None else promise.before_mj)
+    assert (energy_pruner is None) == (session.job.objective.metric is Metric.TIME)
+    run = TrialRun(session, baseline_us if energy_pruner is None else energy_pruner.before_mj)
     if isinstance(compiled, Rejected):
         run.ended = compiled
         return run
     run.facts = compiled.facts
-    run.ended = bench.refuse_binary(kernel, compiled)
+    run.ended = session.refuse_binary(kernel, compiled)
     if run.ended is not None:
         return run
     try:
-        allowed = bench.allowed(template, kernel)
+        allowed = session.allowed(template, kernel)
     except ExpressionError as exc:
         run.ended = Rejected(stage=Stage.SPACE, reason=exc.message, facts=compiled.facts)
         return run
     if not allowed:
         run.ended = Rejected(stage=Stage.SPACE, reason="no workload allows it", facts=compiled.facts)
         return run
-    bench.expect(case for w in allowed for case in (Case(w), bench.other(w)))
+    session.expect(case for w in allowed for case in (Case(w), session.other(w)))
     handle: int | None = None
-    if outlook is not None:
+    if pruner is not None:
         by_key = {w.key: w for w in allowed}
-        allowed = [by_key[key] for key in outlook.order(list(by_key))]
+        allowed = [by_key[key] for key in pruner.order(list(by_key))]
     for place, workload in enumerate(allowed, 1):
         try:
-            size = launch_size(kernel, workload, bench.tools.opener.info)
-            refusal = launch_refusal(size, bench.tools.opener.info)
+            size = launch_size(kernel, workload, session.ports.opener.info)
+            refusal = launch_refusal(size, session.ports.opener.info)
             if refusal:
                 run.ended = _rejected(Stage.LAUNCH, refusal, workload, compiled)
                 break
-            device = bench.device(workload)
+            device = session.device(workload)
             if handle is None:
                 handle = device.load(compiled)
-            best_us = None if outlook is None else outlook.best_us.get(workload.key)
+            best_us = None if pruner is None else pruner.best_us.get(workload.key)
             give_up = _give_up_above(baseline_us[workload.key], best_us)
-            _run_part(run, handle, workload, size, judge, whole, give_up)
+            _run_part(run, handle, workload, size, evaluate, whole, give_up)
         except (ExpressionError, KernelRefused) as exc:
             run.ended = _rejected(Stage.LAUNCH, str(exc), workload, compiled)
             break
         except ChildDied as exc:
-            bench.renew(faulted=True)
+            session.renew(faulted=True)
             run.ended = _rejected(Stage.RUN, child_words(exc), workload, compiled)
             return run
-        if run.parts[-1].is_refused or (outlook is not None and run.is_hopeless(outlook, allowed[place:])):
+        if run.parts[-1].is_refused or (pruner is not None and run.is_hopeless(pruner, allowed[place:])):
             break
     else:
-        if promise is not None and handle is not None:
+        if energy_pruner is not None and handle is not None:
             try:
-                _meter(run, handle, promise, judge)
+                _meter(run, handle, energy_pruner, evaluate)
             except ChildDied as exc:
-                bench.renew(faulted=True)
+                session.renew(faulted=True)
                 reason = f"in a run for its energy: {child_words(exc)}"
                 run.ended = _rejected(Stage.RUN, reason, allowed[0], compiled)
                 return run
@@ -251,32 +255,34 @@ def start_trial(
 
 
 def run_gate(
-    bench: Bench,
+    session: DeviceSession,
     template: Template,
     kernel: ConfiguredKernel,
     compiled: Compiled | Rejected,
     baseline_us: Mapping[str, float],
-    promise: Promise | None = None,
+    energy_pruner: EnergyPruner | None = None,
 ) -> Outcome:
     """The first trial of a template: every element, then other inputs and other shapes.
 
     Raises:
         InvalidInput: the job's reference is of no use.
     """
-    outcome = run_trial(bench, template, kernel, compiled, baseline_us, whole=True, promise=promise)
+    outcome = run_trial(
+        session, template, kernel, compiled, baseline_us, whole=True, energy_pruner=energy_pruner
+    )
     if isinstance(outcome, Rejected) or isinstance(compiled, Rejected):
         return outcome
-    allowed = bench.allowed(template, kernel)
+    allowed = session.allowed(template, kernel)
     try:
-        found = check_further(bench, template, kernel, compiled, allowed)
+        found = check_further(session, template, kernel, compiled, allowed)
     except (ExpressionError, KernelRefused) as exc:
         return _rejected(Stage.LAUNCH, f"on other inputs or shapes: {exc}", allowed[0], compiled)
     except ChildDied as exc:
-        bench.renew(faulted=True)
+        session.renew(faulted=True)
         reason = f"on other inputs or shapes: {child_words(exc)}"
         return _rejected(Stage.RUN, reason, allowed[0], compiled)
     finally:
-        bench.forget_cases()
+        session.forget_cases()
     return outcome if found is None else found.model_copy(update={"facts": compiled.facts})
 
 
@@ -291,41 +297,41 @@ def _run_part(
     handle: int,
     workload: Workload,
     size: LaunchSize,
-    judge: Judge,
+    evaluate: Evaluate,
     whole: bool,
     give_up_above_us: float,
 ) -> None:
     """A search trial is checked on the workload's own inputs or on others, by chance, and once timed."""
-    bench = run.bench
-    other = bench.other(workload)
-    own = whole or not bench.defences.families or bool(secrets.randbits(1))
-    look = bench.look(handle, workload if own else other, size, whole=whole, repeat=whole)
+    session = run.session
+    other = session.other(workload)
+    own = whole or not session.defences.families or bool(secrets.randbits(1))
+    launch = session.launch(handle, workload if own else other, size, whole=whole, repeat=whole)
     if not own:
-        look = replace(look, words=f"with {other.family.value} inputs")
-    part = _Part(workload, judge(look), size)
+        launch = replace(launch, words=f"with {other.family.value} inputs")
+    part = _Part(workload, evaluate(launch), size)
     run.parts.append(part)
     if part.is_refused:
         return
-    plan = replace(search_plan(bench.job.objective.cache), give_up_above_us=give_up_above_us)
-    samples, timed = bench.sample(handle, workload, size, plan, other=other)
-    run.parts[-1] = replace(part, samples=samples, timed=None if timed is None else judge(timed))
+    plan = replace(search_plan(session.job.objective.cache), give_up_above_us=give_up_above_us)
+    samples, timed = session.sample(handle, workload, size, plan, other=other)
+    run.parts[-1] = replace(part, samples=samples, timed=None if timed is None else evaluate(timed))
 
 
-def _meter(run: TrialRun, handle: int, promise: Promise, judge: Judge) -> None:
+def _meter(run: TrialRun, handle: int, energy_pruner: EnergyPruner, evaluate: Evaluate) -> None:
     """Measure the energy of every workload, where the times promise enough."""
-    counter = run.bench.tools.energy
+    counter = run.session.ports.energy
     # A run of the counter is long; whether the kernel is right is known sooner.
     refused = any(isinstance(p.checked.result(), Rejected) for p in run.parts)
-    if refused or not run.is_frugal_enough(promise):
+    if refused or not run.is_frugal_enough(energy_pruner):
         return
     for place, part in enumerate(run.parts):
         assert part.summary is not None
-        side = Side(run.bench, part.workload, handle, part.size)
+        side = Side(run.session, part.workload, handle, part.size)
         # Another device of the class may have no counter.
         us = part.summary.median_us
-        millijoules, look = (None, None) if counter is None else launch_mj(side, counter, us)
-        judged = None if look is None else judge(look)
-        run.parts[place] = replace(part, energy_mj=millijoules, metered=judged)
+        millijoules, launch = (None, None) if counter is None else launch_mj(side, counter, us)
+        evaluated = None if launch is None else evaluate(launch)
+        run.parts[place] = replace(part, energy_mj=millijoules, metered=evaluated)
         if millijoules is None:
             run.ended = Rejected(stage=Stage.TIMING, reason=SILENT, workload=part.workload.key)
             return

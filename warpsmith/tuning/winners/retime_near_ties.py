@@ -22,7 +22,7 @@ def near_ties(times: Sequence[float], noise: float) -> int:
     return min(len(within), CONTENDERS)
 
 
-def play_off(
+def retime_near_ties(
     times: Sequence[float], noise: float, measure: Callable[[int], float | None], budget: int
 ) -> list[int]:
     """An order of all `times` in which near-ties stand by what they were measured again.

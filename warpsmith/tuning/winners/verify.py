@@ -14,14 +14,14 @@ from warpsmith.domain.space import configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
-from warpsmith.measure.statistics import judge, speedup_interval, summarise
+from warpsmith.measure.statistics import speedup_interval, summarise, verdict_of
 from warpsmith.tuning.checks.extra_cases import check_further
-from warpsmith.tuning.checks.reference_prefetch import Beforehand
-from warpsmith.tuning.checks.sanitizers import Cleanroom
+from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
+from warpsmith.tuning.checks.sanitizers import SanitizerCheck
 from warpsmith.tuning.session.baseline_kernel import compiled_baseline
-from warpsmith.tuning.session.device_session import Bench
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.launch_limits import launch_refusal
-from warpsmith.tuning.session.session_ports import Case, Tools
+from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.tuning.timing.energy import energies_in_time
 from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, block_plan, interleaved, joined
@@ -36,7 +36,7 @@ from warpsmith.tuning.winners.finalists import (
     searched_us,
     serves,
 )
-from warpsmith.tuning.winners.retime_near_ties import TIMINGS, play_off
+from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
 
 __all__ = ["Finalist", "overall_speedup", "ranked", "verify_winners"]
 
@@ -52,7 +52,7 @@ CONTENDERS = 3
 
 def verify_winners(
     job: Job,
-    tools: Tools,
+    ports: SessionPorts,
     finalists: Sequence[Finalist],
     aa_width: float,
     pairs: int,
@@ -74,7 +74,7 @@ def verify_winners(
         InvalidInput: the job's reference or kernel is of no use any more.
     """
     finalists = few(job, finalists, baseline)
-    contest = _Contest(job, tools, aa_width, pairs, baseline, spare or SpareTime(None, len(job.workloads)))
+    contest = _Contest(job, ports, aa_width, pairs, baseline, spare or SpareTime(None, len(job.workloads)))
     comparisons: list[Comparison] = []
     choices: list[Choice] = []
     try:
@@ -83,9 +83,9 @@ def verify_winners(
                 break
             contenders = ranked(job, workload, finalists, baseline)
             if job.objective.metric is Metric.TIME:
-                contenders = contest.played_off(workload, contenders)
+                contenders = contest.retimed(workload, contenders)
             if contenders:
-                contest.look_ahead(workload, job.workloads[index + 1 : index + 2])
+                contest.prefetch_next(workload, job.workloads[index + 1 : index + 2])
             comparison, finalist = contest.decide(workload, contenders)
             contest.spare.next_part()
             if comparison is not None:
@@ -105,7 +105,7 @@ class _Contest:
     def __init__(
         self,
         job: Job,
-        tools: Tools,
+        ports: SessionPorts,
         aa_width: float,
         pairs: int,
         baseline: BaselineResult | None,
@@ -116,65 +116,65 @@ class _Contest:
         self._job = job
         self._aa_width = aa_width
         self._pairs = pairs
-        self._early = Beforehand(tools.reference)
-        self._tools = replace(tools, reference=self._early)
-        self._base = Bench(job, self._tools)
+        self._prefetch = ReferencePrefetch(ports.reference)
+        self._ports = replace(ports, reference=self._prefetch)
+        self._base = DeviceSession(job, self._ports)
         if baseline is not None:
             self._base.learn(baseline)
         self._kernel, self._compiled = compiled_baseline(self._base)
-        sanitizer = tools.sanitizer if self._base.defences.sanitizers else None
-        self._cleanroom = None if sanitizer is None else Cleanroom(self._base, sanitizer)
+        sanitizer = ports.sanitizer if self._base.defences.sanitizers else None
+        self._sanitizers = None if sanitizer is None else SanitizerCheck(self._base, sanitizer)
         self._binaries: dict[tuple[str, str], tuple[ConfiguredKernel, Compiled | Rejected]] = {}
 
     def close(self) -> None:
         self._base.close()
-        self._early.end()
+        self._prefetch.close()
 
-    def look_ahead(self, workload: Workload, following: Sequence[Workload]) -> None:
+    def prefetch_next(self, workload: Workload, following: Sequence[Workload]) -> None:
         """Have references of the next workload computed while the device is busy with this one."""
-        self._early.look_ahead(self._base, workload, following)
+        self._prefetch.prefetch_next(self._base, workload, following)
 
-    def played_off(self, workload: Workload, contenders: Sequence[Finalist]) -> list[Finalist]:
+    def retimed(self, workload: Workload, contenders: Sequence[Finalist]) -> list[Finalist]:
         """Near-ties of the search in the order of new timings, each candidate in a process of its own."""
-        benches: dict[str, Bench] = {}
+        sessions: dict[str, DeviceSession] = {}
         plan = search_plan(self._job.objective.cache)
 
         def again(index: int) -> float | None:
             finalist = contenders[index]
-            if finalist.candidate not in benches:
-                benches[finalist.candidate] = self._fresh(workload)
-            return self._timed_us(benches[finalist.candidate], workload, finalist, plan)
+            if finalist.candidate not in sessions:
+                sessions[finalist.candidate] = self._fresh(workload)
+            return self._timed_us(sessions[finalist.candidate], workload, finalist, plan)
 
         times = [searched_us(self._job, workload, f) for f in contenders]
         try:
-            with self._early.quiet():
-                order = play_off(times, self._aa_width, again, TIMINGS)
+            with self._prefetch.paused():
+                order = retime_near_ties(times, self._aa_width, again, TIMINGS)
         finally:
-            for made in benches.values():
+            for made in sessions.values():
                 made.close()
         return [contenders[i] for i in order]
 
     def _timed_us(
-        self, bench: Bench, workload: Workload, finalist: Finalist, plan: TimingPlan
+        self, session: DeviceSession, workload: Workload, finalist: Finalist, plan: TimingPlan
     ) -> float | None:
         """One more time of a finalist; None where it fails, which its second check would find as well."""
         kernel, compiled = self._binary(finalist, configuration_key(finalist.configuration))
         if isinstance(compiled, Rejected) or self._base.refuse_binary(kernel, compiled) is not None:
             return None
-        info = self._tools.opener.info
+        info = self._ports.opener.info
         try:
             size = launch_size(kernel, workload, info)
             if launch_refusal(size, info):
                 return None
-            handle = bench.device(workload).load(compiled)
-            samples, look = bench.sample(handle, workload, size, plan, other=None)
-            bench.device(workload).unload(handle)
+            handle = session.device(workload).load(compiled)
+            samples, launch = session.sample(handle, workload, size, plan, other=None)
+            session.device(workload).unload(handle)
         except ChildDied:
-            bench.renew(faulted=True)
+            session.renew(faulted=True)
             return None
         except (KernelRefused, ExpressionError):
             return None
-        if look is not None and isinstance(bench.judge(look), Rejected):
+        if launch is not None and isinstance(session.evaluate(launch), Rejected):
             return None
         return summarise(samples.samples_us, 1).median_us
 
@@ -212,11 +212,11 @@ class _Contest:
         kernel, compiled = self._binary(finalist, key)
         if isinstance(compiled, Rejected):
             return f"does not compile any more: {compiled.reason}"
-        size = launch_size(kernel, workload, self._tools.opener.info)
+        size = launch_size(kernel, workload, self._ports.opener.info)
         refused = self._base.refuse_binary(kernel, compiled)
         if refused is not None:
             return f"{refused.stage.value}: {refused.reason}"
-        refusal = launch_refusal(size, self._tools.opener.info)
+        refusal = launch_refusal(size, self._ports.opener.info)
         if refusal:
             return refusal
         fresh = self._fresh(workload)
@@ -229,7 +229,7 @@ class _Contest:
                 checked = check_further(fresh, template, kernel, compiled, [workload], every=True)
             if isinstance(checked, Rejected):
                 return f"{checked.stage.value}: {checked.reason}"
-            with self._early.quiet():
+            with self._prefetch.paused():
                 timed = self._blocks(workload, fresh, compiled, size)
                 if isinstance(timed, Rejected):
                     return f"{timed.stage.value}: {timed.reason}"
@@ -237,9 +237,9 @@ class _Contest:
         finally:
             fresh.close()
 
-    def _fresh(self, workload: Workload) -> Bench:
+    def _fresh(self, workload: Workload) -> DeviceSession:
         """A process for the winner alone, with the inputs and expected outputs of the baseline's."""
-        fresh = Bench(self._job, self._tools, seed=self._base.seed)
+        fresh = DeviceSession(self._job, self._ports, seed=self._base.seed)
         fresh.adopt(self._base)
         fresh.expect((Case(workload), fresh.another_draw(workload)))
         return fresh
@@ -247,10 +247,10 @@ class _Contest:
     def _sanitized(self, workload: Workload, finalist: Finalist, result: Comparison) -> Comparison | str:
         """`result` with what the platform's tools say of its kernel, or why it is withdrawn."""
         kernel, compiled = self._binary(finalist, result.configuration_key)
-        if self._cleanroom is None or isinstance(compiled, Rejected):
+        if self._sanitizers is None or isinstance(compiled, Rejected):
             return result
         own = (self._kernel, self._compiled)
-        found = self._cleanroom.inspect(workload, (kernel, compiled), own)
+        found = self._sanitizers.inspect(workload, (kernel, compiled), own)
         if isinstance(found, Rejected):
             return f"{result.configuration_key} {found.stage.value}: {found.reason}"
         return result.model_copy(update={"sanitizers": found})
@@ -263,16 +263,16 @@ class _Contest:
         return self._binaries[name]
 
     def _blocks(
-        self, workload: Workload, fresh: Bench, compiled: Compiled, size: LaunchSize
+        self, workload: Workload, fresh: DeviceSession, compiled: Compiled, size: LaunchSize
     ) -> TimedBlocks | Rejected:
         """Interleaved blocks over several pairs of processes.
 
         Where a process's buffers lie moves small kernels by a per cent or two. One pair would take that for
         a difference of the kernels, however many blocks it has.
         """
-        processes = HOST_PROCESSES if self._tools.opener.info.shares_host else PROCESSES
+        processes = HOST_PROCESSES if self._ports.opener.info.shares_host else PROCESSES
         processes = max(1, min(processes, self._pairs // MIN_PAIRS))
-        base_size = launch_size(self._kernel, workload, self._tools.opener.info)
+        base_size = launch_size(self._kernel, workload, self._ports.opener.info)
         plan = block_plan(self._job.objective.cache)
         parts = []
         for turn in range(processes):
@@ -283,11 +283,11 @@ class _Contest:
             winner = Side(fresh, workload, fresh.device(workload).load(compiled), size)
             pairs = self._pairs // processes + (turn < self._pairs % processes)
             order = winner_blocks(pairs, self._base.seed + turn)
-            part = interleaved(order, base.block(plan), winner.block(plan), self._tools.conditions)
+            part = interleaved(order, base.block(plan), winner.block(plan), self._ports.conditions)
             if isinstance(part, Rejected):
                 return part
             parts.append(part)
-            refused = winner.last_looks(plan)
+            refused = winner.last_checks(plan)
             if refused is not None:
                 return refused
         return joined(parts)
@@ -296,7 +296,7 @@ class _Contest:
         self,
         workload: Workload,
         key: str,
-        fresh: Bench,
+        fresh: DeviceSession,
         compiled: Compiled,
         size: LaunchSize,
         timed: TimedBlocks,
@@ -309,7 +309,7 @@ class _Contest:
             return f"{Stage.FLOOR.value}: {too_fast}"
         floor = fresh.floor(workload) if fresh.ceilings is not None else None
         base, winner = self._base.device(workload), fresh.device(workload)
-        base_size = launch_size(self._kernel, workload, self._tools.opener.info)
+        base_size = launch_size(self._kernel, workload, self._ports.opener.info)
         other_plan = search_plan(other_cache(self._job.objective.cache))
         sides = {
             "A": Side(self._base, workload, base.load(self._compiled), base_size),
@@ -318,7 +318,7 @@ class _Contest:
         others = {name: side.plain_us(other_plan) for name, side in sides.items()}
         baseline_us = summarise([s for b in blocks["A"] for s in b], 1).median_us
         times_us = {"A": baseline_us, "B": best_us}
-        energy = energies_in_time(self._job, self._tools.energy, sides, times_us, self._base.seed, self.spare)
+        energy = energies_in_time(self._job, self._ports.energy, sides, times_us, self._base.seed, self.spare)
         if isinstance(energy, Rejected):
             return f"{energy.stage.value}: {energy.reason}"
         return Comparison(
@@ -327,7 +327,7 @@ class _Contest:
             baseline_us=baseline_us,
             best_us=best_us,
             speedup=interval,
-            verdict=Verdict.NOISY if timed.throttled else judge(interval, self._aa_width),
+            verdict=Verdict.NOISY if timed.throttled else verdict_of(interval, self._aa_width),
             cache=self._job.objective.cache.value,
             other_baseline_us=others["A"],
             other_best_us=others["B"],

@@ -1,4 +1,4 @@
-"""A workshop over the fake device of `tests.fakes`, for real databases and real processes."""
+"""A setup over the fake device of `tests.fakes`, for real databases and real processes."""
 
 import itertools
 import os
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.fakes import fake_tools
+from tests.fakes import fake_ports
 from warpsmith.domain.job import Job
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import Template
-from warpsmith.tuning.session.device_session import Tools
+from warpsmith.tuning.session.device_session import SessionPorts
 from worker.device_setup import History, Search
 
 
@@ -45,13 +45,13 @@ class GridSearcher:
 
 
 @dataclass
-class FakeWorkshop:
+class FakeSetup:
     """Optionally slow, and writing down every configuration it times."""
 
     trial_s: float = 0.0
     ledger: Path | None = None
     compile_ahead: int = 2
-    tools: Tools = field(init=False)
+    ports: SessionPorts = field(init=False)
 
     def __post_init__(self) -> None:
         def slow(configuration: Configuration, workload: str) -> float:
@@ -61,7 +61,7 @@ class FakeWorkshop:
                     file.write(f"{os.getpid()} {configuration_key(configuration)} {workload}\n")
             return model(configuration, workload)
 
-        self.tools = fake_tools(slow, _fault)[0]
+        self.ports = fake_ports(slow, _fault)[0]
 
     def search(
         self,
