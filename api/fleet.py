@@ -1,9 +1,13 @@
-"""Routes of the whole fleet: its workers, everybody's jobs, and figures for Prometheus."""
+"""Routes for the whole fleet: workers, jobs of all tenants, and metrics for Prometheus."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, Metric, generate_latest
 
 from api.auth import allow
 from api.dependencies import FleetDatabase, FleetSession
@@ -18,17 +22,15 @@ from warpsmith.http_models import JobPage, JobStatus, WorkerList
 
 router = APIRouter(tags=["service"])
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
 
 @router.get("/v1/workers", dependencies=allow(Scope.READ))
 def workers(session: FleetSession) -> WorkerList:
-    """Workers seen lately, their devices, and the back ends they cannot use."""
+    """Workers seen recently, their devices, and the back ends they cannot use."""
     return result_views.worker_list(session)
 
 
 TENANT = r"^([*]|[a-z0-9][a-z0-9._-]*)$"
-Whose = Annotated[str, Query(max_length=64, pattern=TENANT, description="A tenant; `*`: everybody.")]
+Whose = Annotated[str, Query(max_length=64, pattern=TENANT, description="A tenant, or `*` for all tenants.")]
 
 
 @router.get("/v1/fleet/jobs", dependencies=allow(Scope.ADMIN), responses=responses(422))
@@ -41,7 +43,7 @@ def fleet_jobs(
     ] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> JobPage:
-    """Jobs of a tenant or of everybody, newest first, for whoever runs the service."""
+    """Jobs of one tenant or of all tenants, newest first. For operators."""
     return result_views.fleet_job_page(
         session, after, limit, replace(only, tenant="" if tenant == "*" else tenant)
     )
@@ -51,7 +53,7 @@ def fleet_jobs(
 def cancel_fleet_job(
     job_id: Annotated[str, Path(max_length=64, pattern=NO_NUL)], database: FleetDatabase, tenant: Whose
 ) -> JobStatus:
-    """End a job of a tenant, whoever's it is with `*`. One that has ended stays as it is."""
+    """Cancel a job of a tenant, or of any tenant with `*`. A job that has ended is left unchanged."""
     of = database if tenant == "*" else database.of(tenant)
     with of.write() as session:
         row = JobRepository(session).cancel(job_id)
@@ -66,24 +68,26 @@ def cancel_fleet_job(
 )
 def metrics(session: FleetSession) -> Response:
     """Jobs by state, queues, leases, trials, workers, model use, in Prometheus' text format."""
-    return Response(render(samples(session)), media_type=CONTENT_TYPE)
+    return Response(render(samples(session)), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
-def render(found: list[Sample]) -> str:
-    """Prometheus' text format: one block of lines a metric."""
-    lines: list[str] = []
-    described: set[str] = set()
-    for sample in sorted(found, key=lambda s: s.name):
-        if sample.name not in described:
-            described.add(sample.name)
-            lines.append(f"# HELP {sample.name} {sample.help}")
-            lines.append(f"# TYPE {sample.name} {sample.kind}")
-        labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in sorted(sample.labels.items()))
-        lines.append(
-            f"{sample.name}{{{labels}}} {sample.value}" if labels else f"{sample.name} {sample.value}"
-        )
-    return "\n".join(lines) + "\n"
+class _Collected:
+    """Samples as the metric families that prometheus-client writes out."""
+
+    def __init__(self, found: list[Sample]) -> None:
+        self._found = found
+
+    def collect(self) -> Iterator[Metric]:
+        """One family per metric name, in the order of the names."""
+        by_name = attrgetter("name")
+        for name, group in groupby(sorted(self._found, key=by_name), key=by_name):
+            members = list(group)
+            family = Metric(name.removesuffix("_total"), members[0].help, members[0].kind)
+            for sample in members:
+                family.add_sample(name, dict(sample.labels), sample.value)
+            yield family
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+def render(found: list[Sample]) -> bytes:
+    """The samples in Prometheus' text format, version 0.0.4."""
+    return generate_latest(_Collected(found))

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer._click.exceptions import ClickException, NoArgsIsHelpError
 
 from warpsmith.cli.keys import keys
 from warpsmith.domain.device import Backend
@@ -331,9 +330,9 @@ def main(arguments: list[str] | None = None) -> None:
         code = exc.exit_code
     except typer.Abort:
         code = 130
-    except ClickException as exc:
-        # Without arguments the help has been shown, and nothing is left to say.
-        if not isinstance(exc, NoArgsIsHelpError):
-            typer.echo(f"error: {exc.format_message()}", err=True)
+    except typer.TyperException as exc:
+        # A call without arguments has printed the help; its message is empty.
+        if message := exc.format_message():
+            typer.echo(f"error: {message}", err=True)
         code = 2
     sys.exit(code if isinstance(code, int) else 0)

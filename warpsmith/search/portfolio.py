@@ -294,9 +294,5 @@ def _expected_improvement(mean: Floats, deviation: Floats, best: float) -> Float
 
 
 def _normal_cdf(z: Floats) -> Floats:
-    """Abramowitz and Stegun 26.2.17, absolute error below 7.5e-8."""
-    t = 1.0 / (1.0 + 0.2316419 * np.abs(z))
-    poly = t * (0.319381530 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))))
-    tail = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi) * poly
-    result: Floats = np.where(z >= 0, 1.0 - tail, tail)
-    return result
+    """[n]: P(Z <= z) of a standard normal variable Z."""
+    return np.array([0.5 * math.erfc(x) for x in (z / -math.sqrt(2)).tolist()])
