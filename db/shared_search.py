@@ -43,7 +43,7 @@ SETTLED = "settled"
 have where all of them are proposed, and is null where the searcher has no more."""
 
 
-class SharedSearcher:
+class SharedSearcher(Searcher):
     """Implements `tuning.ports.Searcher` over another: what it hands out, no other slice runs.
 
     Call `close` in the end.

@@ -130,16 +130,17 @@ class PortsSetup:
         least = min(max(LEAST_GAIN, NOISE_SHARE * noise), MOST_GAIN_LEFT)
 
         def make() -> Searcher:
-            return make_searcher(
+            made = make_searcher(
                 job.searcher,
                 feasible,
                 job.seed,
                 history=history(),
-                unfinished=unfinished,
                 warm_starts=(*starts, *template.warm_starts),
                 least_gain=least if job.budget.stop_early else 0.0,
                 launched=launched(template.kernel.launch, feasible, scopes, warp),
             )
+            made.finish_first(unfinished)
+            return made
 
         return Search(LazySearcher(make), feasible.count)
 

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from benchmarks.search.peers import cache_file, kernel_tuner_environment
 from benchmarks.search.replay import Trace
 from warpsmith.domain.space import Configuration, configuration_key
-from warpsmith.search.optuna_study import StudySearcher
 from warpsmith.search.set_searcher import SetSearcher
+from warpsmith.tuning.ports import Searcher
 
 
 class Stream(Protocol):
@@ -41,7 +41,7 @@ class Stream(Protocol):
 class OwnStream:
     """One of our searchers, to a budget."""
 
-    def __init__(self, name: str, searcher: SetSearcher | StudySearcher, budget: int) -> None:
+    def __init__(self, name: str, searcher: SetSearcher, budget: int) -> None:
         self.name = name
         self.keys: list[str] = []
         self._searcher = searcher
@@ -142,8 +142,8 @@ class KernelTunerStream:
         self._process.stdin.flush()
 
 
-class Turns:
-    """The streams as one searcher, see `tuning.ports.Searcher`: each has one configuration out at most."""
+class Turns(Searcher):
+    """The streams as one searcher: each has one configuration out at most."""
 
     def __init__(self, streams: Sequence[Stream]) -> None:
         self.values: dict[str, float | None] = {}

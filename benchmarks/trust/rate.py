@@ -35,6 +35,7 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.search import enumerate_space
 from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.ports import Searcher
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 
@@ -42,7 +43,7 @@ TOKENS, HIDDEN = 16, 12288
 SHAPE = {"tokens": TOKENS, "hidden": HIDDEN}
 
 
-class Listed:
+class Listed(Searcher):
     """A searcher that proposes a list."""
 
     def __init__(self, configurations: Sequence[Configuration]) -> None:

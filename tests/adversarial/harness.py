@@ -17,7 +17,7 @@ from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, sanitizer_for
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.ports import CompilerPort
+from warpsmith.tuning.ports import CompilerPort, Searcher
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
@@ -80,7 +80,7 @@ class _Sink:
         return True
 
 
-class _NothingMore:
+class _NothingMore(Searcher):
     """A searcher of a space with one configuration, which the gate has run."""
 
     def ask(self, count: int) -> Sequence[Configuration]:

@@ -5,7 +5,7 @@ import pytest
 from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
 from warpsmith.search import enumerate_space, make_searcher
-from warpsmith.search.optuna_study import StudySearcher
+from warpsmith.search.set_searcher import SetSearcher
 from warpsmith.tuning.trials.lazy_searcher import LazySearcher
 
 SPACE = Space(
@@ -76,9 +76,8 @@ class TestSearcher:
         by_cost = sorted((c for c in every if cost(c) is not None), key=lambda c: cost(c) or 0.0)
         history = [(c, cost(c)) for c in by_cost[:20]]
         unfinished = by_cost[:-13:-1]
-        searcher = make_searcher(
-            name, FEASIBLE, seed=1, history=history, warm_starts=by_cost[20:25], unfinished=unfinished
-        )
+        searcher = make_searcher(name, FEASIBLE, seed=1, history=history, warm_starts=by_cost[20:25])
+        searcher.finish_first(unfinished)
         asked = []
         for _ in unfinished:
             (configuration,) = searcher.ask(1)
@@ -114,9 +113,9 @@ class TestSearcher:
     def test_one_that_is_made_late_asks_what_it_would_have_asked(self, name: SearcherName) -> None:
         history = [(FEASIBLE.configuration(i), cost(FEASIBLE.configuration(i))) for i in range(0, 40, 3)]
         early = make_searcher(name, FEASIBLE, seed=4)
-        made: list[StudySearcher] = []
+        made: list[SetSearcher] = []
 
-        def make() -> StudySearcher:
+        def make() -> SetSearcher:
             made.append(make_searcher(name, FEASIBLE, seed=4))
             return made[0]
 
@@ -132,6 +131,12 @@ class TestSearcher:
                 for configuration in expected:
                     searcher.tell(configuration, cost(configuration))
         assert len(made) == 1
+
+    def test_only_the_default_has_compilers_work_ahead(self, name: SearcherName) -> None:
+        late = LazySearcher(lambda: make_searcher(name, FEASIBLE, seed=4))
+        assert late.forecast is None, "nothing is known before the first proposal"
+        late.ask(1)
+        assert (late.forecast is not None) is (name is SearcherName.DEFAULT)
 
 
 def test_the_default_finds_the_best_of_a_thousand_in_few() -> None:

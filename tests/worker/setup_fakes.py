@@ -11,6 +11,7 @@ from tests.fakes import fake_ports
 from warpsmith.domain.job import Job
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import Template
+from warpsmith.tuning.ports import Searcher
 from warpsmith.tuning.session.device_session import SessionPorts
 from worker.device_setup import History, Search
 
@@ -29,7 +30,7 @@ def _fault(configuration: Configuration) -> str:
 
 
 @dataclass
-class GridSearcher:
+class GridSearcher(Searcher):
     """All configurations in order."""
 
     waiting: list[Configuration]

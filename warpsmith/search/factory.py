@@ -6,7 +6,7 @@ from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration
 from warpsmith.search.feasible_set import FeasibleSet
 from warpsmith.search.launch_prior import Launched
-from warpsmith.search.optuna_study import StudySearcher, TpeSearcher
+from warpsmith.search.optuna_study import TpeSearcher
 from warpsmith.search.portfolio import PortfolioSearcher
 from warpsmith.search.set_searcher import SetSearcher
 from warpsmith.search.simple_searchers import GridSearcher, LocalSearcher, RandomSearcher
@@ -27,25 +27,23 @@ def make_searcher(
     warm_starts: Sequence[Configuration] = (),
     least_gain: float = 0.0,
     launched: Launched | None = None,
-    unfinished: Sequence[Configuration] = (),
-) -> StudySearcher:
-    """A searcher that has heard of everything finished before.
+) -> SetSearcher:
+    """A searcher that was told of everything finished before.
 
     Args:
         history: finished trials of this search, in order; None where a configuration was rejected.
-        warm_starts: configurations to propose first; old results may mislead, so they are on trial.
+        warm_starts: configurations to propose first. Their results may mislead, so the default searcher
+            drops them if fresh ones beside them are better.
         least_gain: relative gain below which the search ends before its set does; 0: never.
-        launched: what the launch says of every configuration; the default searcher alone looks at it.
-        unfinished: proposed by this search before and never finished; they come before all else.
+        launched: what the launch says of every configuration; only the default searcher uses it.
     """
     searcher: SetSearcher
     if name is SearcherName.DEFAULT:
         searcher = PortfolioSearcher(feasible, seed, launched=launched)
     else:
         searcher = _CLASSES[name](feasible, seed)
+    searcher.least_gain = least_gain
     searcher.start_with(warm_starts)
-    searcher.finish_first(unfinished)
-    study = StudySearcher(searcher, least_gain)
     for configuration, value in history:
-        study.tell(configuration, value)
-    return study
+        searcher.tell(configuration, value)
+    return searcher

@@ -19,7 +19,7 @@ from warpsmith.search.covariance import PRIOR, Floats, Prior
 from warpsmith.search.feasible_set import FeasibleSet
 from warpsmith.search.gaussian_process import GaussianProcess
 from warpsmith.search.launch_prior import Launched
-from warpsmith.search.set_searcher import SetSearcher
+from warpsmith.search.set_searcher import ModelSearcher
 
 FIRST_POINTS = 6
 FIRST_EXPECTED = 4
@@ -54,7 +54,7 @@ POOL = 1500
 """Rows among which the space-filling first points are chosen."""
 
 
-class PortfolioSearcher(SetSearcher):
+class PortfolioSearcher(ModelSearcher):
     """Turns: expected improvement, density ratio, expected improvement, density ratio, ...
 
     While the density's last proposal is out, its turns are the process'.
@@ -115,16 +115,18 @@ class PortfolioSearcher(SetSearcher):
         self._imputed[best] = float(mean[best])
         return best
 
+    def _exclude(self, index: int) -> None:
+        self._excluded.append(index)
+        self._density.ask(index)
+        self._density.tell(index, False)
+
     def _density_waits(self) -> bool:
         """Its last proposal is out: the density learns nothing from that, and would name the next best."""
         out = self._counted is not None and self._counted not in self.values
         return out and len(self.values) - self._counted_at < PATIENCE
 
     def likely(self, count: int) -> Sequence[Configuration]:
-        """See `tuning.ports.CompileAwareSearcher.likely`.
-
-        Ranked by the score of when the next turn's method last had one.
-        """
+        """See `tuning.ports.CompileForecast.likely`: by the latest score of the method whose turn is next."""
         score = self._scores[(self._turn + 1) % 2]
         if score is None:
             rows = np.zeros(0, np.intp) if self._pool is None else self._pool
@@ -137,10 +139,17 @@ class PortfolioSearcher(SetSearcher):
         return [self.feasible.configuration(int(r)) for r in rows[:count]]
 
     def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
-        """See `tuning.ports.CompileAwareSearcher.learn`."""
+        """See `tuning.ports.CompileForecast.learn`."""
         index = self.feasible.index(configuration)
         if index is not None:
             self._process.foresee(index, slowness(occupancy, spills))
+
+    def exclude(self, configuration: Configuration) -> None:
+        """See `tuning.ports.CompileForecast.exclude`: similar configurations may not build either."""
+        index = self.feasible.index(configuration)
+        if index is not None and not self.asked[index]:
+            self.asked[index] = True
+            self._exclude(index)
 
     def start_with(self, configurations: Iterable[Configuration]) -> None:
         """Propose these first, at most eight at once: old results may mislead."""
@@ -162,12 +171,6 @@ class PortfolioSearcher(SetSearcher):
         if value is not None:
             self._logs[index] = math.log(max(value, TINY))
         self._density.tell(index, value is not None)
-
-    def on_exclude(self, index: int) -> None:
-        """See `SetSearcher.on_exclude`: what is alike may not build either."""
-        self._excluded.append(index)
-        self._density.ask(index)
-        self._density.tell(index, False)
 
     def settled(self, least: float) -> bool:
         """See `SetSearcher.settled`: the latest results brought nothing and the model promises nothing."""
@@ -218,7 +221,7 @@ class PortfolioSearcher(SetSearcher):
         self._starts.clear()
         self._started, self._order, self._logs = 0, [], {}
         for row in excluded:
-            self.on_exclude(row)
+            self._exclude(row)
         for row in own:
             self.on_ask(row)
             if row in self.values:

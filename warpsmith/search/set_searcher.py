@@ -23,20 +23,29 @@ class SetSearcher:
         self.asked = np.zeros(len(feasible), bool)
         self.values: dict[int, float | None] = {}
         """Objective by row; None where the configuration was rejected."""
+        self.least_gain = 0.0
+        """Relative gain below which the search ends before its set does; 0: never."""
         self._unfinished: list[int] = []
         self._starts: list[int] = []
+
+    @property
+    def forecast(self) -> "ModelSearcher | None":
+        """See `tuning.ports.Searcher.forecast`; only searchers with a model have one."""
+        return None
 
     def start_with(self, configurations: Iterable[Configuration]) -> None:
         """Propose these first, where they are in the set."""
         self._starts += self._rows(configurations)
 
     def finish_first(self, configurations: Iterable[Configuration]) -> None:
-        """Propose these before all others: they were proposed before, and nobody told how they are."""
+        """Propose these before all others: they were proposed before, and their results never came."""
         self._unfinished += self._rows(configurations)
 
     def ask(self, count: int) -> Sequence[Configuration]:
-        """See `tuning.ports.Searcher.ask`."""
+        """See `tuning.ports.Searcher.ask`; nothing once the search has settled."""
         out: list[Configuration] = []
+        if self.least_gain and self.settled(self.least_gain):
+            return out
         while len(out) < count and not self.asked.all():
             index = self._first_open(self._unfinished)
             if index is None:
@@ -59,20 +68,6 @@ class SetSearcher:
         self.values[index] = value
         self.on_tell(index, value)
 
-    def likely(self, count: int) -> Sequence[Configuration]:
-        """See `tuning.ports.CompileAwareSearcher.likely`; only models know."""
-        return ()
-
-    def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
-        """See `tuning.ports.CompileAwareSearcher.learn`; only models care."""
-
-    def exclude(self, configuration: Configuration) -> None:
-        """See `tuning.ports.CompileAwareSearcher.exclude`."""
-        index = self.feasible.index(configuration)
-        if index is not None and not self.asked[index]:
-            self.asked[index] = True
-            self.on_exclude(index)
-
     def choose(self) -> int:
         """The next row; only called while some row was not asked."""
         raise NotImplementedError
@@ -83,16 +78,13 @@ class SetSearcher:
     def on_tell(self, index: int, value: float | None) -> None:
         """A row's value is known."""
 
-    def on_exclude(self, index: int) -> None:
-        """A row will never be asked for: it does not build."""
-
     @property
     def open_rows(self) -> NDArray[np.intp]:
         """Rows not yet asked."""
         return np.flatnonzero(~self.asked)
 
     def settled(self, least: float) -> bool:
-        """Whether no relative gain of `least` is to be expected any more; only models know."""
+        """Whether no relative gain of `least` is expected any more; only searchers with a model know."""
         return False
 
     def best(self) -> int | None:
@@ -114,3 +106,24 @@ class SetSearcher:
     def _rows(self, configurations: Iterable[Configuration]) -> list[int]:
         found = (self.feasible.index(c) for c in configurations)
         return [index for index in found if index is not None]
+
+
+class ModelSearcher(SetSearcher):
+    """A searcher with a model, which implements `tuning.ports.CompileForecast` as well."""
+
+    @property
+    def forecast(self) -> "ModelSearcher":
+        """See `tuning.ports.Searcher.forecast`."""
+        return self
+
+    def likely(self, count: int) -> Sequence[Configuration]:
+        """See `tuning.ports.CompileForecast.likely`."""
+        raise NotImplementedError
+
+    def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
+        """See `tuning.ports.CompileForecast.learn`."""
+        raise NotImplementedError
+
+    def exclude(self, configuration: Configuration) -> None:
+        """See `tuning.ports.CompileForecast.exclude`."""
+        raise NotImplementedError

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import Conditions, Outcome, Rejected
@@ -146,29 +146,33 @@ class Searcher(Protocol):
         ...
 
     def tell(self, configuration: Configuration, value: float | None) -> None:
-        """The objective of a configuration (lower is better), or None where it was rejected."""
+        """The objective of a configuration (lower is better), or None if it was rejected."""
         ...
 
+    @property
+    def forecast(self) -> "CompileForecast | None":
+        """What compilers may work ahead on. None: nothing is compiled before it is asked for."""
+        return None
 
-@runtime_checkable
-class CompileAwareSearcher(Protocol):
-    """A searcher that makes use of what compilers say of configurations before they run."""
+
+class CompileForecast(Protocol):
+    """What a searcher will probably ask for, and what it learns from compiling it early."""
 
     def likely(self, count: int) -> Sequence[Configuration]:
-        """Up to `count` that it may ask for soon and has not learnt of, the likeliest first. Asks nothing."""
+        """Up to `count` that it may ask for soon and has no report on, the likeliest first. Asks nothing."""
         ...
 
     def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
         """What a compiler reported.
 
         Args:
-            occupancy: resident warps over the most that fit; None where nobody knows.
+            occupancy: resident warps over the most that fit; None if unknown.
             spills: whether registers are spilled to memory.
         """
         ...
 
     def exclude(self, configuration: Configuration) -> None:
-        """What does not build is never to be asked for; it was no trial."""
+        """The configuration does not build: it is never to be asked for. It was no trial."""
         ...
 
 

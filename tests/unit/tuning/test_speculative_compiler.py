@@ -15,7 +15,7 @@ from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.ports import CompileAwareSearcher, Searcher
+from warpsmith.tuning.ports import CompileForecast, Searcher
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 from warpsmith.tuning.trials.speculative_compiler import MOST_KEPT, SpeculativeCompiler
@@ -51,6 +51,10 @@ class Knowing(Listed):
         super().__init__(configurations)
         self.learnt: dict[str, tuple[float | None, bool]] = {}
         self.excluded: list[str] = []
+
+    @property
+    def forecast(self) -> CompileForecast:
+        return self
 
     def likely(self, count: int) -> Sequence[Configuration]:
         unknown = [c for c in self.left if configuration_key(c) not in self.learnt]
@@ -145,7 +149,7 @@ def test_a_compiler_that_failed_is_asked_again() -> None:
 def test_other_searchers_have_nothing_compiled_early() -> None:
     every = all_configurations()
     searcher = Listed(every)
-    assert not isinstance(searcher, CompileAwareSearcher)
+    assert searcher.forecast is None
     made, compiler = speculative(searcher)
     made.top_up(5)
     made.compile(every[0])

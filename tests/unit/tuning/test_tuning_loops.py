@@ -11,6 +11,7 @@ from warpsmith.domain.outcome import Measured, Rejected, Stage, Verdict
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.errors import DeviceSick
 from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.ports import Searcher
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 from warpsmith.tuning.winners.verify import Finalist, verify_winners
@@ -25,7 +26,7 @@ def times(configuration: Configuration, workload: str) -> float:
     return 1000.0 / block + per if workload == "n=4096" else block / 10.0 + per
 
 
-class Listed:
+class Listed(Searcher):
     """Proposes a fixed list."""
 
     def __init__(self, configurations: Sequence[Configuration]) -> None:

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 
 from warpsmith.domain.space import Configuration
-from warpsmith.tuning.ports import CompileAwareSearcher, Searcher
+from warpsmith.tuning.ports import CompileForecast, Searcher
 
 
-class LazySearcher:
-    """Implements `tuning.ports.Searcher`: is made, and hears what it was told, when it is first asked.
+class LazySearcher(Searcher):
+    """Makes the searcher at the first `ask` and then tells it all results so far.
 
-    Of the slices that share a search one proposes; the others need no model of what was found.
+    Of the slices that share a search only one proposes; the others need no model of the results.
     """
 
     def __init__(self, make: Callable[[], Searcher]) -> None:
@@ -33,19 +33,7 @@ class LazySearcher:
         else:
             self._made.tell(configuration, value)
 
-    def likely(self, count: int) -> Sequence[Configuration]:
-        """See `tuning.ports.CompileAwareSearcher.likely`; nothing before it is made."""
-        made: object = self._made
-        return made.likely(count) if isinstance(made, CompileAwareSearcher) else ()
-
-    def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
-        """See `tuning.ports.CompileAwareSearcher.learn`."""
-        made: object = self._made
-        if isinstance(made, CompileAwareSearcher):
-            made.learn(configuration, occupancy, spills)
-
-    def exclude(self, configuration: Configuration) -> None:
-        """See `tuning.ports.CompileAwareSearcher.exclude`."""
-        made: object = self._made
-        if isinstance(made, CompileAwareSearcher):
-            made.exclude(configuration)
+    @property
+    def forecast(self) -> CompileForecast | None:
+        """See `tuning.ports.Searcher.forecast`; None until the searcher is made."""
+        return None if self._made is None else self._made.forecast

@@ -13,7 +13,7 @@ from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ExpressionError
 from warpsmith.tuning.analysis.search_facts import occupancy_of
-from warpsmith.tuning.ports import CompileAwareSearcher, Searcher
+from warpsmith.tuning.ports import CompileForecast, Searcher
 from warpsmith.tuning.session.device_session import DeviceSession
 
 MOST_KEPT = 256
@@ -33,13 +33,13 @@ class SpeculativeCompiler:
     """What is compiled before it is asked for.
 
     Args:
-        searcher: hears what compilers report where it wants to.
+        searcher: hears what compilers report if it has a forecast.
     """
 
     def __init__(self, session: DeviceSession, template: Template, searcher: Searcher) -> None:
         self._session = session
         self._template = template
-        self._hears = searcher if isinstance(searcher, CompileAwareSearcher) else None
+        self._searcher = searcher
         self._early: dict[str, Pending] = {}
         """Not asked for so far, the oldest first."""
         self._unheard: list[Pending] = []
@@ -56,13 +56,14 @@ class SpeculativeCompiler:
         Args:
             idle: compilers that have nothing else to do, those that are busy for this object included.
         """
-        if self._hears is None:
+        forecast = self._searcher.forecast
+        if forecast is None:
             return
-        self._hear(self._hears)
+        self._hear(forecast)
         idle -= sum(not p.compiled.done() for p in self._early.values())
         if idle <= 0:
             return
-        for configuration in self._hears.likely(idle + len(self._unheard)):
+        for configuration in forecast.likely(idle + len(self._unheard)):
             key = configuration_key(configuration)
             if idle > 0 and all(configuration != p.configuration for p in self._unheard):
                 self._early[key] = self._submit(configuration)
@@ -74,11 +75,11 @@ class SpeculativeCompiler:
         kernel = self._template.configured(configuration)
         compiled = self._session.ports.compiler.submit(kernel, self._session.ports.opener.info)
         pending = Pending(configuration, kernel, compiled)
-        if self._hears is not None:
+        if self._searcher.forecast is not None:
             self._unheard.append(pending)
         return pending
 
-    def _hear(self, searcher: CompileAwareSearcher) -> None:
+    def _hear(self, forecast: CompileForecast) -> None:
         waiting = []
         for pending in self._unheard:
             if not pending.compiled.done():
@@ -92,9 +93,9 @@ class SpeculativeCompiler:
             found = pending.compiled.result()
             if not isinstance(found, Rejected):
                 occupancy = self._occupancy(pending.kernel, found.facts)
-                searcher.learn(pending.configuration, occupancy, bool(found.facts.spill_bytes))
+                forecast.learn(pending.configuration, occupancy, bool(found.facts.spill_bytes))
             elif self._early.pop(key, None) is not None:
-                searcher.exclude(pending.configuration)
+                forecast.exclude(pending.configuration)
         self._unheard = waiting
 
     def _occupancy(self, kernel: ConfiguredKernel, facts: CompileFacts) -> float | None:
