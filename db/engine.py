@@ -15,6 +15,7 @@ from sqlalchemy import (
     Connection,
     DateTime,
     Engine,
+    Insert,
     create_engine,
     event,
     func,
@@ -22,6 +23,7 @@ from sqlalchemy import (
     text,
     type_coerce,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session, sessionmaker
@@ -126,6 +128,13 @@ def clock(session: Session, offset_s: float = 0.0) -> ColumnElement[datetime]:
         return literal(datetime.now(UTC) + timedelta(seconds=offset_s), UtcDateTime)
     shifted = func.clock_timestamp(type_=DateTime(timezone=True)) + timedelta(seconds=offset_s)
     return type_coerce(shifted, UtcDateTime)
+
+
+def insert_new(session: Session, table: type[Any]) -> Insert:
+    """An INSERT that leaves out rows which a unique key refuses; `RETURNING` names those that went in."""
+    if session.get_bind().dialect.name == "sqlite":
+        return sqlite.insert(table).on_conflict_do_nothing()
+    return postgresql.insert(table).on_conflict_do_nothing()
 
 
 def without_waiting_for_the_disk(session: Session) -> None:

@@ -7,7 +7,6 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from db.engine import clock
-from db.repositories.trials import is_cut_short
 from db.repositories.workers import ALIVE_S, WorkerRepository
 from db.tables import AgentStepRow, CompilationRow, JobRow, OutboxRow, TaskRow, TrialRow
 from warpsmith.domain.state import JobState, TaskKind, TaskState, TrialState
@@ -74,11 +73,10 @@ def _lost(session: Session) -> Iterator[Sample]:
 
 
 def _trials(session: Session) -> Iterator[Sample]:
-    short = is_cut_short()
-    query = select(TrialRow.stage, short, func.count())
+    query = select(TrialRow.outcome_kind, TrialRow.stage, func.count())
     query = query.where(TrialRow.state == TrialState.FINISHED, ~TrialRow.reused)
-    for stage, cut, count in session.execute(query.group_by(TrialRow.stage, short)):
-        outcome = "cut_short" if cut else "measured" if stage is None else f"rejected_{stage}"
+    for kind, stage, count in session.execute(query.group_by(TrialRow.outcome_kind, TrialRow.stage)):
+        outcome = str(kind) if stage is None else f"{kind}_{stage}"
         words = "Finished trials by outcome."
         yield Sample("warpsmith_trials_total", "counter", words, count, {"outcome": outcome})
     query_s = select(func.coalesce(func.sum(TrialRow.seconds), 0.0))

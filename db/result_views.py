@@ -15,7 +15,8 @@ from db.repositories.trials import TrialRepository
 from db.repositories.workers import ALIVE_S, WorkerRepository
 from db.snapshot import elapsed_s, last_result, task_result
 from db.status import job_status, job_statuses
-from db.tables import CandidateRow, TrialRow
+from db.tables import CandidateRow, TrialRow, WorkerRow
+from db.unserved_jobs import DRAINING, PUT_ASIDE
 from warpsmith import __version__
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
@@ -144,7 +145,7 @@ def worker_list(session: Session) -> WorkerList:
                 version=w.version,
                 queues=w.queues,
                 devices=tuple(sorted({d.device_class for d in w.devices})),
-                unavailable=w.unavailable,
+                unavailable=_unavailable(w),
                 compile_slots=w.compile_slots,
                 last_seen=w.last_seen,
                 alive=w.last_seen > limit,
@@ -152,6 +153,12 @@ def worker_list(session: Session) -> WorkerList:
             for w in WorkerRepository(session).seen_lately()
         )
     )
+
+
+def _unavailable(worker: WorkerRow) -> dict[str, str]:
+    """What a worker cannot use, and why: back ends, devices with a fault, everything while it drains."""
+    faults = {uid: f"{PUT_ASIDE}{fault}" for uid, fault in worker.device_faults.items()}
+    return {**worker.unavailable, **faults, **({"drain": DRAINING} if worker.draining else {})}
 
 
 def job_result(session: Session, job_id: str) -> JobResult | None:

@@ -21,7 +21,7 @@ from db.api_keys import KeyLimits
 from db.column_types import ModelJson, UtcDateTime, words
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Outcome
+from warpsmith.domain.outcome import Outcome, OutcomeKind
 from warpsmith.domain.reason import Reason
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import (
@@ -161,6 +161,8 @@ class TrialRow(Base):
     key: Mapped[str] = mapped_column(String(16))
     state: Mapped[TrialState] = mapped_column(words(TrialState))
     outcome: Mapped[Outcome | None] = mapped_column(ModelJson("outcome", Outcome))
+    outcome_kind: Mapped[OutcomeKind | None] = mapped_column(String(16))
+    """The kind of the outcome; None until the trial is finished."""
     objective: Mapped[float | None] = mapped_column(Float(53))
     stage: Mapped[str | None] = mapped_column(String(16))
     """Stage of a rejection."""
@@ -311,6 +313,13 @@ class WorkerRow(Base):
     queues: Mapped[tuple[str, ...]] = mapped_column(ModelJson("texts", tuple[str, ...]))
     devices: Mapped[tuple[DeviceInfo, ...]] = mapped_column(ModelJson("devices", tuple[DeviceInfo, ...]))
     unavailable: Mapped[dict[str, str]] = mapped_column(ModelJson("reasons", dict[str, str]))
+    """Back ends, and queues for want of a compiler, that it cannot serve, and why."""
+    device_faults: Mapped[dict[str, str]] = mapped_column(
+        ModelJson("reasons", dict[str, str]), default=dict, server_default="{}"
+    )
+    """By `uid` of a device that was found and is no longer used: the fault."""
+    draining: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """The worker was told to end what it has begun, to take nothing more, and to go."""
     compile_slots: Mapped[int] = mapped_column(default=0, server_default="0")
     """Compilations for others that it runs at once."""
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime, index=True)

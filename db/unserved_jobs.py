@@ -5,11 +5,14 @@ from sqlalchemy.orm import Session
 
 from db.engine import clock
 from db.message_names import device_queue
-from db.repositories.workers import DRAIN, PUT_ASIDE, WorkerRepository
+from db.repositories.workers import WorkerRepository
 from db.tables import JobRow, WorkerRow
 from warpsmith.tuning.decisions.unserved_jobs import Unserved
 
 NO_DEVICE = "it serves no such device"
+DRAINING = "it was told to end what it has begun, and to go"
+PUT_ASIDE = "put aside: "
+"""Before the fault of a device."""
 
 
 def unserved(session: Session, job: JobRow, limit_s: float) -> Unserved | None:
@@ -39,11 +42,11 @@ def unserved(session: Session, job: JobRow, limit_s: float) -> Unserved | None:
 
 
 def _reason(worker: WorkerRow, job: JobRow) -> str:
-    if DRAIN in worker.unavailable:
-        return worker.unavailable[DRAIN]
+    if worker.draining:
+        return DRAINING
     known = worker.unavailable.get(job.backend)
     if known is not None:
         return known.removeprefix(f"{job.backend}: ")
-    aside = [words for words in worker.unavailable.values() if words.startswith(PUT_ASIDE)]
+    aside = [f"{PUT_ASIDE}{fault}" for fault in worker.device_faults.values()]
     others = sorted({d.device_class for d in worker.devices if d.backend.value == job.backend})
     return aside[0] if aside else f"it has {', '.join(others)}" if others else NO_DEVICE

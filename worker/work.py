@@ -36,7 +36,7 @@ from warpsmith.errors import InvalidInput
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.tester_cases import check_proposals
 from warpsmith.tuning.decisions.time_budget import verification_s
-from warpsmith.tuning.objective import costs, time_us
+from warpsmith.tuning.objective import costs, times_us
 from warpsmith.tuning.tasks import (
     BaselineResult,
     ChecksPayload,
@@ -114,8 +114,8 @@ def baseline(context: Context, row: TaskRow, lease: Lease) -> Done:
         if not result.refused:
             seconds = time.monotonic() - began
             result = result.model_copy(update={"counters": counters_of(device_session), "seconds": seconds})
-    times_us = {t.workload: us for t in result.timings if (us := time_us(job, t)) is not None}
-    return Done(result, lambda session: JobRepository(session).set_baseline(row.job_id, times_us))
+    own_us = times_us(job, result.timings)
+    return Done(result, lambda session: JobRepository(session).set_baseline(row.job_id, own_us))
 
 
 def agent_step(context: Context, row: TaskRow, lease: Lease) -> "Done | Parked":

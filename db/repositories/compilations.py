@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from db.engine import clock, utc_now, without_waiting_for_the_disk
+from db.engine import clock, insert_new, utc_now, without_waiting_for_the_disk
 from db.tables import CompilationRow
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.state import CompilationState
@@ -43,8 +42,7 @@ class CompilationRepository:
             {**vars(w), "state": CompilationState.WANTED, "created_at": now}
             for w in sorted(wanted, key=lambda w: w.key)
         ]
-        dialect = sqlite if self._session.get_bind().dialect.name == "sqlite" else postgresql
-        insert = dialect.insert(CompilationRow).values(rows).on_conflict_do_nothing()
+        insert = insert_new(self._session, CompilationRow).values(rows)
         return list(self._session.scalars(insert.returning(CompilationRow.key)))
 
     def take(self, key: str, worker: str) -> Wanted | None:

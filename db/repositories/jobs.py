@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sqlalchemy import exists, func, select, text, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session, undefer
 
-from db.engine import clock, utc_now
+from db.engine import clock, insert_new, utc_now
 from db.identifiers import new_id
 from db.repositories.events import EventRepository
 from db.repositories.outbox import OutboxRepository
@@ -99,8 +98,7 @@ class JobRepository:
             "usd_used": 0.0,
             "created_at": utc_now(),
         }
-        dialect = sqlite if self._session.get_bind().dialect.name == "sqlite" else postgresql
-        insert = dialect.insert(JobRow).values(values).on_conflict_do_nothing().returning(JobRow.id)
+        insert = insert_new(self._session, JobRow).values(values).returning(JobRow.id)
         if self._session.execute(insert).scalar_one_or_none() is None:
             return self._same(tenant, idempotency_key, digest), False
         for position, workload in enumerate(job.workloads):

@@ -1,20 +1,20 @@
 """Trials: proposed in batches, finished once."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Select, Table, bindparam, delete, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from db.engine import clock, utc_now
+from db.engine import clock, insert_new, utc_now
 from db.tables import CandidateRow, JobRow, TaskRow, TrialRow, WorkloadRow
 from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.state import TaskState, TrialState
+from warpsmith.tuning.objective import times_us
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
 
@@ -55,8 +55,7 @@ class TrialRepository:
         first = self.take_numbers(job_id, len(configurations))
         numbers = range(first, first + len(configurations))
         rows = _proposals(job_id, candidate_id, task_id, configurations, numbers)
-        dialect = sqlite if self._session.get_bind().dialect.name == "sqlite" else postgresql
-        self._session.execute(dialect.insert(TrialRow).on_conflict_do_nothing(), rows)
+        self._session.execute(insert_new(self._session, TrialRow), rows)
 
     def take_numbers(self, job_id: str, count: int) -> int:
         """The first of so many numbers for trials of a job; those that stay unused do no harm."""
@@ -86,8 +85,7 @@ class TrialRepository:
         # In one order everywhere: two that propose the same would else wait for each other.
         ordered = [by_key[key] for key in sorted(by_key)]
         rows = _proposals(job_id, candidate_id, task_id, ordered, numbers)
-        dialect = sqlite if self._session.get_bind().dialect.name == "sqlite" else postgresql
-        insert = dialect.insert(TrialRow).values(rows).on_conflict_do_nothing().returning(TrialRow.key)
+        insert = insert_new(self._session, TrialRow).values(rows).returning(TrialRow.key)
         won = set(self._session.scalars(insert))
         return [c for key, c in by_key.items() if key in won]
 
@@ -276,18 +274,17 @@ class TrialRepository:
         spec = self._session.execute(select(JobRow.spec).where(JobRow.id == job_id)).scalar_one()
         best: dict[str, float] = {}
         for outcome in measured:
-            for key, time_us in workload_times_us(outcome, spec.objective.cache.value).items():
-                best[key] = min(time_us, best.get(key, time_us))
-        for key, time_us in best.items():
-            slower = WorkloadRow.best_us.is_(None) | (WorkloadRow.best_us > time_us)
+            for key, us in times_us(spec, outcome.timings).items():
+                best[key] = min(us, best.get(key, us))
+        for key, us in best.items():
+            slower = WorkloadRow.best_us.is_(None) | (WorkloadRow.best_us > us)
             query = update(WorkloadRow).where(WorkloadRow.job_id == job_id, WorkloadRow.key == key, slower)
-            self._session.execute(query.values(best_us=time_us))
+            self._session.execute(query.values(best_us=us))
 
 
 def is_cut_short() -> ColumnElement[bool]:
-    """Finished, and neither measured nor rejected."""
-    finished = TrialRow.state == TrialState.FINISHED
-    return finished & TrialRow.objective.is_(None) & TrialRow.stage.is_(None)
+    """Finished without having run on all workloads, because it was hopeless."""
+    return TrialRow.outcome_kind == "cut_short"
 
 
 def _in_pool(candidate_id: str) -> tuple[ColumnElement[bool], ...]:
@@ -331,14 +328,9 @@ def _values(trial: FinishedTrial) -> dict[str, Any]:
     outcome = trial.outcome
     return {
         "outcome": outcome,
+        "outcome_kind": outcome.kind,
         "objective": outcome.objective if isinstance(outcome, Measured) else None,
         "stage": outcome.stage.value if isinstance(outcome, Rejected) else None,
         "reason_group": _NUMBER.sub("#", outcome.reason)[:200] if isinstance(outcome, Rejected) else None,
         "seconds": trial.seconds,
     }
-
-
-def workload_times_us(outcome: Measured, cache: str) -> Mapping[str, float]:
-    """Time by workload in one cache state (`cold` or `hot`)."""
-    summaries = {t.workload: t.cold if cache == "cold" else t.hot for t in outcome.timings}
-    return {key: summary.median_us for key, summary in summaries.items() if summary is not None}

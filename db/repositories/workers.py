@@ -16,10 +16,8 @@ ALIVE_S = 15.0
 SHOWN_S = 3600.0
 RECENT = 1000
 """Workers, the latest, among which one that served a queue is looked for."""
-PUT_ASIDE = "put aside"
-"""Begins the reason why a device that was found is not used any more."""
-DRAIN = "drain"
-"""Among what a worker cannot use: all of it, because it was told to go."""
+FAULT_CHARACTERS = 1000
+"""Characters of a device's fault that are stored, at most."""
 
 
 class WorkerRepository:
@@ -53,6 +51,8 @@ class WorkerRepository:
             queues=tuple(queues),
             devices=tuple(devices),
             unavailable=unavailable,
+            device_faults={},
+            draining=False,
             compile_slots=compile_slots,
             last_seen=now,
             started_at=now,
@@ -82,7 +82,7 @@ class WorkerRepository:
             raise NotFound(f"no worker {worker_id} is at work; `warpsmith workers` lists them")
         # No search counts on its devices any more.
         row.devices = ()
-        row.unavailable = row.unavailable | {DRAIN: "it was told to end what it has begun, and to go"}
+        row.draining = True
         return row
 
     def other_version(self, version: str) -> WorkerRow | None:
@@ -90,17 +90,16 @@ class WorkerRepository:
         return next((w for w in self.seen_lately(ALIVE_S) if w.version != version), None)
 
     def put_aside(self, worker_id: str, device: DeviceInfo, reason: str) -> None:
-        """A device of the worker is no longer to be used, and why."""
+        """Record the fault of a device; the worker offers that device no more."""
         row = self._session.get(WorkerRow, worker_id, with_for_update=True)
         if row is not None:
             row.devices = tuple(d for d in row.devices if d.uid != device.uid)
-            row.unavailable = row.unavailable | {device.uid: f"{PUT_ASIDE}: {reason}"[:1000]}
+            row.device_faults = row.device_faults | {device.uid: reason[:FAULT_CHARACTERS]}
 
     def has_put_aside(self, worker_id: str, device: DeviceInfo) -> bool:
         """Whether that device is no longer to be used."""
-        query = select(WorkerRow.unavailable).where(WorkerRow.id == worker_id)
-        unavailable = self._session.execute(query).scalar_one_or_none() or {}
-        return str(unavailable.get(device.uid, "")).startswith(PUT_ASIDE)
+        query = select(WorkerRow.device_faults).where(WorkerRow.id == worker_id)
+        return device.uid in (self._session.execute(query).scalar_one_or_none() or {})
 
     def of_host(self, hostname: str) -> Sequence[WorkerRow]:
         """Workers of a machine that have not stopped in order."""
@@ -109,9 +108,9 @@ class WorkerRepository:
 
     def is_stopping(self, worker_id: str) -> bool:
         """True once the worker was told to stop."""
-        query = select(WorkerRow.stopped_at, WorkerRow.unavailable).where(WorkerRow.id == worker_id)
-        row = self._session.execute(query).one_or_none()
-        return row is not None and (row.stopped_at is not None or DRAIN in row.unavailable)
+        stops = WorkerRow.stopped_at.is_not(None) | WorkerRow.draining
+        query = select(stops).where(WorkerRow.id == worker_id)
+        return bool(self._session.execute(query).scalar_one_or_none())
 
     def seen_lately(self, within_s: float = SHOWN_S) -> Sequence[WorkerRow]:
         """Workers heard of in the last hour, newest first; those that stopped in order are left out."""
@@ -148,5 +147,5 @@ class WorkerRepository:
 
     def compile_slots(self, queue: str) -> int:
         """How many compilations of a queue living workers that stay run at once."""
-        alive = (w for w in self.seen_lately(ALIVE_S) if DRAIN not in w.unavailable)
+        alive = (w for w in self.seen_lately(ALIVE_S) if not w.draining)
         return sum(w.compile_slots for w in alive if queue in w.queues)

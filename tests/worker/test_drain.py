@@ -11,7 +11,7 @@ from db import migrate, worker_admin
 from db.engine import Database
 from db.program_version import VERSION
 from db.repositories.tasks import TaskRepository
-from db.repositories.workers import DRAIN, WorkerRepository
+from db.repositories.workers import WorkerRepository
 from db.result_views import worker_list
 from tests.jobs import DEVICE, scale_job
 from tests.worker.test_processes import Fleet, fleet
@@ -34,7 +34,7 @@ def test_a_drained_worker_ends_its_slice_and_goes(fleet: Fleet) -> None:
     worker_admin.drain(view.id, Settings(_env_file=None, database_url=url))
     with fleet.database.read() as session:
         (view,) = worker_list(session).items
-    assert DRAIN in view.unavailable and not view.devices
+    assert "drain" in view.unavailable and not view.devices
     assert process.wait(20) == 0
     with fleet.database.read() as session:
         assert worker_list(session).items == ()

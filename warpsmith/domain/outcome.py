@@ -110,6 +110,9 @@ class Rejected(Frozen):
     facts: CompileFacts | None = None
 
 
+OutcomeKind = Literal["measured", "cut_short", "rejected"]
+"""The `kind` of an outcome."""
+
 Outcome = Annotated[Measured | CutShort | Rejected, Field(discriminator="kind")]
 
 

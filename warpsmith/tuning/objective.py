@@ -3,14 +3,19 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from warpsmith.domain.job import Job, Metric
-from warpsmith.domain.outcome import TimeSummary, WorkloadTiming
+from warpsmith.domain.job import CacheState, Job, Metric
+from warpsmith.domain.outcome import WorkloadTiming
 
 
 def time_us(job: Job, timing: WorkloadTiming) -> float | None:
     """Microseconds in the objective's cache state; None where that was not timed."""
-    summary: TimeSummary | None = getattr(timing, job.objective.cache.value)
+    summary = timing.cold if job.objective.cache is CacheState.COLD else timing.hot
     return None if summary is None else summary.median_us
+
+
+def times_us(job: Job, timings: Sequence[WorkloadTiming]) -> dict[str, float]:
+    """Microseconds by workload key, of those workloads that were timed in the objective's cache state."""
+    return {t.workload: us for t in timings if (us := time_us(job, t)) is not None}
 
 
 def cost(job: Job, timing: WorkloadTiming) -> float | None:
