@@ -17,13 +17,18 @@ BINDINGS = Path(__file__).parent / "jobs.yaml"
 
 
 def bound_jobs(
-    checkouts: Path, mirrors: Path | None, seconds: float, only: str = ""
+    checkouts: Path,
+    mirrors: Path | None,
+    seconds: float,
+    only: str = "",
+    sizes: Mapping[str, int] | None = None,
 ) -> Iterator[tuple[str, Job]]:
     """Name and job of every kernel in `jobs.yaml`.
 
     Args:
         seconds: budget of each job.
         only: kernels whose name holds this.
+        sizes: dimensions instead of those in the file.
     """
     folders = {p.name: fetch(p, checkouts, mirrors) for p in PROJECTS}
     options = {p.name: p.options for p in PROJECTS}
@@ -34,6 +39,7 @@ def bound_jobs(
         project, _, rest = name.partition("/")
         file, _, entry = rest.rpartition(":")
         source = unwrapped((folders[project] / file).read_text(errors="replace"))
+        binding["sizes"] |= sizes or {}
         yield name, _job(source, entry, binding, options[project], seconds)
 
 
