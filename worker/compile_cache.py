@@ -168,6 +168,7 @@ def artifact_key(kernel: ConfiguredKernel, device: DeviceInfo) -> str | None:
         fields,
         kernel.defines,
         kernel.source,
+        kernel.expected_launch and kernel.expected_launch.model_dump(),
         device.backend.value,
         device.name,
         device.architecture,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize
+from warpsmith.domain.template import ExpectedLaunch
 
 Array = NDArray[np.generic]
 
@@ -34,6 +35,8 @@ class CompileRequest:
     """Texts of the headers that came with the source; they lie in `include_dirs`."""
     has_other_headers: bool = False
     """Whether `include_dirs` has folders of the operator's as well."""
+    expected_launch: ExpectedLaunch | None = None
+    """The launch to finish the binary for; a hint."""
 
     @property
     def whole_text(self) -> str:

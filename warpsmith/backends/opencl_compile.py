@@ -1,5 +1,6 @@
 """OpenCL C to a driver's binary. Runs in compile children."""
 
+import os
 import re
 from typing import Any
 
@@ -9,7 +10,12 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
 from warpsmith.domain.plan import Compiled
+from warpsmith.domain.template import ExpectedLaunch
 
+MOST_FINISHED = 4
+"""Kernels in a program for which PoCL makes a work-group function each; it makes them for all."""
+LARGE_GRID = 1 << 16
+"""Work-items along an axis from which PoCL takes another work-group function."""
 _ASM_WORDS = ("__asm__", "__asm", "asm")
 _ASM = re.compile(rf"\b({'|'.join(_ASM_WORDS)})\b")
 _NO_ASM = "inline_assembly_is_not_allowed"
@@ -51,6 +57,7 @@ def compile_opencl(request: CompileRequest) -> Compiled | Rejected:
         static_shared_bytes=kernel.get_work_group_info(ask.LOCAL_MEM_SIZE, device),
         local_bytes=kernel.get_work_group_info(ask.PRIVATE_MEM_SIZE, device),
     )
+    _finish_for(request.expected_launch if len(names) <= MOST_FINISHED else None)
     binary = program.get_info(cl.program_info.BINARIES)[0]
     log = program.get_build_info(device, cl.program_build_info.LOG) or ""
     return Compiled(
@@ -60,6 +67,18 @@ def compile_opencl(request: CompileRequest) -> Compiled | Rejected:
         log=log[-MAX_LOG_CHARACTERS:],
         globals=_program_variables(request, context, [*includes, *no_asm]),
     )
+
+
+def _finish_for(launch: ExpectedLaunch | None) -> None:
+    """Have PoCL put the work-group function of a launch into the binary; other drivers ignore the variable.
+
+    The value is the name of the function's folder in PoCL's cache, of which PoCL 3 takes one for a block
+    size (the documentation of its environment variables).
+    """
+    os.environ.pop("POCL_BINARY_SPECIALIZE_WG", None)
+    if launch is not None:
+        grid = "-smallgrid" if max(launch.threads) < LARGE_GRID else ""
+        os.environ["POCL_BINARY_SPECIALIZE_WG"] = f"{'-'.join(map(str, launch.block))}-goffs0{grid}"
 
 
 def _program_variables(request: CompileRequest, context: Any, options: list[str]) -> tuple[str, ...]:

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.image import ImageFormat
 from warpsmith.domain.job import CacheState, Workload
 from warpsmith.domain.kernel import Argument, Draw, Dtype, Kernel, Launch, Role
 from warpsmith.domain.outcome import CompileFacts
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.template import ConfiguredKernel, ExpectedLaunch
+from warpsmith.errors import ExpressionError
 
 
 class Family(StrEnum):
@@ -218,6 +219,28 @@ def launch_size(kernel: ConfiguredKernel, workload: Workload, device: DeviceInfo
     """
     scope = kernel.scope(workload.scope(), device.scope())
     return evaluated(kernel.kernel.launch, scope, kernel.kernel.local_arguments)
+
+
+def expecting_launches(
+    kernel: ConfiguredKernel, workloads: Sequence[Workload], device: DeviceInfo
+) -> ConfiguredKernel:
+    """`kernel` with the launch of its first workload that can be evaluated, for a driver that finishes late.
+
+    PoCL makes a work-group function for each block size when it is first launched, which takes seconds in
+    each new process. With the launch known, the compiler does it once, beside others.
+    """
+    if device.backend is not Backend.OPENCL or not device.shares_host:
+        return kernel
+    for workload in workloads:
+        try:
+            size = launch_size(kernel, workload, device)
+        except ExpressionError:
+            continue
+        threads = (size.grid[0] * size.block[0], size.grid[1] * size.block[1], size.grid[2] * size.block[2])
+        return kernel.model_copy(
+            update={"expected_launch": ExpectedLaunch(block=size.block, threads=threads)}
+        )
+    return kernel
 
 
 def evaluated(launch: Launch, scope: Mapping[str, Value], local: Sequence[Argument] = ()) -> LaunchSize:

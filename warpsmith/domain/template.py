@@ -63,12 +63,22 @@ class Template(Frozen):
         )
 
 
+class ExpectedLaunch(Frozen):
+    """The launch that a binary is finished for, if its driver would else finish it at the first launch."""
+
+    block: tuple[int, int, int]
+    threads: tuple[int, int, int]
+    """Work-items along each axis (OpenCL's global size)."""
+
+
 class ConfiguredKernel(Frozen):
     """A template with a configuration: ready to compile and launch."""
 
     kernel: Kernel
     defines: dict[str, str] = {}
     configuration: Configuration = {}
+    expected_launch: ExpectedLaunch | None = None
+    """None if no driver asks for it. It changes how fast the first launch is, and nothing else."""
 
     @property
     def source(self) -> str:
@@ -81,7 +91,7 @@ class ConfiguredKernel(Frozen):
     def key(self) -> str:
         """A short stable name of what is compiled and launched: 16 hex digits of SHA-256."""
         # A database may keep the names of a configuration in another order; its values are in `defines`.
-        text = self.model_dump_json(exclude={"configuration"})
+        text = self.model_dump_json(exclude={"configuration", "expected_launch"})
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def scope(self, dimensions: Mapping[str, Value], device: Mapping[str, Value]) -> dict[str, Value]:

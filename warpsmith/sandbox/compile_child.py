@@ -17,6 +17,7 @@ from warpsmith.backends.registry import backend_module
 from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import SENT, path_problem
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected
+from warpsmith.domain.template import ExpectedLaunch
 from warpsmith.parent_death import die_with_parent
 from warpsmith.sandbox.child import take_channel
 from warpsmith.sandbox.confine import Confinement, confine, memory_limit
@@ -75,6 +76,7 @@ def _serve(
     os.chdir(folder)
     permitted = tuple(Path(p) for p in header["permitted_dirs"])
     source, *headers = texts
+    expected = header["expected_launch"]
     sent = _write_headers(folder / SENT, dict(zip(header["files"], headers, strict=True)))
     toolkits = tuple(p for p in (Path("/usr/local/cuda").resolve(), Path("/opt/cuda")) if p.exists())
     confined = confine(
@@ -99,6 +101,7 @@ def _serve(
         device_index=header["device_index"],
         headers=tuple(text.decode() for text in headers),
         has_other_headers=bool(permitted),
+        expected_launch=expected and ExpectedLaunch.model_validate(expected),
     )
     started = time.monotonic()
     result = backend_module(request.backend).compile_source(request)

@@ -93,6 +93,7 @@ class CompilePool:
             "compiler": kernel.kernel.compiler.value,
             "architecture": device.architecture,
             "device_index": device.index,
+            "expected_launch": kernel.expected_launch and kernel.expected_launch.model_dump(),
         }
         child = self._take(kernel.kernel.backend)
         template = hashlib.sha256(kernel.kernel.text.encode()).hexdigest()

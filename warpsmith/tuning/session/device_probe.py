@@ -4,7 +4,7 @@ import numpy as np
 
 from warpsmith.domain.job import Workload
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import launch_size, plan_workload
+from warpsmith.domain.plan import expecting_launches, launch_size, plan_workload
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.measure.ceiling_kernels import copy_kernel
@@ -33,10 +33,10 @@ def why_sick(ports: SessionPorts) -> str:
 def _probe(ports: SessionPorts) -> str:
     info = ports.opener.info
     kernel = ConfiguredKernel(kernel=copy_kernel(info.backend))
-    compiled = ports.compiler.submit(kernel, info).result()
+    workload = Workload(dimensions={"n": VECTORS})
+    compiled = ports.compiler.submit(expecting_launches(kernel, [workload], info), info).result()
     if isinstance(compiled, Rejected):
         return f"our own kernel does not compile: {compiled.reason}"
-    workload = Workload(dimensions={"n": VECTORS})
     plan = plan_workload(kernel.kernel, workload, {}, seed=1)
     try:
         device = ports.opener.open()

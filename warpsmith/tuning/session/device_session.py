@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from warpsmith.domain.plan import (
     TimingPlan,
     TimingSamples,
     WorkloadPlan,
+    expecting_launches,
     plan_workload,
 )
 from warpsmith.domain.space import allows
@@ -156,7 +158,12 @@ class DeviceSession:
 
     def compile(self, kernel: ConfiguredKernel) -> Compiled | Rejected:
         """Compile and wait."""
-        return self.ports.compiler.submit(kernel, self.ports.opener.info).result()
+        return self.submit(kernel).result()
+
+    def submit(self, kernel: ConfiguredKernel) -> "Future[Compiled | Rejected]":
+        """Start compiling for the launches of this job."""
+        info = self.ports.opener.info
+        return self.ports.compiler.submit(expecting_launches(kernel, self.job.workloads, info), info)
 
     def refuse_binary(self, kernel: ConfiguredKernel, compiled: Compiled) -> Rejected | None:
         """Why a binary may not run; None where it may."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from warpsmith.domain.job import Workload
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import WorkloadPlan, launch_size
+from warpsmith.domain.plan import WorkloadPlan, expecting_launches, launch_size
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.tuning.ports import DevicePort
@@ -20,7 +20,9 @@ def run_own_kernel(
     Raises:
         InvalidInput: the kernel does not compile.
     """
-    compiled = ports.compiler.submit(kernel, ports.opener.info).result()
+    cases = list(cases)
+    info = ports.opener.info
+    compiled = ports.compiler.submit(expecting_launches(kernel, [w for _, w in cases], info), info).result()
     if isinstance(compiled, Rejected):
         raise InvalidInput("kernel", f"the kernel does not compile: {compiled.reason}")
     found: list[Mapping[str, Array] | InvalidInput] = []

@@ -1,12 +1,14 @@
 """What a device can do at most, measured once by our own kernels through the same ports as candidates."""
 
+from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import lru_cache
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.domain.job import CacheState, Workload
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import TimingPlan, launch_size, plan_workload
+from warpsmith.domain.plan import Compiled, TimingPlan, expecting_launches, launch_size, plan_workload
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.measure.ceiling_kernels import (
@@ -21,6 +23,8 @@ from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.session_ports import SessionPorts
 
 SAMPLES = 15
+ENOUGH_S = 0.5
+"""Seconds of samples after which fewer than `SAMPLES` do, for each of our kernels."""
 VECTOR_BYTES = 16
 COLD_BYTES = 256 << 20
 """What a cold copy reads, where the device's memory is large and its own."""
@@ -62,10 +66,14 @@ def _measure(ports: SessionPorts, info: DeviceInfo) -> Ceilings | None:
     device = ports.opener.open()
     try:
         timer = _Timer(ports, device)
-        cold_us = timer.best_us(copy_kernel(info.backend), cold, CacheState.COLD)
-        hot_us = timer.best_us(copy_kernel(info.backend), hot, CacheState.HOT)
-        multiply_us = timer.best_us(multiply_kernel(info.backend), multiplied, CacheState.HOT)
-        launch_us = timer.best_us(empty_kernel(info.backend), BLOCK, CacheState.HOT)
+        # All are submitted before the first is timed, so that the compilers work side by side.
+        copies = timer.submit(copy_kernel(info.backend), cold), timer.submit(copy_kernel(info.backend), hot)
+        multiplies = timer.submit(multiply_kernel(info.backend), multiplied)
+        empty = timer.submit(empty_kernel(info.backend), BLOCK)
+        cold_us = timer.best_us(copies[0], CacheState.COLD)
+        hot_us = timer.best_us(copies[1], CacheState.HOT)
+        multiply_us = timer.best_us(multiplies, CacheState.HOT)
+        launch_us = timer.best_us(empty, CacheState.HOT)
     finally:
         device.close()
     if cold_us is None or hot_us is None or multiply_us is None or launch_us is None:
@@ -78,23 +86,36 @@ def _measure(ports: SessionPorts, info: DeviceInfo) -> Ceilings | None:
     )
 
 
+@dataclass(frozen=True)
+class _Submitted:
+    """One of our kernels, on its way through a compiler."""
+
+    kernel: ConfiguredKernel
+    workload: Workload
+    compiled: "Future[Compiled | Rejected]"
+
+
 class _Timer:
     def __init__(self, ports: SessionPorts, device: DevicePort) -> None:
         self._ports = ports
         self._device = device
 
-    def best_us(self, kernel: Kernel, n: int, cache: CacheState) -> float | None:
-        """The shortest sample; None where the kernel does not compile."""
+    def submit(self, kernel: Kernel, n: int) -> _Submitted:
+        """Start compiling a kernel for n elements."""
         info = self._ports.opener.info
-        configured = ConfiguredKernel(kernel=kernel)
-        compiled = self._ports.compiler.submit(configured, info).result()
+        workload = Workload(dimensions={"n": n})
+        expecting = expecting_launches(ConfiguredKernel(kernel=kernel), [workload], info)
+        return _Submitted(expecting, workload, self._ports.compiler.submit(expecting, info))
+
+    def best_us(self, submitted: _Submitted, cache: CacheState) -> float | None:
+        """The shortest sample, in microseconds; None if the kernel does not compile."""
+        compiled, workload = submitted.compiled.result(), submitted.workload
         if isinstance(compiled, Rejected):
             return None
-        workload = Workload(dimensions={"n": n})
-        self._device.prepare(plan_workload(kernel, workload, {}, seed=1))
-        size = launch_size(configured, workload, info)
+        self._device.prepare(plan_workload(submitted.kernel.kernel, workload, {}, seed=1))
+        size = launch_size(submitted.kernel, workload, self._ports.opener.info)
         handle = self._device.load(compiled)
-        timed = self._device.time(handle, workload.key, size, TimingPlan(cache, SAMPLES))
+        timed = self._device.time(handle, workload.key, size, TimingPlan(cache, SAMPLES, enough_s=ENOUGH_S))
         self._device.unload(handle)
         self._device.release(workload.key)
         return min(timed.samples_us)

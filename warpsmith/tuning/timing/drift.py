@@ -42,9 +42,7 @@ class DriftWatch:
         self._workload = min(session.job.workloads, key=lambda w: baseline_us[w.key])
         self._kernel = session.user_template.configured(session.job.space.defaults)
         self._pending = (
-            session.ports.compiler.submit(self._kernel, session.ports.opener.info)
-            if session.ports.opener.info.backend is not Backend.REPLAY
-            else None
+            session.submit(self._kernel) if session.ports.opener.info.backend is not Backend.REPLAY else None
         )
         self._measured_at = 0.0
         self._ratio = 1.0

@@ -73,7 +73,7 @@ class SpeculativeCompiler:
 
     def _submit(self, configuration: Configuration) -> Pending:
         kernel = self._template.configured(configuration)
-        compiled = self._session.ports.compiler.submit(kernel, self._session.ports.opener.info)
+        compiled = self._session.submit(kernel)
         pending = Pending(configuration, kernel, compiled)
         if self._searcher.forecast is not None:
             self._unheard.append(pending)
