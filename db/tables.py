@@ -132,6 +132,10 @@ class CandidateRow(Base):
     template: Mapped[Template] = mapped_column(ModelJson("template", Template), deferred=True)
     declined: Mapped[tuple[str, ...]] = mapped_column(ModelJson("texts", tuple[str, ...]))
     feasible: Mapped[int | None]
+    settled: Mapped[int | None]
+    """How many trials the candidate could have in all when its shared search had proposed them all."""
+    exhausted: Mapped[bool] = mapped_column(default=False)
+    """The searcher of its shared search has nothing more to propose."""
     made_by: Mapped[str] = mapped_column(Id)
     """The task of the agent step that made it."""
     trials: Mapped[int] = mapped_column(default=0)

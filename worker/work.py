@@ -17,6 +17,7 @@ from agents.model_budget import Cost
 from agents.steps import Panel, run_step
 from db.engine import utc_now
 from db.lease import Lease
+from db.proposal_pool import ProposalPool, SearchSlice
 from db.repositories.agent_requests import OPEN, AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
@@ -179,7 +180,8 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     shared = None
     if payload.shared:
         most = payload.candidate_trials or candidate.trials + trials
-        shared = SharedSearcher(search.searcher, context.database, *ids, leftover, started, most, lease.alive)
+        pool = ProposalPool(context.database, SearchSlice(*ids, most, started))
+        shared = SharedSearcher(search.searcher, pool, leftover, lease.alive)
     limits = SliceLimits(
         seconds=min(seconds, context.settings.slice_s), trials=trials, compile_ahead=setup.compile_ahead
     )

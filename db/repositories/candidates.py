@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import select, update
+from sqlalchemy import case, select, update
 from sqlalchemy.orm import Session, undefer
 
 from db.engine import utc_now
@@ -93,6 +93,29 @@ class CandidateRepository:
         """The exact number of feasible configurations."""
         query = update(CandidateRow).where(CandidateRow.id == candidate_id)
         self._session.execute(query.values(feasible=feasible))
+
+    def settle(self, candidate_id: str, trials: int | None) -> None:
+        """A shared search proposes nothing more.
+
+        Args:
+            trials: how many the candidate may have in all, if all of them are proposed; None: the searcher
+                has nothing more to propose.
+        """
+        query = update(CandidateRow).where(CandidateRow.id == candidate_id)
+        if trials is None:
+            query = query.values(exhausted=True)
+        else:
+            fewer = CandidateRow.settled.is_(None) | (CandidateRow.settled < trials)
+            query = query.values(settled=case((fewer, trials), else_=CandidateRow.settled))
+        job_id = self._session.execute(query.returning(CandidateRow.job_id)).scalar_one()
+        said = {"candidate": candidate_id, "trials": trials}
+        EventRepository(self._session).add(job_id, "settled", said)
+
+    def settled(self, candidate_id: str) -> tuple[int | None, bool]:
+        """The most trials that a shared search has proposed in full, and whether its searcher has no more."""
+        query = select(CandidateRow.settled, CandidateRow.exhausted).where(CandidateRow.id == candidate_id)
+        row = self._session.execute(query).one()
+        return row.settled, row.exhausted
 
     def running_slices(self, job_id: str, candidate_id: str) -> int:
         """How many slices of a candidate are running."""

@@ -25,8 +25,3 @@ class EventRepository:
         """Events of a job after the one with id `after`, oldest first."""
         query = select(EventRow).where(EventRow.job_id == job_id, EventRow.id > after)
         return self._session.scalars(query.order_by(EventRow.id).limit(limit)).all()
-
-    def of_kind(self, job_id: str, kind: str) -> Sequence[EventRow]:
-        """Events of one kind, oldest first."""
-        query = select(EventRow).where(EventRow.job_id == job_id, EventRow.kind == kind)
-        return self._session.scalars(query.order_by(EventRow.id)).all()

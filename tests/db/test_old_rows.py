@@ -9,6 +9,7 @@ from sqlalchemy import Connection, MetaData, insert, select
 
 from db import migrate
 from db.engine import Database, make_engine
+from db.repositories.candidates import CandidateRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import worker_list
@@ -169,3 +170,26 @@ def test_finished_trials_get_the_kind_of_their_outcome(old: OldDatabase, upgrade
         rows = session.scalars(select(TrialRow).order_by(TrialRow.number)).all()
         assert [r.outcome_kind for r in rows] == ["measured", "rejected", "cut_short", None]
         assert TrialRepository(session).cut_short(JOB) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "settled"),
+    [([], (None, False)), ([5, 10, 7], (10, False)), ([None], (None, True)), ([10, None], (10, True))],
+)
+def test_what_events_said_of_a_shared_search_stands_with_its_candidate(
+    old: OldDatabase, upgraded: Database, said: list[int | None], settled: tuple[int | None, bool]
+) -> None:
+    add_job(old)
+    old.add("event", job_id=JOB, at=NOW, kind="candidate", data={"id": CANDIDATE, "number": 0})
+    for trials in said:
+        old.add("event", job_id=JOB, at=NOW, kind="settled", data={"candidate": CANDIDATE, "trials": trials})
+    migrate.upgrade(old.url)
+    with upgraded.write() as session:
+        repository = CandidateRepository(session)
+        assert repository.settled(CANDIDATE) == settled
+        repository.settle(CANDIDATE, 8)
+        assert repository.settled(CANDIDATE) == (max(8, settled[0] or 0), settled[1])
+        repository.settle(CANDIDATE, None)
+        assert repository.settled(CANDIDATE)[1]
+    migrate.downgrade(old.url, OLD)
+    assert old.row("candidate")["id"] == CANDIDATE

@@ -18,6 +18,7 @@ from sqlalchemy import text
 import worker.work
 from db import migrate
 from db.engine import Database, utc_now
+from db.proposal_pool import ProposalPool, SearchSlice
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
@@ -164,17 +165,22 @@ def shared_searchers(
     inner = {task: GridSearcher(list(SPACE)) for task in tasks}
     late = {task: LazySearcher(partial(inner.__getitem__, task)) for task in tasks}
     return {
-        t: (SharedSearcher(late[t], database, job, candidate, t, (), utc_now(), trials), inner[t])
+        t: (
+            SharedSearcher(
+                late[t], ProposalPool(database, SearchSlice(job, candidate, t, trials, utc_now()))
+            ),
+            inner[t],
+        )
         for t in tasks
     }
 
 
 def run(database: Database, shared: SharedSearcher, configuration: dict[str, Any]) -> None:
     """Run a trial of a slice."""
-    job, candidate, task = shared._ids
+    of = shared.pool.of
     with database.write() as session:
         done = FinishedTrial(configuration, measured({"n=4096": 5.0}, 0.5), 0.0)
-        assert TrialRepository(session).finish(job, candidate, task, [done]) == 1
+        assert TrialRepository(session).finish(of.job_id, of.candidate_id, of.task_id, [done]) == 1
     shared.tell(configuration, 0.5)
 
 
@@ -220,7 +226,7 @@ def test_searchers_run_what_they_may_have_together_to_the_trial(database: Databa
         assert taken == 37
         assert all(shared.spent for shared, _ in searchers.values())
     with database.read() as session:
-        (candidate,) = {shared._ids[1] for shared, _ in searchers.values()}
+        (candidate,) = {shared.pool.of.candidate_id for shared, _ in searchers.values()}
         assert taken <= HistoryRepository(session).counted(candidate) <= 37
 
 
@@ -246,7 +252,7 @@ def test_who_has_lost_the_lock_proposes_nothing_more(database: Database) -> None
     assert not first._leads()
     assert first.ask(4) == [] and len(inner.waiting) == before
     with database.read() as session:
-        assert HistoryRepository(session).counted(first._ids[1]) == 20
+        assert HistoryRepository(session).counted(first.pool.of.candidate_id) == 20
     for shared in (first, second):
         shared.close()
 

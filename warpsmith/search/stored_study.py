@@ -2,7 +2,8 @@
 
 Our own rows are the truth; finished trials are appended to the stored study afterwards, and appending is
 idempotent. Optuna's storage has no call for many trials at once and takes some ten milliseconds for each,
-so they are inserted through its own tables; a test holds this against what `Study.add_trial` stores.
+so they are inserted through its own tables. These are private parts of Optuna, for which it has no public
+substitute: `pyproject.toml` pins its version, and a test compares the rows to what `Study.add_trial` stores.
 """
 
 import json
@@ -51,7 +52,7 @@ class FinishedTrial:
 def export(
     url: str, study_name: str, space: Space, trials: Sequence[FinishedTrial], *, create_tables: bool = True
 ) -> int:
-    """Append finished trials to a stored study, creating it where it is missing; how many were new.
+    """Append finished trials to a stored study, which is created if it is missing; returns how many were new.
 
     Calling it again with the same trials changes nothing: each carries its number.
     """
@@ -69,7 +70,7 @@ def export(
 
 
 def _append(session: Session, study_id: int, space: Space, trials: Sequence[FinishedTrial]) -> int:
-    # Whoever else adds to this study waits; numbers are counted.
+    # The lock makes others that add to this study wait: a trial's number is a count.
     models.StudyModel.find_or_raise_by_id(study_id, session, for_update=True)
     of_study = models.TrialModel.study_id == study_id
     attribute = models.TrialUserAttributeModel
