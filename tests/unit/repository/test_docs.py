@@ -35,6 +35,13 @@ FORM = (DOCS / "job-form.md").read_text()
 TEMPLATES = (DOCS / "templates.md").read_text()
 ELEMENT_RULES = (DOCS / "element-rules.md").read_text()
 FLEET = (DOCS / "running-a-fleet.md").read_text()
+RESULTS = ROOT / "benchmarks" / "results"
+DIARIES = (RESULTS / "search" / "figures.md", RESULTS / "search" / "tried.md", RESULTS / "h200-production.md")
+PAGES = (
+    *sorted(DOCS.rglob("*.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *DIARIES,
+)
 MODELS: tuple[type[BaseModel], ...] = (
     Job,
     Workload,
@@ -180,12 +187,7 @@ def test_the_fleet_document_lists_every_setting_with_its_default() -> None:
             assert not field.default, name
 
 
-DIARIES = tuple((ROOT / "benchmarks" / "results" / "search" / name) for name in ("figures.md", "tried.md"))
-
-
-@pytest.mark.parametrize(
-    "path", [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", *DIARIES], ids=lambda p: p.stem
-)
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
 def test_links_and_paths_of_documents_exist(path: Path) -> None:
     text = path.read_text()
     links = [t for t in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in t]
@@ -194,3 +196,14 @@ def test_links_and_paths_of_documents_exist(path: Path) -> None:
         r"`((?:warpsmith|tests|worker|api|db|agents|examples|scripts|requirements)/[\w./-]*)`", text
     )
     assert [t for t in named if not (ROOT / t).exists()] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
+def test_prose_of_documents_is_wrapped(path: Path) -> None:
+    """Rows of tables and blocks of code may be longer, since Markdown cannot break them."""
+    prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert [ln for ln in prose.splitlines() if len(ln) > 120 and not ln.startswith("|")] == []
+
+
+def test_the_readme_is_one_page() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) < 150
