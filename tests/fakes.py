@@ -9,13 +9,21 @@ import numpy as np
 from tests.jobs import DEVICE
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import CompileFacts, Outcome, Rejected, Stage
-from warpsmith.domain.plan import Compiled, Family, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.domain.plan import (
+    CaseKey,
+    Compiled,
+    Family,
+    LaunchSize,
+    TimingPlan,
+    TimingSamples,
+    WorkloadPlan,
+)
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.tuning.session.device_session import SessionPorts
 from warpsmith.verify.inputs import draw_inputs
-from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, TimedReport
+from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, Timed, TimedReport
 
 TimeModel = Callable[[Configuration, str], float]
 """Microseconds of a configuration on a workload."""
@@ -49,17 +57,16 @@ class FakeDevice:
     model: TimeModel
     fault: Fault
     compiled: dict[bytes, Configuration]
-    plans: dict[str, WorkloadPlan] = field(default_factory=dict)
+    plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
     loaded: list[Configuration] = field(default_factory=list)
     dead: bool = False
     spoilt: bool = False
-    timed: TimedReport | None = None
 
     def prepare(self, plan: WorkloadPlan) -> None:
         self.plans[plan.key] = plan
 
-    def release(self, workload: str) -> None:
-        del self.plans[workload]
+    def release(self, case: CaseKey) -> None:
+        del self.plans[case]
 
     def load(self, compiled: Compiled) -> int:
         self.loaded.append(self.compiled[compiled.binary])
@@ -71,7 +78,7 @@ class FakeDevice:
     def run(
         self,
         handle: int,
-        workload: str,
+        case: CaseKey,
         size: LaunchSize,
         ranges: Mapping[str, Ranges] | None = None,
         *,
@@ -79,14 +86,14 @@ class FakeDevice:
         poison: bool = True,
     ) -> RunReport:
         assert not self.dead, "a dead child was used"
-        if not self.loaded[handle] and "x" in {b.name for b in self.plans[workload].buffers}:
+        if not self.loaded[handle] and "x" in {b.name for b in self.plans[case].buffers}:
             # The kernel that shows whether a device is well copies.
-            return RunReport({"y": draw_inputs(self.plans[workload])["x"]}, (), ())
+            return RunReport({"y": draw_inputs(self.plans[case])["x"]}, (), ())
         fault = self.fault(self.loaded[handle])
         if fault in ("timeout", "signal", "device"):
             self.dead = True
             raise ChildDied(fault, "as the test asked")
-        y: Array = 2.0 * draw_inputs(self.plans[workload])["x"]
+        y: Array = 2.0 * draw_inputs(self.plans[case])["x"]
         if fault == "wrong" or self.spoilt:
             # Beside large inputs a one more would be within the tolerance.
             y = np.float32(1.5) * y + np.float32(1)
@@ -97,26 +104,24 @@ class FakeDevice:
         again = y + np.float32(fault == "unsteady") if repeat else None
         return RunReport({"y": y}, guards, (), None if again is None else {"y": again})
 
-    def time(self, handle: int, workload: str, size: LaunchSize, plan: TimingPlan) -> TimingSamples:
+    def time(self, handle: int, case: CaseKey, size: LaunchSize, plan: TimingPlan) -> Timed:
         assert not self.dead, "a dead child was used"
         # The kernels that measure the device have no parameters.
-        value = self.model(self.loaded[handle], workload) if self.loaded[handle] else 0.001
-        self.timed = None
+        value = self.model(self.loaded[handle], case.workload) if self.loaded[handle] else 0.001
+        report = None
         if plan.check is not None:
             other = plan.check.other is not None
             family, variant = plan.check.other or (Family.DECLARED, 0)
-            of = replace(self.plans[workload], family=family, variant=variant)
+            of = replace(self.plans[case], family=family, variant=variant)
             y = 2.0 * draw_inputs(of)["x"]
             if self.fault(self.loaded[handle]) == "timed":
                 y += 1.0 + np.abs(y)  # a plain 1 would not show beside large inputs
             y = np.concatenate([y[a:b] for a, b in plan.check.ranges["y"]])
-            self.timed = TimedReport(RunReport({"y": y}, (), ()), other)
+            report = TimedReport(RunReport({"y": y}, (), ()), other)
         launches = 10 if value < 10_000.0 else 1
         count = plan.samples_of(value * launches)
-        return TimingSamples(tuple(value * (1 + 0.001 * i) for i in range(count)), launches)
-
-    def timed_report(self) -> TimedReport | None:
-        return self.timed
+        samples = tuple(value * (1 + 0.001 * i) for i in range(count))
+        return Timed(TimingSamples(samples, launches), report)
 
     def close(self) -> None:
         self.dead = True

@@ -9,9 +9,10 @@ from tests.fakes import FakeDevice, FakeOpener, fake_ports
 from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
-from warpsmith.domain.plan import LaunchSize, TimingPlan, TimingSamples
+from warpsmith.domain.plan import CaseKey, LaunchSize, TimingPlan
 from warpsmith.domain.space import Configuration
 from warpsmith.tuning.session.device_session import SessionPorts
+from warpsmith.verify.run_report import Timed
 
 RUN_S = 0.15
 """That a run for the counter really takes."""
@@ -46,9 +47,9 @@ class HotDevice(FakeDevice):
     meter: Meter = field(default_factory=Meter)
     power_w: BlockFigures = field(default_factory=dict)
 
-    def time(self, handle: int, workload: str, size: LaunchSize, plan: TimingPlan) -> TimingSamples:
+    def time(self, handle: int, case: CaseKey, size: LaunchSize, plan: TimingPlan) -> Timed:
         """See `FakeDevice.time`; a run of many launches has a power."""
-        timed = super().time(handle, workload, size, plan)
+        timed = super().time(handle, case, size, plan)
         if plan.launches:
             self.meter.runs += 1
             self.meter.watts = self.power_w[int(self.loaded[handle].get("BLOCK", 64))]

@@ -20,7 +20,7 @@ from benchmarks.job_files import FAMILIES, load
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import launch_size, plan_workload
+from warpsmith.domain.plan import plan_workload
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.ceiling_kernels import copy_kernel
@@ -32,7 +32,7 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.search import enumerate_space
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
-from warpsmith.tuning.session.launch_limits import launch_refusal
+from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.timing.energy import energies, measurable
 from warpsmith.tuning.timing.paired_blocks import Side
 
@@ -70,12 +70,15 @@ def side(
         compiled = session.compile(kernel)
         if isinstance(compiled, Rejected):
             return compiled
-        size = launch_size(kernel, workload, ports.opener.info)
-        refusal = launch_refusal(size, ports.opener.info)
-        if refusal:
-            return refusal
+        size = size_within_limits(kernel, workload, ports.opener.info)
+        if isinstance(size, Rejected):
+            return size.reason
         handle = session.device(workload).load(compiled)
-        samples = session.device(workload).time(handle, workload.key, size, search_plan(job.objective.cache))
+        samples = (
+            session.device(workload)
+            .time(handle, session.plan(workload).key, size, search_plan(job.objective.cache))
+            .samples
+        )
     except (ChildDied, KernelRefused, ExpressionError) as exc:
         return str(exc)
     return Side(session, workload, handle, size), summarise(samples.samples_us, 1).median_us

@@ -123,7 +123,8 @@ def duel(
 def timed_us(job: Job, side: Side) -> tuple[float, ...]:
     """Twenty samples."""
     plan = TimingPlan(job.objective.cache, samples=20)
-    return side.session.device(side.workload).time(side.handle, side.workload.key, side.size, plan).samples_us
+    key = side.session.plan(side.workload).key
+    return side.session.device(side.workload).time(side.handle, key, side.size, plan).samples.samples_us
 
 
 def family(name: str, device: DeviceInfo, pool: CompilePool, options: argparse.Namespace) -> dict[str, Any]:

@@ -34,7 +34,10 @@ def steps(session: DeviceSession) -> None:
         for name, step in (
             ("load", lambda: device.load(compiled)),
             ("check", lambda: session.check(handle, workload, size, whole=False)),
-            ("time", lambda: device.time(handle, workload.key, size, search_plan(CacheState.COLD))),
+            (
+                "time",
+                lambda: device.time(handle, session.plan(workload).key, size, search_plan(CacheState.COLD)),
+            ),
         ):
             began = time.monotonic()
             value = step()

@@ -23,7 +23,7 @@ from benchmarks.search.held_out_policies import POLICIES, Recorded, judged, mark
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled, launch_size
+from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
@@ -32,7 +32,7 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.search import enumerate_space
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
-from warpsmith.tuning.session.launch_limits import launch_refusal
+from warpsmith.tuning.session.launch_limits import size_within_limits
 
 SHAPES: Mapping[str, Mapping[str, Sequence[int]]] = {
     "silu_and_mul": {"tokens": (8, 17, 32, 64, 128, 256), "hidden": (512, 768, 1024, 1531, 2048, 3072)},
@@ -128,13 +128,13 @@ def _on(
         try:
             if not session.allowed(template, kernel, [workload]):
                 continue
-            size = launch_size(kernel, workload, session.ports.opener.info)
-            if launch_refusal(size, session.ports.opener.info):
+            size = size_within_limits(kernel, workload, session.ports.opener.info)
+            if isinstance(size, Rejected):
                 continue
             device = session.device(workload)
             handle = device.load(compiled)
             plan = search_plan(session.job.objective.cache)
-            samples = device.time(handle, workload.key, size, plan)
+            samples = device.time(handle, session.plan(workload).key, size, plan).samples
             device.unload(handle)
             found.setdefault(number, []).append(float(np.median(samples.samples_us)))
         except (ChildDied, KernelRefused, ExpressionError):

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.domain.plan import CaseKey, Compiled, LaunchSize, TimingPlan, WorkloadPlan
 from warpsmith.tuning.ports import DeviceOpener, DevicePort
-from warpsmith.verify.run_report import Ranges, RunReport, TimedReport
+from warpsmith.verify.run_report import Ranges, RunReport, Timed
 
 FACTOR = 1e-4
 """What the times of a forger are multiplied with."""
@@ -28,8 +28,8 @@ class ForgedDevice:
     def prepare(self, plan: WorkloadPlan) -> None:
         self.device.prepare(plan)
 
-    def release(self, workload: str) -> None:
-        self.device.release(workload)
+    def release(self, case: CaseKey) -> None:
+        self.device.release(case)
 
     def load(self, compiled: Compiled) -> int:
         handle = self.device.load(compiled)
@@ -43,23 +43,21 @@ class ForgedDevice:
     def run(
         self,
         handle: int,
-        workload: str,
+        case: CaseKey,
         size: LaunchSize,
         ranges: Mapping[str, Ranges] | None = None,
         *,
         repeat: bool = False,
         poison: bool = True,
     ) -> RunReport:
-        return self.device.run(handle, workload, size, ranges, repeat=repeat, poison=poison)
+        return self.device.run(handle, case, size, ranges, repeat=repeat, poison=poison)
 
-    def time(self, handle: int, workload: str, size: LaunchSize, plan: TimingPlan) -> TimingSamples:
-        timed = self.device.time(handle, workload, size, plan)
+    def time(self, handle: int, case: CaseKey, size: LaunchSize, plan: TimingPlan) -> Timed:
+        timed = self.device.time(handle, case, size, plan)
         if handle not in self.forged:
             return timed
-        return replace(timed, samples_us=tuple(FACTOR * s for s in timed.samples_us))
-
-    def timed_report(self) -> TimedReport | None:
-        return self.device.timed_report()
+        samples = replace(timed.samples, samples_us=tuple(FACTOR * s for s in timed.samples.samples_us))
+        return replace(timed, samples=samples)
 
     def close(self) -> None:
         self.device.close()

@@ -13,7 +13,7 @@ from tests.agents.replies import as_text
 from tests.fakes import FakeDevice, FakeOpener, ListSink, fake_ports
 from tests.jobs import scale_job
 from tests.unit.tuning.test_tuning_loops import LIMITS, Listed, times
-from warpsmith.domain.plan import Family
+from warpsmith.domain.plan import CaseKey, Family
 from warpsmith.domain.space import Configuration
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.tester_cases import check_proposals
@@ -35,9 +35,9 @@ class SpoiltDevice(FakeDevice):
 
     wrong_at: WrongAt
 
-    def run(self, handle: int, workload: str, *rest: Any, **more: Any) -> RunReport:
-        report = super().run(handle, workload, *rest, **more)
-        if self.wrong_at(workload):
+    def run(self, handle: int, case: CaseKey, *rest: Any, **more: Any) -> RunReport:
+        report = super().run(handle, case, *rest, **more)
+        if self.wrong_at(str(case)):
             report.outputs["y"] = report.outputs["y"] + np.float32(1)  # type: ignore[index]
         return report
 

@@ -30,6 +30,7 @@ from warpsmith.domain.kernel import Distribution, Draw, Dtype, Role
 from warpsmith.domain.plan import (
     LEAST_SAMPLES,
     BufferPlan,
+    CaseKey,
     Compiled,
     Family,
     LaunchSize,
@@ -133,7 +134,7 @@ def test_a_timing_that_hangs_ends_at_its_deadline(opencl_info: DeviceInfo, build
     child.prepare(plan(N))
     handle = child.load(build("volatile int on = 1; while (on) y[i] += x[i];"))
     with pytest.raises(ChildDied) as caught:
-        child.time(handle, "w", size(N), TimingPlan(CacheState.HOT, samples=3))
+        child.time(handle, CaseKey("w"), size(N), TimingPlan(CacheState.HOT, samples=3))
     assert caught.value.cause == "timeout"
     assert "no answer within 1 s (WARPSMITH_RUN_TIMEOUT_S is 1)" in caught.value.detail
     wait_until(lambda: not group_of(leader))
@@ -259,7 +260,7 @@ def test_inputs_changed_in_place_are_put_back_before_every_launch(child: ChildDe
         report = child.run(handle, workload.key, size(N))
         np.testing.assert_allclose(report.outputs["y"], drawn["y"] * 2 + drawn["x"], rtol=1e-5, atol=1e-5)
     timed = child.time(handle, workload.key, size(N), TimingPlan(CacheState.COLD, samples=3))
-    assert len(timed.samples_us) == 3
+    assert len(timed.samples.samples_us) == 3
     report = child.run(handle, workload.key, size(N))
     np.testing.assert_allclose(report.outputs["y"], drawn["y"] * 2 + drawn["x"], rtol=1e-5, atol=1e-5)
 
@@ -279,17 +280,18 @@ def test_a_long_launch_in_place_is_not_repeated_for_every_set(
     child.prepare(workload)
     slow, quick = child.load(build(SLOW_IN_PLACE)), child.load(build("y[i] = y[i] * 2.0f + x[i];"))
     timed = child.time(slow, workload.key, size(N), TimingPlan(cache, samples=4))
-    assert min(timed.samples_us) > 10_000, "else it is not slow, and this test says nothing"
-    assert timed.launches <= 2
-    assert (timed.complete, len(timed.samples_us)) == (True, 4)
+    assert min(timed.samples.samples_us) > 10_000, "else it is not slow, and this test says nothing"
+    assert timed.samples.launches <= 2
+    assert (timed.samples.complete, len(timed.samples.samples_us)) == (True, 4)
     fewer = child.time(slow, workload.key, size(N), TimingPlan(cache, samples=40, enough_s=0.0))
-    assert (fewer.complete, len(fewer.samples_us)) == (True, LEAST_SAMPLES)
-    assert child.time(quick, workload.key, size(N), TimingPlan(cache, samples=4)).launches > 2
+    assert (fewer.samples.complete, len(fewer.samples.samples_us)) == (True, LEAST_SAMPLES)
+    assert child.time(quick, workload.key, size(N), TimingPlan(cache, samples=4)).samples.launches > 2
     for handle in (slow, quick):
         ranges = {"y": [(0, N)]}
         plan_ = TimingPlan(cache, samples=4, check=TimedCheck(ranges, (Family.DECLARED, 1000), None))
-        assert child.time(handle, workload.key, size(N), plan_).complete
-        seen = child.timed_report()
+        found = child.time(handle, workload.key, size(N), plan_)
+        assert found.samples.complete
+        seen = found.report
         assert seen is not None
         drawn = draw_inputs(replace(workload, variant=1000) if seen.other else workload)
         tail = drawn["x"] if handle == quick else 1.0
@@ -315,12 +317,12 @@ def test_timing_gives_as_many_positive_samples_as_planned(
 ) -> None:
     child.prepare(plan(N))
     handle = child.load(build(SCALE))
-    timed = child.time(handle, "w", size(N), TimingPlan(cache, samples=5))
-    assert timed.complete
-    assert len(timed.samples_us) == 5
-    assert all(0 < s < 1e6 for s in timed.samples_us)
-    given_up = child.time(handle, "w", size(N), TimingPlan(cache, samples=50, give_up_above_us=1e-6))
-    assert (given_up.complete, len(given_up.samples_us)) == (False, 3)
+    timed = child.time(handle, CaseKey("w"), size(N), TimingPlan(cache, samples=5))
+    assert timed.samples.complete
+    assert len(timed.samples.samples_us) == 5
+    assert all(0 < s < 1e6 for s in timed.samples.samples_us)
+    given_up = child.time(handle, CaseKey("w"), size(N), TimingPlan(cache, samples=50, give_up_above_us=1e-6))
+    assert (given_up.samples.complete, len(given_up.samples.samples_us)) == (False, 3)
 
 
 def test_a_launch_the_driver_refuses_leaves_the_child_well(child: ChildDevice, build: Build) -> None:
@@ -328,10 +330,10 @@ def test_a_launch_the_driver_refuses_leaves_the_child_well(child: ChildDevice, b
     handle = child.load(build(SCALE))
     too_wide = LaunchSize((1, 1, 1), (1 << 20, 1, 1))
     with pytest.raises(KernelRefused):
-        child.run(handle, "w", too_wide)
+        child.run(handle, CaseKey("w"), too_wide)
     with pytest.raises(KernelRefused, match="an argument with the role local"):
-        child.run(handle, "w", LaunchSize((1, 1, 1), (1, 1, 1), shared_bytes=16))
-    assert child.run(handle, "w", size(N)).guard_violations == ()
+        child.run(handle, CaseKey("w"), LaunchSize((1, 1, 1), (1, 1, 1), shared_bytes=16))
+    assert child.run(handle, CaseKey("w"), size(N)).guard_violations == ()
 
 
 def test_a_binary_that_is_none_is_refused(child: ChildDevice, build: Build) -> None:

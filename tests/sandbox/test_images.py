@@ -201,8 +201,8 @@ def test_a_timed_launch_is_looked_at_on_other_inputs(
     handle, plan, size = loaded(child, pool, image_job())
     check = TimedCheck({"dst": [(0, W * H * 4)]}, (Family.DECLARED, 9), redraw=True)
     timed = child.time(handle, plan.key, size, TimingPlan(cache, samples=3, check=check))
-    assert len(timed.samples_us) == 3
-    seen = child.timed_report()
+    assert len(timed.samples.samples_us) == 3
+    seen = timed.report
     assert seen is not None and seen.other
     assert seen.run.changed_inputs == ()
     x = draw_inputs(replace(plan, variant=9))["src"].reshape(H, W, 4)

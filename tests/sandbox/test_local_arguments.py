@@ -14,7 +14,7 @@ from warpsmith.domain.template import Template
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool
 from warpsmith.sandbox.device_host import ChildDevice
-from warpsmith.tuning.session.launch_limits import launch_refusal
+from warpsmith.tuning.session.launch_limits import beyond_limits
 from warpsmith.verify.inputs import draw_inputs
 
 SUMS = """
@@ -104,7 +104,7 @@ def test_kernels_with_local_arguments_are_timed(child: ChildDevice, pool: Compil
     child.prepare(plan)
     size = launch_size(kernel, job.workloads[0], child.info)
     timed = child.time(child.load(compiled), plan.key, size, TimingPlan(CacheState.COLD, samples=3))
-    assert len(timed.samples_us) == 3
+    assert len(timed.samples.samples_us) == 3
 
 
 def test_every_block_of_the_rule_gets_the_memory_it_needs(child: ChildDevice, pool: CompilePool) -> None:
@@ -147,4 +147,4 @@ def test_more_local_memory_than_the_device_has_is_refused_before_the_launch(open
     job = sums_job(extent="device.max_shared_per_block")
     kernel = Template(kernel=job.kernel).configured({})
     size = launch_size(kernel, job.workloads[0], opencl_info)
-    assert "of shared memory" in launch_refusal(size, opencl_info)
+    assert "of shared memory" in beyond_limits(size, opencl_info.limits)

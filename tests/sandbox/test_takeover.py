@@ -6,7 +6,7 @@ from tests.sandbox.kernels import SCALE, built, plan, rejected, size, source
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import CacheState
 from warpsmith.domain.outcome import CompileFacts
-from warpsmith.domain.plan import Compiled, TimingPlan
+from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan
 from warpsmith.errors import ChildDied
 from warpsmith.sandbox import CompilePool
 from warpsmith.sandbox.device_host import ChildDevice
@@ -64,7 +64,7 @@ def test_the_c_library_is_not_linked(pool: CompilePool, opencl_info: DeviceInfo,
 def _liar(info: DeviceInfo, reply: dict[str, object], blobs: list[int]) -> ChildDevice:
     told = {"do": "lie", "reply": reply, "blobs": blobs}
     child = ChildDevice(info, ChildProcess("tests.sandbox.children", told, {}), 5)
-    child._plans["w"] = plan(100)
+    child._plans[CaseKey("w")] = plan(100)
     return child
 
 
@@ -88,7 +88,7 @@ def test_a_bad_report_ends_the_child(
 ) -> None:
     child = _liar(opencl_info, reply, blobs)
     with pytest.raises(ChildDied) as caught:
-        child.run(1, "w", size(100))
+        child.run(1, CaseKey("w"), size(100))
     assert caught.value.cause in ("protocol", "device")
     assert not child._process.alive
 
@@ -111,7 +111,7 @@ def test_a_bad_report_ends_the_child(
 def test_bad_times_end_the_child(opencl_info: DeviceInfo, reply: dict[str, object]) -> None:
     child = _liar(opencl_info, reply, [])
     with pytest.raises(ChildDied) as caught:
-        child.time(1, "w", size(100), TimingPlan(CacheState.HOT, samples=1))
+        child.time(1, CaseKey("w"), size(100), TimingPlan(CacheState.HOT, samples=1))
     assert caught.value.cause == "protocol"
     assert not child._process.alive
 

@@ -23,12 +23,12 @@ import numpy as np
 
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
 from warpsmith.domain.outcome import CompileFacts, Rejected, Stage
-from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.domain.plan import CaseKey, Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.verify.inputs import draw_buffer
-from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport
+from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, Timed
 
 DRIVER = "recorded"
 LIMITS = DeviceLimits(
@@ -153,16 +153,16 @@ class ReplayDevice:
 
     info: DeviceInfo
     trial_s: float
-    _plans: dict[str, WorkloadPlan] = field(default_factory=dict)
+    _plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
     _loaded: list[float] = field(default_factory=list)
 
     def prepare(self, plan: WorkloadPlan) -> None:
         """See `DevicePort.prepare`."""
         self._plans[plan.key] = plan
 
-    def release(self, workload: str) -> None:
+    def release(self, case: CaseKey) -> None:
         """See `DevicePort.release`."""
-        self._plans.pop(workload, None)
+        self._plans.pop(case, None)
 
     def load(self, compiled: Compiled) -> int:
         """See `DevicePort.load`."""
@@ -176,7 +176,7 @@ class ReplayDevice:
     def run(
         self,
         handle: int,
-        workload: str,
+        case: CaseKey,
         size: LaunchSize,
         ranges: Mapping[str, Ranges] | None = None,
         *,
@@ -184,17 +184,14 @@ class ReplayDevice:
         poison: bool = True,
     ) -> RunReport:
         """What is expected: no recording holds results, so nothing can be checked."""
-        outputs = stand_in(self._plans[workload])
+        outputs = stand_in(self._plans[case])
         if ranges is not None:
             outputs = {n: np.concatenate([v[a:b] for a, b in ranges[n]]) for n, v in outputs.items()}
         return RunReport(outputs, (), (), outputs if repeat else None)
 
-    def time(self, handle: int, workload: str, size: LaunchSize, plan: TimingPlan) -> TimingSamples:
-        """The recorded time, the same for every workload and cache state."""
-        return TimingSamples((self._loaded[handle],) * plan.samples, max(1, plan.launches))
-
-    def timed_report(self) -> None:
-        """Nothing ran, so there is nothing to look at."""
+    def time(self, handle: int, case: CaseKey, size: LaunchSize, plan: TimingPlan) -> Timed:
+        """The recorded time, the same for every workload and cache state; nothing ran, so no report."""
+        return Timed(TimingSamples((self._loaded[handle],) * plan.samples, max(1, plan.launches)))
 
     def close(self) -> None:
         """See `DevicePort.close`."""

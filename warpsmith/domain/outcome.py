@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from warpsmith.domain.base import Frozen
 
@@ -107,7 +107,14 @@ class Rejected(Frozen):
     reason: str = Field(max_length=2000)
     log: str = Field(default="", max_length=MAX_LOG_CHARACTERS)
     workload: str | None = None
+    """`Workload.key`."""
     facts: CompileFacts | None = None
+
+    @field_validator("workload")
+    @classmethod
+    def _without_case(cls, workload: str | None) -> str | None:
+        """Outcomes stored before November 2026 may name the inputs as well, after a "#"."""
+        return None if workload is None else workload.partition("#")[0]
 
 
 OutcomeKind = Literal["measured", "cut_short", "rejected"]

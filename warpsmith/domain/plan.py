@@ -29,6 +29,26 @@ class Family(StrEnum):
 
 
 @dataclass(frozen=True)
+class CaseKey:
+    """Names one set of inputs: of which workload, of which family, and which draw of it."""
+
+    workload: str
+    """`Workload.key`."""
+    family: Family = Family.DECLARED
+    variant: int = 0
+    """Another set of values of the same seed and family."""
+
+    @property
+    def is_own_draw(self) -> bool:
+        """Whether these are the inputs that the workload itself is timed with."""
+        return self.family is Family.DECLARED and self.variant == 0
+
+    def __str__(self) -> str:
+        """For messages; nothing reads it."""
+        return self.workload if self.is_own_draw else f"{self.workload}#{self.family.value}{self.variant}"
+
+
+@dataclass(frozen=True)
 class BufferPlan:
     """One buffer argument of one workload."""
 
@@ -78,12 +98,18 @@ class WorkloadPlan:
     the argument's name, the family, the variant and nothing else.
     """
 
-    key: str
+    workload: str
+    """`Workload.key`."""
     arguments: tuple[BufferPlan | ScalarPlan | LocalPlan, ...]
     seed: int
     family: Family = Family.DECLARED
     variant: int = 0
     """Another set of values of the same seed and family."""
+
+    @property
+    def key(self) -> CaseKey:
+        """Names the inputs; a device holds the buffers of a plan under it."""
+        return CaseKey(self.workload, self.family, self.variant)
 
     @property
     def buffers(self) -> tuple[BufferPlan, ...]:
@@ -208,7 +234,7 @@ def plan_workload(
             value = a.value.evaluate(names)
             number = float(value) if a.dtype.is_float else a.value.integer(names)
             arguments.append(ScalarPlan(a.name, a.dtype, number))
-    return WorkloadPlan(key=workload.key, arguments=tuple(arguments), seed=seed)
+    return WorkloadPlan(workload=workload.key, arguments=tuple(arguments), seed=seed)
 
 
 def launch_size(kernel: ConfiguredKernel, workload: Workload, device: DeviceInfo) -> LaunchSize:

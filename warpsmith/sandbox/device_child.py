@@ -9,13 +9,13 @@ from warpsmith.backends.base import Device, DeviceFault, LaunchRefused, Program
 from warpsmith.backends.registry import backend_module
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import CompileFacts
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.plan import CaseKey, Compiled
 from warpsmith.errors import Unavailable
 from warpsmith.sandbox.buffers import FIRST, GUARD_BYTES, WorkloadBuffers
 from warpsmith.sandbox.child import take_channel
 from warpsmith.sandbox.confine import Confinement, confine, memory_limit
 from warpsmith.sandbox.frames import Blob, Channel
-from warpsmith.sandbox.messages import Json, plan_from_json, size_from_json, timing_from_json
+from warpsmith.sandbox.messages import Json, case_from_json, plan_from_json, size_from_json, timing_from_json
 from warpsmith.sandbox.process import system_paths
 from warpsmith.sandbox.timed_launch_check import TimedWatch
 
@@ -91,7 +91,7 @@ class _Server:
         self._guard_bytes = guard_bytes
         self._device = device
         self._programs: dict[int, Program] = {}
-        self._workloads: dict[str, WorkloadBuffers] = {}
+        self._workloads: dict[CaseKey, WorkloadBuffers] = {}
         self._next = 0
 
     def serve(self) -> None:
@@ -127,10 +127,10 @@ class _Server:
         return {}, []
 
     def _release(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
-        self._drop(request["workload"])
+        self._drop(case_from_json(request["case"]))
         return {}, []
 
-    def _drop(self, key: str) -> None:
+    def _drop(self, key: CaseKey) -> None:
         buffers = self._workloads.pop(key, None)
         if buffers is not None:
             buffers.free()
@@ -147,7 +147,7 @@ class _Server:
         return {}, []
 
     def _run(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
-        buffers = self._workloads[request["workload"]]
+        buffers = self._workloads[case_from_json(request["case"])]
         program, size = self._programs[request["handle"]], size_from_json(request["size"])
         ranges = request["ranges"]
         buffers.restore()
@@ -169,7 +169,7 @@ class _Server:
         return header, out
 
     def _time(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
-        buffers = self._workloads[request["workload"]]
+        buffers = self._workloads[case_from_json(request["case"])]
         program = self._programs[request["handle"]]
         plan = timing_from_json(request["plan"])
         pairs = buffers.rotation(plan.cache, plan.apart)

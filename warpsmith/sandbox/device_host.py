@@ -9,16 +9,16 @@ from typing import Any, NoReturn
 
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.kernel import Role
-from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.domain.plan import CaseKey, Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.sandbox import spare_children
 from warpsmith.sandbox.buffers import to_arrays
 from warpsmith.sandbox.confine import machine_memory
 from warpsmith.sandbox.environment import child_environment
 from warpsmith.sandbox.frames import Blob
-from warpsmith.sandbox.messages import Json, plan_to_json, size_to_json, timing_to_json
+from warpsmith.sandbox.messages import Json, case_to_json, plan_to_json, size_to_json, timing_to_json
 from warpsmith.sandbox.process import ChildProcess, note_confinement
-from warpsmith.verify.run_report import Ranges, RunReport, TimedReport
+from warpsmith.verify.run_report import Ranges, RunReport, Timed, TimedReport
 
 OPEN_TIMEOUT_S = 60
 SLOWER_WHEN_WATCHED = 3
@@ -123,8 +123,7 @@ class ChildDevice:
     info: DeviceInfo
     _process: ChildProcess
     _run_timeout_s: float
-    _plans: dict[str, WorkloadPlan] = field(default_factory=dict)
-    _timed: TimedReport | None = None
+    _plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
 
     def wait_ready(self) -> None:
         """Have the context made. Raises `ChildDied` as the port says."""
@@ -137,10 +136,10 @@ class ChildDevice:
         self._ask({"do": "prepare", "plan": plan_to_json(plan)}, self._long(total))
         self._plans[plan.key] = plan
 
-    def release(self, workload: str) -> None:
+    def release(self, case: CaseKey) -> None:
         """See `DevicePort.release`."""
-        self._ask({"do": "release", "workload": workload}, self._run_timeout_s)
-        self._plans.pop(workload, None)
+        self._ask({"do": "release", "case": case_to_json(case)}, self._run_timeout_s)
+        self._plans.pop(case, None)
 
     def load(self, compiled: Compiled) -> int:
         """See `DevicePort.load`."""
@@ -156,7 +155,7 @@ class ChildDevice:
     def run(
         self,
         handle: int,
-        workload: str,
+        case: CaseKey,
         size: LaunchSize,
         ranges: Mapping[str, Ranges] | None = None,
         *,
@@ -164,12 +163,12 @@ class ChildDevice:
         poison: bool = True,
     ) -> RunReport:
         """See `DevicePort.run`."""
-        plan = self._plans[workload]
+        plan = self._plans[case]
         asked = None if ranges is None else {name: list(spans) for name, spans in ranges.items()}
         request = {
             "do": "run",
             "handle": handle,
-            "workload": workload,
+            "case": case_to_json(case),
             "size": size_to_json(size),
             "ranges": asked,
             "repeat": repeat,
@@ -186,19 +185,18 @@ class ChildDevice:
             again = _report(plan, reply, blobs[count:], ranges)
             return replace(report, repeated=again.outputs)
 
-    def time(self, handle: int, workload: str, size: LaunchSize, plan: TimingPlan) -> TimingSamples:
+    def time(self, handle: int, case: CaseKey, size: LaunchSize, plan: TimingPlan) -> Timed:
         """See `DevicePort.time`."""
         request = {
             "do": "time",
             "handle": handle,
-            "workload": workload,
+            "case": case_to_json(case),
             "size": size_to_json(size),
             "plan": timing_to_json(plan),
         }
-        workload_plan = self._plans[workload]
+        workload_plan = self._plans[case]
         total = sum(b.size_bytes for b in workload_plan.buffers)
         reply, blobs = self._ask(request, self._long(4 * total))
-        self._timed = None
         with self._well_formed():
             samples = tuple(float(s) for s in reply["samples_us"])
             if not samples or not all(0 < s < math.inf for s in samples):
@@ -206,15 +204,11 @@ class ChildDevice:
             complete = bool(reply["complete"])
             if complete and plan.check is not None and "names" not in reply:
                 raise ValueError("a timed launch that was not looked at")
-            if plan.check is not None and "names" in reply:
-                other = bool(reply["other"])
-                report = _report(workload_plan, reply, blobs, plan.check.ranges)
-                self._timed = TimedReport(report, other and plan.check.other is not None)
-            return TimingSamples(samples, int(reply["launches"]), complete)
-
-    def timed_report(self) -> TimedReport | None:
-        """See `DevicePort.timed_report`."""
-        return self._timed
+            timed = TimingSamples(samples, int(reply["launches"]), complete)
+            if plan.check is None or "names" not in reply:
+                return Timed(timed)
+            other = bool(reply["other"]) and plan.check.other is not None
+            return Timed(timed, TimedReport(_report(workload_plan, reply, blobs, plan.check.ranges), other))
 
     def close(self) -> None:
         """End the child."""

@@ -7,6 +7,7 @@ from warpsmith.domain.job import CacheState
 from warpsmith.domain.kernel import Draw, Dtype, Role
 from warpsmith.domain.plan import (
     BufferPlan,
+    CaseKey,
     Family,
     LaunchSize,
     LocalPlan,
@@ -33,7 +34,7 @@ def plan_to_json(plan: WorkloadPlan) -> Json:
         else:
             arguments.append({"name": a.name, "dtype": a.dtype.value, "value": a.value})
     return {
-        "key": plan.key,
+        "workload": plan.workload,
         "seed": plan.seed,
         "arguments": arguments,
         "family": plan.family.value,
@@ -57,8 +58,18 @@ def plan_from_json(data: Json) -> WorkloadPlan:
             shape = tuple(a["shape"])
             arguments.append(BufferPlan(a["name"], dtype, Role(a["role"]), shape, draw, image))
     return WorkloadPlan(
-        data["key"], tuple(arguments), data["seed"], Family(data["family"]), int(data["variant"])
+        data["workload"], tuple(arguments), data["seed"], Family(data["family"]), int(data["variant"])
     )
+
+
+def case_to_json(case: CaseKey) -> Json:
+    """The name of a plan's inputs as JSON."""
+    return {"workload": case.workload, "family": case.family.value, "variant": case.variant}
+
+
+def case_from_json(data: Json) -> CaseKey:
+    """The inverse of `case_to_json`."""
+    return CaseKey(data["workload"], Family(data["family"]), int(data["variant"]))
 
 
 def size_to_json(size: LaunchSize) -> Json:

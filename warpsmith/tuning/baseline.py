@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import KernelReference, Metric, Workload
 from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
-from warpsmith.domain.plan import Compiled, launch_size
+from warpsmith.domain.plan import CaseKey, Compiled, launch_size
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
@@ -17,7 +17,7 @@ from warpsmith.tuning.checks.baseline_time import SHARE, BaselineTime
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch, may_overlap, prefetch_references
 from warpsmith.tuning.checks.trivial_answers import untestable
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.launch_limits import launch_refusal
+from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.mismatch_causes import UNWRITTEN
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
@@ -56,9 +56,9 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
             for index, workload in enumerate(session.job.workloads):
                 where = workload.key
                 asked = ahead or _cases(session, workload)
-                _, another, *families = asked
+                own_case, another, *families = asked
                 failed = _expect(session, asked if may_overlap(session) else asked[:2], time_left)
-                for key in (where, another.key):
+                for key in (own_case.key, another.key):
                     if key in failed:
                         raise failed[key]
                 ahead = _start_prefetch(session, prefetch, session.job.workloads[index + 1 : index + 2])
@@ -126,7 +126,7 @@ def _cases(session: DeviceSession, workload: Workload) -> list[Case]:
 
 def _expect(
     session: DeviceSession, cases: Sequence[Case], time_left: BaselineTime
-) -> dict[str, InvalidInput]:
+) -> dict[CaseKey, InvalidInput]:
     began = time.monotonic()
     failed = session.expect(cases)
     time_left.reference_s = (time.monotonic() - began) / len(cases)
@@ -167,12 +167,12 @@ def _measure(
     cases: list[CheckedCase],
     time_left: BaselineTime,
 ) -> WorkloadTiming | Rejected:
-    size = launch_size(kernel, workload, session.ports.opener.info)
-    refusal = launch_refusal(size, session.ports.opener.info)
-    if refusal:
-        raise KernelRefused(refusal)
+    size = size_within_limits(kernel, workload, session.ports.opener.info)
+    if isinstance(size, Rejected):
+        raise KernelRefused(size.reason)
     began = time.monotonic()
-    checked = check_case(session, handle, Case(workload), size)
+    case = Case(workload)
+    checked = check_case(session, handle, case, size)
     time_left.check_s = time.monotonic() - began
     if isinstance(checked, Rejected):
         if isinstance(session.job.reference, KernelReference) and UNWRITTEN not in checked.reason:
@@ -184,14 +184,14 @@ def _measure(
     times: dict[str, TimeSummary] = {}
     with prefetch.paused():
         cache = session.job.objective.cache
-        samples = child.time(handle, workload.key, size, time_left.plan(search_plan(cache)))
+        samples = child.time(handle, case.key, size, time_left.plan(search_plan(cache))).samples
         times[cache.value] = summarise(samples.samples_us, samples.launches)
         time_left.timed(samples)
         time_left.checked()
         _refuse_endless(session, time_left)
         if time_left.times_again(samples):
             other = other_cache(cache)
-            again = child.time(handle, workload.key, size, time_left.plan(search_plan(other)))
+            again = child.time(handle, case.key, size, time_left.plan(search_plan(other))).samples
             times[other.value] = summarise(again.samples_us, again.launches)
             time_left.timed(again)
         timing = WorkloadTiming(workload=workload.key, max_error=checked.max_error, **times)
@@ -226,7 +226,7 @@ def _noise(
         blocks: dict[str, list[tuple[float, ...]]] = {"A": [], "B": []}
         for side in winner_blocks(time_left.pairs(AA_PAIRS, plan), session.seed):
             device, loaded = sides[side]
-            blocks[side].append(device.time(loaded, workload.key, size, plan).samples_us)
+            blocks[side].append(device.time(loaded, Case(workload).key, size, plan).samples.samples_us)
     finally:
         second.close()
     interval = speedup_interval(blocks["A"], blocks["B"])

@@ -6,11 +6,11 @@ from typing import Literal, Protocol
 
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import Conditions, Outcome, Rejected
-from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.domain.plan import CaseKey, Compiled, LaunchSize, TimingPlan, WorkloadPlan
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import InvalidInput
-from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, TimedReport
+from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, Timed
 
 
 class CompilerPort(Protocol):
@@ -31,11 +31,11 @@ class DevicePort(Protocol):
     info: DeviceInfo
 
     def prepare(self, plan: WorkloadPlan) -> None:
-        """Allocate and fill the buffer sets of a workload; replaces an earlier one of that key."""
+        """Allocate and fill the buffer sets of a plan; replaces those held under the same key."""
         ...
 
-    def release(self, workload: str) -> None:
-        """Free the buffers of a workload."""
+    def release(self, case: CaseKey) -> None:
+        """Free the buffers that `prepare` made of the plan with this key."""
         ...
 
     def load(self, compiled: Compiled) -> int:
@@ -49,7 +49,7 @@ class DevicePort(Protocol):
     def run(
         self,
         handle: int,
-        workload: str,
+        case: CaseKey,
         size: LaunchSize,
         ranges: Mapping[str, Ranges] | None = None,
         *,
@@ -63,12 +63,12 @@ class DevicePort(Protocol):
         """
         ...
 
-    def time(self, handle: int, workload: str, size: LaunchSize, plan: TimingPlan) -> TimingSamples:
-        """Time by the best method of the back end; addresses rotate, in-place data is restored."""
-        ...
+    def time(self, handle: int, case: CaseKey, size: LaunchSize, plan: TimingPlan) -> Timed:
+        """Time by the best method of the back end; addresses rotate, in-place data is restored.
 
-    def timed_report(self) -> TimedReport | None:
-        """What was seen of the last timing's random launch; None where none was asked for or reached."""
+        Returns:
+            The samples, and what `plan.check` asked for of one random launch among them.
+        """
         ...
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.plan import WorkloadPlan
+from warpsmith.domain.plan import TimingSamples, WorkloadPlan
 
 Array = NDArray[np.generic]
 Ranges = Sequence[tuple[int, int]]
@@ -41,3 +41,12 @@ class TimedReport:
     run: RunReport
     other: bool
     """It had the other inputs of the `TimedCheck`, not the workload's own."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What one timing brought back."""
+
+    samples: TimingSamples
+    report: TimedReport | None = None
+    """None if no launch was to be checked, or the timing ended before the launch that was."""

@@ -1,5 +1,6 @@
 """Jobs, spaces, templates, plans: what is accepted, what is refused with the field named, what follows."""
 
+import json
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Job, Tolerance, Work
 from warpsmith.domain.kernel import Dtype, Kernel
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
-from warpsmith.domain.plan import BufferPlan, ScalarPlan, launch_size, plan_workload
+from warpsmith.domain.plan import BufferPlan, CaseKey, ScalarPlan, launch_size, plan_workload
 from warpsmith.domain.space import (
     Constraint,
     Parameter,
@@ -262,7 +263,7 @@ def test_a_configured_kernel_starts_with_its_macros_and_renames_its_entry() -> N
 def test_a_plan_is_in_numbers() -> None:
     job = scale_job()
     plan = plan_workload(job.kernel, job.workloads[1], dict(job.space.defaults), seed=7)
-    assert (plan.key, plan.seed) == ("n=1001", 7)
+    assert (plan.key, plan.seed) == (CaseKey("n=1001"), 7)
     x, y, n = plan.arguments
     assert isinstance(x, BufferPlan) and isinstance(y, BufferPlan)
     assert (x.shape, x.elements, x.size_bytes) == ((1001,), 1001, 4004)
@@ -347,3 +348,9 @@ def test_jobs_move_forward_and_ends_are_final() -> None:
         if not state.is_terminal:
             assert {JobState.FAILED, JobState.CANCELLED} <= targets
     assert JobState.DONE not in JOB_MOVES[JobState.QUEUED]
+
+
+@pytest.mark.parametrize("stored", ["n=1001", "n=1001#zeros12", "n=1001#declared1000"])
+def test_a_stored_rejection_that_names_its_inputs_too_loads_with_the_workload_alone(stored: str) -> None:
+    text = json.dumps({"kind": "rejected", "stage": "guard", "reason": "wrote outside y", "workload": stored})
+    assert Rejected.model_validate_json(text).workload == "n=1001"

@@ -82,7 +82,7 @@ class Counting:
         self.asked: list[str] = []
 
     def counters(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> dict[str, float]:
-        self.asked.append(plan.key)
+        self.asked.append(plan.workload)
         if self.refusal:
             raise Unavailable(self.refusal)
         return {"dram_percent": 41.0}

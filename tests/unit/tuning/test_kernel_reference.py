@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tests.fakes import FakeCompiler, FakeDevice, FakeOpener
 from tests.jobs import DEVICE, scale_job
-from warpsmith.domain.plan import plan_workload
+from warpsmith.domain.plan import CaseKey, plan_workload
 from warpsmith.domain.template import Template
 from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.tuning.session.device_session import SessionPorts
@@ -15,7 +15,7 @@ from warpsmith.verify.run_report import ReferenceCase
 class Dying(FakeDevice):
     """Ends when its buffers are freed, as a process whose heap a kernel has damaged."""
 
-    def release(self, workload: str) -> None:
+    def release(self, case: CaseKey) -> None:
         raise ChildDied("signal", "ended by SIGABRT")
 
 

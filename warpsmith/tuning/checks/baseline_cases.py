@@ -8,7 +8,7 @@ import numpy as np
 from warpsmith.domain.job import Workload
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import BufferPlan, Compiled, Family, LaunchSize, launch_size
+from warpsmith.domain.plan import BufferPlan, Compiled, Family, LaunchSize
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.tuning.checks.baseline_time import BaselineTime
@@ -20,7 +20,7 @@ from warpsmith.tuning.checks.extra_cases import (
     size_bytes,
 )
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.launch_limits import launch_refusal
+from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.output_checks import check_run, spread
 from warpsmith.tuning.session.output_scale import sizes_of
 from warpsmith.tuning.session.session_ports import Case
@@ -68,8 +68,8 @@ def passing(
         if not _finite(session, case):
             continue
         try:
-            size = launch_size(kernel, case.workload, info)
-            if launch_refusal(size, info):
+            size = size_within_limits(kernel, case.workload, info)
+            if isinstance(size, Rejected):
                 continue
             device = session.device(case)
             handle = device.load(compiled) if handle is None else handle

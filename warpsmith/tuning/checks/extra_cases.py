@@ -4,11 +4,11 @@ import secrets
 from collections.abc import Iterator, Sequence
 
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.plan import Compiled, Family, launch_size
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import Compiled, Family
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.tuning.session.device_session import Case, DeviceSession
-from warpsmith.tuning.session.launch_limits import launch_refusal
+from warpsmith.tuning.session.launch_limits import size_within_limits
 
 MAX_NEIGHBOURS = 9
 """Shapes near the smallest workload that are tried."""
@@ -100,18 +100,15 @@ def check_further(
     for case in cases:
         if case.key in failed:
             continue
-        size = launch_size(kernel, case.workload, session.ports.opener.info)
-        refusal = launch_refusal(size, session.ports.opener.info)
-        if refusal:
-            reason = f"{describe(case)}: {refusal}"[:2000]
-            return Rejected(stage=Stage.LAUNCH, reason=reason, workload=case.workload.key)
+        size = size_within_limits(kernel, case.workload, session.ports.opener.info)
+        if isinstance(size, Rejected):
+            return _in_case(case, size)
         device = session.device(case)
         handle = device.load(compiled) if handle is None else handle
         found = session.check(handle, case, size, whole=True)
         session.release(case)
         if isinstance(found, Rejected):
-            reason = f"{describe(case)}: {found.reason}"[:2000]
-            return found.model_copy(update={"reason": reason, "workload": case.workload.key})
+            return _in_case(case, found)
     if handle is not None:
         device.unload(handle)
     return None
@@ -121,6 +118,11 @@ def _families(session: DeviceSession, workload: Workload) -> list[Family]:
     """Those in which the user's kernel was right on a workload."""
     known = [c for c in session.cases if c.dimensions == workload.dimensions]
     return [c.family for c in known if c.family is not Family.DECLARED]
+
+
+def _in_case(case: Case, rejected: Rejected) -> Rejected:
+    reason = f"{describe(case)}: {rejected.reason}"[:2000]
+    return rejected.model_copy(update={"reason": reason, "workload": case.workload.key})
 
 
 def describe(case: Case) -> str:

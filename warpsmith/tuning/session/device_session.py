@@ -11,6 +11,7 @@ from warpsmith.domain.device import Backend, Ceilings
 from warpsmith.domain.job import Job, NumpyReference, Workload
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import (
+    CaseKey,
     Compiled,
     Family,
     LaunchSize,
@@ -60,9 +61,9 @@ class DeviceSession:
     sizes: dict[str, dict[str, float]] = field(default_factory=dict)
     """Typical size of outputs by workload and name, see `tuning.session.output_scale`."""
     _device: DevicePort | None = None
-    _prepared: set[str] = field(default_factory=set)
-    _plans: dict[str, WorkloadPlan] = field(default_factory=dict)
-    _expected: dict[str, Mapping[str, Array]] = field(default_factory=dict)
+    _prepared: set[CaseKey] = field(default_factory=set)
+    _plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
+    _expected: dict[CaseKey, Mapping[str, Array]] = field(default_factory=dict)
     _cases: dict[tuple[str, Family], CheckedCase] = field(default_factory=dict)
     _others: dict[str, Case] = field(default_factory=dict)
     _own_globals: frozenset[str] = frozenset()
@@ -105,7 +106,7 @@ class DeviceSession:
         if case.key not in self._plans:
             scope = self.ports.opener.info.scope() | self.job.space.defaults
             plan = plan_workload(self.job.kernel, case.workload, scope, self.seed)
-            self._plans[case.key] = replace(plan, key=case.key, family=case.family, variant=case.variant)
+            self._plans[case.key] = replace(plan, family=case.family, variant=case.variant)
         return self._plans[case.key]
 
     def device(self, of: Workload | Case) -> DevicePort:
@@ -182,13 +183,13 @@ class DeviceSession:
             raise next(iter(failed.values()))
         return self._expected[_case(of).key]
 
-    def expect(self, cases: Iterable[Case]) -> dict[str, InvalidInput]:
+    def expect(self, cases: Iterable[Case]) -> dict[CaseKey, InvalidInput]:
         """Compute what is not known yet, in one process; cases that failed, by key."""
         missing = {c.key: c for c in cases if c.key not in self._expected}
         if not missing:
             return {}
         reference = self.job.reference
-        failed: dict[str, InvalidInput] = {}
+        failed: dict[CaseKey, InvalidInput] = {}
         wanted = [(self.plan(c), c.workload.dimensions) for c in missing.values()]
         found: Sequence[Mapping[str, Array] | InvalidInput]
         if isinstance(reference, NumpyReference):
@@ -214,12 +215,12 @@ class DeviceSession:
     def forget_cases(self) -> None:
         """Free expected outputs of inputs that no search trial gets."""
         kept = {c.key for c in self._others.values()}
-        for key in [k for k in self._expected if "#" in k and k not in kept]:
+        for key in [k for k in self._expected if not k.is_own_draw and k not in kept]:
             del self._expected[key]
 
     def forget_expected(self, workload: Workload) -> None:
         """Free the memory of expected outputs that will not be needed again."""
-        for key in [k for k in self._expected if k.split("#")[0] == workload.key]:
+        for key in [k for k in self._expected if k.workload == workload.key]:
             del self._expected[key]
 
     def allowed(
@@ -291,22 +292,20 @@ class DeviceSession:
             redraw: whether it does, where they can be written between two samples; None: by chance.
         """
         on = self.defences
-        timing = replace(timing, apart=on.outputs_apart)
+        timing, key = replace(timing, apart=on.outputs_apart), self.plan(workload).key
         if not on.timed_launches:
-            return self.device(workload).time(handle, workload.key, size, timing), None
+            return self.device(workload).time(handle, key, size, timing).samples, None
         if not on.redrawn_values:
             other, redraw = None, False
         ranges = _ranges(self.plan(workload), TIMED_ELEMENTS)
         values = None if other is None else (other.family, other.variant)
         check = TimedCheck(ranges, values, redraw)
-        device = self.device(workload)
-        samples = device.time(handle, workload.key, size, replace(timing, check=check))
-        seen = device.timed_report()
+        timed = self.device(workload).time(handle, key, size, replace(timing, check=check))
+        samples, seen = timed.samples, timed.report
         if seen is None:
             return samples, None
         case = other if seen.other and other is not None else Case(workload)
-        plan = replace(self.plan(case), key=workload.key)
-        return samples, CheckedLaunch(case, plan, seen.run, ranges, "in a launch that was timed")
+        return samples, CheckedLaunch(case, self.plan(case), seen.run, ranges, "in a launch that was timed")
 
     def refuse(self, launch: CheckedLaunch | None) -> Rejected | None:
         """Why what a launch left is wrong; None where it is right or was not looked at."""

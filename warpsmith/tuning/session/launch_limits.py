@@ -1,16 +1,29 @@
-"""Launches against what the device takes, judged before any launch."""
+"""Whether a device can take a launch, by its limits alone; nothing is launched."""
 
 from warpsmith.domain.device import DeviceInfo, DeviceLimits
-from warpsmith.domain.plan import LaunchSize
+from warpsmith.domain.job import Workload
+from warpsmith.domain.outcome import Rejected, Stage
+from warpsmith.domain.plan import LaunchSize, launch_size
+from warpsmith.domain.template import ConfiguredKernel
 
 
-def launch_refusal(size: LaunchSize, device: DeviceInfo) -> str:
-    """Why the device cannot take this launch; empty where it can."""
-    return beyond_limits(size, device.limits)
+def size_within_limits(
+    kernel: ConfiguredKernel, workload: Workload, device: DeviceInfo
+) -> LaunchSize | Rejected:
+    """The launch of a configuration on a workload, or why the device cannot take it.
+
+    Raises:
+        ExpressionError: the launch cannot be evaluated.
+    """
+    size = launch_size(kernel, workload, device)
+    refusal = beyond_limits(size, device.limits)
+    if refusal:
+        return Rejected(stage=Stage.LAUNCH, reason=refusal[:2000], workload=workload.key)
+    return size
 
 
 def beyond_limits(size: LaunchSize, limits: DeviceLimits) -> str:
-    """Which limit a launch breaks, in words; empty where it breaks none."""
+    """The limit that a launch breaks, in words; empty if it breaks none."""
     threads = size.block[0] * size.block[1] * size.block[2]
     block_limits = (limits.max_block_x, limits.max_block_y, limits.max_block_z)
     grid_limits = (limits.max_grid_x, limits.max_grid_y, limits.max_grid_z)

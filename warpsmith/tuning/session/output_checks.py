@@ -50,14 +50,16 @@ def check_run(
     """
     if report.guard_violations and on.guards:
         names = ", ".join(report.guard_violations)
-        return Rejected(stage=Stage.GUARD, reason=f"wrote outside {names}"[:2000], workload=plan.key)
+        return Rejected(stage=Stage.GUARD, reason=f"wrote outside {names}"[:2000], workload=plan.workload)
     if report.changed_inputs and on.read_only:
         names = ", ".join(report.changed_inputs)
-        return Rejected(stage=Stage.GUARD, reason=f"changed the read-only {names}"[:2000], workload=plan.key)
+        return Rejected(
+            stage=Stage.GUARD, reason=f"changed the read-only {names}"[:2000], workload=plan.workload
+        )
     written = [] if own_globals is None else sorted(set(report.changed_globals) - own_globals)
     if written and on.globals:
         reason = f"wrote the device variable {written[0]}, by which later launches can know of this one"
-        return Rejected(stage=Stage.GUARD, reason=reason[:2000], workload=plan.key)
+        return Rejected(stage=Stage.GUARD, reason=reason[:2000], workload=plan.workload)
     worst = 0.0
     for buffer in plan.mutated:
         want = expected[buffer.name]
@@ -156,6 +158,4 @@ def _has_budget(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: Checked
 
 
 def _wrong(plan: WorkloadPlan, buffer: BufferPlan, reason: str) -> Rejected:
-    return Rejected(
-        stage=Stage.CORRECTNESS, reason=f"{buffer.name} {reason}"[:2000], workload=plan.key.split("#")[0]
-    )
+    return Rejected(stage=Stage.CORRECTNESS, reason=f"{buffer.name} {reason}"[:2000], workload=plan.workload)

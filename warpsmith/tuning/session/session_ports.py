@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from warpsmith.domain.job import Workload
-from warpsmith.domain.plan import Family, WorkloadPlan
+from warpsmith.domain.plan import CaseKey, Family, WorkloadPlan
 from warpsmith.measure.energy import EnergyCounter
 from warpsmith.tuning.ports import (
     CompilerPort,
@@ -50,11 +50,9 @@ class Case:
     variant: int = 0
 
     @property
-    def key(self) -> str:
-        """The workload's key, and what is not its own draw."""
-        if self.family is Family.DECLARED and self.variant == 0:
-            return self.workload.key
-        return f"{self.workload.key}#{self.family.value}{self.variant}"
+    def key(self) -> CaseKey:
+        """The name of these inputs."""
+        return CaseKey(self.workload.key, self.family, self.variant)
 
 
 @dataclass(frozen=True)

@@ -112,10 +112,11 @@ class _Timer:
         compiled, workload = submitted.compiled.result(), submitted.workload
         if isinstance(compiled, Rejected):
             return None
-        self._device.prepare(plan_workload(submitted.kernel.kernel, workload, {}, seed=1))
+        plan = plan_workload(submitted.kernel.kernel, workload, {}, seed=1)
+        self._device.prepare(plan)
         size = launch_size(submitted.kernel, workload, self._ports.opener.info)
         handle = self._device.load(compiled)
-        timed = self._device.time(handle, workload.key, size, TimingPlan(cache, SAMPLES, enough_s=ENOUGH_S))
+        timed = self._device.time(handle, plan.key, size, TimingPlan(cache, SAMPLES, enough_s=ENOUGH_S))
         self._device.unload(handle)
-        self._device.release(workload.key)
-        return min(timed.samples_us)
+        self._device.release(plan.key)
+        return min(timed.samples.samples_us)

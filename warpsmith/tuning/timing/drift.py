@@ -68,7 +68,7 @@ class DriftWatch:
             handle = device.load(compiled)
             size = launch_size(self._kernel, workload, session.ports.opener.info)
             plan = search_plan(session.job.objective.cache)
-            samples = device.time(handle, workload.key, size, plan)
+            samples = device.time(handle, session.plan(workload).key, size, plan).samples
             device.unload(handle)
         except KernelRefused:
             return

@@ -62,8 +62,9 @@ class Side:
 
     def plain_us(self, plan: TimingPlan) -> float:
         """One timing of which no launch is looked at."""
-        samples = self.session.device(self.workload).time(self.handle, self.workload.key, self.size, plan)
-        return summarise(samples.samples_us, 1).median_us
+        key = self.session.plan(self.workload).key
+        timed = self.session.device(self.workload).time(self.handle, key, self.size, plan)
+        return summarise(timed.samples.samples_us, 1).median_us
 
     def last_checks(self, plan: TimingPlan) -> Rejected | None:
         """Inputs that no launch had, after all that was timed."""

@@ -16,7 +16,7 @@ from warpsmith.domain.outcome import (
     TimeSummary,
     WorkloadTiming,
 )
-from warpsmith.domain.plan import Compiled, LaunchSize, TimingSamples, launch_size
+from warpsmith.domain.plan import Compiled, LaunchSize, TimingSamples
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import search_plan
@@ -24,7 +24,7 @@ from warpsmith.measure.statistics import summarise
 from warpsmith.tuning.checks.extra_cases import check_further
 from warpsmith.tuning.objective import objective_of
 from warpsmith.tuning.session.device_session import Case, CheckedLaunch, DeviceSession
-from warpsmith.tuning.session.launch_limits import launch_refusal
+from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.timing.energy import SILENT, launch_mj
 from warpsmith.tuning.timing.paired_blocks import Side
 from warpsmith.tuning.trials.energy_pruner import EnergyPruner
@@ -220,10 +220,9 @@ def start_trial(
         allowed = [by_key[key] for key in pruner.order(list(by_key))]
     for place, workload in enumerate(allowed, 1):
         try:
-            size = launch_size(kernel, workload, session.ports.opener.info)
-            refusal = launch_refusal(size, session.ports.opener.info)
-            if refusal:
-                run.ended = _rejected(Stage.LAUNCH, refusal, workload, compiled)
+            size = size_within_limits(kernel, workload, session.ports.opener.info)
+            if isinstance(size, Rejected):
+                run.ended = size.model_copy(update={"facts": compiled.facts})
                 break
             device = session.device(workload)
             if handle is None:

@@ -20,7 +20,7 @@ from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
 from warpsmith.tuning.checks.sanitizers import SanitizerCheck
 from warpsmith.tuning.session.baseline_kernel import compiled_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.launch_limits import launch_refusal
+from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.tuning.timing.energy import energies_in_time
@@ -163,8 +163,8 @@ class _Contest:
             return None
         info = self._ports.opener.info
         try:
-            size = launch_size(kernel, workload, info)
-            if launch_refusal(size, info):
+            size = size_within_limits(kernel, workload, info)
+            if isinstance(size, Rejected):
                 return None
             handle = session.device(workload).load(compiled)
             samples, launch = session.sample(handle, workload, size, plan, other=None)
@@ -212,13 +212,12 @@ class _Contest:
         kernel, compiled = self._binary(finalist, key)
         if isinstance(compiled, Rejected):
             return f"does not compile any more: {compiled.reason}"
-        size = launch_size(kernel, workload, self._ports.opener.info)
+        size = size_within_limits(kernel, workload, self._ports.opener.info)
         refused = self._base.refuse_binary(kernel, compiled)
         if refused is not None:
             return f"{refused.stage.value}: {refused.reason}"
-        refusal = launch_refusal(size, self._ports.opener.info)
-        if refusal:
-            return refusal
+        if isinstance(size, Rejected):
+            return size.reason
         fresh = self._fresh(workload)
         try:
             handle = fresh.device(workload).load(compiled)
