@@ -18,7 +18,6 @@ from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
-from db.snapshot import task_payload
 from db.step_facts import step_facts
 from db.tables import AgentRequestRow
 from warpsmith.domain.base import Frozen
@@ -140,7 +139,7 @@ def reply(
             raise Conflict(
                 f"agent request {request_id} is closed: answered, past its deadline, or its job ended"
             )
-        payload = task_payload(TaskRepository(session).get(row.task_id))
+        payload = TaskRepository(session).get(row.task_id).payload
         assert isinstance(payload, StepPayload)
         facts = step_facts(session, row.job_id, payload)
     context = StepContext(**vars(facts), include_dirs=settings.permitted_includes())

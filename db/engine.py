@@ -20,6 +20,7 @@ from sqlalchemy import (
     event,
     func,
     literal,
+    select,
     text,
     type_coerce,
 )
@@ -128,6 +129,11 @@ def clock(session: Session, offset_s: float = 0.0) -> ColumnElement[datetime]:
         return literal(datetime.now(UTC) + timedelta(seconds=offset_s), UtcDateTime)
     shifted = func.clock_timestamp(type_=DateTime(timezone=True)) + timedelta(seconds=offset_s)
     return type_coerce(shifted, UtcDateTime)
+
+
+def now(session: Session) -> datetime:
+    """What `clock` says at this moment."""
+    return session.execute(select(clock(session))).scalar_one()
 
 
 def insert_new(session: Session, table: type[Any]) -> Insert:

@@ -13,7 +13,7 @@ from db.repositories.jobs import EVERY_JOB, JobFilter, JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import ALIVE_S, WorkerRepository
-from db.snapshot import elapsed_s, last_result, task_result
+from db.snapshot import elapsed_s, job_baseline, last_result
 from db.status import job_status, job_statuses
 from db.tables import CandidateRow, TrialRow, WorkerRow
 from db.unserved_jobs import DRAINING, PUT_ASIDE
@@ -21,7 +21,6 @@ from warpsmith import __version__
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import launch_size
-from warpsmith.domain.state import TaskKind
 from warpsmith.domain.template import Template
 from warpsmith.errors import InvalidInput
 from warpsmith.http_models import (
@@ -170,8 +169,8 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
     row = JobRepository(session).get(job_id, with_spec=True)
     if not row.state.is_terminal:
         return None
-    baseline = last_result(session, job_id, TaskKind.BASELINE, BaselineResult)
-    verify = last_result(session, job_id, TaskKind.VERIFY, VerifyResult)
+    baseline = job_baseline(session, job_id)
+    verify = last_result(session, job_id, VerifyResult)
     candidates = CandidateRepository(session).of_job(job_id, with_templates=True)
     query = select(func.sum(TrialRow.seconds), func.count().filter(TrialRow.reused))
     busy_s, reused = session.execute(query.where(TrialRow.job_id == job_id)).one()
@@ -199,7 +198,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         rejections=tuple(_rejections(session, job_id)),
         seconds=elapsed_s(session, row),
         candidates=tuple(_candidate(c) for c in candidates),
-        rule_faults=faults_in(task_result(t) for t in TaskRepository(session).of_job(job_id)),
+        rule_faults=faults_in(t.result for t in TaskRepository(session).of_job(job_id)),
         facts=_facts(session, row.spec, baseline, candidates),
         warpsmith_version=__version__,
     )

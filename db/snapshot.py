@@ -2,7 +2,6 @@
 
 from typing import TypeVar
 
-from pydantic import BaseModel
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -16,55 +15,43 @@ from db.unserved_jobs import unserved
 from warpsmith.domain.memory import fitting
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.settings import UNSERVED_S
-from warpsmith.tuning.decisions.decide import CandidateSummary, JobSnapshot, Payload, Result, TaskView
+from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView
 from warpsmith.tuning.tasks import (
     BaselineResult,
-    ChecksPayload,
-    SlicePayload,
+    CasesResult,
+    JobBaseline,
+    ProfileResult,
     SliceResult,
-    StepPayload,
     StepResult,
-    VerifyPayload,
     VerifyResult,
+    joined,
 )
 
-PAYLOADS: dict[TaskKind, type[ChecksPayload | StepPayload | SlicePayload | VerifyPayload]] = {
-    TaskKind.BASELINE: ChecksPayload,
-    TaskKind.AGENT_STEP: StepPayload,
-    TaskKind.SLICE: SlicePayload,
-    TaskKind.VERIFY: VerifyPayload,
-}
-RESULTS: dict[TaskKind, type[BaselineResult | StepResult | SliceResult | VerifyResult]] = {
-    TaskKind.BASELINE: BaselineResult,
-    TaskKind.AGENT_STEP: StepResult,
-    TaskKind.SLICE: SliceResult,
-    TaskKind.VERIFY: VerifyResult,
-}
+R = TypeVar("R", BaselineResult, CasesResult, ProfileResult, StepResult, SliceResult, VerifyResult)
+ON_THE_KERNEL = (TaskKind.BASELINE, TaskKind.CHECK_CASES, TaskKind.PROFILE)
+"""Kinds of tasks whose results `job_baseline` joins."""
 
 
-def task_payload(row: TaskRow) -> Payload:
-    """What the task was given."""
-    return None if row.payload is None else PAYLOADS[row.kind].model_validate(row.payload)
-
-
-def task_result(row: TaskRow) -> Result:
-    """What the task brought back; None before it has."""
-    return None if row.result is None else RESULTS[row.kind].model_validate(row.result)
-
-
-R = TypeVar("R", bound=BaseModel)
-
-
-def last_result(
-    session: Session, job_id: str, kind: TaskKind, model: type[R], before: int | None = None
-) -> R | None:
-    """The newest result of a kind of task of a job, of those with a number below `before` where given."""
+def last_result(session: Session, job_id: str, model: type[R]) -> R | None:
+    """The newest result of this type that a task of the job has brought; None if there is none."""
+    kind = model.model_fields["kind"].default
     query = select(TaskRow.result).where(TaskRow.job_id == job_id, TaskRow.kind == kind)
-    if before is not None:
-        query = query.where(TaskRow.number < before)
     query = query.where(TaskRow.result.is_not(None)).order_by(TaskRow.number.desc()).limit(1)
     found = session.execute(query).scalar_one_or_none()
-    return None if found is None else model.model_validate(found)
+    assert found is None or isinstance(found, model)
+    return found
+
+
+def job_baseline(session: Session, job_id: str, before: int | None = None) -> JobBaseline | None:
+    """What is known of the user's kernel; None before its baseline.
+
+    Args:
+        before: what tasks of this number and later ones brought is left out; None: nothing is.
+    """
+    query = select(TaskRow.result).where(TaskRow.job_id == job_id, TaskRow.kind.in_(ON_THE_KERNEL))
+    if before is not None:
+        query = query.where(TaskRow.number < before)
+    return joined(session.scalars(query.order_by(TaskRow.number)))
 
 
 def elapsed_s(session: Session, row: JobRow) -> float:
@@ -115,8 +102,8 @@ def load_snapshot(session: Session, job_id: str, unserved_s: float = UNSERVED_S)
                 id=t.id,
                 kind=t.kind,
                 state=t.state,
-                payload=task_payload(t),
-                result=task_result(t),
+                payload=t.payload,
+                result=t.result,
                 error=t.error,
             )
             for t in tasks

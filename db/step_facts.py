@@ -9,11 +9,10 @@ from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
-from db.snapshot import last_result
+from db.snapshot import job_baseline
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Outcome, Rejected
 from warpsmith.domain.space import Configuration
-from warpsmith.domain.state import TaskKind
 from warpsmith.domain.template import Template
 from warpsmith.tuning.tasks import BaselineResult, StepPayload
 
@@ -57,7 +56,7 @@ def step_facts(session: Session, job_id: str, payload: StepPayload, before: int 
             for t in trials.finished(parent.id)
             if t.outcome is not None and t.task_id not in later
         ],
-        baseline=last_result(session, job_id, TaskKind.BASELINE, BaselineResult, before),
+        baseline=job_baseline(session, job_id, before),
         rejected=None if rejected is None else rejected.template,
         log=logs[0] if logs else "",
     )

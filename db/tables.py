@@ -33,6 +33,7 @@ from warpsmith.domain.state import (
     TrialState,
 )
 from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.tuning.tasks import Payload, Result
 
 Id = String(32)
 Tenant = String(64)
@@ -202,8 +203,9 @@ class TaskRow(Base):
     kind: Mapped[TaskKind] = mapped_column(words(TaskKind))
     queue: Mapped[str] = mapped_column(String(140))
     state: Mapped[TaskState] = mapped_column(words(TaskState))
-    payload: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    result: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    payload: Mapped[Payload | None] = mapped_column(ModelJson("task_payload", Payload))
+    result: Mapped[Result | None] = mapped_column(ModelJson("task_result", Result))
+    """None before it has ended."""
     error: Mapped[str] = mapped_column(Text, default="")
     attempt: Mapped[int] = mapped_column(default=0)
     lease_token: Mapped[str | None] = mapped_column(Id)

@@ -90,10 +90,17 @@ class Holding(Protocol):
 
 
 @contextmanager
-def open_session(setup: DeviceSetup, job: Job, hold: Holding) -> Iterator[DeviceSession]:
-    """A session with a secret seed of its own, while nobody else on this machine uses the device."""
+def hold_device(setup: DeviceSetup, hold: Holding) -> Iterator[None]:
+    """While nobody else on this machine uses the device."""
     with device_lock(setup.ports.opener.info, hold.waits):
         hold.has()
+        yield
+
+
+@contextmanager
+def open_session(setup: DeviceSetup, job: Job, hold: Holding) -> Iterator[DeviceSession]:
+    """A session with a secret seed of its own, while nobody else on this machine uses the device."""
+    with hold_device(setup, hold):
         made = DeviceSession(job, setup.ports)
         try:
             yield made

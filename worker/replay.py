@@ -18,7 +18,6 @@ from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
-from db.snapshot import task_payload, task_result
 from db.step_facts import step_facts
 from db.tables import AgentStepRow, CandidateRow, JobRow, TaskRow, TrialRow
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
@@ -28,16 +27,14 @@ from warpsmith.tuning.decisions.decide import (
     AddCandidate,
     CandidateSummary,
     JobSnapshot,
-    Payload,
     PinDevice,
-    Result,
     SetCandidate,
     SetJobState,
     StartTask,
     TaskView,
     decide,
 )
-from warpsmith.tuning.tasks import SlicePayload, StepPayload, StepResult, VerifyPayload
+from warpsmith.tuning.tasks import Payload, Result, SlicePayload, StepPayload, StepResult, VerifyPayload
 
 MAX_DECISIONS = 10_000
 REUSED = "reused by "
@@ -118,7 +115,7 @@ class _Run:
         open, and what was done; before any other decision all slices had ended.
         """
         place = len(self._now.tasks)
-        payload = task_payload(self._tasks[place]) if place < len(self._tasks) else None
+        payload = self._tasks[place].payload if place < len(self._tasks) else None
         seen = payload.seen if isinstance(payload, SlicePayload) else None
         while len(self._open) > (seen.beside if seen is not None else 0):
             if not self._end_slice():
@@ -139,9 +136,9 @@ class _Run:
             return False
         row = min(ended, key=lambda r: (r.finished_at is None, r.finished_at, r.number))
         self._open.remove(row)
-        payload = task_payload(row)
+        payload = row.payload
         assert isinstance(payload, SlicePayload), "only slices are left open"
-        tasks = [self._view(row, task_result(row)) if t.id == row.id else t for t in self._now.tasks]
+        tasks = [self._view(row, row.result) if t.id == row.id else t for t in self._now.tasks]
         self._now = replace(self._now, tasks=tasks)
         self._count(payload.candidate, self._trials.get(row.id, []))
         return True
@@ -198,7 +195,7 @@ class _Run:
             self._differences.append(f"task {place} ({action.kind.value}) is not in the records")
             return
         row = self._tasks[place]
-        recorded, result = task_payload(row), task_result(row)
+        recorded, result = row.payload, row.result
         self._compare(f"task {place}", row.kind, action.kind)
         self._compare(f"task {place}, question", recorded, _by_the_same_clock(action.payload, recorded))
         if isinstance(recorded, SlicePayload) and isinstance(action.payload, SlicePayload):
@@ -210,12 +207,12 @@ class _Run:
             result = self._step(row, recorded, result)
         self._done(row, result)
 
-    def _done(self, row: TaskRow, result: Result) -> None:
+    def _done(self, row: TaskRow, result: Result | None) -> None:
         if row.state is not TaskState.CANCELLED:
             self._now = replace(self._now, tasks=[*self._now.tasks, self._view(row, result)])
 
-    def _view(self, row: TaskRow, result: Result) -> TaskView:
-        return TaskView(row.id, row.kind, row.state, task_payload(row), result, row.error)
+    def _view(self, row: TaskRow, result: Result | None) -> TaskView:
+        return TaskView(row.id, row.kind, row.state, row.payload, result, row.error)
 
     def _step(self, row: TaskRow, payload: StepPayload, recorded: StepResult) -> StepResult:
         """The result of a step from its recorded reply; the rules, which need none, think again."""

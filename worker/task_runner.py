@@ -23,10 +23,16 @@ from warpsmith.logs import about
 from warpsmith.stop_children import recall, resume
 from warpsmith.tracing import job_span
 from warpsmith.tuning.tasks import SliceResult
-from worker import profiling, work
 from worker.advance import advance
 from worker.device_wait import Stopping
 from worker.process_context import Context
+from worker.works.agent_step import agent_step
+from worker.works.baseline import baseline
+from worker.works.check_cases import check_cases
+from worker.works.outcome import Done, Parked
+from worker.works.profile import profile
+from worker.works.search_slice import search_slice
+from worker.works.verify import verify
 
 STORE_AGAIN_S = 0.5
 PATIENCE_S = 0.5
@@ -36,13 +42,15 @@ LOOK_AGAIN_S = 0.02
 log = logging.getLogger(__name__)
 
 Claimed = TaskRow | Soon | None
-Worker = Callable[[Context, TaskRow, Lease], "work.Done | work.Parked"]
+Worker = Callable[[Context, TaskRow, Lease], Done | Parked]
 
 WORK: dict[TaskKind, Worker] = {
-    TaskKind.BASELINE: profiling.baseline,
-    TaskKind.AGENT_STEP: work.agent_step,
-    TaskKind.SLICE: work.search_slice,
-    TaskKind.VERIFY: work.verify,
+    TaskKind.BASELINE: baseline,
+    TaskKind.CHECK_CASES: check_cases,
+    TaskKind.PROFILE: profile,
+    TaskKind.AGENT_STEP: agent_step,
+    TaskKind.SLICE: search_slice,
+    TaskKind.VERIFY: verify,
 }
 
 
@@ -110,11 +118,11 @@ def _run(context: Context, row: Claimed) -> bool:
     return True
 
 
-def _describe(span: Span, outcome: "work.Done | work.Parked | Failure") -> None:
+def _describe(span: Span, outcome: Done | Parked | Failure) -> None:
     """What became of an attempt, in its span."""
     if isinstance(outcome, Failure):
         span.set_status(StatusCode.ERROR, outcome.cause)
-    elif isinstance(outcome, work.Done) and isinstance(outcome.result, SliceResult):
+    elif isinstance(outcome, Done) and isinstance(outcome.result, SliceResult):
         span.set_attribute("warpsmith.trials", outcome.result.trials)
 
 
@@ -148,13 +156,13 @@ def _claim(context: Context, claim: Callable[[TaskRepository, str, float], Claim
         return claim(TaskRepository(session), context.worker_id, context.settings.lease_s)
 
 
-def _attempt(context: Context, row: TaskRow, lease: Lease) -> "work.Done | work.Parked | Failure":
+def _attempt(context: Context, row: TaskRow, lease: Lease) -> Done | Parked | Failure:
     try:
         return WORK[row.kind](context, row, lease)
     except LeaseLost:
         raise
     except Stopping:
-        return work.Done(None)
+        return Done(None)
     except InvalidInput as exc:
         return Failure("invalid input", str(exc), final=True)
     except DeviceSick as exc:
@@ -181,9 +189,7 @@ def _quarantine(context: Context, words: str) -> None:
         WorkerRepository(session).put_aside(context.worker_id, device, words)
 
 
-def _store_patiently(
-    context: Context, row: TaskRow, token: str, outcome: "work.Done | work.Parked | Failure"
-) -> None:
+def _store_patiently(context: Context, row: TaskRow, token: str, outcome: Done | Parked | Failure) -> None:
     """A result is worth waiting for a database that is away; the lease says for how long."""
     deadline = time.monotonic() + context.settings.lease_s
     while True:
@@ -197,7 +203,7 @@ def _store_patiently(
             time.sleep(STORE_AGAIN_S)
 
 
-def _store(context: Context, row: TaskRow, token: str, outcome: "work.Done | work.Parked | Failure") -> None:
+def _store(context: Context, row: TaskRow, token: str, outcome: Done | Parked | Failure) -> None:
     with context.database.write() as session:
         tasks = TaskRepository(session)
         if isinstance(outcome, Failure):
@@ -210,7 +216,7 @@ def _store(context: Context, row: TaskRow, token: str, outcome: "work.Done | wor
                 final=outcome.final,
             )
             _tell(session, row, state.value, f"{outcome.cause}: {outcome.detail}")
-        elif isinstance(outcome, work.Parked):
+        elif isinstance(outcome, Parked):
             until = outcome.post(session)
             if until is None:
                 tasks.give_back(context.worker_id, row.id)

@@ -28,7 +28,6 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import LOST_FACTOR, TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from db.repositories.workers import WorkerRepository
-from db.snapshot import task_payload
 from db.tables import EventRow, JobRow, TaskRow, TrialRow
 from warpsmith.backends.replay import DRIVER, LIMITS
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -42,6 +41,11 @@ from warpsmith.search.stored_study import FinishedTrial as StudyTrial
 from warpsmith.search.stored_study import export
 from warpsmith.tuning.tasks import (
     BaselineResult,
+    CasesPayload,
+    CasesResult,
+    ProfilePayload,
+    ProfileResult,
+    Result,
     SlicePayload,
     SliceResult,
     StepResult,
@@ -363,7 +367,7 @@ class ServiceMachine(RuleBasedStateMachine):
         assert row.lease_token is not None
         assert row.lease_token != task.token
         held = Held(job, task_id, row.lease_token, worker, row.kind)
-        payload = task_payload(row)
+        payload = row.payload
         if isinstance(payload, SlicePayload):
             with self.database.read() as session:
                 done = TrialRepository(session).finished(payload.candidate)
@@ -412,13 +416,17 @@ class ServiceMachine(RuleBasedStateMachine):
             task.accepted += 1
         self._drop(held)
 
-    def _result(self, held: Held) -> BaselineResult | StepResult | SliceResult | VerifyResult:
+    def _result(self, held: Held) -> Result:
         with self.database.read() as session:
             row = TaskRepository(session).get(held.task)
             job = JobRepository(session).get(held.job, with_spec=True).spec
-            payload = task_payload(row)
+            payload = row.payload
         if held.kind is TaskKind.BASELINE:
             return BaselineResult(device=DEVICE)
+        if isinstance(payload, CasesPayload):
+            return CasesResult()
+        if isinstance(payload, ProfilePayload):
+            return ProfileResult()
         if isinstance(payload, SlicePayload):
             return SliceResult(trials=1, exhausted=False)
         if isinstance(payload, VerifyPayload):

@@ -12,6 +12,7 @@ from db.tables import CandidateRow, TaskRow
 from warpsmith.domain.state import CandidateState, TaskKind, TaskState
 from warpsmith.domain.template import Template
 from warpsmith.errors import NotFound
+from warpsmith.tuning.tasks import SlicePayload
 
 
 class CandidateRepository:
@@ -121,4 +122,4 @@ class CandidateRepository:
         """How many slices of a candidate are running."""
         query = select(TaskRow.payload).where(TaskRow.job_id == job_id, TaskRow.state == TaskState.RUNNING)
         payloads = self._session.scalars(query.where(TaskRow.kind == TaskKind.SLICE))
-        return sum((p or {}).get("candidate") == candidate_id for p in payloads)
+        return sum(isinstance(p, SlicePayload) and p.candidate == candidate_id for p in payloads)

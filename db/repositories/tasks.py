@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import BaseModel
 from sqlalchemy import exists, func, select, update
 from sqlalchemy.orm import Session
 
@@ -17,6 +16,7 @@ from db.repositories.outbox import OutboxRepository
 from db.tables import JobRow, TaskRow
 from warpsmith.domain.state import TaskKind, TaskState
 from warpsmith.errors import LeaseLost, NotFound
+from warpsmith.tuning.tasks import Payload, Result
 
 OPEN_TASK_STATES = (TaskState.QUEUED, TaskState.RUNNING)
 MAX_DETAIL_CHARACTERS = 4000
@@ -36,7 +36,7 @@ class TaskRepository:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def enqueue(self, job_id: str, kind: TaskKind, queue: str, payload: BaseModel | None) -> TaskRow:
+    def enqueue(self, job_id: str, kind: TaskKind, queue: str, payload: Payload | None) -> TaskRow:
         """A new task and its bell."""
         query = select(func.coalesce(func.max(TaskRow.number), -1) + 1).where(TaskRow.job_id == job_id)
         number = self._session.execute(query).scalar_one()
@@ -52,7 +52,7 @@ class TaskRepository:
             kind=kind,
             queue=queue,
             state=TaskState.QUEUED,
-            payload=None if payload is None else payload.model_dump(mode="json"),
+            payload=payload,
             error="",
             attempt=0,
             history=[],
@@ -148,7 +148,7 @@ class TaskRepository:
         held = (TaskRow.id == task_id, TaskRow.lease_token == token, TaskRow.state == TaskState.RUNNING)
         return bool(self._session.execute(select(exists().where(*held))).scalar_one())
 
-    def finish(self, task_id: str, token: str, result: BaseModel) -> None:
+    def finish(self, task_id: str, token: str, result: Result) -> None:
         """Store the result.
 
         Raises:
@@ -156,7 +156,7 @@ class TaskRepository:
         """
         values = {
             "state": TaskState.DONE,
-            "result": result.model_dump(mode="json"),
+            "result": result,
             "finished_at": clock(self._session),
             "lease_token": None,
             "lease_until": None,

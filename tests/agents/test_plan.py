@@ -18,7 +18,15 @@ from warpsmith.domain.space import Configuration
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.tester_cases import check_proposals
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
-from warpsmith.tuning.tasks import BaselineResult, ProposedCase, SliceResult, StepPayload
+from warpsmith.tuning.tasks import (
+    BaselineResult,
+    CasesResult,
+    JobBaseline,
+    ProposedCase,
+    SliceResult,
+    StepPayload,
+    joined,
+)
 from warpsmith.tuning.trials.slice import run_slice
 from warpsmith.verify.run_report import RunReport
 
@@ -66,7 +74,16 @@ def ports(wrong_at: WrongAt = lambda key: False) -> SessionPorts:
 def baseline(proposed: tuple[ProposedCase, ...], wrong_at: WrongAt = lambda key: False) -> BaselineResult:
     """What the user's kernel is right on, with a test plan; a kernel that may be wrong where that asks."""
     known = measure_baseline(DeviceSession(JOB, ports()))
-    return check_proposals(DeviceSession(JOB, ports(wrong_at)), known, proposed)
+    return checked(known, proposed, wrong_at)
+
+
+def checked(
+    known: BaselineResult, proposed: tuple[ProposedCase, ...], wrong_at: WrongAt = lambda key: False
+) -> JobBaseline:
+    """The same, of a baseline that is known."""
+    after = joined([known, check_proposals(DeviceSession(JOB, ports(wrong_at)), known, proposed)])
+    assert after is not None
+    return after
 
 
 def cases(result: BaselineResult) -> set[tuple[int, Family, bool]]:
@@ -82,20 +99,19 @@ def gate(result: BaselineResult, wrong_at: WrongAt) -> SliceResult:
 
 def test_what_is_asked_for_is_added_and_nothing_is_lost() -> None:
     known = measure_baseline(DeviceSession(JOB, ports()))
-    after = check_proposals(DeviceSession(JOB, ports()), known, ASKED)
+    after = checked(known, ASKED)
     assert after.cases[: len(known.cases)] == known.cases
     assert (777, Family.DECLARED, True) in cases(after)
     assert (4096, Family.SORTED, False) in cases(after)
-    assert after.model_copy(update={"cases": known.cases}) == known
-    again = check_proposals(DeviceSession(JOB, ports()), after, ASKED)
-    assert again == after, "a case that is known is not tried again"
+    assert after.model_copy(update={"cases": known.cases}) == joined([known])
+    assert checked(after, ASKED) == after, "a case that is known is not tried again"
 
 
 @pytest.mark.parametrize("wrong", ["n=777", "n=4096#sorted"])
 def test_a_case_that_the_user_s_kernel_fails_is_left_out(wrong: str) -> None:
     known = measure_baseline(DeviceSession(JOB, ports()))
     kept = known.model_copy(update={"cases": tuple(c for c in known.cases if c.family is not Family.SORTED)})
-    after = check_proposals(DeviceSession(JOB, ports(lambda key: key.startswith(wrong))), kept, ASKED)
+    after = checked(kept, ASKED, lambda key: key.startswith(wrong))
     added = cases(after) - cases(kept)
     assert len(added) == 1
     assert (777 in {n for n, _, _ in added}) is (wrong != "n=777")
@@ -112,7 +128,7 @@ def test_a_candidate_that_is_wrong_only_there_is_rejected() -> None:
 def test_a_shape_that_takes_too_much_memory_is_not_tried() -> None:
     known = measure_baseline(DeviceSession(JOB, ports()))
     huge = (ProposedCase(dimensions={"n": 2**30}),)
-    assert check_proposals(DeviceSession(JOB, ports()), known, huge) == known
+    assert check_proposals(DeviceSession(JOB, ports()), known, huge) == CasesResult()
 
 
 def test_a_reply_becomes_such_a_plan() -> None:

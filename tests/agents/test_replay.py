@@ -19,12 +19,11 @@ from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.settings import Settings
+from warpsmith.tuning.tasks import Seen, SlicePayload
 from worker import task_runner
 from worker.advance import advance
 from worker.process_context import Context
 from worker.replay import replay
-
-Seen = dict[str, int]
 
 
 @pytest.fixture
@@ -76,16 +75,16 @@ def seen(database: Database, job: str) -> list[Seen]:
     """What was recorded with every slice, in order."""
     with database.read() as session:
         rows = TaskRepository(session).of_job(job)
-        return [t.payload["seen"] for t in rows if t.kind is TaskKind.SLICE and t.payload]
+        return [t.payload.seen for t in rows if isinstance(t.payload, SlicePayload) and t.payload.seen]
 
 
 def test_a_job_of_two_devices_is_decided_again_as_it_was(contexts: list[Context]) -> None:
     job = run(contexts)
     database = contexts[0].database
     recorded = seen(database, job)
-    assert [s["devices"] for s in recorded] == [2] * len(recorded)
-    assert recorded[0] == {"devices": 2, "beside": 0, "trials": 0}
-    assert {s["beside"] for s in recorded} == {0, 1}, "no slice joined another"
+    assert [s.devices for s in recorded] == [2] * len(recorded)
+    assert recorded[0] == Seen(devices=2, beside=0, trials=0)
+    assert {s.beside for s in recorded} == {0, 1}, "no slice joined another"
     with database.read() as session:
         assert JobRepository(session).get(job).state is JobState.DONE
         found = replay(session, job, {})
@@ -103,8 +102,10 @@ def test_a_replay_sees_that_another_number_would_have_decided_otherwise(
     with database.write() as session:
         rows = session.scalars(select(TaskRow).where(TaskRow.kind == TaskKind.SLICE)).all()
         row = sorted(rows, key=lambda r: r.number)[1]
-        assert row.payload is not None and row.payload["seen"][field] != value
-        row.payload = {**row.payload, "seen": {**row.payload["seen"], field: value}}
+        assert isinstance(row.payload, SlicePayload) and row.payload.seen is not None
+        assert getattr(row.payload.seen, field) != value
+        other = row.payload.seen.model_copy(update={field: value})
+        row.payload = row.payload.model_copy(update={"seen": other})
     with database.read() as session:
         found = replay(session, job, {})
     assert found.differences

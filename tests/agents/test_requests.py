@@ -140,7 +140,8 @@ def test_a_replay_sees_a_record_that_was_changed(worker: Context) -> None:
     with worker.database.read() as session:
         found = replay(session, job, {})
     assert found.candidates == 0
-    assert "question: recorded StepPayload(role='tuner'" in found.differences[0]
+    assert "question: recorded StepPayload(" in found.differences[0]
+    assert "role='tuner'" in found.differences[0]
 
 
 def test_the_purse_never_gives_more_than_the_budget(database: Database) -> None:
@@ -235,8 +236,8 @@ def test_a_job_that_branches_and_searches_on_is_replayed(worker: Context, parent
     assert state_of(worker.database, name) is JobState.DONE
     with worker.database.read() as session:
         slices = [t for t in TaskRepository(session).of_job(name) if t.kind is TaskKind.SLICE]
-        first = slices[0].payload["candidate"]
-        assert [t.payload["candidate"] for t in slices].count(first) > 1
+        first = slices[0].payload.candidate
+        assert [t.payload.candidate for t in slices].count(first) > 1
         assert JobRepository(session).get(name).trials_done == 14
         found = replay(session, name, {})
         shown = job_result(session, name)
@@ -256,7 +257,7 @@ def test_a_search_on_several_devices_is_replayed(worker: Context) -> None:
     ring_all(worker)
     with worker.database.read() as session:
         slices = [t.payload for t in TaskRepository(session).of_job(name) if t.kind is TaskKind.SLICE]
-        assert sum(s["shared"] for s in slices) >= 3, "no slice ran beside another"
+        assert sum(s.shared for s in slices) >= 3, "no slice ran beside another"
         assert replay(session, name, {}).differences == ()
 
 

@@ -5,18 +5,36 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, MetaData, insert, select
+from sqlalchemy import Connection, MetaData, insert, null, select
 
 from db import migrate
 from db.engine import Database, make_engine
 from db.repositories.candidates import CandidateRepository
+from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import worker_list
+from db.snapshot import job_baseline
 from db.tables import TrialRow, WorkerRow
 from tests.db.rows import cut_short, measured, rejected
 from tests.jobs import DEVICE, scale_job
+from warpsmith.domain.state import TaskKind
 from warpsmith.domain.template import Template
+from warpsmith.tuning.tasks import (
+    BaselinePayload,
+    BaselineResult,
+    CasesPayload,
+    CasesResult,
+    CheckedCase,
+    Counters,
+    ProfilePayload,
+    ProfileResult,
+    ProposedCase,
+    SlicePayload,
+    SliceResult,
+    StepPayload,
+    StepResult,
+)
 
 NOW = datetime.now(UTC)
 OLD = "0008"
@@ -37,12 +55,20 @@ class OldDatabase:
         """One row."""
         connection: Connection
         with self._engine.begin() as connection:
-            connection.execute(insert(self._tables.tables[table]).values(values))
+            # Reflected JSON columns would store None as JSON's null.
+            given = {name: null() if value is None else value for name, value in values.items()}
+            connection.execute(insert(self._tables.tables[table]).values(given))
 
     def row(self, table: str) -> dict[str, Any]:
         """The only row of a table, by the columns of the old revision."""
         with self._engine.begin() as connection:
             return dict(connection.execute(select(self._tables.tables[table])).one()._mapping)
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """All rows of a table with a number, in order, by the columns of the old revision."""
+        found = self._tables.tables[table]
+        with self._engine.begin() as connection:
+            return [dict(r._mapping) for r in connection.execute(select(found).order_by(found.c.number))]
 
     def close(self) -> None:
         """Close its connections."""
@@ -193,3 +219,85 @@ def test_what_events_said_of_a_shared_search_stands_with_its_candidate(
         assert repository.settled(CANDIDATE)[1]
     migrate.downgrade(old.url, OLD)
     assert old.row("candidate")["id"] == CANDIDATE
+
+
+def _old(value: Any) -> dict[str, Any]:
+    """A value object as it was stored before documents named their kind."""
+    document: dict[str, Any] = value.model_dump(mode="json")
+    del document["kind"]
+    return document
+
+
+CASES = tuple(CheckedCase(dimensions={"n": n}) for n in (64, 128, 777))
+COUNTERS = Counters(kernel="k", values={"dram_percent": 41.0})
+ASKED = ProposedCase(dimensions={"n": 777}, reason="odd")
+OWN = BaselineResult(device=DEVICE, cases=CASES[:2], counters=COUNTERS, seconds=3.0)
+
+
+def add_tasks(old: OldDatabase) -> list[dict[str, Any]]:
+    """The tasks of a job as they were: payload and result of each. The last one is running."""
+    first = _old(OWN) | {"counted": []}
+    checked = first | {"cases": [c.model_dump(mode="json") for c in CASES]}
+    profiled = checked | {"counted": [COUNTERS.model_dump(mode="json")]}
+    piece = SlicePayload(candidate=CANDIDATE, trials=5, seconds=3.0)
+    written: list[tuple[str, Any, Any]] = [
+        ("baseline", None, first),
+        ("agent_step", _old(StepPayload(role="tester", round=1)), _old(StepResult(provider="rules"))),
+        ("baseline", {"cases": [ASKED.model_dump(mode="json")], "profiled": None}, checked),
+        ("slice", _old(piece), _old(SliceResult(trials=5))),
+        ("baseline", {"cases": [], "profiled": CANDIDATE}, profiled),
+        ("baseline", {"cases": [], "profiled": "another"}, profiled),
+        ("baseline", {"cases": [], "profiled": "a third"}, None),
+    ]
+    for number, (kind, payload, result) in enumerate(written):
+        old.add(
+            "task",
+            id=f"t{number}",
+            job_id=JOB,
+            number=number,
+            kind=kind,
+            queue="gpu.x",
+            state="running" if result is None else "done",
+            payload=payload,
+            result=result,
+            error="",
+            attempt=0,
+            history=[],
+            rung_at=NOW,
+            created_at=NOW,
+        )
+    return old.rows("task")
+
+
+def test_each_work_gets_its_kind_and_a_result_of_its_own(old: OldDatabase, upgraded: Database) -> None:
+    add_job(old)
+    before = add_tasks(old)
+    migrate.upgrade(old.url)
+    with upgraded.read() as session:
+        rows = TaskRepository(session).of_job(JOB)
+        assert [r.kind for r in rows] == [
+            TaskKind.BASELINE, TaskKind.AGENT_STEP, TaskKind.CHECK_CASES, TaskKind.SLICE,
+            TaskKind.PROFILE, TaskKind.PROFILE, TaskKind.PROFILE,
+        ]  # fmt: skip
+        assert all(r.payload is not None and r.payload.kind is r.kind for r in rows)
+        assert [rows[n].payload for n in (0, 2, 4)] == [
+            BaselinePayload(),
+            CasesPayload(cases=(ASKED,)),
+            ProfilePayload(candidate=CANDIDATE),
+        ]
+        assert [r.result for r in rows] == [
+            OWN,
+            StepResult(provider="rules"),
+            CasesResult(cases=CASES[2:]),
+            SliceResult(trials=5),
+            ProfileResult(counters=COUNTERS),
+            ProfileResult(),
+            None,
+        ]
+        known = job_baseline(session, JOB)
+        assert known is not None
+        assert (known.cases, known.counted, known.seconds) == (CASES, (COUNTERS,), 3.0)
+        earlier = job_baseline(session, JOB, before=2)
+        assert earlier is not None and (earlier.cases, earlier.counted) == (CASES[:2], ())
+    migrate.downgrade(old.url, OLD)
+    assert old.rows("task") == before

@@ -53,7 +53,7 @@ def test_finish_is_fenced_and_final(database: Database) -> None:
     assert _claim(database, task_id) is None
     with database.read() as session:
         row = TaskRepository(session).get(task_id)
-        assert (row.state, row.result) == (TaskState.DONE, SliceResult(trials=3).model_dump(mode="json"))
+        assert (row.state, row.result) == (TaskState.DONE, SliceResult(trials=3))
 
 
 def test_an_expired_lease_returns_and_the_late_worker_is_fenced_off(database: Database) -> None:

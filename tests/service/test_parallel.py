@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-import worker.work
+import worker.works.agent_step
 from db import migrate
 from db.engine import Database, utc_now
 from db.proposal_pool import ProposalPool, SearchSlice
@@ -161,7 +161,8 @@ def shared_searchers(
         tasks = [add_task(session, job, TaskKind.SLICE).id for _ in range(count)]
         for task in tasks:
             row = session.get_one(TaskRow, task)
-            row.state, row.payload = TaskState.RUNNING, {"candidate": candidate}
+            row.state = TaskState.RUNNING
+            row.payload = SlicePayload(candidate=candidate, trials=1, seconds=1.0)
     inner = {task: GridSearcher(list(SPACE)) for task in tasks}
     late = {task: LazySearcher(partial(inner.__getitem__, task)) for task in tasks}
     return {
@@ -313,7 +314,7 @@ def test_a_job_on_several_devices_runs_everything_once(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three workers, each with a device of its own, in threads; the whole space, and a budget within it."""
-    monkeypatch.setattr(worker.work, "run_step", as_it_is)
+    monkeypatch.setattr(worker.works.agent_step, "run_step", as_it_is)
     url = database.engine.url.render_as_string(hide_password=False)
     config = Settings(_env_file=None, data_dir=tmp_path, database_url=url, lease_s=30, reuse_trials_s=0)
     contexts = []
@@ -337,7 +338,7 @@ def test_a_job_on_several_devices_runs_everything_once(
         assert row.trials_done == len(rows) == min(16, budget)
         assert len({r.key for r in rows}) == len(rows)
         assert all(r.outcome is not None for r in rows)
-        shared = [t for t in tasks if t.kind is TaskKind.SLICE and (t.payload or {})["shared"]]
+        shared = [t for t in tasks if isinstance(t.payload, SlicePayload) and t.payload.shared]
         assert len({t.worker for t in shared}) >= 2
 
 

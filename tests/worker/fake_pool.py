@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import worker.process_context
-import worker.work
+import worker.works.agent_step
 from tests.worker.setup_fakes import FakeSetup
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.template import Template
@@ -30,5 +30,5 @@ def as_it_is(payload: StepPayload, context: object, provider: object = None) -> 
 
 if __name__ == "__main__":
     worker.process_context.open_setup = _open  # type: ignore[assignment]
-    worker.work.run_step = as_it_is  # type: ignore[assignment]
+    worker.works.agent_step.run_step = as_it_is  # type: ignore[assignment]
     pool.main()

@@ -2,7 +2,7 @@
 
 import pytest
 
-import worker.work
+import worker.works.agent_step
 from db.repositories.candidates import CandidateRepository
 from db.repositories.trials import TrialRepository
 from tests.jobs import scale_job
@@ -29,7 +29,7 @@ def two_templates(payload: StepPayload, context: object, provider: object = None
 def test_a_later_candidate_starts_from_what_its_parent_found(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker.work, "run_step", two_templates)
+    monkeypatch.setattr(worker.works.agent_step, "run_step", two_templates)
     job_id = submit(context.database, scale_job(budget={"rounds": 2, "trials": 26, "seconds": 60}))
     ring_all(context)
     with context.database.read() as session:

@@ -6,7 +6,7 @@ import optuna
 import pytest
 from sqlalchemy import select
 
-import worker.work
+import worker.works.agent_step
 from db.broker import Bell
 from db.engine import Database
 from db.message_names import ADVANCE
@@ -41,7 +41,7 @@ class SilentBell(Bell):
 
 @pytest.fixture
 def context(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
-    monkeypatch.setattr(worker.work, "run_step", as_it_is)
+    monkeypatch.setattr(worker.works.agent_step, "run_step", as_it_is)
     with database.write() as session:
         WorkerRepository(session).register("w", "host", 1, "0", ["control"], [DEVICE], {"cuda": "no driver"})
     url = database.engine.url.render_as_string(hide_password=False)

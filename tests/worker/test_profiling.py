@@ -23,7 +23,7 @@ from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.sandbox import ChildOpener, probe_devices
 from warpsmith.sandbox.ncu_host import NsightCompute
 from warpsmith.settings import Settings
-from warpsmith.tuning.tasks import BaselineResult, StepPayload
+from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
 from worker.device_setup import open_setup
 from worker.process_context import Context
 from worker.replay import replay
@@ -66,7 +66,7 @@ def run(context: Context, program: Path) -> str:
         row = JobRepository(session).get(name)
         assert row.state is JobState.DONE, row.detail
         assert replay(session, name, {}).differences == ()
-        measured = last_result(session, name, TaskKind.BASELINE, BaselineResult)
+        measured = last_result(session, name, BaselineResult)
         assert measured is not None
         assert measured.seconds > 0
     return name
@@ -78,8 +78,8 @@ def profiler_steps(context: Context, job: str) -> list[tuple[StepPayload, StepCo
     with context.database.read() as session:
         notes = {s.task_id: s.notes for s in AgentStepRepository(session).of_job(job)}
         for task in TaskRepository(session).of_job(job):
-            if task.kind is TaskKind.AGENT_STEP and task.payload and task.payload["role"] == "profiler":
-                payload = StepPayload.model_validate(task.payload)
+            payload = task.payload
+            if isinstance(payload, StepPayload) and payload.role == "profiler":
                 facts = step_facts(session, job, payload, before=task.number)
                 found.append((payload, StepContext(**vars(facts)), str(notes[task.id])))
     return found
@@ -97,12 +97,13 @@ def test_counters_of_baseline_and_winner_reach_the_step_and_the_result(
     assert [facts["best"] and facts["best"]["counters"] for facts in shown] == [None, VALUES]
     with context.database.read() as session:
         result = job_result(session, job)
-        profiled = [t for t in TaskRepository(session).of_job(job) if (t.payload or {}).get("profiled")]
-        profiles = [r["profile"] for r in _results(session, job) if r.get("profile")]
+        profiled = [t for t in TaskRepository(session).of_job(job) if t.kind is TaskKind.PROFILE]
+        results = [t.result for t in TaskRepository(session).of_job(job)]
+        profiles = [r.profile for r in results if isinstance(r, StepResult) and r.profile is not None]
     assert result is not None and result.facts is not None and result.facts.best is not None
     assert result.facts.baseline.counters == result.facts.best.counters == VALUES
     assert (tmp_path / "calls").read_text().count("\n") == 1 + len(profiled)
-    assert {p["bottleneck"] for p in profiles} == {"memory"}, "the rules see that memory is busy"
+    assert {p.bottleneck for p in profiles} == {"memory"}, "the rules see that memory is busy"
 
 
 @pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
@@ -117,7 +118,3 @@ def test_without_permission_the_steps_go_on_and_say_why(context: Context, tmp_pa
         assert "no hardware counters: ncu: ERR_NVGPUCTRPERM" in facts["baseline"]["counters_missing"]
         assert notes.count("ERR_NVGPUCTRPERM - The user does not have permission") == 1
     assert (tmp_path / "calls").read_text().count("\n") == 1, "what is not permitted is asked for once"
-
-
-def _results(session, job: str) -> list[dict]:  # type: ignore[no-untyped-def, type-arg]
-    return [t.result or {} for t in TaskRepository(session).of_job(job)]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-import worker.work
+import worker.works.agent_step
+import worker.works.search_slice
 from db.engine import Database
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
@@ -60,7 +61,7 @@ class Lab:
 
 @pytest.fixture
 def lab(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
-    monkeypatch.setattr(worker.work, "run_step", as_it_is)
+    monkeypatch.setattr(worker.works.agent_step, "run_step", as_it_is)
     with database.write() as session:
         WorkerRepository(session).register("w", "host", 1, "0", ["control"], [DEVICE], {})
     url = database.engine.url.render_as_string(hide_password=False)
@@ -169,7 +170,7 @@ def test_a_worker_that_died_after_taking_over_goes_on(lab: Lab) -> None:
     lab.run()
     with lab.context.database.write() as session:
         job_id = JobRepository(session).create(lab.job())[0].id
-    real = worker.work.run_slice
+    real = worker.works.search_slice.run_slice
     calls: list[bool] = []
 
     def dies(*arguments: Any, **words: Any) -> Any:
@@ -179,7 +180,7 @@ def test_a_worker_that_died_after_taking_over_goes_on(lab: Lab) -> None:
         return real(*arguments, **words)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker.work, "run_slice", dies)
+        patch.setattr(worker.works.search_slice, "run_slice", dies)
         ring_all(lab.context)
     assert calls == [True, True]
     with lab.context.database.read() as session:

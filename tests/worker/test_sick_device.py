@@ -9,9 +9,10 @@ from tests.jobs import DEVICE, scale_job
 from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.state import TaskKind, TaskState
 from warpsmith.errors import DeviceSick
-from worker import task_runner, work
+from worker import task_runner
 from worker.process_context import Context
 from worker.supervisor import PoolPlan, Supervisor
+from worker.works.baseline import baseline
 
 __all__ = ["context"]
 
@@ -35,7 +36,7 @@ def test_a_sick_device_is_put_aside_and_its_task_waits_for_another(
         (task,) = [t for t in TaskRepository(session).of_job(job_id) if t.kind is TaskKind.BASELINE]
         assert task.state is TaskState.QUEUED
         assert "device: our own kernel gives a wrong result" in str(task.error)
-    monkeypatch.setitem(task_runner.WORK, TaskKind.BASELINE, work.baseline)
+    monkeypatch.setitem(task_runner.WORK, TaskKind.BASELINE, baseline)
     assert not task_runner.run_task(context, task.id), "the sick worker took it again"
     with context.database.write() as session:
         WorkerRepository(session).register("v", "host", 2, "0", ["control"], [DEVICE], {})

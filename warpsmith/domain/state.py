@@ -68,9 +68,17 @@ class TaskKind(StrEnum):
     """What a worker can be asked to do."""
 
     BASELINE = "baseline"
+    """Check and time the user's kernel."""
+    CHECK_CASES = "check_cases"
+    """Try a tester's cases on the user's kernel."""
+    PROFILE = "profile"
+    """Read hardware counters of a candidate's best configuration."""
     AGENT_STEP = "agent_step"
+    """Ask an agent."""
     SLICE = "slice"
+    """Run trials of a candidate."""
     VERIFY = "verify"
+    """Measure the winners again."""
 
 
 class TaskState(StrEnum):

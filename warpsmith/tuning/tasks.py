@@ -1,6 +1,7 @@
-"""What tasks are given and what they bring back. Stored as JSON; read by `decide`."""
+"""What tasks are given and bring back: two unions, told apart by `kind`. Stored as JSON; read by `decide`."""
 
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -10,6 +11,7 @@ from warpsmith.domain.job import AgentRole
 from warpsmith.domain.outcome import Comparison, CompileFacts, Rejected, WorkloadTiming
 from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration
+from warpsmith.domain.state import TaskKind
 from warpsmith.domain.template import RuleFault, Template
 
 
@@ -52,31 +54,44 @@ class Counters(Frozen):
         return {"values": data} if bare else data
 
 
+class BaselinePayload(Frozen):
+    """The user's kernel is to be checked and timed."""
+
+    kind: Literal[TaskKind.BASELINE] = TaskKind.BASELINE
+
+
 class BaselineResult(Frozen):
     """The user's kernel on every workload, or why it cannot be used."""
 
+    kind: Literal[TaskKind.BASELINE] = TaskKind.BASELINE
     device: DeviceInfo
     timings: tuple[WorkloadTiming, ...] = ()
     facts: CompileFacts = CompileFacts()
     aa_width: float = 0.0
     """Half width of the 95 % interval of this kernel against itself: the noise that claims must clear."""
     refused: str = ""
-    """Why the job cannot be tuned; empty where it can."""
+    """Why the job cannot be tuned; empty if it can."""
     rejected: Rejected | None = None
     cases: tuple[CheckedCase, ...] = ()
-    """What candidates are checked with; empty in results of older versions."""
+    """Cases on which the kernel is right, and which candidates are checked with; empty in results of older
+    versions."""
     globals: tuple[str, ...] = ()
     """Device variables of the user's kernel; candidates may have the same."""
     notes: tuple[str, ...] = ()
     """What weakens the checks of this job."""
     counters: Counters = Counters()
-    """Of the user's kernel."""
-    counted: tuple[Counters, ...] = ()
-    """Of the best configurations of candidates; the newest last."""
+    """Hardware counters of the user's kernel."""
     ceilings: Ceilings | None = None
     """What the device's memory and launches allow, measured by our own kernels."""
     seconds: float = 0.0
-    """That all this took; 0 in results of older versions."""
+    """Seconds that all this took; 0 in results of older versions."""
+
+
+class JobBaseline(BaselineResult):
+    """The baseline of a job, joined with what later tasks found out; see `joined`. Never stored."""
+
+    counted: tuple[Counters, ...] = ()
+    """Hardware counters of candidates' best configurations, the newest last."""
 
 
 class ProposedCase(Frozen):
@@ -87,13 +102,33 @@ class ProposedCase(Frozen):
     reason: str = Field(default="", max_length=500)
 
 
-class ChecksPayload(Frozen):
-    """What else the device is asked of kernels that are known; the answer is the baseline with more in it."""
+class CasesPayload(Frozen):
+    """A tester's cases are to be tried on the user's kernel; where it is right, candidates must be."""
 
+    kind: Literal[TaskKind.CHECK_CASES] = TaskKind.CHECK_CASES
     cases: tuple[ProposedCase, ...] = Field(default=(), max_length=16)
-    """Tried on the user's kernel; where it is right, candidates must be."""
-    profiled: str | None = None
-    """Candidate whose best configuration is profiled."""
+
+
+class CasesResult(Frozen):
+    """The proposed cases on which the user's kernel is right, but for those that were known before."""
+
+    kind: Literal[TaskKind.CHECK_CASES] = TaskKind.CHECK_CASES
+    cases: tuple[CheckedCase, ...] = ()
+
+
+class ProfilePayload(Frozen):
+    """The best configuration of a candidate is to be profiled."""
+
+    kind: Literal[TaskKind.PROFILE] = TaskKind.PROFILE
+    candidate: str
+
+
+class ProfileResult(Frozen):
+    """What the platform's profiler saw of a candidate's best configuration."""
+
+    kind: Literal[TaskKind.PROFILE] = TaskKind.PROFILE
+    counters: Counters | None = None
+    """None: no configuration of the candidate was measured."""
 
 
 Bottleneck = Literal["memory", "latency", "launch", "occupancy", "spills", "arithmetic", "unknown"]
@@ -110,6 +145,7 @@ class Profile(Frozen):
 class StepPayload(Frozen):
     """A question to an agent."""
 
+    kind: Literal[TaskKind.AGENT_STEP] = TaskKind.AGENT_STEP
     role: AgentRole
     round: int = Field(ge=1)
     attempt: int = Field(default=0, ge=0)
@@ -135,6 +171,7 @@ class StepPayload(Frozen):
 class StepResult(Frozen):
     """An agent's answer."""
 
+    kind: Literal[TaskKind.AGENT_STEP] = TaskKind.AGENT_STEP
     provider: str
     template: Template | None = None
     declined: tuple[str, ...] = ()
@@ -176,6 +213,7 @@ class Seen(Frozen):
 class SlicePayload(Frozen):
     """A lease on the search of one candidate."""
 
+    kind: Literal[TaskKind.SLICE] = TaskKind.SLICE
     candidate: str
     trials: int = Field(ge=1)
     """How many trials this slice may have; where it is shared, it and those beside it have them together."""
@@ -191,6 +229,7 @@ class SlicePayload(Frozen):
 class SliceResult(Frozen):
     """What became of a slice."""
 
+    kind: Literal[TaskKind.SLICE] = TaskKind.SLICE
     trials: int = 0
     seconds: float = 0.0
     exhausted: bool = False
@@ -207,6 +246,7 @@ class SliceResult(Frozen):
 class VerifyPayload(Frozen):
     """Winners are to be measured again."""
 
+    kind: Literal[TaskKind.VERIFY] = TaskKind.VERIFY
     pairs: int = Field(default=12, ge=4, le=200)
     seconds: float | None = None
     """That it may take, energy included; comparisons are made whatever they take."""
@@ -226,9 +266,49 @@ class Choice(Frozen):
 class VerifyResult(Frozen):
     """The published figures."""
 
+    kind: Literal[TaskKind.VERIFY] = TaskKind.VERIFY
     comparisons: tuple[Comparison, ...]
     choices: tuple[Choice, ...]
     speedup: float
     """Weighted geometric mean over workloads; a workload that keeps its baseline counts as 1."""
     withdrawn: tuple[str, ...] = ()
     """Winners of the search that failed their second check, and why."""
+
+
+Payload = Annotated[
+    BaselinePayload | CasesPayload | ProfilePayload | StepPayload | SlicePayload | VerifyPayload,
+    Field(discriminator="kind"),
+]
+"""What a task is given."""
+Result = Annotated[
+    BaselineResult | CasesResult | ProfileResult | StepResult | SliceResult | VerifyResult,
+    Field(discriminator="kind"),
+]
+"""What a task brings back."""
+
+
+def joined(results: Iterable[Result | None]) -> JobBaseline | None:
+    """What is known of the user's kernel: its baseline, the tester's cases, the profiles of candidates.
+
+    Args:
+        results: of the job's tasks, in order; those of other kinds are passed over.
+
+    Returns:
+        None if there is no baseline among them.
+    """
+    baseline: BaselineResult | None = None
+    cases: list[CheckedCase] = []
+    counted: list[Counters] = []
+    for result in results:
+        match result:
+            case BaselineResult():
+                baseline = result
+            case CasesResult():
+                cases.extend(result.cases)
+            case ProfileResult(counters=Counters() as found):
+                counted.append(found)
+    if baseline is None:
+        return None
+    return JobBaseline.model_validate(
+        {**dict(baseline), "cases": (*baseline.cases, *cases), "counted": tuple(counted)}
+    )

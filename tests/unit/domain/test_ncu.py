@@ -11,13 +11,12 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import Budget
 from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
 from warpsmith.domain.space import Constraint
-from warpsmith.domain.state import JobState, TaskState
+from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.errors import Unavailable
 from warpsmith.measure.ncu import COUNTERS, options, parse
 from warpsmith.tuning.decisions.decide import TaskView, decide
-from warpsmith.tuning.decisions.task_history import profiles
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
-from warpsmith.tuning.tasks import BaselineResult, ChecksPayload, Counters, StepPayload
+from warpsmith.tuning.tasks import BaselineResult, Counters, ProfilePayload, ProfileResult, StepPayload
 from warpsmith.tuning.timing.hardware_counters import counters_of
 
 HEAD = (
@@ -122,7 +121,7 @@ def test_results_of_older_versions_hold_the_values_alone() -> None:
     assert BaselineResult.model_validate(old | {"counters": {}}).counters == Counters()
 
 
-def profiled(result: BaselineResult, second: float = 0.5) -> list[StepPayload | ChecksPayload]:
+def profiled(result: BaselineResult, second: float = 0.5) -> list[StepPayload | ProfilePayload]:
     """Questions to profilers of both kinds, of a job of two rounds whose baseline has this result.
 
     Args:
@@ -138,7 +137,7 @@ def profiled(result: BaselineResult, second: float = 0.5) -> list[StepPayload | 
     return [
         t.payload
         for t in end.tasks
-        if isinstance(t.payload, ChecksPayload)
+        if isinstance(t.payload, ProfilePayload)
         or (isinstance(t.payload, StepPayload) and t.payload.role == "profiler")
     ]
 
@@ -150,7 +149,7 @@ def test_the_parent_of_a_round_and_the_winner_are_profiled() -> None:
     asked = profiled(COUNTED, second=0.4)
     profiler = [p.parent for p in asked if isinstance(p, StepPayload)]
     assert profiler == [None, "c0"]
-    assert (asked[1], asked[3]) == (ChecksPayload(profiled="c0"), ChecksPayload(profiled="c1"))
+    assert (asked[1], asked[3]) == (ProfilePayload(candidate="c0"), ProfilePayload(candidate="c1"))
     assert len(profiled(COUNTED, second=0.6)) == 3, "the winner was profiled as a parent"
 
 
@@ -159,12 +158,20 @@ def test_the_parent_of_a_round_and_the_winner_are_profiled() -> None:
     [
         BaselineResult(device=DEVICE),
         BaselineResult(device=DEVICE, counters=Counters(missing="not permitted")),
-        COUNTED.model_copy(update={"counted": (Counters(missing="timeout"),)}),
     ],
-    ids=["not asked for", "not permitted", "given up"],
+    ids=["not asked for", "not permitted"],
 )
 def test_nothing_is_profiled_where_that_does_not_work(result: BaselineResult) -> None:
     assert [type(p) for p in profiled(result)] == [StepPayload, StepPayload]
+
+
+def test_nothing_is_profiled_again_after_a_profile_that_brought_nothing() -> None:
+    refused = ProfileResult(counters=Counters(missing="timeout"))
+    rows = Rows(
+        Budget(rounds=3, trials=30), baseline=lambda rows, payload: COUNTED, profile=lambda r, p: refused
+    )
+    assert rows.run().state is JobState.DONE
+    assert rows.kinds.count("profile") == 1
 
 
 def test_a_profile_that_was_given_up_ends_no_job() -> None:
@@ -183,4 +190,4 @@ def test_a_profile_that_was_given_up_ends_no_job() -> None:
 
 def profiles_of(rows: Rows) -> list[TaskView]:
     """Tasks that profile a candidate."""
-    return [t for t in rows.snapshot.tasks if profiles(t)]
+    return [t for t in rows.snapshot.tasks if t.kind is TaskKind.PROFILE]

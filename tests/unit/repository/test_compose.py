@@ -372,7 +372,7 @@ def image(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[st
 @pytest.mark.parametrize("image", ["worker-cpu", "worker-gpu"], indirect=True)
 def test_a_worker_image_holds_all_that_a_worker_imports(image: tuple[Path, dict[str, str]]) -> None:
     folder, environment = image
-    code = "import worker.main, worker.pool, worker.work, warpsmith.sandbox; print(worker.__file__)"
+    code = "import worker.main, worker.pool, worker.task_runner, warpsmith.sandbox; print(worker.__file__)"
     run = subprocess.run(
         [sys.executable, "-S", "-c", code],
         cwd=folder,

@@ -26,9 +26,12 @@ from warpsmith.tuning.decisions.decide import (
 from warpsmith.tuning.decisions.time_budget import DEVICE_EACH_S, first_batch_s
 from warpsmith.tuning.tasks import (
     BaselineResult,
-    ChecksPayload,
+    CasesPayload,
+    CasesResult,
     Choice,
+    Counters,
     Profile,
+    ProfileResult,
     ProposedCase,
     SlicePayload,
     SliceResult,
@@ -110,6 +113,10 @@ def default_answer(rows: Rows, action: StartTask):
     match action.kind:
         case TaskKind.BASELINE:
             return BaselineResult(device=DEVICE)
+        case TaskKind.CHECK_CASES:
+            return CasesResult()
+        case TaskKind.PROFILE:
+            return ProfileResult(counters=Counters(values={"dram_percent": 41.0}))
         case TaskKind.AGENT_STEP if action.payload.role in ("tester", "profiler"):
             return StepResult(provider="test")
         case TaskKind.AGENT_STEP if action.payload.role == "planner":
@@ -261,8 +268,8 @@ def test_what_the_tester_asks_for_is_tried_on_the_kernel_first() -> None:
 
     rows = Rows(Budget(trials=5), agent_step=step)
     end = rows.run()
-    assert rows.kinds[:4] == ["baseline", "agent_step", "baseline", "agent_step"]
-    assert end.tasks[2].payload == ChecksPayload(cases=wanted)
+    assert rows.kinds[:4] == ["baseline", "agent_step", "check_cases", "agent_step"]
+    assert end.tasks[2].payload == CasesPayload(cases=wanted)
     assert end.state is JobState.DONE
 
 

@@ -28,7 +28,7 @@ from warpsmith.tuning.trials.slice import NO_ENERGY, SliceLimits, run_slice
 from warpsmith.tuning.trials.trial import run_gate
 from warpsmith.tuning.winners.finalists import Finalist, few, ranked
 from worker.trial_reuse import still_count
-from worker.work import FINALISTS, _finalists
+from worker.works.verify import FINALISTS, _finalists
 
 KEY = "n=4096"
 BEFORE = {KEY: (100.0, 40.0)}

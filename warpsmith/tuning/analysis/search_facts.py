@@ -17,7 +17,7 @@ from warpsmith.measure.occupancy import occupancy
 from warpsmith.tuning.analysis.floors import floors
 from warpsmith.tuning.analysis.parameter_importance import Effect, Interaction, Trials, effects
 from warpsmith.tuning.objective import time_us
-from warpsmith.tuning.tasks import BaselineResult, Counters
+from warpsmith.tuning.tasks import BaselineResult, Counters, JobBaseline
 
 
 class WorkloadFacts(Frozen):
@@ -89,8 +89,7 @@ def facts_of(
         times = {t.workload: time_us(job, t) for t in outcome.timings}
         best = _kernel(job, baseline, template, configuration, times, outcome.facts)
         key = template.configured(configuration).key
-        counted = next((c for c in reversed(baseline.counted) if c.kernel == key), Counters())
-        best = _profiled(best.model_copy(update={"objective": outcome.objective}), counted)
+        best = _profiled(best.model_copy(update={"objective": outcome.objective}), _counters(baseline, key))
     single, pairs = effects(trials)
     ceilings = baseline.ceilings
     cold = job.objective.cache.value == "cold"
@@ -114,6 +113,12 @@ def best_of(trials: Trials) -> tuple[Configuration, Measured] | None:
     """The fastest trial, the first of several; None where none was measured."""
     measured = [(c, o) for c, o in trials if isinstance(o, Measured)]
     return min(measured, key=lambda pair: pair[1].objective, default=None)
+
+
+def _counters(baseline: BaselineResult, kernel: str) -> Counters:
+    """What the newest profile of a configured kernel says; nothing if there is none."""
+    counted = baseline.counted if isinstance(baseline, JobBaseline) else ()
+    return next((c for c in reversed(counted) if c.kernel == kernel), Counters())
 
 
 def _profiled(kernel: KernelFacts, found: Counters) -> KernelFacts:

@@ -10,13 +10,13 @@ from warpsmith.tuning.checks.extra_cases import NEIGHBOUR_BYTES, size_bytes
 from warpsmith.tuning.session.baseline_kernel import compiled_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case
-from warpsmith.tuning.tasks import BaselineResult, CheckedCase, ProposedCase
+from warpsmith.tuning.tasks import BaselineResult, CasesResult, CheckedCase, ProposedCase
 
 
 def check_proposals(
     session: DeviceSession, baseline: BaselineResult, proposed: Sequence[ProposedCase]
-) -> BaselineResult:
-    """The baseline with those of the proposed cases on which the user's kernel is right.
+) -> CasesResult:
+    """Those of the proposed cases on which the user's kernel is right, without those that are known.
 
     A test plan can only add to what candidates are checked with: nothing that is there is replaced.
     """
@@ -39,7 +39,7 @@ def check_proposals(
     if on.neighbours:
         smallest = min(session.job.workloads, key=lambda w: size_bytes(session, w))
         found += _right(session, shapes, smallest.key)
-    return baseline.model_copy(update={"cases": (*baseline.cases, *found)})
+    return CasesResult(cases=tuple(found))
 
 
 def _right(session: DeviceSession, cases: Sequence[Case], near: str) -> list[CheckedCase]:

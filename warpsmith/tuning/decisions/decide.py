@@ -10,9 +10,7 @@ from warpsmith.tuning.decisions.snapshot import (
     CandidateSummary,
     JobSnapshot,
     NoteWait,
-    Payload,
     PinDevice,
-    Result,
     SetCandidate,
     SetJobState,
     StartTask,
@@ -27,15 +25,17 @@ from warpsmith.tuning.decisions.task_history import (
     last_slice,
     last_task,
     mending,
-    profiles,
     slice_results,
     steps_of,
     to_profile,
 )
 from warpsmith.tuning.decisions.time_budget import first_batch_s, verification_s
 from warpsmith.tuning.tasks import (
+    BaselinePayload,
     BaselineResult,
-    ChecksPayload,
+    CasesPayload,
+    ProfilePayload,
+    Result,
     Seen,
     SlicePayload,
     StepPayload,
@@ -50,9 +50,7 @@ __all__ = [
     "CandidateSummary",
     "JobSnapshot",
     "NoteWait",
-    "Payload",
     "PinDevice",
-    "Result",
     "SetCandidate",
     "SetJobState",
     "StartTask",
@@ -77,14 +75,14 @@ def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
         return ()
     if snapshot.device_class is None:
         return pin(snapshot)
-    dead = next((t for t in snapshot.tasks if t.state is TaskState.DEAD and not profiles(t)), None)
+    dead = next((t for t in snapshot.tasks if _is_fatal(t)), None)
     if dead is not None:
         return (SetJobState(JobState.FAILED, f"{dead.kind.value} was given up: {dead.error}"),)
     if any(t.is_open for t in snapshot.tasks):
         return given_up(snapshot) or _widen(snapshot)
     baseline = last_task(snapshot, TaskKind.BASELINE)
     if baseline is None:
-        return (SetJobState(JobState.BASELINE, MEASURING), StartTask(TaskKind.BASELINE, None))
+        return (SetJobState(JobState.BASELINE, MEASURING), StartTask(BaselinePayload()))
     assert isinstance(baseline.result, BaselineResult)
     if baseline.result.refused:
         return (SetJobState(JobState.FAILED, baseline.result.refused),)
@@ -147,13 +145,14 @@ def _profile(snapshot: JobSnapshot, candidate: str | None) -> tuple[Action, ...]
     """The platform's profiler over the best of a candidate, where it works and has not seen that."""
     if _seconds_left(snapshot) <= 1 or not to_profile(snapshot.tasks, baseline_of(snapshot), candidate):
         return ()
-    start = StartTask(TaskKind.BASELINE, ChecksPayload(profiled=candidate))
+    assert candidate is not None
+    start = StartTask(ProfilePayload(candidate=candidate))
     return (SetJobState(JobState.PLANNING, "profiling the best so far"), start)
 
 
 def _ask(payload: StepPayload) -> tuple[Action, ...]:
     detail = f"round {payload.round}: {payload.role} at work"
-    return (SetJobState(JobState.PLANNING, detail), StartTask(TaskKind.AGENT_STEP, payload))
+    return (SetJobState(JobState.PLANNING, detail), StartTask(payload))
 
 
 def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
@@ -162,9 +161,9 @@ def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
     assert isinstance(result, StepResult)
     role = payload.role
     if role == "tester":
-        checked = any(isinstance(t.payload, ChecksPayload) and t.payload.cases for t in snapshot.tasks)
+        checked = any(t.kind is TaskKind.CHECK_CASES for t in snapshot.tasks)
         if result.cases and not checked:
-            check = StartTask(TaskKind.BASELINE, ChecksPayload(cases=result.cases))
+            check = StartTask(CasesPayload(cases=result.cases))
             return (
                 SetJobState(JobState.BASELINE, "trying what the tester asks for on the kernel as it is"),
                 check,
@@ -251,7 +250,7 @@ def _slices(
         seen=Seen(devices=snapshot.devices, beside=beside, trials=of.trials),
     )
     # They have the trials between them: whoever is faster runs more.
-    return (StartTask(TaskKind.SLICE, payload),) * count
+    return (StartTask(payload),) * count
 
 
 def _search_on(snapshot: JobSnapshot) -> tuple[Action, ...]:
@@ -275,7 +274,7 @@ def _finish_search(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
     if profile:
         return profile
     seconds = max(0.001, snapshot.job.budget.seconds - snapshot.elapsed_s)
-    verify = StartTask(TaskKind.VERIFY, VerifyPayload(seconds=seconds))
+    verify = StartTask(VerifyPayload(seconds=seconds))
     return (SetJobState(JobState.VERIFYING, f"measuring winners again; {why}"), verify)
 
 
@@ -298,7 +297,7 @@ def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None
         faults=faults,
         rejected=newest.id,
     )
-    return StartTask(TaskKind.AGENT_STEP, payload)
+    return StartTask(payload)
 
 
 def _rounds(snapshot: JobSnapshot) -> int:
@@ -346,7 +345,12 @@ def _seconds_left(snapshot: JobSnapshot) -> float:
     return max(0.001, left if searched else max(left, first_batch_s(snapshot.job)))
 
 
-def _summary(result: Result) -> str:
+def _is_fatal(task: TaskView) -> bool:
+    """Whether a task was given up that a job cannot do without; it can do without a profile."""
+    return task.state is TaskState.DEAD and task.kind is not TaskKind.PROFILE
+
+
+def _summary(result: Result | None) -> str:
     assert isinstance(result, VerifyResult)
     faster = sum(c.candidate is not None for c in result.choices)
     return f"{result.speedup:.2f}x; {faster} of {len(result.choices)} workloads faster than the baseline"

@@ -7,22 +7,10 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
 from warpsmith.tuning.decisions.unserved_jobs import Unserved
-from warpsmith.tuning.tasks import (
-    BaselineResult,
-    ChecksPayload,
-    SlicePayload,
-    SliceResult,
-    StepPayload,
-    StepResult,
-    VerifyPayload,
-    VerifyResult,
-)
+from warpsmith.tuning.tasks import Payload, Result
 
 MEASURING = "measuring the kernel as it is"
-"""What a job says of itself from its first task on, where nothing else is to be said."""
-
-Payload = ChecksPayload | StepPayload | SlicePayload | VerifyPayload | None
-Result = BaselineResult | StepResult | SliceResult | VerifyResult | None
+"""What a job says of itself from its first task on, if nothing else is to be said."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +20,10 @@ class TaskView:
     id: str
     kind: TaskKind
     state: TaskState
-    payload: Payload
-    result: Result
+    payload: Payload | None
+    """None in rows of older versions."""
+    result: Result | None
+    """None before it has ended."""
     error: str = ""
 
     @property
@@ -90,8 +80,12 @@ class PinDevice:
 class StartTask:
     """Queue a task. Agent steps go to `agents`, everything else to the job's device class."""
 
-    kind: TaskKind
     payload: Payload
+
+    @property
+    def kind(self) -> TaskKind:
+        """The kind of the task."""
+        return self.payload.kind
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,16 @@ from collections.abc import Iterable, Sequence
 
 from warpsmith.domain.state import TaskKind, TaskState
 from warpsmith.domain.template import RuleFault
-from warpsmith.tuning.decisions.snapshot import JobSnapshot, Result, TaskView
-from warpsmith.tuning.tasks import BaselineResult, ChecksPayload, SlicePayload, SliceResult, StepPayload
+from warpsmith.tuning.decisions.snapshot import JobSnapshot, TaskView
+from warpsmith.tuning.tasks import (
+    JobBaseline,
+    ProfilePayload,
+    Result,
+    SlicePayload,
+    SliceResult,
+    StepPayload,
+    joined,
+)
 
 
 def best_so_far(snapshot: JobSnapshot) -> float | None:
@@ -13,11 +21,11 @@ def best_so_far(snapshot: JobSnapshot) -> float | None:
     return min((c.best_objective for c in snapshot.candidates if c.best_objective is not None), default=None)
 
 
-def baseline_of(snapshot: JobSnapshot) -> BaselineResult:
-    """The newest result of the baseline, of which there must be one."""
-    view = last_task(snapshot, TaskKind.BASELINE)
-    assert view is not None and isinstance(view.result, BaselineResult), "decide starts with the baseline"
-    return view.result
+def baseline_of(snapshot: JobSnapshot) -> JobBaseline:
+    """What is known of the user's kernel; its baseline must have been measured."""
+    found = joined(t.result for t in snapshot.tasks)
+    assert found is not None, "decide starts with the baseline"
+    return found
 
 
 def steps_of(snapshot: JobSnapshot) -> list[StepPayload]:
@@ -36,7 +44,7 @@ def faults_of(snapshot: JobSnapshot) -> tuple[RuleFault, ...]:
     return faults_in(t.result for t in snapshot.tasks)
 
 
-def faults_in(results: Iterable[Result]) -> tuple[RuleFault, ...]:
+def faults_in(results: Iterable[Result | None]) -> tuple[RuleFault, ...]:
     """The same, of results of tasks."""
     found: dict[str, RuleFault] = {}
     for result in results:
@@ -82,21 +90,16 @@ def is_spent(tasks: Iterable[TaskView], candidate: str, trials: int) -> bool:
     )
 
 
-def profiles(task: TaskView) -> bool:
-    """Whether a task profiles a candidate, which a job can do without."""
-    return isinstance(task.payload, ChecksPayload) and task.payload.profiled is not None
-
-
-def to_profile(tasks: Sequence[TaskView], baseline: BaselineResult, candidate: str | None) -> bool:
-    """Whether the best of a candidate is to be profiled: that works here, and was not done yet. Pure."""
+def to_profile(tasks: Sequence[TaskView], baseline: JobBaseline, candidate: str | None) -> bool:
+    """Whether the best of a candidate is to be profiled: that works here, and was not done yet."""
     if candidate is None or not baseline.counters.values or any(c.missing for c in baseline.counted):
         return False
     searched = seen = -1
     for place, task in enumerate(tasks):
-        if profiles(task) and task.state is TaskState.DEAD:
+        if task.kind is TaskKind.PROFILE and task.state is TaskState.DEAD:
             return False
         if isinstance(task.payload, SlicePayload) and task.payload.candidate == candidate:
             searched = place
-        if isinstance(task.payload, ChecksPayload) and task.payload.profiled == candidate:
+        if isinstance(task.payload, ProfilePayload) and task.payload.candidate == candidate:
             seen = place
     return seen < searched

@@ -1,0 +1,1 @@
+"""What tasks do, a module for each kind. Results and their effects are written by `worker.task_runner`."""

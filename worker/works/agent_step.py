@@ -1,0 +1,76 @@
+"""The task `agent_step`: a question to an agent."""
+
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from agents.context import StepContext
+from agents.external import NotYet, Question
+from agents.model_budget import Cost
+from agents.steps import Panel, run_step
+from db.engine import now
+from db.lease import Lease
+from db.repositories.agent_requests import OPEN, AgentRequestRepository
+from db.repositories.agent_steps import AgentStepRepository
+from db.repositories.jobs import JobRepository
+from db.snapshot import elapsed_s
+from db.step_facts import step_facts
+from db.tables import TaskRow
+from warpsmith.tuning.decisions.time_budget import verification_s
+from warpsmith.tuning.tasks import StepPayload, StepResult
+from worker.process_context import Context
+from worker.step_ports import JobPurse, StepMailbox
+from worker.works.outcome import Done, Parked
+
+STEP_SHARE = 0.5
+"""Share of the seconds a job has left that one agent step may take."""
+
+
+def agent_step(context: Context, row: TaskRow, lease: Lease) -> Done | Parked:
+    """Ask an agent; a step that waits for somebody outside is parked."""
+    payload = row.payload
+    assert isinstance(payload, StepPayload)
+    with context.database.read() as session:
+        facts = step_facts(session, row.job_id, payload)
+        elapsed = elapsed_s(session, JobRepository(session).get(row.job_id))
+    asked = StepContext(**vars(facts), include_dirs=context.settings.permitted_includes())
+    left = facts.job.budget.seconds - verification_s(facts.job, facts.baseline) - elapsed
+    seconds = max(1.0, left * STEP_SHARE)
+    purse = JobPurse(context.database, row.job_id)
+    mailbox = StepMailbox(context.database, row.id)
+    try:
+        panel = Panel(context.settings, purse, mailbox, seconds, lease.alive)
+        result = run_step(payload, asked, panel)
+    except NotYet as exc:
+        return _parked(context, row, payload, exc.asked, seconds)
+    if result.fallback and lease.stopping:
+        return Done(None)
+    spent = Cost(result.tokens, result.usd) - purse.booked
+    return Done(result, lambda session: _record(session, row, payload, result, spent))
+
+
+def _parked(
+    context: Context, row: TaskRow, payload: StepPayload, question: Question, seconds: float
+) -> Parked:
+    patience_s = min(seconds, context.settings.agent_external_timeout_s)
+    with context.database.read() as session:
+        until = now(session) + timedelta(seconds=patience_s)
+    return Parked(until, lambda session: _post(session, row, payload, question, until))
+
+
+def _record(session: Session, row: TaskRow, payload: StepPayload, result: StepResult, unbooked: Cost) -> None:
+    AgentStepRepository(session).add(row.job_id, row.id, payload, result)
+    JobRepository(session).spend(row.job_id, unbooked.tokens, unbooked.usd)
+
+
+def _post(
+    session: Session, row: TaskRow, payload: StepPayload, asked: Question, until: datetime
+) -> datetime | None:
+    """Make the request if there is none; until when to wait, None if the answer has just come."""
+    requests = AgentRequestRepository(session)
+    request = requests.of_task(row.id, lock=True)
+    if request is None:
+        words = (payload.role, payload.round, asked.instructions, asked.question, asked.wanted, until)
+        request = requests.add(row, *words)
+        JobRepository(session).set_detail(row.job_id, f"waiting for an answer to agent request {request.id}")
+    return request.deadline if request.state == OPEN else None

@@ -1,0 +1,19 @@
+"""The task `check_cases`: a tester's cases, tried on the user's kernel."""
+
+from db.lease import Lease
+from db.tables import TaskRow
+from warpsmith.tuning.checks.tester_cases import check_proposals
+from warpsmith.tuning.tasks import CasesPayload
+from worker.device_setup import open_session
+from worker.device_wait import Hold
+from worker.process_context import Context
+from worker.works.outcome import Done, baseline_of, job_of
+
+
+def check_cases(context: Context, row: TaskRow, lease: Lease) -> Done:
+    """Find out on which of the cases the user's kernel is right."""
+    assert isinstance(row.payload, CasesPayload)
+    with context.database.read() as session:
+        job, known = job_of(session, row), baseline_of(session, row)
+    with open_session(context.device_setup(), job, Hold(context, row, lease)) as device_session:
+        return Done(check_proposals(device_session, known, row.payload.cases))

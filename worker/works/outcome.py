@@ -1,0 +1,47 @@
+"""What becomes of an attempt at a task, and what all kinds of work read first."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from db.repositories.jobs import JobRepository
+from db.snapshot import job_baseline
+from db.tables import TaskRow
+from warpsmith.domain.job import Job
+from warpsmith.tuning.tasks import JobBaseline, Result
+
+
+def _nothing(session: Session) -> None:
+    """No effects."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """The result of a task, and what else belongs to the transaction that stores it."""
+
+    result: Result | None
+    """None: the worker stops before the end; the task goes back to its queue."""
+    effects: Callable[[Session], None] = _nothing
+
+
+@dataclass(frozen=True)
+class Parked:
+    """The task waits for something outside."""
+
+    until: datetime
+    post: Callable[[Session], datetime | None]
+    """Part of the transaction that parks the task: until when it waits, None to go on at once."""
+
+
+def job_of(session: Session, row: TaskRow) -> Job:
+    """The job of a task."""
+    return JobRepository(session).get(row.job_id, with_spec=True).spec
+
+
+def baseline_of(session: Session, row: TaskRow) -> JobBaseline:
+    """What is known of the user's kernel; its baseline must have been measured."""
+    found = job_baseline(session, row.job_id)
+    assert found is not None, "decide starts with the baseline"
+    return found

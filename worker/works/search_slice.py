@@ -1,0 +1,155 @@
+"""The task `slice`: trials of one candidate, until the slice, the lease or the budget ends."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from db.engine import now
+from db.lease import Lease
+from db.proposal_pool import ProposalPool, SearchSlice
+from db.repositories.candidates import CandidateRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.search_histories import FinishedCounts, HistoryRepository, Told
+from db.repositories.trials import TrialRepository
+from db.shared_search import SharedSearcher
+from db.snapshot import elapsed_s
+from db.tables import CandidateRow, TaskRow
+from db.trial_sink import DatabaseSink
+from warpsmith.domain.job import Job, Metric
+from warpsmith.domain.outcome import Measured
+from warpsmith.domain.space import Configuration
+from warpsmith.tuning.decisions.time_budget import verification_s
+from warpsmith.tuning.ports import Searcher
+from warpsmith.tuning.tasks import JobBaseline, SlicePayload, SliceResult
+from warpsmith.tuning.trials.slice import SliceLimits, run_slice
+from worker.device_setup import Search, open_session
+from worker.device_wait import Hold
+from worker.earlier_winners import earlier_starts
+from worker.process_context import Context
+from worker.stored_study import export_later
+from worker.trial_reuse import adopt_known
+from worker.works.outcome import Done, baseline_of, job_of
+
+MOST_EARLIER = 200
+"""Outcomes of earlier slices that a slice hears of, the latest."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the database says of a search when a slice of it starts."""
+
+    job: Job
+    candidate: CandidateRow
+    baseline: JobBaseline
+    finished: FinishedCounts
+    leftover: Sequence[Configuration]
+    """Configurations that an earlier attempt proposed and never finished."""
+    starts: Sequence[Configuration]
+    """Winners of the job's other candidates."""
+    earlier: Sequence[Measured]
+    """Outcomes of the candidate's earlier slices."""
+    started: datetime
+    elapsed_s: float
+    """Seconds of the job's budget that are gone."""
+
+    def trials(self, payload: SlicePayload) -> int:
+        """How many trials the slice may have; an earlier attempt at it may have finished some."""
+        return payload.trials - self.finished.of_task
+
+    def seconds(self, payload: SlicePayload) -> float:
+        """How many seconds the slice may have: all that it was given if no trial has run yet."""
+        if not self.finished.run:
+            return payload.seconds
+        left = self.job.budget.seconds - verification_s(self.job, self.baseline) - self.elapsed_s
+        return min(payload.seconds, left)
+
+
+def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
+    """Run trials of one candidate until the lease, the slice or the budget ends."""
+    payload = row.payload
+    assert isinstance(payload, SlicePayload)
+    known = _known(context, row, payload)
+    candidate = known.candidate
+    if not known.finished.all and not known.leftover:
+        adopt_known(context, row, candidate, known.job, known.baseline)
+    if known.trials(payload) <= 0 or known.seconds(payload) <= 0:
+        export_later(context, row.job_id, candidate)
+        return Done(SliceResult(feasible=candidate.feasible))
+    history = partial(_history, context, candidate.id)
+    # The leftover goes through the searcher, so that it is not proposed a second time.
+    search = context.device_setup().search(
+        known.job, candidate.template, history, known.leftover, known.starts, known.baseline.aa_width
+    )
+    shared = _shared(context, row, lease, known, search) if payload.shared else None
+    result = _run(context, row, lease, known, shared or search.searcher)
+    if shared is not None and (shared.gave_up or shared.spent):
+        result = result.model_copy(update={"exhausted": False, "spent": shared.spent})
+    export_later(context, row.job_id, candidate)
+    result = result.model_copy(update={"feasible": search.feasible})
+    return Done(result, lambda s: CandidateRepository(s).set_feasible(candidate.id, search.feasible))
+
+
+def _known(context: Context, row: TaskRow, payload: SlicePayload) -> _Known:
+    with context.database.write() as session:
+        job = job_of(session, row)
+        candidate = CandidateRepository(session).get(payload.candidate)
+        history = HistoryRepository(session)
+        finished = history.count_finished(candidate.id, row.id)
+        ids = (row.job_id, candidate.id, row.id)
+        # Earlier outcomes say how workloads, and energy and time, relate.
+        related = len(job.workloads) > 1 or job.objective.metric is Metric.ENERGY
+        return _Known(
+            job=job,
+            candidate=candidate,
+            baseline=baseline_of(session, row),
+            finished=finished,
+            leftover=TrialRepository(session).take_leftover(*ids, pooled=not payload.shared),
+            starts=earlier_starts(session, candidate, finished.all),
+            earlier=history.measured(candidate.id, MOST_EARLIER if related else 0),
+            started=now(session),
+            elapsed_s=elapsed_s(session, JobRepository(session).get(row.job_id)),
+        )
+
+
+def _shared(context: Context, row: TaskRow, lease: Lease, known: _Known, search: Search) -> SharedSearcher:
+    assert isinstance(row.payload, SlicePayload)
+    candidate = known.candidate
+    most = row.payload.candidate_trials or candidate.trials + known.trials(row.payload)
+    pool = ProposalPool(context.database, SearchSlice(row.job_id, candidate.id, row.id, most, known.started))
+    return SharedSearcher(search.searcher, pool, known.leftover, lease.alive)
+
+
+def _run(
+    context: Context, row: TaskRow, lease: Lease, known: _Known, searcher: Searcher | SharedSearcher
+) -> SliceResult:
+    payload, setup = row.payload, context.device_setup()
+    assert isinstance(payload, SlicePayload)
+    limits = SliceLimits(
+        seconds=min(known.seconds(payload), context.settings.slice_s),
+        trials=known.trials(payload),
+        compile_ahead=setup.compile_ahead,
+    )
+    with open_session(setup, known.job, Hold(context, row, lease)) as device_session:
+        sink = DatabaseSink(context.database, lease, row.job_id, known.candidate.id, payload.shared)
+        try:
+            return run_slice(
+                device_session,
+                known.candidate.template,
+                known.baseline,
+                searcher,
+                sink,
+                limits,
+                gate=known.finished.run == 0,
+                earlier=known.earlier,
+                include_dirs=context.settings.permitted_includes(),
+            )
+        finally:
+            if isinstance(searcher, SharedSearcher):
+                searcher.close()
+            sink.close()
+
+
+def _history(context: Context, candidate_id: str) -> list[Told]:
+    with context.database.read() as session:
+        return HistoryRepository(session).of(candidate_id)

@@ -1,0 +1,85 @@
+"""The task `verify`: the winners, measured again."""
+
+import heapq
+import itertools
+from collections.abc import Iterable
+
+from sqlalchemy.orm import Session
+
+from db.lease import Lease
+from db.repositories.candidates import CandidateRepository
+from db.repositories.jobs import JobRepository
+from db.repositories.trials import TrialRepository
+from db.snapshot import elapsed_s
+from db.tables import CandidateRow, TaskRow, TrialRow
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Measured
+from warpsmith.tuning.objective import costs
+from warpsmith.tuning.tasks import VerifyPayload, VerifyResult
+from warpsmith.tuning.timing.spare_time import SpareTime
+from warpsmith.tuning.winners.verify import Finalist, verify_winners
+from worker.device_setup import hold_device
+from worker.device_wait import Hold
+from worker.process_context import Context
+from worker.stored_study import export_study
+from worker.works.outcome import Done, baseline_of, job_of
+
+FINALISTS = 8
+"""Best trials of each workload that may be measured again; more than are ever needed."""
+OVERALL = ""
+"""No workload's key."""
+
+
+def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
+    """Measure the winners again."""
+    payload = row.payload
+    assert isinstance(payload, VerifyPayload)
+    with context.database.read() as session:
+        job, measured = job_of(session, row), baseline_of(session, row)
+        candidates = CandidateRepository(session).of_job(row.job_id, with_templates=True)
+        elapsed = elapsed_s(session, JobRepository(session).get(row.job_id))
+        finalists = _finalists(job, candidates, TrialRepository(session).measured(row.job_id))
+    for candidate in candidates:
+        export_study(context, row.job_id, candidate)
+    setup = context.device_setup()
+    seconds = payload.seconds and job.budget.seconds - elapsed
+    spare = SpareTime(seconds, len(job.workloads))
+    with hold_device(setup, Hold(context, row, lease)):
+        result = verify_winners(
+            job, setup.ports, finalists, measured.aa_width, payload.pairs, lease.alive, measured, spare
+        )
+    if len(result.choices) < len(job.workloads):
+        return Done(None)
+    chosen = {c.workload for c in result.choices if c.candidate is not None}
+    best_us = {c.workload: c.best_us for c in result.comparisons if c.workload in chosen}
+    return Done(result, lambda session: _publish(session, row.job_id, result, best_us))
+
+
+def _publish(session: Session, job_id: str, result: VerifyResult, best_us: dict[str, float]) -> None:
+    JobRepository(session).set_verified(job_id, result.speedup, best_us)
+
+
+def _finalists(job: Job, candidates: Iterable[CandidateRow], trials: Iterable[TrialRow]) -> list[Finalist]:
+    """The best few trials of every workload, and over all where few must serve all; no more are kept."""
+    best: dict[str, list[tuple[float, int, TrialRow]]] = {w.key: [] for w in job.workloads}
+    best[OVERALL] = []
+    for order, trial in enumerate(trials):
+        assert isinstance(trial.outcome, Measured)
+        values = costs(job, trial.outcome.timings)
+        if job.objective.configurations is not None:
+            values = {**values, OVERALL: trial.outcome.objective}
+        for key, value in values.items():
+            entry = (-value, -order, trial)
+            if len(best[key]) < FINALISTS:
+                heapq.heappush(best[key], entry)
+            else:
+                heapq.heappushpop(best[key], entry)
+    kept = {entry[2].id: entry[2] for entry in itertools.chain.from_iterable(best.values())}
+    templates = {c.id: c.template for c in candidates}
+    finalists = []
+    for trial in kept.values():
+        assert isinstance(trial.outcome, Measured)
+        finalists.append(
+            Finalist(trial.candidate_id, templates[trial.candidate_id], trial.configuration, trial.outcome)
+        )
+    return finalists
