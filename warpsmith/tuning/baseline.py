@@ -19,6 +19,7 @@ from warpsmith.tuning.checks.trivial_answers import untestable
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.mismatch_causes import UNWRITTEN
+from warpsmith.tuning.session.output_checks import kept_variables
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
 from warpsmith.tuning.timing.ceilings import ceilings_of
@@ -97,7 +98,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     apart = max((c.spread for c in cases), default=0.0)
     notes = [
         *_left_out(time_left),
-        *(keeps.format(name) for name in compiled.globals),
+        *(keeps.format(name) for name in kept_variables(kernel, compiled)),
         *([differs.format(apart)] if apart else []),
     ]
     return BaselineResult(

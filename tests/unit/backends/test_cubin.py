@@ -11,7 +11,7 @@ from warpsmith.backends.cuda_compile import compile_cuda
 from warpsmith.domain.device import Backend
 from warpsmith.domain.plan import Compiled
 from warpsmith.sandbox import CompilePool
-from warpsmith.tuning.session.output_checks import undeclared_globals
+from warpsmith.tuning.session.output_checks import kept_variables, undeclared_globals
 
 SOURCE = """
 __device__ int zeroed[4];
@@ -118,3 +118,32 @@ def test_what_the_compiler_puts_beside_a_source_is_no_variable_of_its() -> None:
             assert undeclared_globals(configured, found, frozenset(found.globals)) is None
     finally:
         pool.close()
+
+
+CUB = """#include <cub/util_type.cuh>
+namespace { __device__ int calls; }
+template <int B> __global__ void f(const float* x, float* y, const int n) {
+  %s
+  y[0] = x[0] + n * cub::AlignBytes<float4>::ALIGN_BYTES + calls; if (n == -5) calls = n;
+}
+"""
+
+
+def test_static_variables_of_a_header_are_the_same_in_a_template() -> None:
+    """Their symbols hold a hash of the source, by which every kernel with CUB was refused."""
+    pool = CompilePool(workers=1)
+    try:
+        users, tuned = (
+            kernel(Backend.CUDA, CUB % line, entry="f<2>") for line in ("", "const float a = x[1];")
+        )
+        own, found = (pool.submit(k, CUDA_DEVICE).result(60) for k in (users, tuned))
+    finally:
+        pool.close()
+    assert isinstance(own, Compiled) and isinstance(found, Compiled), (own, found)
+    assert set(own.globals) != set(found.globals)
+    assert len(own.globals) > 100
+    assert undeclared_globals(tuned, found, frozenset(own.globals)) is None
+    missing = frozenset(g for g in own.globals if "calls" not in g)
+    refused = undeclared_globals(tuned, found, missing)
+    assert refused is not None and "calls" in refused.reason
+    assert [name.endswith("5callsE") for name in kept_variables(users, own)] == [True]

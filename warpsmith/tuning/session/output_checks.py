@@ -10,6 +10,7 @@ from warpsmith.domain.job import Job, NumpyReference, Tolerance
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import BufferPlan, Compiled, Family, WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.tuning.session.linked_names import without_unit
 from warpsmith.tuning.session.mismatch_causes import why_wrong
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import Budget, compare
@@ -121,13 +122,33 @@ def spread(job: Job, plan: WorkloadPlan, report: RunReport, known: CheckedCase) 
 
 
 def undeclared_globals(kernel: ConfiguredKernel, compiled: Compiled, own: frozenset[str]) -> Rejected | None:
-    """A candidate's device variables, other than constants, that the user's kernel does not have."""
+    """A candidate's device variables, other than constants, that the user's kernel does not have.
+
+    Static variables of a header are the same ones in both, whatever hash of the source their symbols hold.
+    """
+    known = {without_unit(symbol) for symbol in own}
     # A configuration's macros are single words and numbers; what is declared is in the template's text.
-    found = [g for g in compiled.globals if g not in own and not _is_constant(kernel.kernel.text, g)]
+    found = [
+        g
+        for g in compiled.globals
+        if without_unit(g) not in known and not _is_constant(kernel.kernel.text, g)
+    ]
     if not found:
         return None
     reason = f"has {found[0]}, by which launches can know of each other, and which your kernel has not"
     return Rejected(stage=Stage.COMPILE, reason=reason[:2000], facts=compiled.facts)
+
+
+def kept_variables(kernel: ConfiguredKernel, compiled: Compiled) -> list[str]:
+    """Device variables that the user's kernel may keep something in between launches.
+
+    Left out are constants, and variables that no text of the job names: those of a toolkit's headers.
+    """
+    text = "\n".join((kernel.kernel.text, *kernel.kernel.files.values()))
+    words = set(re.findall(r"\w+", text))
+    ends = tuple(f"{len(word)}{word}{end}" for word in words for end in ("", "E"))
+    named = (g for g in compiled.globals if g in words or g.endswith(ends))
+    return [without_unit(g) for g in named if not _is_constant(text, g)]
 
 
 @lru_cache(maxsize=1024)
