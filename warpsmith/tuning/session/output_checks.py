@@ -25,6 +25,7 @@ BUDGET_FAMILIES = (Family.DECLARED, Family.SCALED_UP, Family.SCALED_DOWN)
 _NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _DECLARED = re.compile(r"\b(?:const|constexpr)\b[^;={}()]*?\b(\w+)\s*(?:\[[^;={}]*)?(?:=|\{)")
 _COMPILERS = re.compile(r"\$\w+(\$\w+)*|__unnamed_\d+")
+_VARIABLE = re.compile(r"\b(?:__device__|__managed__|static)\b[^;={}()]*")
 _DEVICE = re.compile(r"[^;{}]*\b__device__\b[^;={}()]*")
 
 
@@ -142,10 +143,11 @@ def undeclared_globals(kernel: ConfiguredKernel, compiled: Compiled, own: frozen
 def kept_variables(kernel: ConfiguredKernel, compiled: Compiled) -> list[str]:
     """Device variables that the user's kernel may keep something in between launches.
 
-    Left out are constants, and variables that no text of the job names: those of a toolkit's headers.
+    Left out are constants, and variables that no text of the job declares: those of a toolkit's headers.
     """
     text = "\n".join((kernel.kernel.text, *kernel.kernel.files.values()))
-    words = set(re.findall(r"\w+", text))
+    declared = _VARIABLE.findall(_NOT_CODE.sub(" ", text))
+    words = {word for declaration in declared for word in re.findall(r"\w+", declaration)}
     ends = tuple(f"{len(word)}{word}{end}" for word in words for end in ("", "E"))
     named = (g for g in compiled.globals if g in words or g.endswith(ends))
     return [without_unit(g) for g in named if not _is_constant(text, g)]
