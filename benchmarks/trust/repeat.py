@@ -21,7 +21,7 @@ from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
-from warpsmith.tuning.trials.trial import run_trial
+from warpsmith.tuning.trials.first_trial import run_trial
 from warpsmith.tuning.winners.verify import Finalist, verify_winners
 
 BEST = ("WS_BLOCK=128", "WS_ROW_SPLIT=16", "WS_VEC=8", "WS_UNROLL=1", "WS_FAST_MATH=1")

@@ -17,7 +17,7 @@ from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
-from warpsmith.tuning.trials.trial import run_gate, run_trial
+from warpsmith.tuning.trials.first_trial import run_gate, run_trial
 from warpsmith.verify.defences import Defences
 
 N = 20_000

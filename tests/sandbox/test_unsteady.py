@@ -11,7 +11,7 @@ from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
-from warpsmith.tuning.trials.trial import run_gate
+from warpsmith.tuning.trials.first_trial import run_gate
 
 ADD = """
 inline void add(volatile __global float* p, float v) {

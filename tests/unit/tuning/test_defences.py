@@ -26,7 +26,7 @@ from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.tuning.timing import drift as drift_module
 from warpsmith.tuning.timing.drift import DriftWatch, corrected
-from warpsmith.tuning.trials.trial import run_gate, run_trial
+from warpsmith.tuning.trials.first_trial import run_gate, run_trial
 from warpsmith.verify.compare import STRAYS, Budget, compare
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.inputs import draw_buffer

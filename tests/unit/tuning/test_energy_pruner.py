@@ -23,9 +23,9 @@ from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.timing.drift import corrected
 from warpsmith.tuning.timing.energy import SILENT
 from warpsmith.tuning.trials.energy_pruner import LEAST_GAIN, EnergyPruner
+from warpsmith.tuning.trials.first_trial import run_gate
 from warpsmith.tuning.trials.pruner import ENOUGH
 from warpsmith.tuning.trials.slice import NO_ENERGY, SliceLimits, run_slice
-from warpsmith.tuning.trials.trial import run_gate
 from warpsmith.tuning.winners.finalists import Finalist, few, ranked
 from worker.trial_reuse import still_count
 from worker.works.verify import FINALISTS, _finalists

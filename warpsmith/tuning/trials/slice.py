@@ -17,10 +17,11 @@ from warpsmith.tuning.session.device_session import CheckedLaunch, DeviceSession
 from warpsmith.tuning.tasks import BaselineResult, SliceResult
 from warpsmith.tuning.timing.drift import DriftWatch, corrected
 from warpsmith.tuning.trials.energy_pruner import EnergyPruner
+from warpsmith.tuning.trials.first_trial import at_once, run_gate
 from warpsmith.tuning.trials.pipeline import Pending, SliceLimits, TrialPipeline
 from warpsmith.tuning.trials.pruner import Pruner, evenly
 from warpsmith.tuning.trials.rule_faults import rules_at_fault
-from warpsmith.tuning.trials.trial import Evaluate, TrialRun, at_once, run_gate, start_trial
+from warpsmith.tuning.trials.trial import Evaluate, Trial, TrialContext
 
 __all__ = ["SliceLimits", "run_slice"]
 
@@ -92,17 +93,26 @@ def run_slice(
         return slice_.search(lane, evaluate, leftover)
 
 
-_Landed = tuple[TrialRun, float, float]
-"""The run, its seconds on the device, and the drift while it ran."""
-_Fly = Callable[[Pending], "Future[_Landed]"]
+@dataclass(frozen=True)
+class FinishedRun:
+    """A trial that is done with the device."""
+
+    trial: Trial
+    seconds: float
+    """On the device."""
+    drift: float
+    """Of the device while it ran, as a ratio of times."""
 
 
 @dataclass
-class _Flight:
+class _Running:
     """A trial that is on the device, or was."""
 
     pending: Pending
-    landed: "Future[_Landed]"
+    finished: "Future[FinishedRun]"
+
+
+_Start = Callable[[Pending], "Future[FinishedRun]"]
 
 
 @dataclass
@@ -163,29 +173,36 @@ class _Slice:
             self.session, self.template, self.searcher, self.sink, self.limits, list(leftover)
         )
         overlaps = not isinstance(lane, _Here)
+        context = TrialContext(
+            self.session,
+            self.baseline_us,
+            evaluate,
+            pruner=self.pruner,
+            energy_pruner=self.energy_pruner,
+        )
 
-        def fly(pending: Pending) -> "Future[_Landed]":
-            return lane.submit(self._fly, pending, evaluate, drift)
+        def start(pending: Pending) -> "Future[FinishedRun]":
+            return lane.submit(self._run, pending, context, drift)
 
-        flying: _Flight | None = None
+        running: _Running | None = None
         exhausted = False
         while True:
             if not self.sink.alive():
                 return self.result()
             pending = None
-            room = self.limits.trials - self.done - (flying is not None)
+            room = self.limits.trials - self.done - (running is not None)
             if room > 0 and time.monotonic() - self.started < self.limits.seconds:
                 pending = pipeline.next(room)
                 exhausted = pending is None
-            before, flying = flying, None
+            before, running = running, None
             if pending is not None:
-                flying = _Flight(pending, fly(pending))
+                running = _Running(pending, start(pending))
             if not overlaps:
-                before, flying = flying, None
-            if before is None and flying is None:
+                before, running = running, None
+            if before is None and running is None:
                 return self.result(exhausted=exhausted)
             if before is not None:
-                pipeline.device_s(self._land(before, flying, fly))
+                pipeline.device_s(self._collect(before, running, start))
 
     def finish(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
         """Tell everybody."""
@@ -211,37 +228,36 @@ class _Slice:
         seconds = time.monotonic() - self.started
         return SliceResult(trials=self.done, seconds=seconds, exhausted=exhausted, rejected=rejected)
 
-    def _fly(self, pending: Pending, evaluate: Evaluate, drift: DriftWatch) -> _Landed:
+    def _run(self, pending: Pending, context: TrialContext, drift: DriftWatch) -> FinishedRun:
+        """In the thread of the device."""
         compiled = pending.compiled.result()
         if self.spoilt:
             self.spoilt = False
             self.session.renew()
         self.pruner.steady = drift.is_steady
         began = time.monotonic()
-        run = start_trial(
-            self.session,
-            self.template,
-            pending.kernel,
-            compiled,
-            self.baseline_us,
-            evaluate,
-            pruner=self.pruner,
-            energy_pruner=self.energy_pruner,
-        )
+        trial = Trial(self.template, pending.kernel, compiled, context)
+        trial.run()
         seconds = time.monotonic() - began
-        return run, seconds, drift.ratio()
+        return FinishedRun(trial, seconds, drift.ratio())
 
-    def _land(self, flight: _Flight, after: _Flight | None, fly: "_Fly") -> float:
-        run, seconds, ratio = flight.landed.result()
-        outcome = corrected(self.session.job.objective.metric, run.settle(), ratio)
+    def _collect(self, running: _Running, after: _Running | None, start: _Start) -> float:
+        """Settle a trial and report it; returns its seconds on the device.
+
+        Args:
+            after: the trial that runs, or ran, after it in the same child.
+            start: runs a trial on the device.
+        """
+        run = running.finished.result()
+        outcome = corrected(self.session.job.objective.metric, run.trial.settle(), run.drift)
         if isinstance(outcome, Rejected) and outcome.stage is Stage.GUARD:
-            # It wrote outside its buffers: what runs after it in this child may fail for that.
-            failed = after is not None and isinstance(after.landed.result()[0].settle(), Rejected)
+            # It wrote outside its buffers, which may be why what ran after it in this child failed.
+            failed = after is not None and isinstance(after.finished.result().trial.settle(), Rejected)
             self.spoilt = True
             if after is not None and failed:
-                after.landed = fly(after.pending)
-        self.finish(flight.pending.configuration, outcome, seconds)
-        return seconds
+                after.finished = start(after.pending)
+        self.finish(running.pending.configuration, outcome, run.seconds)
+        return run.seconds
 
 
 class _Here(Executor):

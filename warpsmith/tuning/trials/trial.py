@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from warpsmith.domain.job import Job, Metric, Workload
 from warpsmith.domain.outcome import (
@@ -21,8 +21,8 @@ from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise
-from warpsmith.tuning.checks.extra_cases import check_further
 from warpsmith.tuning.objective import objective_of
+from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.device_session import Case, CheckedLaunch, DeviceSession
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.timing.energy import SILENT, launch_mj
@@ -64,225 +64,253 @@ class _Part:
         return None if self.samples is None else summarise(self.samples.samples_us, self.samples.launches)
 
 
-@dataclass
-class TrialRun:
-    """A trial that is done with the device; `settle` waits for the evaluation."""
+@dataclass(frozen=True)
+class TrialContext:
+    """What all trials of a slice share."""
 
     session: DeviceSession
-    before: Mapping[str, float]
-    """The baseline's cost by workload key."""
-    facts: CompileFacts | None = None
-    parts: list[_Part] = field(default_factory=list)
-    ended: Rejected | None = None
-    """Why it ended before every workload had its turn, other than by an evaluation."""
-    estimate: Estimate | None = None
-    """What was expected of it, where it looked hopeless."""
-    skipped: tuple[str, ...] = ()
-    """Keys of workloads that it did not run on for that."""
+    baseline_us: Mapping[str, float]
+    """The baseline's time by workload key, in the objective's cache state."""
+    evaluate: Evaluate
+    """Compares what was brought back; may answer later, while the device goes on."""
+    whole: bool = False
+    """Compare every element of every output, not a sample."""
+    pruner: Pruner | None = None
+    """What the search has seen so far; without it, no trial is cut short."""
+    energy_pruner: EnergyPruner | None = None
+    """The same of energies; for jobs whose objective is energy, and only these."""
 
-    def is_hopeless(self, pruner: Pruner, rest: Sequence[Workload]) -> bool:
-        """Whether what was timed so far makes the other workloads a waste of time; remembers it."""
-        if self.estimate is not None:
-            return False
-        return self._gives_up(pruner.estimate_if_hopeless(self._times_us(), [w.key for w in rest]), rest)
+    def __post_init__(self) -> None:
+        assert (self.energy_pruner is None) == (self.session.job.objective.metric is Metric.TIME)
 
-    def is_frugal_enough(self, energy_pruner: EnergyPruner) -> bool:
-        """Whether its energy may be worth the runs that measure it; remembers it where not."""
-        times_us = self._times_us()
-        return not self._gives_up(
-            energy_pruner.estimate_if_hopeless(times_us), [p.workload for p in self.parts]
-        )
+    @property
+    def before(self) -> Mapping[str, float]:
+        """The baseline's cost by workload key: microseconds, or millijoules if the objective is energy."""
+        return self.baseline_us if self.energy_pruner is None else self.energy_pruner.before_mj
 
-    def settle(self) -> Outcome:
-        """What came of it.
+    def give_up_above_us(self, workload: Workload) -> float:
+        """The time above which a few samples of a workload are enough."""
+        limit = self.baseline_us[workload.key] * GIVE_UP_RATIO
+        best_us = None if self.pruner is None else self.pruner.best_us.get(workload.key)
+        return limit if best_us is None else min(limit, best_us * HOPELESS_RATIO)
+
+
+class Trial:
+    """One configuration: `run` does all that needs the device, `settle` waits for the evaluation."""
+
+    def __init__(
+        self,
+        template: Template,
+        kernel: ConfiguredKernel,
+        compiled: Compiled | Rejected,
+        context: TrialContext,
+    ) -> None:
+        self._template = template
+        self._kernel = kernel
+        self._compiled = compiled
+        self._context = context
+        self._session = context.session
+        self._facts = compiled.facts if isinstance(compiled, Compiled) else None
+        self._allowed: Sequence[Workload] = ()
+        """Workloads that the template's constraints allow with this configuration."""
+        self._device: DevicePort | None = None
+        self._handle: int | None = None
+        """The binary on the device."""
+        self._parts: list[_Part] = []
+        self._ended: Rejected | None = None
+        """Why it ended before every workload had its turn, other than by an evaluation."""
+        self._estimate: Estimate | None = None
+        """What is expected of it, if it looked hopeless."""
+        self._skipped: tuple[str, ...] = ()
+        """Keys of the workloads that were skipped because it looked hopeless."""
+
+    def run(self) -> None:
+        """Launch, check and time the configuration on every workload.
 
         Raises:
             InvalidInput: the job's reference is of no use.
         """
-        job, timings = self.session.job, []
-        for part in self.parts:
-            checked = part.checked.result()
-            if isinstance(checked, Rejected):
-                return checked.model_copy(update={"facts": self.facts})
-            for evaluated in (part.timed, part.metered):
-                found = None if evaluated is None else evaluated.result()
-                if isinstance(found, Rejected):
-                    return found.model_copy(update={"facts": self.facts})
-            summary = part.summary
-            if summary is None:
-                continue
-            too_fast = self.session.below_floor(part.workload, summary.median_us)
-            if too_fast:
-                return Rejected(
-                    stage=Stage.FLOOR, reason=too_fast, workload=part.workload.key, facts=self.facts
-                )
-            times = {job.objective.cache.value: summary}
-            key, energy_mj = part.workload.key, part.energy_mj
-            timings.append(WorkloadTiming(workload=key, max_error=checked, energy_mj=energy_mj, **times))
-        if self.ended is not None:
-            return self.ended
-        facts, in_order = self.facts or CompileFacts(), _as_in(job, timings)
-        expected = None if self.estimate is None else self.estimate.objective
-        if self.skipped and expected is not None:
-            return CutShort(timings=in_order, skipped=self.skipped, facts=facts, estimate=expected)
-        objective = objective_of(job, timings, self.before)
-        return Measured(timings=in_order, facts=facts, objective=objective, expected=expected)
+        self._ended = self.refuse() or self._run_allowed()
+        if self._device is not None and self._handle is not None:
+            self._device.unload(self._handle)
+
+    def refuse(self) -> Rejected | None:
+        """Why it is not launched at all; None: it is."""
+        if isinstance(self._compiled, Rejected):
+            return self._compiled
+        refused = self._session.refuse_binary(self._kernel, self._compiled)
+        if refused is not None:
+            return refused
+        try:
+            self._allowed = self._session.allowed(self._template, self._kernel)
+        except ExpressionError as exc:
+            return Rejected(stage=Stage.SPACE, reason=exc.message, facts=self._facts)
+        if not self._allowed:
+            return Rejected(stage=Stage.SPACE, reason="no workload allows it", facts=self._facts)
+        return None
+
+    def run_workload(self, workload: Workload) -> Rejected | None:
+        """Check and time it on a workload; returns why it cannot run there, or None."""
+        info = self._session.ports.opener.info
+        try:
+            size = size_within_limits(self._kernel, workload, info)
+            if isinstance(size, Rejected):
+                return size.model_copy(update={"facts": self._facts})
+            self._load(workload)
+            self._check_and_time(workload, size)
+        except (ExpressionError, KernelRefused) as exc:
+            return self.rejected(Stage.LAUNCH, str(exc), workload)
+        except ChildDied as exc:
+            return self._died(exc, workload)
+        return None
+
+    def meter(self) -> Rejected | None:
+        """Measure the energy of every workload, if the times promise enough.
+
+        Returns why the energy cannot be measured, or None.
+        """
+        if not self._is_worth_metering():
+            return None
+        try:
+            for place, part in enumerate(self._parts):
+                self._parts[place] = metered = self._metered(part)
+                if metered.energy_mj is None:
+                    return Rejected(stage=Stage.TIMING, reason=SILENT, workload=part.workload.key)
+        except ChildDied as exc:
+            return self._died(exc, self._parts[0].workload, "in a run for its energy: ")
+        return None
+
+    def settle(self) -> Outcome:
+        """The outcome of the trial.
+
+        Raises:
+            InvalidInput: the job's reference is of no use.
+        """
+        timings = []
+        for part in self._parts:
+            settled = self._settled(part)
+            if isinstance(settled, Rejected):
+                return settled
+            if settled is not None:
+                timings.append(settled)
+        return self._ended or self._outcome(timings)
+
+    def rejected(self, stage: Stage, reason: str, workload: Workload) -> Rejected:
+        """A rejection of this configuration on a workload."""
+        return Rejected(stage=stage, reason=reason[:2000], workload=workload.key, facts=self._facts)
+
+    def _run_allowed(self) -> Rejected | None:
+        session, pruner = self._session, self._context.pruner
+        session.expect(case for w in self._allowed for case in (Case(w), session.other(w)))
+        workloads = list(self._allowed)
+        if pruner is not None:
+            by_key = {w.key: w for w in workloads}
+            workloads = [by_key[key] for key in pruner.order(list(by_key))]
+        for place, workload in enumerate(workloads, 1):
+            rejected = self.run_workload(workload)
+            if rejected is not None or self._is_decided(workloads[place:]):
+                return rejected
+        return self.meter()
+
+    def _load(self, workload: Workload) -> None:
+        """Have the binary on a device that has the workload's inputs."""
+        self._device = self._session.device(workload)
+        if self._handle is None:
+            assert isinstance(self._compiled, Compiled), "it was refused otherwise"
+            self._handle = self._device.load(self._compiled)
+
+    def _check_and_time(self, workload: Workload, size: LaunchSize) -> None:
+        """A search trial is timed on the workload's own inputs, and checked on these or others by chance."""
+        session, context, handle = self._session, self._context, self._handle
+        assert handle is not None
+        other, whole = session.other(workload), context.whole
+        own = whole or not session.defences.families or bool(secrets.randbits(1))
+        launch = session.launch(handle, workload if own else other, size, whole=whole, repeat=whole)
+        if not own:
+            launch = replace(launch, words=f"with {other.family.value} inputs")
+        part = _Part(workload, context.evaluate(launch), size)
+        self._parts.append(part)
+        if part.is_refused:
+            return
+        plan = search_plan(session.job.objective.cache)
+        plan = replace(plan, give_up_above_us=context.give_up_above_us(workload))
+        samples, timed = session.sample(handle, workload, size, plan, other=other)
+        evaluated = None if timed is None else context.evaluate(timed)
+        self._parts[-1] = replace(part, samples=samples, timed=evaluated)
+
+    def _is_decided(self, rest: Sequence[Workload]) -> bool:
+        """Whether the other workloads need not run: it is rejected, or looks hopeless."""
+        pruner = self._context.pruner
+        if self._parts[-1].is_refused:
+            return True
+        if pruner is None or self._estimate is not None:
+            return False
+        estimate = pruner.estimate_if_hopeless(self._times_us(), [w.key for w in rest])
+        return self._gives_up(estimate, rest)
+
+    def _is_worth_metering(self) -> bool:
+        """Whether its energy may be worth the runs that measure it."""
+        pruner = self._context.energy_pruner
+        # A run of the counter is long; whether the kernel is right is known sooner.
+        if pruner is None or any(isinstance(p.checked.result(), Rejected) for p in self._parts):
+            return False
+        estimate = pruner.estimate_if_hopeless(self._times_us())
+        return not self._gives_up(estimate, [p.workload for p in self._parts])
+
+    def _metered(self, part: _Part) -> _Part:
+        counter = self._session.ports.energy
+        assert part.summary is not None and self._handle is not None
+        if counter is None:
+            # The baseline may have been measured on another device of the class, which has one.
+            return part
+        side = Side(self._session, part.workload, self._handle, part.size)
+        millijoules, launch = launch_mj(side, counter, part.summary.median_us)
+        evaluated = None if launch is None else self._context.evaluate(launch)
+        return replace(part, energy_mj=millijoules, metered=evaluated)
+
+    def _died(self, exc: ChildDied, workload: Workload, words: str = "") -> Rejected:
+        """The child that ran it died, and the binary with it."""
+        self._handle = None
+        self._session.renew(faulted=True)
+        return self.rejected(Stage.RUN, f"{words}{child_words(exc)}", workload)
 
     def _times_us(self) -> dict[str, float]:
-        return {p.workload.key: p.summary.median_us for p in self.parts if p.summary is not None}
+        return {p.workload.key: p.summary.median_us for p in self._parts if p.summary is not None}
 
     def _gives_up(self, estimate: Estimate | None, rest: Sequence[Workload]) -> bool:
-        self.estimate = estimate
+        """Take in an estimate; True: the workloads in `rest` are skipped for it."""
+        self._estimate = estimate
         if estimate is None or estimate.goes_on:
             return False
-        self.skipped = tuple(w.key for w in rest)
+        self._skipped = tuple(w.key for w in rest)
         return True
 
+    def _settled(self, part: _Part) -> WorkloadTiming | Rejected | None:
+        """The timing of a workload, or why the trial is rejected for it; None if it was not timed."""
+        checked = part.checked.result()
+        for evaluated in (part.checked, part.timed, part.metered):
+            found = None if evaluated is None else evaluated.result()
+            if isinstance(found, Rejected):
+                return found.model_copy(update={"facts": self._facts})
+        summary, session = part.summary, self._session
+        if summary is None:
+            return None
+        too_fast = session.below_floor(part.workload, summary.median_us)
+        if too_fast:
+            return self.rejected(Stage.FLOOR, too_fast, part.workload)
+        assert not isinstance(checked, Rejected)
+        times = {session.job.objective.cache.value: summary}
+        key, energy_mj = part.workload.key, part.energy_mj
+        return WorkloadTiming(workload=key, max_error=checked, energy_mj=energy_mj, **times)
 
-def at_once(session: DeviceSession) -> Evaluate:
-    """Evaluates in the caller's thread, so that a wrong kernel is not timed."""
-
-    def evaluate(launch: CheckedLaunch) -> "Future[float | Rejected]":
-        done: Future[float | Rejected] = Future()
-        done.set_result(session.evaluate(launch))
-        return done
-
-    return evaluate
-
-
-def run_trial(
-    session: DeviceSession,
-    template: Template,
-    kernel: ConfiguredKernel,
-    compiled: Compiled | Rejected,
-    baseline_us: Mapping[str, float],
-    *,
-    whole: bool = False,
-    energy_pruner: EnergyPruner | None = None,
-) -> Outcome:
-    """`start_trial`, everything evaluated before the next step.
-
-    Raises:
-        InvalidInput: the job's reference is of no use.
-    """
-    evaluate = at_once(session)
-    run = start_trial(
-        session, template, kernel, compiled, baseline_us, evaluate, whole=whole, energy_pruner=energy_pruner
-    )
-    return run.settle()
-
-
-def start_trial(
-    session: DeviceSession,
-    template: Template,
-    kernel: ConfiguredKernel,
-    compiled: Compiled | Rejected,
-    baseline_us: Mapping[str, float],
-    evaluate: Evaluate,
-    *,
-    whole: bool = False,
-    pruner: Pruner | None = None,
-    energy_pruner: EnergyPruner | None = None,
-) -> TrialRun:
-    """Launch and time one configuration: all of a trial that needs the device.
-
-    Args:
-        baseline_us: the baseline's time by workload key, in the objective's cache state.
-        evaluate: takes what was brought back; may answer later, while the device goes on.
-        whole: compare every element of every output, not a sample.
-        pruner: what the search has seen so far; without it, nothing is cut short.
-        energy_pruner: the same of energies; for jobs that are about energy, and only these.
-
-    Raises:
-        InvalidInput: the job's reference is of no use.
-    """
-    assert (energy_pruner is None) == (session.job.objective.metric is Metric.TIME)
-    run = TrialRun(session, baseline_us if energy_pruner is None else energy_pruner.before_mj)
-    if isinstance(compiled, Rejected):
-        run.ended = compiled
-        return run
-    run.facts = compiled.facts
-    run.ended = session.refuse_binary(kernel, compiled)
-    if run.ended is not None:
-        return run
-    try:
-        allowed = session.allowed(template, kernel)
-    except ExpressionError as exc:
-        run.ended = Rejected(stage=Stage.SPACE, reason=exc.message, facts=compiled.facts)
-        return run
-    if not allowed:
-        run.ended = Rejected(stage=Stage.SPACE, reason="no workload allows it", facts=compiled.facts)
-        return run
-    session.expect(case for w in allowed for case in (Case(w), session.other(w)))
-    handle: int | None = None
-    if pruner is not None:
-        by_key = {w.key: w for w in allowed}
-        allowed = [by_key[key] for key in pruner.order(list(by_key))]
-    for place, workload in enumerate(allowed, 1):
-        try:
-            size = size_within_limits(kernel, workload, session.ports.opener.info)
-            if isinstance(size, Rejected):
-                run.ended = size.model_copy(update={"facts": compiled.facts})
-                break
-            device = session.device(workload)
-            if handle is None:
-                handle = device.load(compiled)
-            best_us = None if pruner is None else pruner.best_us.get(workload.key)
-            give_up = _give_up_above(baseline_us[workload.key], best_us)
-            _run_part(run, handle, workload, size, evaluate, whole, give_up)
-        except (ExpressionError, KernelRefused) as exc:
-            run.ended = _rejected(Stage.LAUNCH, str(exc), workload, compiled)
-            break
-        except ChildDied as exc:
-            session.renew(faulted=True)
-            run.ended = _rejected(Stage.RUN, child_words(exc), workload, compiled)
-            return run
-        if run.parts[-1].is_refused or (pruner is not None and run.is_hopeless(pruner, allowed[place:])):
-            break
-    else:
-        if energy_pruner is not None and handle is not None:
-            try:
-                _meter(run, handle, energy_pruner, evaluate)
-            except ChildDied as exc:
-                session.renew(faulted=True)
-                reason = f"in a run for its energy: {child_words(exc)}"
-                run.ended = _rejected(Stage.RUN, reason, allowed[0], compiled)
-                return run
-    if handle is not None:
-        device.unload(handle)
-    return run
-
-
-def run_gate(
-    session: DeviceSession,
-    template: Template,
-    kernel: ConfiguredKernel,
-    compiled: Compiled | Rejected,
-    baseline_us: Mapping[str, float],
-    energy_pruner: EnergyPruner | None = None,
-) -> Outcome:
-    """The first trial of a template: every element, then other inputs and other shapes.
-
-    Raises:
-        InvalidInput: the job's reference is of no use.
-    """
-    outcome = run_trial(
-        session, template, kernel, compiled, baseline_us, whole=True, energy_pruner=energy_pruner
-    )
-    if isinstance(outcome, Rejected) or isinstance(compiled, Rejected):
-        return outcome
-    allowed = session.allowed(template, kernel)
-    try:
-        found = check_further(session, template, kernel, compiled, allowed)
-    except (ExpressionError, KernelRefused) as exc:
-        return _rejected(Stage.LAUNCH, f"on other inputs or shapes: {exc}", allowed[0], compiled)
-    except ChildDied as exc:
-        session.renew(faulted=True)
-        reason = f"on other inputs or shapes: {child_words(exc)}"
-        return _rejected(Stage.RUN, reason, allowed[0], compiled)
-    finally:
-        session.forget_cases()
-    return outcome if found is None else found.model_copy(update={"facts": compiled.facts})
+    def _outcome(self, timings: Sequence[WorkloadTiming]) -> Measured | CutShort:
+        job, facts = self._session.job, self._facts or CompileFacts()
+        in_order = _as_in(job, timings)
+        expected = None if self._estimate is None else self._estimate.objective
+        if self._skipped and expected is not None:
+            return CutShort(timings=in_order, skipped=self._skipped, facts=facts, estimate=expected)
+        objective = objective_of(job, timings, self._context.before)
+        return Measured(timings=in_order, facts=facts, objective=objective, expected=expected)
 
 
 def child_words(exc: ChildDied) -> str:
@@ -291,60 +319,6 @@ def child_words(exc: ChildDied) -> str:
     return f"{words}: {exc.detail}"
 
 
-def _run_part(
-    run: TrialRun,
-    handle: int,
-    workload: Workload,
-    size: LaunchSize,
-    evaluate: Evaluate,
-    whole: bool,
-    give_up_above_us: float,
-) -> None:
-    """A search trial is checked on the workload's own inputs or on others, by chance, and once timed."""
-    session = run.session
-    other = session.other(workload)
-    own = whole or not session.defences.families or bool(secrets.randbits(1))
-    launch = session.launch(handle, workload if own else other, size, whole=whole, repeat=whole)
-    if not own:
-        launch = replace(launch, words=f"with {other.family.value} inputs")
-    part = _Part(workload, evaluate(launch), size)
-    run.parts.append(part)
-    if part.is_refused:
-        return
-    plan = replace(search_plan(session.job.objective.cache), give_up_above_us=give_up_above_us)
-    samples, timed = session.sample(handle, workload, size, plan, other=other)
-    run.parts[-1] = replace(part, samples=samples, timed=None if timed is None else evaluate(timed))
-
-
-def _meter(run: TrialRun, handle: int, energy_pruner: EnergyPruner, evaluate: Evaluate) -> None:
-    """Measure the energy of every workload, where the times promise enough."""
-    counter = run.session.ports.energy
-    # A run of the counter is long; whether the kernel is right is known sooner.
-    refused = any(isinstance(p.checked.result(), Rejected) for p in run.parts)
-    if refused or not run.is_frugal_enough(energy_pruner):
-        return
-    for place, part in enumerate(run.parts):
-        assert part.summary is not None
-        side = Side(run.session, part.workload, handle, part.size)
-        # Another device of the class may have no counter.
-        us = part.summary.median_us
-        millijoules, launch = (None, None) if counter is None else launch_mj(side, counter, us)
-        evaluated = None if launch is None else evaluate(launch)
-        run.parts[place] = replace(part, energy_mj=millijoules, metered=evaluated)
-        if millijoules is None:
-            run.ended = Rejected(stage=Stage.TIMING, reason=SILENT, workload=part.workload.key)
-            return
-
-
 def _as_in(job: Job, timings: Sequence[WorkloadTiming]) -> tuple[WorkloadTiming, ...]:
     places = {w.key: place for place, w in enumerate(job.workloads)}
     return tuple(sorted(timings, key=lambda t: places[t.workload]))
-
-
-def _give_up_above(baseline_us: float, best_us: float | None) -> float:
-    limit = baseline_us * GIVE_UP_RATIO
-    return limit if best_us is None else min(limit, best_us * HOPELESS_RATIO)
-
-
-def _rejected(stage: Stage, reason: str, workload: Workload, compiled: Compiled) -> Rejected:
-    return Rejected(stage=stage, reason=reason[:2000], workload=workload.key, facts=compiled.facts)
