@@ -1,4 +1,4 @@
-"""What a back end offers. This code runs inside children only, never in a worker or the API."""
+"""The interface of back ends. This code runs in child processes only, never in a worker or the API."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True)
 class CompileRequest:
-    """Everything a compile child gets.
+    """Input of a compile child.
 
     `source` has its macros already set; `entry` is a function name or a C++ name expression.
     """
@@ -32,15 +32,15 @@ class CompileRequest:
     architecture: str
     device_index: int
     headers: tuple[str, ...] = ()
-    """Texts of the headers that came with the source; they lie in `include_dirs`."""
+    """Texts of the headers sent with the source; their files are in `include_dirs`."""
     has_other_headers: bool = False
-    """Whether `include_dirs` has folders of the operator's as well."""
+    """True if `include_dirs` also has folders of the operator."""
     expected_launch: ExpectedLaunch | None = None
     """The launch to finish the binary for; a hint."""
 
     @property
     def whole_text(self) -> str:
-        """The source and every header that came with it."""
+        """The source and every header sent with it."""
         return "\n".join((self.source, *self.headers))
 
 
@@ -66,17 +66,17 @@ class Memory(Protocol):
         ...
 
     def free(self) -> None:
-        """Give it back."""
+        """Free the memory."""
         ...
 
 
 Pointer = tuple[Memory, int]
-"""Memory and the offset in bytes at which an argument begins (guard zones stand around it; 0 for images)."""
+"""Memory, and the byte offset at which an argument begins after its guard zone (0 for images)."""
 
 
 @dataclass(frozen=True)
 class LocalSlot:
-    """A `__local` argument: which of `LaunchSize.local_bytes` says its size."""
+    """A `__local` argument; `index` selects its size in `LaunchSize.local_bytes`."""
 
     position: int
 
@@ -89,23 +89,23 @@ class Program(Protocol):
     """A loaded binary with its entry."""
 
     def unload(self) -> None:
-        """Drop it."""
+        """Unload the binary."""
         ...
 
     def changed_globals(self) -> list[str]:
-        """Device variables, of those that can be read, that are not what they were after loading."""
+        """Readable device variables whose value differs from the value after loading."""
         ...
 
 
 class Watch(Protocol):
-    """What happens around timed samples, untimed."""
+    """Hooks that run, untimed, around the timed samples."""
 
     def before(self, sample: int | None, launches: int) -> None:
-        """Called before every sample (None: a warm-up) with the launches that it will have."""
+        """Called before every sample (None: a warm-up) with its number of launches."""
         ...
 
     def after(self, sample: int) -> None:
-        """Called after every sample, when its launches have ended."""
+        """Called after every sample, once its launches have ended."""
         ...
 
 
@@ -119,22 +119,26 @@ class Device(Protocol):
         ...
 
     def allocate_image(self, plan: BufferPlan) -> Memory:
-        """An image, contents undefined; its bytes count row by row, without padding.
+        """Allocate an image with undefined contents; its bytes count row by row, without padding.
 
         Raises:
-            LaunchRefused: the device has no images, none of that format, or none so large.
+            LaunchRefused: the device supports no images, not this format, or not this size.
         """
         ...
 
     def load(self, compiled: Compiled) -> Program:
-        """Load a binary. Raises `LaunchRefused` when the driver will not take it."""
+        """Load a binary.
+
+        Raises:
+            LaunchRefused: the driver does not accept it.
+        """
         ...
 
     def launch(self, program: Program, arguments: Sequence[Bound], size: LaunchSize) -> None:
         """Launch once and wait.
 
         Raises:
-            LaunchRefused: the driver refused the launch; the device is still well.
+            LaunchRefused: the driver refused the launch; the device still works.
             DeviceFault: the launch faulted.
         """
         ...
@@ -163,18 +167,18 @@ class Device(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the device before the process ends by itself."""
+        """Release the device before the process ends by itself."""
         ...
 
 
 class BackendModule(Protocol):
-    """One module per back end (`cuda`, `opencl`, `hip`) offers these at top level."""
+    """Functions that the module of a back end (`cuda`, `opencl`) has at top level."""
 
     def probe(self) -> list[DeviceInfo]:
         """The devices of this machine.
 
         Raises:
-            Unavailable: none, or a package or driver is missing; says which.
+            Unavailable: no device, or a package or driver is missing; the message says which.
         """
         ...
 
@@ -183,34 +187,35 @@ class BackendModule(Protocol):
         ...
 
     def compile_source(self, request: CompileRequest) -> Compiled | Rejected:
-        """Compile; a bad source or option is a `Rejected`."""
+        """Compile. A faulty source or option gives a `Rejected`."""
         ...
 
     def check_options(self, options: Sequence[str]) -> Mapping[str, str]:
-        """Options that are not on the allow-list, with what is allowed instead; empty when fine."""
+        """Options that are not on the allow-list, each with the allowed ones; empty if all are allowed."""
         ...
 
 
 LONG_SAMPLE_IN_PLACE_US = 20_000.0
-"""A sample of a kernel that works in place is not made longer than this by launches of its other sets."""
+"""Length in µs beyond which a sample of an in-place kernel gets no further launches of other sets."""
 
 
 def launches_in_place(sets: int, once_us: float) -> int:
-    """Launches of a sample of a kernel that works in place.
+    """Launches per sample of a kernel that works in place.
 
-    All sets, because what was restored last is still in a cache, and would be all that a short sample sees.
-    That is nothing beside a launch of some milliseconds, which follows from its time like any other.
+    A sample has all sets, because the set restored last is still in a cache and a short sample would measure
+    only that. For launches of some milliseconds the effect is negligible, and the number follows from their
+    time.
 
     Args:
-        sets: that there are.
-        once_us: what one launch takes.
+        sets: number of buffer sets.
+        once_us: time of one launch, µs.
     """
     return max(1, min(sets, int(LONG_SAMPLE_IN_PLACE_US / max(once_us, 1.0))))
 
 
 class LaunchRefused(Exception):
-    """The driver refused a launch or a binary; the device is still well."""
+    """The driver refused a launch or a binary; the device still works."""
 
 
 class DeviceFault(Exception):
-    """The device faulted; this process cannot be trusted with it any more."""
+    """The device faulted; this process must not use it again."""

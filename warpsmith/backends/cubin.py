@@ -1,4 +1,4 @@
-"""What a cubin holds, read from its ELF tables: entries and writable globals. Nothing is executed."""
+"""Contents of a cubin, read from its ELF tables: entries and writable globals. Nothing is executed."""
 
 import struct
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _WRITABLE = (".nv.global", ".nv.global.init")
 
 @dataclass(frozen=True)
 class CubinContents:
-    """Names in a cubin."""
+    """Names found in a cubin."""
 
     entries: tuple[str, ...]
     """Kernels (`__global__` functions) by symbol."""
@@ -26,7 +26,7 @@ def read_cubin(binary: bytes) -> CubinContents:
     """Entries and writable globals of a 64-bit cubin.
 
     Raises:
-        ValueError: not an ELF file of that kind.
+        ValueError: not a 64-bit ELF file.
     """
     try:
         return _read(binary)

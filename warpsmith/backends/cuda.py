@@ -19,7 +19,7 @@ __all__ = ["check_options", "compile_source", "import_compiler", "import_device"
 
 
 def import_device() -> None:
-    """Load what `open_device` needs, before the child gives up reading files."""
+    """Import what `open_device` needs, before the child gives up the right to read files."""
     _driver()
 
 
@@ -69,7 +69,7 @@ def _driver() -> Any:
 
 
 def _nvml_driver() -> str | None:
-    """The driver's own version (580.159.04), which NVML knows and the CUDA driver API does not."""
+    """The driver version (580.159.04). NVML reports it; the CUDA driver API does not."""
     try:
         import pynvml
     except ImportError:

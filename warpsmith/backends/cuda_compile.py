@@ -1,4 +1,4 @@
-"""CUDA source to a cubin: NVRTC, and nvcc where a source needs host headers. Runs in compile children."""
+"""CUDA source to a cubin: NVRTC, or nvcc if a source needs host headers. Runs in compile children."""
 
 import os
 import re
@@ -25,7 +25,7 @@ _STACK = re.compile(r"(\d+) bytes stack frame")
 _GLOBAL_NAME = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
 _NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _OF_TOOLKIT = ("_ZN3cub", "_ZN6thrust", "_ZN4cuda")
-"""Namespaces whose headers declare kernels of their own."""
+"""Mangled prefixes of namespaces whose headers declare kernels of their own."""
 _PTXAS_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 
 
@@ -137,7 +137,7 @@ def _checked(cubin: bytes, entry: str, log: str, request: CompileRequest) -> Com
         return Rejected(
             stage=Stage.COMPILE, reason=f"no kernel {entry!r} in the binary; found {found}"[:2000]
         )
-    # A header of the operator's may declare kernels, and its text is not looked at.
+    # The operator's headers may declare kernels; their text is not inspected.
     extra = [] if request.has_other_headers else _undeclared(contents.entries, entry, request.whole_text)
     if extra:
         return Rejected(
@@ -181,7 +181,7 @@ def _facts(log: str, entry: str) -> CompileFacts:
 
 
 def _is_plain_c(request: CompileRequest) -> bool:
-    """True where the entry is an `extern "C"` function, whose symbol is its name."""
+    """True if the entry is an `extern "C"` function, whose symbol is its name."""
     if not request.entry.isidentifier():
         return False
     declared = re.search(rf'extern\s+"C"[^;{{]*\b{request.entry}\s*\(', request.whole_text)

@@ -24,19 +24,19 @@ from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize
 
 DEFAULT_SHARED_BYTES = 48 * 1024
 WARM_UP_S = 0.15
-"""Launches before the first timing of a process: an idle multiprocessor clock is 345 MHz on an H200."""
+"""Seconds of launches before the first timing of a process: an idle H200 clocks at 345 MHz."""
 SAMPLE_US = 200.0
-"""What a sample should take at least, long against the events around it."""
+"""Least length of a sample in µs, long against the overhead of the events around it."""
 MOST_LAUNCHES = 64
-"""Launches that are enough for that in any case."""
+"""Limit on the launches per sample."""
 TRIES = 3
-"""Launches before that, one by one: the first is slow in the host."""
+"""Single launches that estimate the time of one; the first is slow in the host."""
 LONG_TRY_US = 10_000.0
-"""Nor does the host show in one that takes so long."""
+"""Length in µs from which one launch is estimate enough: the host's share is negligible."""
 LONG_REPLAY_US = 500.0
-"""A graph that takes longer has warmed up after one replay."""
+"""Length in µs from which one replay of a graph is warm-up enough."""
 LONG_SAMPLE_US = 2000.0
-"""A sample gains nothing from more launches than take this long."""
+"""Length in µs from which a sample gains nothing from further launches."""
 _REFUSED = ("invalid", "too large", "out of resources", "no kernel image", "not supported", "not found")
 
 
@@ -102,7 +102,7 @@ class CudaProgram:
         self._variables = {name: self._contents(name) for name in variables}
 
     def packed(self, arguments: Sequence[Bound]) -> list[Any]:
-        """Arguments as a prepared call takes them. Their types are those of the first call's."""
+        """Arguments in the form of a prepared call. Their types are those of the first call."""
         if not self._is_prepared:
             self.function.prepare([_type(argument) for argument in arguments])
             self._is_prepared = True
@@ -213,13 +213,13 @@ class CudaDevice:
     def _choose_launches(
         self, program: CudaProgram, argument_sets: Sequence[Sequence[Bound]], size: LaunchSize, watch: Watch
     ) -> tuple[int, float]:
-        """As many launches as make a sample long against the events, and what one takes in µs."""
+        """Launches per sample, so that it is long against the events; and the time of one launch, µs."""
         start, end = self._driver.Event(), self._driver.Event()
         once_us: list[float] = []
         while len(once_us) < TRIES and (not once_us or once_us[-1] < LONG_TRY_US):
             watch.before(None, 1)
             start.record(self._stream)
-            # What comes last in the walk: the first sample must not find the answer to its own inputs.
+            # The last set of the walk: the first sample must not find the result for its own inputs.
             self._enqueue(program, argument_sets[-1], size)
             end.record(self._stream)
             self._finish()
@@ -235,11 +235,11 @@ class CudaDevice:
         once_us: float,
         samples: int,
     ) -> tuple[list[Any], list[Any], int]:
-        """Graphs to be replayed in turns, those that warm up, and the launches that each has.
+        """Graphs to replay in turn, graphs that warm up, and the number of launches of each.
 
-        A graph begins anew with every replay: together they have to end where the walk through the sets
-        does. Where samples end before that, what comes last in the walk warms up: a launch must not find the
-        answer to its own inputs, and it would where the same launch had warmed up.
+        A graph starts anew with every replay, so together the graphs end where the walk through the sets
+        ends. If the samples end before that, the last graph warms up: a launch must not find the result for
+        its own inputs, and it would if the same launch had warmed up.
         """
         count = len(argument_sets)
         run = [partial(self._enqueue, program, arguments, size) for arguments in argument_sets]
@@ -261,7 +261,8 @@ class CudaDevice:
         return (graphs, graphs, length) if whole else (graphs[:-1], graphs[-1:], length)
 
     def _warm_up(self, graphs: Sequence[Any], restore: Callable[[], None]) -> None:
-        """Two replays, one of a long graph; the first time in this process as many as bring the clocks up."""
+        """Warm up with two replays, or one of a long graph. The first timing of a process replays until the
+        clocks are up."""
         if self._replay_all(graphs, restore) < LONG_REPLAY_US and len(graphs) == 1:
             self._replay_all(graphs, restore)
         if self._warm:
@@ -309,26 +310,25 @@ def _type(argument: Bound) -> np.dtype[Any]:
 
 
 def _packed(argument: Bound) -> Any:
-    """An address, or a number of the type that `_type` gives."""
+    """An address, or a number of the type given by `_type`."""
     if isinstance(argument, tuple):
         memory, offset = argument
         assert isinstance(memory, CudaMemory)
         return memory.address + offset
     assert not isinstance(argument, LocalSlot), "the job form has no such argument for CUDA"
-    # Python's packing knows no bfloat16: its bits are passed.
+    # The struct module has no bfloat16; its bits are passed.
     return argument if argument.dtype.kind != "V" else np.frombuffer(argument.tobytes(), _type(argument))[0]
 
 
 def launches_of_graph(count: int, launches: int, once_us: float) -> int:
-    """How many of the walk's launches a graph has: a part of it without a rest, or all.
+    """Launches of the walk that one graph has: a divisor of `count`, or all.
 
-    Small inputs are many sets, and walking through all of them in every sample takes long where a launch
-    does.
+    Small inputs have many sets, and walking through all of them in every sample takes long for slow launches.
 
     Args:
         count: launches of the walk.
-        launches: of a sample, at least about so many.
-        once_us: what one takes; 0 where it is not known.
+        launches: least number per sample, approximately.
+        once_us: time of one launch, µs; 0 if unknown.
     """
     if count <= 2 or count % 2 or 4 * launches >= 3 * count:
         return count

@@ -1,6 +1,6 @@
-"""CUDA graphs beside PyCUDA, which has no interface for them: captured and replayed through cuda-python.
+"""CUDA graphs through cuda-python, since PyCUDA has no interface for them: capture and replay.
 
-Single launches from Python cost 8 µs; launches inside a graph cost what the GPU needs.
+Single launches from Python cost 8 µs of host time each; launches inside a graph cost device time only.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Which symbol of a binary is the kernel that a C++ name expression means. Runs in compile children."""
+"""Finds the symbol of a binary that a C++ name expression refers to. Runs in compile children."""
 
 import ctypes
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ _MANGLED_MARK = f"{len(MARK)}{MARK}I"
 
 
 def marked(source: str, entry: str) -> str:
-    """`source` with a kernel whose own name holds the mangled name of `entry`; C++17.
+    """`source` with an added kernel whose own name contains the mangled name of `entry`; C++17.
 
     Naming `entry` there also makes the compiler instantiate the template.
     """
@@ -21,16 +21,16 @@ def marked(source: str, entry: str) -> str:
 
 
 def is_mark(symbol: str) -> bool:
-    """Whether a symbol is the kernel that `marked` adds."""
+    """True if a symbol is the kernel that `marked` adds."""
     return _MANGLED_MARK in symbol
 
 
 def match_entry(expression: str, symbols: Sequence[str]) -> str | None:
-    """The symbol that a name expression means, None where that is not clear.
+    """The symbol that a name expression refers to; None if that is ambiguous.
 
-    The parts of the qualified name decide where only one symbol has them. Of several instances of a template
-    it is the one that the mark names: both are read back as C++, since the two mangled texts differ where
-    one abbreviates what stands before it in the other.
+    If only one symbol has the parts of the qualified name, it is chosen. Among several instances of a
+    template, the one that the mark names is chosen. Both names are demangled first, since mangling
+    abbreviates repeated parts differently in each.
     """
     name = expression.split("<", 1)[0].replace(" ", "")
     mangled = "".join(f"{len(part)}{part}" for part in name.split("::") if part)
@@ -46,7 +46,7 @@ def match_entry(expression: str, symbols: Sequence[str]) -> str | None:
 
 
 def demangled(symbol: str) -> str:
-    """A symbol as C++; itself where it is no mangled name or nothing here can read it."""
+    """A symbol as C++; unchanged if it is not mangled or cannot be demangled here."""
     library = _runtime()
     if library is None:
         return symbol
@@ -61,7 +61,7 @@ def demangled(symbol: str) -> str:
 
 @cache
 def _runtime() -> Any:
-    """The C++ runtime, which every machine with a host compiler has; None on others."""
+    """The C++ runtime library, present on every machine with a host compiler; None on others."""
     try:
         library = ctypes.CDLL("libstdc++.so.6")
     except OSError:

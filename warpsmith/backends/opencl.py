@@ -28,7 +28,8 @@ from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize
 from warpsmith.errors import Unavailable
 
 SAMPLE_US = 400.0
-"""A sample has as many launches as fill this, so that the clock and the queue do not show."""
+"""Length of a sample in µs, filled with launches, so that clock resolution and queue overhead are
+negligible."""
 MAX_LAUNCHES = 64
 MAX_GRID = 2**31 - 1
 _REFUSED_CODES = {"INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE", "INVALID_WORK_DIMENSION"}
@@ -36,7 +37,7 @@ _REFUSED_CODES |= {"INVALID_GLOBAL_WORK_SIZE", "INVALID_KERNEL_ARGS", "INVALID_B
 
 
 def import_device() -> None:
-    """Load what `open_device` needs, before the child gives up reading files."""
+    """Import what `open_device` needs, before the child gives up the right to read files."""
     opencl()
     cpu_name()
 
@@ -113,7 +114,7 @@ class _Program:
 class OpenClDevice:
     """Implements `backends.base.Device`.
 
-    A buffer's guard zone is skipped by handing the kernel a sub-buffer, whose start is aligned.
+    The kernel gets an aligned sub-buffer that begins after the guard zone.
     """
 
     def __init__(self, info: DeviceInfo, device: Any) -> None:
@@ -135,7 +136,7 @@ class OpenClDevice:
             raise DeviceFault(f"a copy failed: {exc}") from exc
 
     def forget(self, buffer: Any) -> None:
-        """Drop the sub-buffers of a buffer, which would keep its memory."""
+        """Release the sub-buffers of a buffer, which would keep its memory alive."""
         for key in [key for key in self._views if key[0] == buffer.int_ptr]:
             self._views.pop(key).release()
 
@@ -183,7 +184,7 @@ class OpenClDevice:
         """See `Device.time`: profiling events, summed over the launches of a sample."""
         assert isinstance(program, _Program)
         watch.before(None, 1)
-        # The last: the first timed launch must not find its own answer.
+        # The last set: the first timed launch must not find the result for its own inputs.
         first = self._sample(program, argument_sets[-1:], size)
         if in_place:
             launches = launches_in_place(len(argument_sets), first)
@@ -203,7 +204,7 @@ class OpenClDevice:
     def _sample(
         self, program: "_Program", argument_sets: Sequence[Sequence[Bound]], size: LaunchSize
     ) -> float:
-        """Mean device time of one launch with each of the sets, in µs."""
+        """Mean device time of one launch over the given sets, µs."""
         events = []
         for arguments in argument_sets:
             self._bind(program, arguments, size)

@@ -35,7 +35,7 @@ def compile_opencl(request: CompileRequest) -> Compiled | Rejected:
         return Rejected(stage=Stage.COMPILE, reason=f"option {option!r} {why}"[:2000])
     if _names_asm(request):
         return Rejected(stage=Stage.COMPILE, reason="inline assembly is not allowed in OpenCL kernels")
-    # What the preprocessor puts together out of parts is no word of the source, but still a macro.
+    # A macro name that the preprocessor pastes together is no word of the source.
     no_asm = [f"-D{word}={_NO_ASM}" for word in _ASM_WORDS]
     device = devices()[request.device_index]
     context = cl.Context([device])
@@ -82,9 +82,10 @@ def _finish_for(launch: ExpectedLaunch | None) -> None:
 
 
 def _program_variables(request: CompileRequest, context: Any, options: list[str]) -> tuple[str, ...]:
-    """Whether the source has variables that outlive a launch, which OpenCL C 2.0 allows and 1.2 refuses.
+    """True if the source has variables that outlive a launch, which OpenCL C 2.0 allows and 1.2 refuses.
 
-    No driver says so of a binary: the source is built once more as 1.2, and the refusal is looked for.
+    No driver reports this for a binary. The source is therefore built once more as 1.2, and the refusal is
+    looked for.
     """
     if not any(re.match(r"-cl-std=CL[23]", option) for option in request.options):
         return ()
@@ -104,7 +105,7 @@ def _names_asm(request: CompileRequest) -> bool:
 
 
 def _build_failure(text: str) -> Rejected:
-    # PyOpenCL puts the device before the compiler's words and the options behind them.
+    # PyOpenCL puts the device before the compiler's message and the options after it.
     log = _BUILD_ON.sub("", text).split("\n(options:")[0].strip()
     lines = [line.strip() for line in log.splitlines() if "error" in line.lower()]
     reason = lines[0] if lines else "the build failed"

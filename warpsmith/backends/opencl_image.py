@@ -18,14 +18,16 @@ _FLOATS = {Dtype.FLOAT16: "HALF_FLOAT", Dtype.FLOAT32: "FLOAT"}
 
 
 class ImageMemory:
-    """Implements `backends.base.Memory`: byte 0 is the first channel of the first pixel, rows follow each
-    other without padding, and slices do, too. There is nothing around an image where a guard could stand.
+    """Implements `backends.base.Memory` for an image.
+
+    Byte 0 is the first channel of the first pixel. Rows and slices follow each other without padding. An
+    image has no guard zones.
 
     Args:
         copy: `OpenClDevice.copy`.
 
     Raises:
-        LaunchRefused: the device has no images, none of that format, or none so large.
+        LaunchRefused: the device supports no images, not this format, or not this size.
         DeviceFault: there is no memory left.
     """
 
@@ -47,7 +49,7 @@ class ImageMemory:
             raise DeviceFault(f"{words} cannot be allocated: {exc}") from exc
 
     def write(self, data: Array, offset_bytes: int = 0) -> None:
-        """See `Memory.write`. Pixels of the same rows keep what they hold."""
+        """See `Memory.write`. Other pixels of the same rows keep their values."""
         host: Array = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         begin, origin, region = self._around(offset_bytes, offset_bytes + host.size)
         if host.size != math.prod(region) * self._pixel_bytes:
@@ -63,7 +65,7 @@ class ImageMemory:
         return self._pixels(origin, region)[start : start + size_bytes].tobytes()
 
     def copy_from(self, other: Memory, size_bytes: int, offset_bytes: int = 0) -> None:
-        """See `Memory.copy_from`; copies a whole image of the same shape."""
+        """See `Memory.copy_from`. Copies a whole image of the same shape."""
         assert isinstance(other, ImageMemory)
         assert (size_bytes, offset_bytes) == (self.size_bytes, 0)
         places = {"src_origin": (0, 0, 0), "dest_origin": (0, 0, 0), "region": self._extents}
@@ -87,7 +89,8 @@ class ImageMemory:
         return host
 
     def _around(self, start: int, stop: int) -> tuple[int, Triple, Triple]:
-        """Whole rows of one slice, or whole slices, that hold these bytes: first byte, origin and region."""
+        """The whole rows of one slice, or whole slices, that contain these bytes: first byte, origin and
+        region."""
         width, height, _ = self._extents
         first, last = start // self._row_bytes, -(-stop // self._row_bytes)
         if first // height == (last - 1) // height:
@@ -123,7 +126,7 @@ def _format(context: Any, plan: BufferPlan, image: ImageFormat, axes: int) -> An
 
 
 def _kind(dtype: Dtype, image: ImageFormat) -> str:
-    """OpenCL's name of a channel's type."""
+    """OpenCL name of the type of a channel."""
     if dtype in _FLOATS:
         return _FLOATS[dtype]
     bits = 8 * dtype.size_bytes

@@ -1,4 +1,4 @@
-"""PyOpenCL, and the devices of this machine in the order in which they are numbered."""
+"""The PyOpenCL module, and the numbered devices of this machine."""
 
 from typing import Any
 
@@ -9,7 +9,11 @@ POCL = "Portable Computing Language"
 
 
 def opencl() -> Any:
-    """The pyopencl module; raises Unavailable where the extra is not installed."""
+    """The pyopencl module.
+
+    Raises:
+        Unavailable: the extra `opencl` is not installed.
+    """
     try:
         import pyopencl
     except ImportError as exc:
@@ -18,7 +22,11 @@ def opencl() -> Any:
 
 
 def devices() -> list[Any]:
-    """CPU and GPU devices, platform by platform; raises Unavailable where there is no platform."""
+    """CPU and GPU devices, platform by platform.
+
+    Raises:
+        Unavailable: there is no platform.
+    """
     cl = opencl()
     try:
         platforms = cl.get_platforms()

@@ -1,8 +1,8 @@
-"""Names the CPU to a PoCL whose LLVM is older than the CPU.
+"""Sets a CPU name in PoCL if its LLVM is older than the CPU.
 
-Such an LLVM calls the CPU "generic", a name that PoCL hands to clang and clang refuses, so that no
-kernel builds (pocl/pocl issue 1049). PoCL 3 has no setting for the name: it is a string that the
-device object points to, which is overwritten here by that of an older CPU with the same instructions.
+Such an LLVM calls the CPU "generic". PoCL passes that name to clang, clang refuses it, and no kernel builds
+(pocl/pocl issue 1049). PoCL 3 has no setting for the name. The name is a string that the device object points
+to; it is overwritten with the name of an older CPU that has the same instructions.
 """
 
 import ctypes
@@ -18,14 +18,14 @@ _KNOWN: tuple[tuple[bytes, frozenset[str]], ...] = (
     (b"skx", frozenset({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"})),
     (b"haswell", frozenset({"avx2", "fma", "bmi2", "f16c"})),
 )
-"""Names of LLVM with what each needs. They follow PoCL's choice of its built-in library, which is
-compiled for the same instructions and must be called with the same vector registers."""
+"""LLVM's CPU names with the features that each needs. They follow PoCL's choice of its built-in library,
+which is compiled for the same instructions and must be called with the same vector registers."""
 _BASELINE = b"x86-64"
 
 
 @cache
 def cpu_name() -> bytes:
-    """The newest CPU that LLVM 14 knows and that this one can stand in for."""
+    """The newest CPU name that LLVM 14 knows and whose features this CPU has."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -38,7 +38,7 @@ def name_unknown_cpu(device: Any) -> bool:
     """Give a PyOpenCL device of PoCL a CPU name that clang knows.
 
     Returns:
-        Whether the name was unknown and has been replaced.
+        True if the name was unknown and has been replaced.
     """
     words = _read(device.int_ptr, _OBJECT_BYTES)
     places = {
@@ -59,7 +59,7 @@ class _Span(ctypes.Structure):
 
 
 def _read(address: int, size: int) -> bytes:
-    """Bytes of this process's own memory; short or empty where nothing is mapped."""
+    """Bytes of this process's own memory; short or empty if nothing is mapped there."""
     buffer = ctypes.create_string_buffer(size)
     here = _Span(ctypes.addressof(buffer), size)
     there = _Span(address, size)

@@ -14,7 +14,7 @@ def backend_module(backend: Backend) -> BackendModule:
     """The module of a back end.
 
     Raises:
-        Unavailable: there is none yet.
+        Unavailable: no module for it exists.
     """
     if backend not in _MODULES:
         raise Unavailable(f"back end {backend.value} is not supported yet; use cuda or opencl")

@@ -1,9 +1,9 @@
-"""Recorded timings served as a device, so that schedulers, search and load can be tested without a GPU.
+"""Recorded timings served as a device, to test scheduling, search and load without a GPU.
 
-Nothing is compiled, run or checked: a configuration takes the time that was recorded for it, whatever
-the source says. Enabled by the operator alone (`WARPSMITH_REPLAY_DIR`, a folder of `NAME-DEVICE.json`
-or `.json.gz`). There is one device for every DEVICE, of a device class of its own, and a job's
-`kernel.entry` is the NAME. No child process is needed, because nothing of a user is executed here.
+Nothing is compiled, run or checked: a configuration takes its recorded time, whatever the source says. Only
+the operator can enable it (`WARPSMITH_REPLAY_DIR`, a folder of `NAME-DEVICE.json` or `.json.gz`). Every
+DEVICE becomes one device with its own device class, and a job's `kernel.entry` is the NAME. No child process
+is needed, because no user code is executed.
 """
 
 import gzip
@@ -43,7 +43,7 @@ LIMITS = DeviceLimits(
     multiprocessors=1,
     warp_size=32,
 )
-"""Those of no device in particular; a recording knows which configurations failed."""
+"""Limits of no particular device; a recording contains the configurations that failed."""
 US_PER_MS = 1000.0
 
 
@@ -52,12 +52,12 @@ class Recording:
     """A kernel measured on a device, configuration by configuration."""
 
     fixed: Mapping[str, Any]
-    """Parameters with one value; a job need not name them."""
+    """Parameters with a single value; a job need not name them."""
     times: Mapping[str, float | str]
-    """Milliseconds by `configuration_key`, or the word for how it failed."""
+    """Milliseconds by `configuration_key`, or the word for the failure."""
 
     def look_up(self, configuration: Mapping[str, Any]) -> float | Rejected:
-        """The recorded time in µs, or what became of the configuration."""
+        """The recorded time in µs, or the rejection that was recorded."""
         known = {n: v for n, v in self.fixed.items() if n not in configuration}
         found = self.times.get(configuration_key({**known, **configuration}))
         if found is None:
@@ -73,7 +73,7 @@ def load_recording(path: Path) -> Recording:
     """Read one file: `tune_params` (values by name) and `cache` (an entry with `time` in ms each).
 
     Raises:
-        Unavailable: it is not such a file.
+        Unavailable: the file has another form.
     """
     try:
         text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -91,7 +91,7 @@ def load_recording(path: Path) -> Recording:
 
 
 def recordings(folder: Path) -> dict[str, dict[str, Path]]:
-    """Files by device and by kernel name."""
+    """Recording files by device and by kernel name."""
     found: dict[str, dict[str, Path]] = {}
     for path in sorted([*folder.glob("*-*.json"), *folder.glob("*-*.json.gz")]):
         name, device = path.name.removesuffix(".gz").removesuffix(".json").split("-", 1)
@@ -100,12 +100,12 @@ def recordings(folder: Path) -> dict[str, dict[str, Path]]:
 
 
 def probe(folder: Path) -> list[DeviceInfo]:
-    """One device for every device that was recorded.
+    """One device per recorded device.
 
-    Every process gets devices of its own: any number of workers may serve the same recording.
+    Every process gets devices of its own, so any number of workers may serve the same recording.
 
     Raises:
-        Unavailable: there is no recording in the folder.
+        Unavailable: the folder has no recording.
     """
     found = recordings(folder)
     if not found:
@@ -183,7 +183,8 @@ class ReplayDevice:
         repeat: bool = False,
         poison: bool = True,
     ) -> RunReport:
-        """What is expected: no recording holds results, so nothing can be checked."""
+        """Stand-in values equal to those expected: a recording holds no results, so nothing can be
+        checked."""
         outputs = stand_in(self._plans[case])
         if ranges is not None:
             outputs = {n: np.concatenate([v[a:b] for a, b in ranges[n]]) for n, v in outputs.items()}
@@ -210,21 +211,21 @@ class ReplayOpener:
 
 
 class ReplayReference:
-    """Implements `tuning.ports.ReferencePort`: the reference of a job is not run."""
+    """Implements `tuning.ports.ReferencePort` without running the job's reference."""
 
     def numpy(
         self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
     ) -> Mapping[str, Array]:
-        """What `ReplayDevice.run` brings back."""
+        """The same stand-in values as `ReplayDevice.run`."""
         return stand_in(plan)
 
     def numpy_many(
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
-        """The same for several."""
+        """Stand-in values for several cases."""
         return [stand_in(plan) for plan, _ in cases]
 
 
 def stand_in(plan: WorkloadPlan) -> dict[str, Array]:
-    """Values that stand for a kernel's result: those of nothing but the plan, and never constant."""
+    """Values that stand for a kernel's result. They depend only on the plan and are never constant."""
     return {b.name: draw_buffer(b, plan.seed, variant=1) for b in plan.mutated}

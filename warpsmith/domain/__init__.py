@@ -1,1 +1,1 @@
-"""The words of the service as frozen value objects: standard library and pydantic only."""
+"""Value objects of the domain: frozen, and built on the standard library and pydantic only."""

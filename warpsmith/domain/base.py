@@ -1,4 +1,4 @@
-"""What every value object shares."""
+"""The base class of every value object."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What a device is, as far as tuning is concerned."""
+"""Devices, with the properties that tuning needs."""
 
 import re
 from enum import StrEnum
@@ -34,21 +34,21 @@ class DeviceLimits(Frozen):
     warp_size: int
     registers_per_block: int = 65536
     l2_bytes: int = 0
-    """Size of the last cache before device memory; 0 where the platform does not say."""
+    """Bytes of the last-level cache before device memory; 0 if the platform does not report it."""
     total_memory_bytes: int = 0
 
 
 class Ceilings(Frozen):
-    """What a device can do at most, as our own kernels measured it."""
+    """Peak rates of a device, measured by the service's own kernels."""
 
     cold_bytes_per_s: float
-    """Bytes read and written a second by a copy, inputs not in the last cache."""
+    """Bytes read plus bytes written per second by a copy whose inputs are not in the last-level cache."""
     hot_bytes_per_s: float
-    """The same with inputs in the last cache."""
+    """Bytes read plus bytes written per second by a copy whose inputs are in the last-level cache."""
     flops_per_s: float
-    """Single-precision operations a second; a fused multiply-add counts as two."""
+    """Single-precision operations per second; a fused multiply-add counts as two."""
     launch_us: float
-    """Device time of a kernel that does nothing."""
+    """Device time of an empty kernel, µs."""
 
 
 class DeviceInfo(Frozen):
@@ -56,22 +56,22 @@ class DeviceInfo(Frozen):
 
     backend: Backend
     index: int
-    """Which device of its back end in this process; not stable across machines."""
+    """Number of the device within its back end and process; not stable across machines."""
     uid: str
-    """A name that stays with the hardware (GPU UUID; platform and name for OpenCL)."""
+    """Identifier that stays with the hardware: the GPU UUID, or platform and name for OpenCL."""
     name: str
     driver: str
     architecture: str
     """`sm_90` for CUDA; the OpenCL C version for OpenCL."""
     limits: DeviceLimits
     shares_host: bool = False
-    """Kernels run on the host's own cores, so nothing may compile while something is timed."""
+    """True if kernels run on the host's own cores; nothing may then compile during a timing."""
     host_memory_bytes: int = 0
-    """What the machine, or the container, of its worker has; 0: not known."""
+    """Bytes of memory of the worker's machine or container; 0 if unknown."""
 
     @property
     def device_class(self) -> str:
-        """What makes timings comparable: back end, chip name and driver, in `[a-z0-9.-]`."""
+        """Back end, chip name and driver, in `[a-z0-9.-]`. Timings are comparable within a device class."""
         words = f"{self.backend.value}-{self.name}-{self.driver}".lower()
         return re.sub(r"[^a-z0-9.]+", "-", words).strip("-")[:120]
 

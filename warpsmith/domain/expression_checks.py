@@ -1,4 +1,4 @@
-"""Whether the expressions of a job can be evaluated, asked at the door; the message starts with the field."""
+"""Checks, at submission, that the expressions of a job can be evaluated. Messages start with the field."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,10 +10,10 @@ DEVICE_NAMES = frozenset(f"device.{name}" for name in DeviceLimits.model_fields)
 
 
 def check_names(where: str, expression: Expression, known: Collection[str]) -> None:
-    """Every name is one of `known` or a limit of the device.
+    """Check that every name in the expression is one of `known` or a limit of the device.
 
     Raises:
-        ValueError: it is not; names the field `where`.
+        ValueError: a name is unknown; the message names the field `where`.
     """
     unknown = sorted(expression.names - DEVICE_NAMES - set(known))
     if unknown:
@@ -25,10 +25,10 @@ def check_names(where: str, expression: Expression, known: Collection[str]) -> N
 
 
 def check_number(where: str, expression: Expression, scope: Mapping[str, Value], workload: int) -> None:
-    """The value is a number. One that names the device can only be evaluated where there is one.
+    """Check that the value is a number. An expression that names the device is skipped if no device is known.
 
     Raises:
-        ValueError: it is not; names the field `where`.
+        ValueError: it is not a number; the message names the field `where`.
     """
     check_names(where, expression, scope)
     if expression.names & DEVICE_NAMES:
@@ -44,10 +44,10 @@ def check_number(where: str, expression: Expression, scope: Mapping[str, Value],
 def check_whole(
     where: str, expression: Expression, scope: Mapping[str, Value], workload: int, lowest: int | None = None
 ) -> None:
-    """The value is a whole number, not below `lowest`.
+    """Check that the value is a whole number of at least `lowest`.
 
     Raises:
-        ValueError: it is not; names the field `where`.
+        ValueError: it is not; the message names the field `where`.
     """
     check_number(where, expression, scope, workload)
     if expression.names & DEVICE_NAMES:

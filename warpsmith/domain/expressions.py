@@ -21,7 +21,7 @@ from pydantic_core import CoreSchema, core_schema
 from warpsmith.errors import ExpressionError
 
 Value = int | float | bool | str
-"""What an expression evaluates to, and what a parameter may be set to."""
+"""Result of an expression, and value of a parameter."""
 
 MAX_CHARACTERS = 500
 MAX_NODES = 200
@@ -116,7 +116,7 @@ class Expression:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Every name used, dotted ones whole (`device.warp_size`)."""
+        """Every name in the expression; dotted names are whole (`device.warp_size`)."""
         found: set[str] = set()
 
         def visit(node: ast.AST) -> None:
@@ -239,7 +239,7 @@ def _plain(expression: Expression) -> int | str:
 
 
 def dotted_name(node: ast.Name | ast.Attribute) -> str:
-    """`device.warp_size` for the node of that name."""
+    """The dotted name that a syntax node stands for, such as `device.warp_size`."""
     if isinstance(node, ast.Name):
         return node.id
     assert isinstance(node.value, ast.Name)

@@ -1,21 +1,21 @@
-"""Headers that travel with a kernel: texts by relative path."""
+"""Headers that are sent with a kernel: texts by relative path."""
 
 import re
 from collections.abc import Iterable, Mapping
 
 MAX_FILES = 256
 MAX_FILES_BYTES = 768 * 1024
-"""Of all headers together; a request may have little more."""
+"""Limit on the total size of all headers; a request may be only slightly larger."""
 ROOT = "."
-"""The folder that holds all headers of a kernel."""
+"""Relative path of the folder that holds all headers of a kernel."""
 SENT = "headers"
-"""That folder's name where a kernel is compiled."""
+"""Name of that folder in the place where a kernel is compiled."""
 
 _PART = re.compile(r"[A-Za-z0-9_.+\-@]{1,100}")
 
 
 def path_problem(path: str) -> str:
-    """Why a header may not have this path; empty where it may."""
+    """The reason why a header may not have this path; empty if it may."""
     parts = path.split("/")
     if path.startswith("/"):
         return "is absolute; name it from the folder that holds the headers"
@@ -27,7 +27,7 @@ def path_problem(path: str) -> str:
 
 
 def files_problem(files: Mapping[str, str]) -> str:
-    """Why these headers cannot travel with a kernel; empty where they can."""
+    """The reason why these headers cannot be sent with a kernel; empty if they can."""
     for path, text in files.items():
         problem = path_problem(path)
         if problem:

@@ -1,4 +1,4 @@
-"""OpenCL images: the part of an argument that says how its elements are pixels."""
+"""OpenCL images: how the elements of an argument form pixels."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from warpsmith.domain.base import Frozen
 
 
 class ChannelOrder(StrEnum):
-    """Which channels a pixel has, in memory's order."""
+    """Channels of a pixel, in memory order."""
 
     R = "r"
     RG = "rg"
@@ -15,14 +15,14 @@ class ChannelOrder(StrEnum):
 
 
 class ImageFormat(Frozen):
-    """An argument is an image. Its `dtype` is the type of a channel, the last extent of its `shape` the
-    number of channels: [height, width, channels], or [depth, height, width, channels] of an `image3d_t`."""
+    """Marks an argument as an image. `dtype` is the type of a channel. The last extent of `shape` is the
+    number of channels: [height, width, channels], or [depth, height, width, channels] for an `image3d_t`."""
 
     channels: ChannelOrder
     normalized: bool = False
-    """Integers of 8 or 16 bits that the kernel sees as floats: unsigned ones in 0..1, signed in -1..1."""
+    """If true, the kernel reads 8- and 16-bit integers as floats: unsigned in 0..1, signed in -1..1."""
 
     @property
     def lanes(self) -> int:
-        """Channels of a pixel."""
+        """Number of channels of a pixel."""
         return len(self.channels.value)

@@ -14,7 +14,7 @@ from warpsmith.domain.kernel import Dtype, Kernel, Role
 from warpsmith.domain.space import Constraint, Parameter, Space, reserved
 
 MAX_KEY_CHARACTERS = 1200
-"""What a row keeps of `Workload.key`."""
+"""Longest `Workload.key` that a database row stores, in characters."""
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]*$", max_length=120)]
 
@@ -41,12 +41,12 @@ class Workload(Frozen):
         return ",".join(f"{k}={v}" for k, v in sorted(self.dimensions.items()))
 
     def scope(self) -> dict[str, Value]:
-        """Names for expressions."""
+        """Dimensions by name, for expressions."""
         return dict(self.dimensions)
 
 
 class KernelReference(Frozen):
-    """The user's own kernel is right by definition."""
+    """The user's own kernel serves as the reference."""
 
     kind: Literal["kernel"] = "kernel"
 
@@ -68,7 +68,7 @@ Reference = Annotated[KernelReference | NumpyReference, Field(discriminator="kin
 
 
 class Tolerance(Frozen):
-    """An element passes when |got - want| <= atol + rtol * |want|; NaN passes only where NaN is wanted."""
+    """An element passes if |got - want| <= atol + rtol * |want|. NaN passes only if NaN is wanted."""
 
     rtol: float = Field(ge=0, le=1)
     atol: float = Field(ge=0, le=1e6)
@@ -84,49 +84,50 @@ EXACT = Tolerance(rtol=0, atol=0)
 
 
 class CacheState(StrEnum):
-    """Which time counts: inputs in device memory (`cold`) or in the last cache (`hot`)."""
+    """State of the caches during timing: inputs in device memory (`cold`) or in the last-level cache
+    (`hot`)."""
 
     COLD = "cold"
     HOT = "hot"
 
 
 class Metric(StrEnum):
-    """What a launch is to need less of."""
+    """The cost of a launch that is minimised."""
 
     TIME = "time"
     ENERGY = "energy"
-    """The search goes by energy; of the three that need least, verified and no slower than the baseline,
-    the one that needs least is served."""
+    """The search minimises energy. The three configurations with the least energy are verified; of those that
+    are no slower than the baseline, the one with the least energy is served."""
 
 
 class Objective(Frozen):
-    """What is minimised: the weighted geometric mean over workloads of cost over the baseline's."""
+    """The objective: the weighted geometric mean, over workloads, of cost divided by baseline cost."""
 
     metric: Metric = Metric.TIME
     cache: CacheState = CacheState.COLD
     configurations: int | None = Field(default=None, ge=1, le=64)
-    """Most different configurations in the dispatch table, chosen so that together they serve all
-    workloads best; where not given, every workload has its own best."""
+    """Limit on the number of different configurations in the dispatch table. They are chosen so that together
+    they serve all workloads best. None: every workload gets its own best configuration."""
 
 
 class Budget(Frozen):
-    """What a job may spend. The job ends at the first limit it reaches."""
+    """Limits of a job's spending. The job ends at the first limit that it reaches."""
 
     rounds: int = Field(default=1, ge=1, le=50)
     trials: int = Field(default=100, ge=1, le=100_000)
-    """Configurations measured over all rounds; those that fail count too."""
+    """Configurations tried over all rounds, failed ones included."""
     seconds: float = Field(default=600, gt=0, le=7 * 86400)
     tokens: int = Field(default=0, ge=0, le=10**9)
-    """Of models, prompts and replies together. 0: no model is called."""
+    """Model tokens, prompts and replies together. 0: no model is called."""
     usd: float = Field(default=0, ge=0, le=10**5)
-    """Of models, by the operator's prices."""
+    """Cost of model calls in USD, by the operator's prices."""
     stop_early: bool = True
-    """End before the budget does where no gain above the noise is expected any more, and a trial before
-    its last workload where the others promise nothing."""
+    """If true, the job ends before its budget is spent once no gain above the noise is expected, and a trial
+    ends before its last workload once its first workloads show no promise."""
 
 
 class SearcherName(StrEnum):
-    """How configurations are chosen."""
+    """Search algorithms that choose configurations."""
 
     DEFAULT = "default"
     RANDOM = "random"
@@ -151,11 +152,11 @@ RuleName = Literal[
     "restrict",
     "fast_math",
 ]
-"""Names of the rules in `warpsmith.rewrite.rules`."""
+"""Names of the rewrite rules in `warpsmith.rewrite.rules`."""
 
 
 class RewritePolicy(Frozen):
-    """Which rewrite rules may be used. `allow` empty means all of them."""
+    """Selection of rewrite rules. An empty `allow` permits all of them."""
 
     enabled: bool = True
     allow: tuple[RuleName, ...] = ()
@@ -163,32 +164,32 @@ class RewritePolicy(Frozen):
 
 
 class Strategy(StrEnum):
-    """How faster kernels are looked for."""
+    """Ways of finding a faster kernel."""
 
     TEMPLATE = "template"
     """Agents write templates and a search sets their parameters."""
     DIRECT = "direct"
-    """Agents rewrite the kernel, once a round, without parameters and without a search. For comparison."""
+    """Agents rewrite the kernel once per round, without parameters and without a search. For comparison."""
     SEARCH = "search"
     """The user's own parameters and the lifted constants are searched; no agent is asked. For comparison."""
 
 
 ProviderName = Literal["rules", "openai", "external"]
-"""Who may answer an agent step."""
+"""Providers that may answer an agent step."""
 AgentRole = Literal["tester", "profiler", "planner", "templater", "tuner", "repairer"]
-"""What an agent may be asked."""
+"""Roles of agents."""
 
 
 class AgentPolicy(Frozen):
-    """Who answers the agents' questions."""
+    """Selection of the providers that answer agent steps."""
 
     provider: ProviderName | None = None
-    """`rules` (built in, offline), `openai` (the operator's model) or `external` (over this API); where
-    not given, what the operator chose."""
+    """`rules` (built in, offline), `openai` (the operator's model) or `external` (over this API). None: the
+    operator's choice."""
     roles: dict[AgentRole, ProviderName] = {}
-    """Another provider for single roles."""
+    """Providers that differ from `provider`, by role."""
     parents: int = Field(default=1, ge=1, le=8)
-    """How many of the best candidates each round after the first starts from."""
+    """Number of best candidates from which each round after the first starts."""
 
 
 class Job(Frozen):
@@ -199,9 +200,9 @@ class Job(Frozen):
     workloads: tuple[Workload, ...] = Field(min_length=1, max_length=64)
     reference: Reference = KernelReference()
     tolerances: dict[Identifier, Tolerance] = Field(default={}, max_length=64)
-    """By argument name; where not given, by dtype and by what the output holds; integers are exact."""
+    """Tolerances by argument name. Default: by dtype and by the output's values; integers must be equal."""
     parameters: tuple[Parameter, ...] = Field(default=(), max_length=32)
-    """The user's own tunables: macros the source already uses."""
+    """The user's own parameters: macros that the source already uses."""
     constraints: tuple[Constraint, ...] = Field(default=(), max_length=64)
     rewrite: RewritePolicy = RewritePolicy()
     agents: AgentPolicy = AgentPolicy()
@@ -210,23 +211,23 @@ class Job(Frozen):
     objective: Objective = Objective()
     budget: Budget = Budget()
     operations: Expression | None = None
-    """Floating-point operations that a launch needs at least, over the dimensions; for the roofline."""
+    """Least number of floating-point operations of a launch, over the dimensions; used for the roofline."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
-    """Of the search order only; seeds of inputs are secret and drawn afresh."""
+    """Seed of the search order only. Seeds of inputs are secret and drawn afresh."""
     labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=16)
-    """Words of the user's own (`model: llama`, `team: serving`), by which lists of jobs are filtered."""
+    """The user's own labels (`model: llama`, `team: serving`), by which lists of jobs can be filtered."""
 
     @property
     def space(self) -> Space:
-        """The user's own tunables and constraints."""
+        """The space of the user's own parameters and constraints."""
         return Space(parameters=self.parameters, constraints=self.constraints)
 
     def operations_of(self, workload: Workload) -> float:
-        """Floating-point operations of a launch; 0 where the job does not say."""
+        """Floating-point operations of a launch; 0 if the job does not give them."""
         return 0.0 if self.operations is None else max(0.0, float(self.operations.evaluate(workload.scope())))
 
     def tolerance(self, name: str, dtype: Dtype) -> Tolerance:
-        """The tolerance of one mutated argument; where none is given, the default for elements of size 1."""
+        """Tolerance of one mutated argument. Default: the tolerance for elements of size 1."""
         return self.tolerances.get(name) or DEFAULT_TOLERANCES.get(dtype, EXACT)
 
     @model_validator(mode="after")

@@ -45,22 +45,22 @@ _PIXELS = (
     *(Dtype.FLOAT16, Dtype.FLOAT32, Dtype.INT8, Dtype.INT16, Dtype.INT32),
     *(Dtype.UINT8, Dtype.UINT16, Dtype.UINT32),
 )
-"""What a channel of an image may be."""
+"""Element types that a channel of an image may have."""
 
 
 class Role(StrEnum):
-    """What a kernel does with an argument."""
+    """Use that a kernel makes of an argument."""
 
     INPUT = "input"
     OUTPUT = "output"
     INOUT = "inout"
     SCALAR = "scalar"
     LOCAL = "local"
-    """OpenCL: a `__local` pointer, whose memory a work-group gets of its own with the launch."""
+    """OpenCL: a `__local` pointer; every work-group gets memory for it at launch."""
 
 
 class Distribution(StrEnum):
-    """How the elements of an input are drawn."""
+    """Distributions from which the elements of an input are drawn."""
 
     NORMAL = "normal"
     UNIFORM = "uniform"
@@ -69,7 +69,7 @@ class Distribution(StrEnum):
 
 
 class Draw(Frozen):
-    """How an input is drawn. `normal` uses mean and std; the others low and high (high excluded)."""
+    """Distribution of an input. `normal` uses mean and std; the others use low and high (high excluded)."""
 
     distribution: Distribution = Distribution.NORMAL
     mean: float = 0.0
@@ -85,14 +85,14 @@ class Argument(Frozen):
     dtype: Dtype
     role: Role
     shape: tuple[Expression, ...] = Field(default=(), max_length=8)
-    """Extents of a buffer, in elements, slowest first; empty for a scalar. Of role `local`: elements that
-    each work-group gets; here parameters stand for the values of the configuration."""
+    """Extents of a buffer in elements, slowest dimension first; empty for a scalar. For the role `local`:
+    elements per work-group, and parameter names stand for the values of the configuration."""
     value: Expression | None = None
     """Value of a scalar: an expression over dimensions, or a number."""
     draw: Draw | None = None
-    """How an input or inout is drawn; by default normal for floats, integers 0..127 otherwise."""
+    """Distribution of an input or inout. Default: normal for floats, integers 0..127 otherwise."""
     image: ImageFormat | None = None
-    """OpenCL: an `image2d_t` or `image3d_t`, an input or an output, in place of a buffer."""
+    """OpenCL: the argument is an `image2d_t` or `image3d_t`, input or output, instead of a buffer."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -139,36 +139,37 @@ class Argument(Frozen):
 
     @property
     def is_buffer(self) -> bool:
-        """True where the kernel gets device memory: a pointer to it, or an image."""
+        """True if the kernel gets device memory: a pointer to it, or an image."""
         return self.role not in (Role.SCALAR, Role.LOCAL)
 
     @property
     def bytes_expression(self) -> Expression:
-        """Bytes of a buffer, or of what a work-group gets of a local argument."""
+        """Bytes of a buffer, or bytes per work-group of a local argument."""
         return Expression(" * ".join([*(f"({e.text})" for e in self.shape), str(self.dtype.size_bytes)]))
 
     @property
     def is_mutated(self) -> bool:
-        """True where the kernel's result is compared."""
+        """True if the kernel writes the argument, so that it is compared."""
         return self.role in (Role.OUTPUT, Role.INOUT)
 
 
 class Launch(Frozen):
-    """How a kernel is launched, in CUDA's words; OpenCL's global size is grid times block."""
+    """Launch geometry in CUDA terms. The OpenCL global size is grid times block."""
 
     grid: tuple[Expression, ...] = Field(min_length=1, max_length=3)
     """Blocks (work-groups) along x, y, z."""
     block: tuple[Expression, ...] = Field(min_length=1, max_length=3)
-    """Threads (work-items) of a block along x, y, z."""
+    """Threads (work-items) per block along x, y, z."""
     shared_bytes: Expression = Expression(0)
-    """Dynamic shared memory. OpenCL: not supported; a `__local` argument has the role `local`."""
+    """Bytes of dynamic shared memory. Not supported for OpenCL, where a `__local` argument has the role
+    `local`."""
 
 
 CompileOption = Annotated[str, StringConstraints(max_length=120)]
 
 
 class Compiler(StrEnum):
-    """Which CUDA compiler; `auto` takes NVRTC, and nvcc when NVRTC lacks a host header."""
+    """CUDA compilers. `auto` takes NVRTC, and nvcc if NVRTC lacks a host header."""
 
     AUTO = "auto"
     NVRTC = "nvrtc"
@@ -176,7 +177,7 @@ class Compiler(StrEnum):
 
 
 class Kernel(Frozen):
-    """Device source and how to call it."""
+    """Device source, entry point, arguments and launch."""
 
     backend: Backend
     source: str | None = Field(default=None, max_length=MAX_SOURCE_BYTES)
@@ -187,12 +188,13 @@ class Kernel(Frozen):
     options: tuple[CompileOption, ...] = Field(default=(), max_length=32)
     """Compile options; only those on the allow-list of the back end are accepted."""
     includes: tuple[Identifier, ...] = Field(default=(), max_length=8)
-    """Include folders by the names under which the operator permits them."""
+    """Names of include folders, as the operator permits them."""
     files: dict[str, str] = Field(default={}, max_length=MAX_FILES)
-    """Headers that travel with the kernel: texts by relative path. The client collects them."""
+    """Headers sent with the kernel: texts by relative path. The client collects them."""
     include_dirs: tuple[str, ...] = Field(default=(), max_length=16)
     """Folders of `files` that are searched for headers, in this order; the root is searched last. In a job
-    file: folders on this machine, relative to the job file; the client sends what is included from there."""
+    file: folders on this machine, relative to the job file; the client sends the headers that are included
+    from them."""
     compiler: Compiler = Compiler.AUTO
     arguments: tuple[Argument, ...] = Field(min_length=1, max_length=64)
     launch: Launch
@@ -242,12 +244,12 @@ class Kernel(Frozen):
 
     @property
     def local_arguments(self) -> tuple[Argument, ...]:
-        """Those with the role `local`, in order."""
+        """Arguments with the role `local`, in order."""
         return tuple(a for a in self.arguments if a.role is Role.LOCAL)
 
     @property
     def text(self) -> str:
-        """The source; only for kernels whose source is inline."""
+        """The source text. Only for kernels whose source is inline."""
         if self.source is None:
             raise ValueError("the source file has not been read yet")
         return self.source

@@ -1,4 +1,4 @@
-"""How much memory a job takes, by its shapes alone, so that one that fits nowhere is refused at once."""
+"""Memory needs of a job, computed from its shapes, so that a job that fits no device is refused at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,34 +11,35 @@ from warpsmith.domain.kernel import Argument, Role
 from warpsmith.errors import ExpressionError, InvalidInput
 
 MAX_SETS = 64
-"""Buffer sets of one workload that timed launches rotate over, at most."""
+"""Limit on the buffer sets over which the timed launches of one workload rotate."""
 DISTINCT_VARIANTS = 4
-"""Sets beyond these repeat earlier values at other addresses, and share their pristine copies."""
+"""Number of sets with distinct values. Further sets repeat these values at other addresses and share their
+pristine copies."""
 DEFAULT_CACHE_BYTES = 32 << 20
 HOST_SET_BYTES = 1 << 30
-"""Most that rotating sets of one workload may take where the device shares the host's memory."""
+"""Limit on the bytes of the rotating sets of one workload if the device shares the host's memory."""
 CHECKED_CASES = 5
-"""Expected outputs that a worker keeps of a large workload at once: own draw, another, three families."""
+"""Expected outputs of a large workload that a worker keeps at once: own draw, another draw, three
+families."""
 KEPT_CASES = 2
-"""Of every workload, expected outputs that a search keeps: its own draw, and another."""
+"""Expected outputs per workload that a search keeps: the workload's own draw and another one."""
 REPORTS = 2
-"""Outputs of a checked launch and of its repetition, as they were read back."""
+"""Copies of the outputs that are read back: of a checked launch and of its repetition."""
 WIDE_BYTES = 8
-"""References compute on float64, or on the widest integers."""
+"""Bytes per element in a reference, which computes in float64 or in the widest integer type."""
 
 
 @dataclass(frozen=True)
 class JobBytes:
-    """What a job holds at its height, in bytes; guard zones, libraries and a reference's own temporaries
-    come on top."""
+    """Peak memory of a job, in bytes, without guard zones, libraries and a reference's own temporaries."""
 
     process: int
-    """Of the device, in one process."""
+    """Device memory of one process."""
     device: int
-    """Of the device, in the two processes that are compared side by side."""
+    """Device memory of the two processes that are compared side by side."""
     host: int
-    """Of the machine: drawn inputs, a reference at work, expected outputs; and what is on the device, where
-    kernels run on the host's own cores."""
+    """Host memory: drawn inputs, a running reference, expected outputs, and the device's buffers if kernels
+    run on the host's own cores."""
 
 
 def buffer_bytes(job: Job, workload: Workload, scope: Mapping[str, Value] | None = None) -> Mapping[str, int]:
@@ -48,17 +49,18 @@ def buffer_bytes(job: Job, workload: Workload, scope: Mapping[str, Value] | None
         scope: limits of a device, for shapes that name them.
 
     Raises:
-        ExpressionError: a shape cannot be evaluated, as where it names a limit and no device is given.
+        ExpressionError: a shape cannot be evaluated, for instance because it names a limit and `scope` is
+            None.
     """
     names = {**(scope or {}), **job.space.defaults, **workload.scope()}
     return {a.name: _elements(a, names) * a.dtype.size_bytes for a in job.kernel.arguments if a.is_buffer}
 
 
 def job_bytes(job: Job, workload: Workload, device: DeviceInfo | None = None) -> JobBytes:
-    """What a job holds that has this workload alone.
+    """Peak memory of a job with this workload only.
 
     Args:
-        device: where it runs; without one, a single buffer set is counted, and two memories.
+        device: device it runs on. None: one buffer set is counted, and a memory apart from the host's.
 
     Raises:
         ExpressionError: a shape cannot be evaluated.
@@ -67,19 +69,21 @@ def job_bytes(job: Job, workload: Workload, device: DeviceInfo | None = None) ->
 
 
 def all_bytes(job: Job, device: DeviceInfo | None = None) -> JobBytes:
-    """What a job holds with all its workloads; see `job_bytes`."""
+    """Peak memory of a job with all its workloads; see `job_bytes`."""
     return _total([_held(job, w, device) for w in job.workloads], device)
 
 
 def check_memory(job: Job, devices: Sequence[DeviceInfo] = (), most_bytes: int = 0) -> None:
-    """A job must fit on one of the devices, on that one's machine, and below the operator's cap.
+    """Check that a job fits in the memory of one of the devices and its machine, and below the operator's
+    cap.
 
     Args:
-        devices: of the job's back end; none: nothing is known of where it will run.
+        devices: devices of the job's back end; empty if it is unknown where the job will run.
         most_bytes: the cap, for the device and for the machine alike; 0: none.
 
     Raises:
-        InvalidInput: names the largest workload and argument, what the job would hold, and what there is.
+        InvalidInput: it does not fit; the message names the largest workload and argument, the job's need and
+            the memory available.
     """
     refusals = []
     largest_first: Sequence[DeviceInfo] = sorted(devices, key=_room, reverse=True)
@@ -96,7 +100,7 @@ def check_memory(job: Job, devices: Sequence[DeviceInfo] = (), most_bytes: int =
 
 
 def fitting(job: Job, devices: Sequence[DeviceInfo]) -> Sequence[DeviceInfo]:
-    """Those of `devices` that have the memory; all of them where none has, or nobody can tell."""
+    """Those of `devices` that have enough memory; all of them if none has, or if it is unknown."""
     fit = []
     for device in devices:
         try:
@@ -108,7 +112,8 @@ def fitting(job: Job, devices: Sequence[DeviceInfo]) -> Sequence[DeviceInfo]:
 
 
 def cold_sets(set_bytes: int, limits: DeviceLimits, shares_host: bool) -> int:
-    """Buffer sets that a cold timing rotates over, for sets of that size: enough to leave the last cache."""
+    """Number of buffer sets of this size over which a cold timing rotates: enough to leave the last-level
+    cache."""
     cache_bytes = limits.l2_bytes or DEFAULT_CACHE_BYTES
     wanted = max(2, min(MAX_SETS, -(-2 * cache_bytes // max(1, set_bytes))))
     room = limits.total_memory_bytes // 8 or HOST_SET_BYTES
@@ -119,20 +124,20 @@ def cold_sets(set_bytes: int, limits: DeviceLimits, shares_host: bool) -> int:
 
 @dataclass(frozen=True)
 class _Held:
-    """Of one workload, in bytes."""
+    """Memory of one workload, in bytes."""
 
     sets: int
     """All its buffer sets on the device, pristine copies included."""
     first: int
-    """Of these, what a process holds that times nothing."""
+    """The part of `sets` that a process without timing holds."""
     drawn: int
-    """Inputs as a child keeps them, to look for changes."""
+    """Inputs that a child keeps to detect changes."""
     wide: int
     """Inputs of a NumPy reference."""
     expected: int
     """Outputs of one case."""
     outputs: int
-    """Outputs as a launch leaves them."""
+    """Outputs that a launch leaves."""
 
 
 def _held(job: Job, workload: Workload, device: DeviceInfo | None) -> _Held:
@@ -153,8 +158,8 @@ def _held(job: Job, workload: Workload, device: DeviceInfo | None) -> _Held:
 
 def _total(held: Sequence[_Held], device: DeviceInfo | None) -> JobBytes:
     process = sum(h.sets for h in held)
-    # Beside a process that has every workload: the one that has the largest as the reference, or the
-    # other side of a comparison, for which the first has a single workload.
+    # A process with every workload has a second process beside it: the reference with the largest workload,
+    # or the other side of a comparison, for which the first process holds a single workload.
     both = max(process + max(h.first for h in held), 2 * max(h.sets for h in held))
     kept = sum(h.drawn + KEPT_CASES * h.expected for h in held)
     working = max(h.wide + h.drawn + CHECKED_CASES * h.expected + REPORTS * h.outputs for h in held)

@@ -1,4 +1,4 @@
-"""Outcomes: what became of a configuration. A bad kernel is a value here, never an exception."""
+"""Outcomes of configurations. A bad kernel is a value here, never an exception."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -11,30 +11,30 @@ MAX_LOG_CHARACTERS = 16_384
 
 
 class Stage(StrEnum):
-    """Where a configuration was rejected, in the order in which they are reached."""
+    """Stage at which a configuration was rejected, in the order in which stages are reached."""
 
     SPACE = "space"
-    """It breaks a constraint."""
+    """The configuration breaks a constraint."""
     COMPILE = "compile"
     RESOURCES = "resources"
-    """It compiled, but needs more than the device has, or spills."""
+    """The configuration compiled, but needs more than the device has, or spills."""
     LAUNCH = "launch"
     """The launch breaks a device limit, or the driver refused it."""
     RUN = "run"
-    """It crashed or ran past its deadline."""
+    """The kernel crashed or ran past its deadline."""
     GUARD = "guard"
-    """It wrote outside its buffers or into an input."""
+    """The kernel wrote outside its buffers or into an input."""
     CORRECTNESS = "correctness"
     FLOOR = "floor"
-    """It claims to be faster than the hardware can be."""
+    """The measured time is shorter than the hardware allows."""
     SANITIZER = "sanitizer"
     """The platform's own tools found a memory error, a race or a misused barrier."""
     TIMING = "timing"
-    """It could not be timed to the wanted precision."""
+    """The kernel could not be timed to the required precision."""
 
 
 class CompileFacts(Frozen):
-    """What the compiler reported. None where the platform does not say."""
+    """Facts that the compiler reported. None: the platform does not report it."""
 
     seconds: float = 0.0
     binary_bytes: int = 0
@@ -57,16 +57,16 @@ class TimeSummary(Frozen):
 
 
 class WorkloadTiming(Frozen):
-    """One workload of one configuration."""
+    """Timing of one configuration on one workload."""
 
     workload: str
-    """`Workload.key`."""
+    """The workload's `Workload.key`."""
     cold: TimeSummary | None = None
     hot: TimeSummary | None = None
     max_error: float | None = None
     """Largest |got - want| / (atol + rtol * |want|) over all compared elements; above 1 is wrong."""
     energy_mj: float | None = None
-    """Millijoules of a launch by the device's own counter; None where energy does not count."""
+    """Energy of a launch in millijoules, by the device's counter; None unless the objective is energy."""
 
 
 class Measured(Frozen):
@@ -76,31 +76,32 @@ class Measured(Frozen):
     timings: tuple[WorkloadTiming, ...]
     facts: CompileFacts = CompileFacts()
     objective: float = Field(gt=0)
-    """Weighted geometric mean of time over baseline time, or of energy over the baseline's where the job
-    is about energy. Below 1 is better than the baseline."""
+    """Weighted geometric mean of time divided by baseline time, or of energy divided by baseline energy if
+    the job minimises energy. Below 1 is better than the baseline."""
     drift: float = 1.0
-    """The baseline's time then over its stored time, where far from 1; then times are corrected."""
+    """Current baseline time divided by its stored time, if far from 1; times are then corrected by it."""
     expected: float | None = None
-    """The estimate with which it would have been cut short, where it went on by chance."""
+    """The estimate by which the trial would have been pruned, if it was continued at random."""
 
 
 class CutShort(Frozen):
-    """Checked and timed on its first workloads only, or not metered, since the rest promised too little.
+    """Checked and timed on its first workloads only, or without its energy, because it showed too little
+    promise.
 
-    It is no measurement: it never wins, is never served and is nobody's best.
+    This is no measurement: it never wins, is never served and is nobody's best.
     """
 
     kind: Literal["cut_short"] = "cut_short"
     timings: tuple[WorkloadTiming, ...]
     skipped: tuple[str, ...]
-    """`Workload.key` of those that it did not run on, or whose energy was not measured."""
+    """`Workload.key`s of the workloads that were skipped, or whose energy was not measured."""
     facts: CompileFacts = CompileFacts()
     estimate: float = Field(gt=0)
-    """Of the objective, for the search alone; no better than the best that was measured."""
+    """Estimate of the objective, for the search alone; never better than the best measured objective."""
 
 
 class Rejected(Frozen):
-    """Not usable, and why."""
+    """A configuration that cannot be used, with the stage and the reason."""
 
     kind: Literal["rejected"] = "rejected"
     stage: Stage
@@ -124,7 +125,7 @@ Outcome = Annotated[Measured | CutShort | Rejected, Field(discriminator="kind")]
 
 
 def told(outcome: Outcome) -> float | None:
-    """What a search hears: the objective or its estimate; None where the configuration was rejected."""
+    """Value told to the searcher: the objective or its estimate; None if the configuration was rejected."""
     if isinstance(outcome, Rejected):
         return None
     return outcome.objective if isinstance(outcome, Measured) else outcome.estimate
@@ -139,27 +140,27 @@ class Interval(Frozen):
 
 
 class Verdict(StrEnum):
-    """What the comparison of a winner with the baseline may claim."""
+    """Claims that the comparison of a winner with the baseline supports."""
 
     FASTER = "faster"
     SLOWER = "slower"
     EQUAL = "equal"
-    """The interval does not clear the noise of the device."""
+    """The interval does not exceed the noise of the device."""
     NOISY = "noisy"
 
 
 class Conditions(Frozen):
-    """A device while a block was timed."""
+    """State of the device while a block was timed."""
 
     side: Literal["A", "B"]
-    """A is the user's kernel."""
+    """A: the user's kernel. B: the winner."""
     core_mhz: int
     memory_mhz: int
     temperature_c: int
     power_w: float
     power_limit_w: float
     throttled: tuple[str, ...] = ()
-    """Why its clocks were held down; such a block is timed again, a few times."""
+    """Reasons why the clocks were throttled. Such a block is timed again, a limited number of times."""
 
 
 class Comparison(Frozen):
@@ -170,31 +171,32 @@ class Comparison(Frozen):
     baseline_us: float
     best_us: float
     speedup: Interval
-    """Baseline time over winner time, over block pairs."""
+    """Baseline time divided by winner time, over block pairs."""
     verdict: Verdict
     cache: str
     other_baseline_us: float | None = None
-    """The same with the other cache state, for information."""
+    """Baseline time with the other cache state, µs; informative only."""
     other_best_us: float | None = None
     pairs: int
     aa_width: float = 0.0
-    """Half width of this device's own A/A interval; a claim must clear it."""
+    """Half width of the device's own A/A interval; a claim must exceed it."""
     sanitizers: dict[str, str] = Field(default_factory=dict)
-    """By tool of the platform, what it found (empty: nothing); under `not run`, why none did."""
+    """Findings by sanitizer (empty: no finding); under `not run`, the reason why none ran."""
     blocks: tuple[Conditions, ...] = ()
-    """The device during each timed block, in their order; empty where it cannot be asked."""
+    """State of the device during each timed block, in order; empty if the platform does not report it."""
     floor_us: float | None = None
-    """Shortest time that the device's memory and launches allow, by our own kernels; None: not measured."""
+    """Shortest time that memory and launches of the device allow, µs, measured with the service's own
+    kernels; None: not measured."""
     floor_share: float | None = None
-    """`floor_us` over the winner's time: above 1, some bytes stayed in a cache."""
+    """`floor_us` divided by the winner's time. Above 1, some bytes stayed in a cache."""
     floor_bound: Literal["bytes", "flops", "launch"] | None = None
-    """What bounds the floor: all buffers moved once, or the launch."""
+    """Bound of the floor: moving all buffers once, the operations, or the launch."""
     baseline_mj: float | None = None
-    """Energy of a launch in millijoules, by the device's own counter; None: it has none, or an argument is
-    `inout`, and so is restored between launches."""
+    """Energy of a launch in millijoules, by the device's counter. None: the device has no counter, or an
+    argument is `inout` and is therefore restored between launches."""
     best_mj: float | None = None
     energy_spread: float | None = None
     """Largest relative difference of `baseline_mj` or `best_mj` between two runs."""
     pareto: tuple[str, ...] = ()
-    """Of the verified configurations and the baseline (`baseline`), by key, those that no other beats in both
-    time and energy; empty where no energy was measured."""
+    """Pareto front in time and energy of the verified configurations and the baseline (`baseline`), by key;
+    empty if no energy was measured."""

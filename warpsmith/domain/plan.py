@@ -1,4 +1,4 @@
-"""A job made concrete for one workload: numbers only, ready for a device."""
+"""A job made concrete for one workload: all values are numbers, ready for a device."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ from warpsmith.errors import ExpressionError
 
 
 class Family(StrEnum):
-    """What is made of a job's own draw, so that a kernel cannot be right for one kind of input only."""
+    """Transformations of a job's drawn inputs, so that a kernel cannot be right for one kind of input
+    only."""
 
     DECLARED = "declared"
     SCALED_UP = "scaled_up"
@@ -58,7 +59,7 @@ class BufferPlan:
     shape: tuple[int, ...]
     draw: Draw | None
     image: ImageFormat | None = None
-    """An image in place of a buffer, whose bytes lie row by row as a buffer's do."""
+    """Set if the argument is an image; its bytes lie row by row as those of a buffer."""
 
     @property
     def elements(self) -> int:
@@ -70,7 +71,7 @@ class BufferPlan:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the elements, guard zones not counted."""
+        """Bytes of the elements, without guard zones."""
         return self.elements * self.dtype.size_bytes
 
 
@@ -85,7 +86,7 @@ class ScalarPlan:
 
 @dataclass(frozen=True)
 class LocalPlan:
-    """A `__local` argument. Its bytes depend on the configuration: `LaunchSize.local_bytes` has them."""
+    """A `__local` argument. Its size depends on the configuration and is in `LaunchSize.local_bytes`."""
 
     name: str
 
@@ -104,7 +105,7 @@ class WorkloadPlan:
     seed: int
     family: Family = Family.DECLARED
     variant: int = 0
-    """Another set of values of the same seed and family."""
+    """Number of a further set of values with the same seed and family."""
 
     @property
     def key(self) -> CaseKey:
@@ -118,7 +119,7 @@ class WorkloadPlan:
 
     @property
     def mutated(self) -> tuple[BufferPlan, ...]:
-        """The buffers whose contents are the result."""
+        """The buffers that the kernel writes."""
         return tuple(b for b in self.buffers if b.role in (Role.OUTPUT, Role.INOUT))
 
 
@@ -130,11 +131,11 @@ class LaunchSize:
     block: tuple[int, int, int]
     shared_bytes: int = 0
     local_bytes: tuple[int, ...] = ()
-    """OpenCL: of each argument with the role `local`, in order."""
+    """OpenCL: bytes of each argument with the role `local`, in order."""
 
     @property
     def dynamic_bytes(self) -> int:
-        """Shared (local) memory that a block gets with the launch."""
+        """Bytes of shared (local) memory that a block gets at launch."""
         return self.shared_bytes + sum(self.local_bytes)
 
 
@@ -142,7 +143,7 @@ class LaunchSize:
 class Compiled:
     """A binary with the one entry that may be launched.
 
-    `entry` is the symbol in the binary (the lowered name where the source is C++).
+    `entry` is the symbol in the binary (the mangled name if the source is C++).
     """
 
     binary: bytes
@@ -150,50 +151,51 @@ class Compiled:
     facts: CompileFacts
     log: str = ""
     globals: tuple[str, ...] = ()
-    """Device variables that launches could write, and so remember earlier ones by."""
+    """Writable device variables, in which launches could remember earlier launches."""
 
 
 @dataclass(frozen=True)
 class TimedCheck:
-    """What is looked at of one random launch among those that are timed."""
+    """The check of one random launch among the timed ones."""
 
     ranges: Mapping[str, Sequence[tuple[int, int]]]
     """Half-open element ranges of every mutated argument."""
     other: tuple[Family, int] | None = None
-    """Family and variant of the inputs that this launch may get; None: the workload's own."""
+    """Family and variant of other inputs that this launch may get; None: the workload's own."""
     redraw: bool | None = None
-    """Whether it gets them, where they can be written between two samples; None: by chance."""
+    """True: the launch gets the other inputs if they can be written between two samples. None: at random."""
 
 
 ENOUGH_S = 2.0
 LEAST_SAMPLES = 3
 LONGEST_S = 6.0
-"""The least number of samples gives way where it would take longer than this."""
+"""Time in seconds beyond which the least number of samples is no longer enforced."""
 
 
 @dataclass(frozen=True)
 class TimingPlan:
-    """How one kernel is timed. Sample counts are fixed before the first timed launch.
+    """Timing of one kernel. The number of samples is fixed before the first timed launch.
 
-    A sample is the device time of `launches` launches in a row divided by their number.
+    A sample is the device time of `launches` consecutive launches divided by their number.
     """
 
     cache: CacheState
     samples: int
     launches: int = 0
-    """0: the device chooses, so that one sample is well above the resolution of its clock."""
+    """Launches per sample. 0: the device chooses, so that a sample is well above its clock's resolution."""
     give_up_above_us: float | None = None
-    """Stop after three samples when all of them are above this; the result is then partial."""
+    """Time in µs above which timing stops after three samples if all of them exceed it; the result is then
+    partial."""
     check: TimedCheck | None = None
     apart: bool = True
-    """No launch finds the answer to its own inputs in its output."""
+    """If true, no launch finds the result for its own inputs in its output buffer."""
     enough_s: float = ENOUGH_S
-    """Of samples so long that all would take more than this there are fewer."""
+    """Total seconds of sampling that suffice; slower kernels get fewer samples."""
     least: int = LEAST_SAMPLES
-    """But so many, as far as these are not too long themselves."""
+    """Least number of samples, unless they would take longer than `LONGEST_S`."""
 
     def samples_of(self, sample_us: float) -> int:
-        """How many samples there are, where one takes so long; 0: nobody knows."""
+        """Number of samples for a sample of this length; a length of 0 is unknown."""
         if sample_us <= 0.0:
             return self.samples
         least = self.least if self.least * sample_us <= LONGEST_S * 1e6 else 1
@@ -202,7 +204,7 @@ class TimingPlan:
 
 @dataclass(frozen=True)
 class TimingSamples:
-    """What `TimingPlan` brought back: microseconds of one launch, one number a sample."""
+    """Result of a `TimingPlan`: µs per launch, one number per sample."""
 
     samples_us: tuple[float, ...]
     launches: int
@@ -212,11 +214,11 @@ class TimingSamples:
 def plan_workload(
     kernel: Kernel, workload: Workload, scope: dict[str, int | float | bool | str], seed: int
 ) -> WorkloadPlan:
-    """Arguments of `kernel` for `workload` in numbers.
+    """The arguments of `kernel` for `workload` as numbers.
 
     Args:
         scope: names beyond the dimensions (parameters at their defaults, device limits).
-        seed: of the inputs.
+        seed: seed of the inputs.
 
     Raises:
         ExpressionError: a shape or value cannot be evaluated.
@@ -270,7 +272,7 @@ def expecting_launches(
 
 
 def evaluated(launch: Launch, scope: Mapping[str, Value], local: Sequence[Argument] = ()) -> LaunchSize:
-    """A launch in numbers, where `scope` has every name.
+    """The launch as numbers, if `scope` has every name.
 
     Args:
         local: the kernel's arguments with the role `local`, in order.

@@ -1,4 +1,4 @@
-"""Why a job ended as it did, in one sentence that a person and a program can read."""
+"""Reasons for the end of a job, each in one sentence that a person and a program can read."""
 
 from enum import StrEnum
 
@@ -6,39 +6,39 @@ from warpsmith.domain.base import Frozen
 
 
 class ReasonCode(StrEnum):
-    """Which end it was. All but `gain` say why the kernel stays as it is."""
+    """Kinds of end. All but `gain` say why the kernel is kept as it is."""
 
     GAIN = "gain"
     """At least one workload is served by a configuration that was measured to be faster."""
     NO_RULE = "no_rule"
     """No rule could change the kernel, so there was nothing to search."""
     TEMPLATE_FAILED = "template_failed"
-    """What was made of the kernel did not compile or was not right: a fault of the rules or the agent."""
+    """The template did not compile or gave wrong results: a fault of the rules or of the agent."""
     TOO_NOISY = "too_noisy"
-    """Runs of one kernel differ by more than what might be gained."""
+    """Runs of the same kernel differ by more than the possible gain."""
     AT_FLOOR = "at_floor"
     """The kernel needs about the shortest time that the device's memory and launches allow."""
     BUDGET_SPENT = "budget_spent"
-    """Most configurations were not tried before the budget was spent."""
+    """The budget was spent before most configurations were tried."""
     NOT_CONFIRMED = "not_confirmed"
-    """The search saw a gain, which did not survive the measurement in fresh processes."""
+    """The search saw a gain that the measurement in fresh processes did not confirm."""
     BEST_AS_IS = "best_as_is"
-    """The kernel as it is was the best of what was tried."""
+    """The original kernel was the best of all kernels tried."""
     KERNEL_REFUSED = "kernel_refused"
-    """The kernel, or its reference, is of no use as it was posted."""
+    """The kernel or its reference cannot be used as submitted."""
     GIVEN_UP = "given_up"
     """The service could not go on."""
 
 
 class Reason(Frozen):
-    """Why a job ended, and how far its search came."""
+    """The reason why a job ended, and the extent of its search."""
 
     code: ReasonCode
     sentence: str
     search: str = ""
-    """How many configurations were tried, of how many; empty where nothing was searched."""
+    """Number of configurations tried, of the total; empty if nothing was searched."""
 
     @property
     def is_gain(self) -> bool:
-        """Whether there is something to use."""
+        """True if there is a faster kernel to use."""
         return self.code is ReasonCode.GAIN

@@ -13,7 +13,7 @@ from warpsmith.domain.expressions import FUNCTIONS, Expression, Value
 
 MacroWord = Annotated[StrictStr, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 ParameterValue = StrictBool | StrictInt | StrictFloat | MacroWord
-"""A number, or one identifier: it becomes the text of a macro, so nothing else may stand in it."""
+"""A number or one identifier. It becomes the text of a macro, so nothing else is allowed."""
 
 C_WORDS = frozenset(
     "alignas alignof asm auto bool break case char class const constexpr continue default define defined "  # noqa: SIM905
@@ -21,7 +21,7 @@ C_WORDS = frozenset(
     "private public register restrict return short signed sizeof static struct switch template this typedef "
     "typename union unsigned using virtual void volatile while".split()
 )
-"""A macro of such a name would change what the source says."""
+"""Names that no macro may have, because it would change the meaning of the source."""
 
 Configuration = dict[str, ParameterValue]
 """One assignment of all parameters of a space."""
@@ -33,12 +33,12 @@ class Parameter(Frozen):
     name: Identifier
     values: tuple[ParameterValue, ...] = Field(min_length=1, max_length=1024)
     default: ParameterValue | None = None
-    """The value that reproduces the baseline; the first value where not given."""
+    """Value that reproduces the baseline. None: the first value."""
     meaning: str = Field(default="", max_length=500)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        # True equals 1 in Python, and is another value in a template.
+        # True equals 1 in Python, but is a different value in a template.
         kinds = {(type(v), v) for v in self.values}
         if len(kinds) != len(self.values):
             raise ValueError(f"values of {self.name} repeat; list each once")
@@ -55,8 +55,8 @@ class Parameter(Frozen):
 class Constraint(Frozen):
     """A condition on configurations.
 
-    One that names a dimension is judged per workload: a configuration belongs to the space when
-    at least one workload allows it, and is run only on the workloads that do.
+    A condition that names a dimension is evaluated per workload. A configuration belongs to the space if at
+    least one workload allows it, and it runs only on the workloads that do.
     """
 
     expression: Expression
@@ -64,7 +64,8 @@ class Constraint(Frozen):
 
 
 class Space(Frozen):
-    """Everything that may be tried: the product of the parameters, less what the constraints forbid."""
+    """All configurations that may be tried: the product of the parameters without those that break a
+    constraint."""
 
     parameters: tuple[Parameter, ...] = ()
     constraints: tuple[Constraint, ...] = ()
@@ -84,7 +85,7 @@ class Space(Frozen):
 
 
 def reserved(name: str) -> str:
-    """Why no macro may have this name; empty where one may."""
+    """The reason why no macro may have this name; empty if one may."""
     if name in C_WORDS or name.startswith("__"):
         return "is reserved in C"
     if keyword.iskeyword(name) or name in FUNCTIONS:

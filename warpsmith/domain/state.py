@@ -1,13 +1,13 @@
-"""States of jobs, candidates, trials and tasks, and the only moves between them."""
+"""States of jobs, candidates, trials and tasks, and the allowed moves between them."""
 
 from enum import StrEnum
 
 
 class JobState(StrEnum):
-    """Where a job stands."""
+    """States of a job."""
 
     QUEUED = "queued"
-    """Stored; waiting for a worker with its back end."""
+    """Stored; waits for a worker with its back end."""
     BASELINE = "baseline"
     """The user's kernel is being compiled, checked and timed."""
     PLANNING = "planning"
@@ -37,7 +37,7 @@ JOB_MOVES: dict[JobState, frozenset[JobState]] = {
 
 
 class CandidateState(StrEnum):
-    """Where a candidate stands."""
+    """States of a candidate."""
 
     SEARCHING = "searching"
     SEARCHED = "searched"
@@ -48,24 +48,24 @@ class CandidateState(StrEnum):
 
 
 class TrialState(StrEnum):
-    """Where a trial stands."""
+    """States of a trial."""
 
     PROPOSED = "proposed"
     FINISHED = "finished"
 
 
 class CompilationState(StrEnum):
-    """Where a compilation for somebody else stands."""
+    """States of a compilation requested by another worker."""
 
     WANTED = "wanted"
     TAKEN = "taken"
     DONE = "done"
     FAILED = "failed"
-    """No binary came of it; whoever wanted it compiles it again, since compilers differ."""
+    """No binary was produced. The requester compiles the kernel itself, since compilers differ."""
 
 
 class TaskKind(StrEnum):
-    """What a worker can be asked to do."""
+    """Kinds of tasks that a worker can run."""
 
     BASELINE = "baseline"
     """Check and time the user's kernel."""
@@ -82,7 +82,7 @@ class TaskKind(StrEnum):
 
 
 class TaskState(StrEnum):
-    """Where a task stands."""
+    """States of a task."""
 
     QUEUED = "queued"
     RUNNING = "running"

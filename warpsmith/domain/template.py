@@ -14,7 +14,7 @@ from warpsmith.domain.space import Configuration, ParameterValue, Space
 
 
 class AppliedRule(Frozen):
-    """A rewrite that was made, for the evidence in the result."""
+    """A rewrite that was applied, as evidence in the result."""
 
     rule: str
     detail: str = ""
@@ -26,13 +26,13 @@ class RuleFault(Frozen):
 
     rule: str
     stage: Stage
-    """Where it failed."""
+    """Stage at which it failed."""
     reason: str = Field(max_length=2000)
-    """What the compiler or the check said."""
+    """Message of the compiler or of the check."""
 
     @property
     def words(self) -> str:
-        """One line of it, as among the rules that were declined."""
+        """One line that describes the fault, in the form of a declined rule."""
         what = "did not compile" if self.stage is Stage.COMPILE else f"failed ({self.stage.value})"
         return f"{self.rule}: our rewrite {what}: {(self.reason.splitlines() or [''])[0]}"
 
@@ -82,14 +82,14 @@ class ConfiguredKernel(Frozen):
 
     @property
     def source(self) -> str:
-        """What is compiled: the macros, then the template's source with its own line numbers."""
+        """The source to compile: the macros, then the template's source with its own line numbers."""
         prologue = "".join(f"#define {name} {text}\n" for name, text in self.defines.items())
         numbered = "#line 1\n" if prologue else ""
         return prologue + numbered + without_definitions(self.kernel.text, self.defines)
 
     @property
     def key(self) -> str:
-        """A short stable name of what is compiled and launched: 16 hex digits of SHA-256."""
+        """Short stable name of the compiled and launched kernel: 16 hex digits of SHA-256."""
         # A database may keep the names of a configuration in another order; its values are in `defines`.
         text = self.model_dump_json(exclude={"configuration", "expected_launch"})
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -100,7 +100,7 @@ class ConfiguredKernel(Frozen):
 
 
 def without_definitions(text: str, names: Iterable[str]) -> str:
-    """`text` without its own `#define`s of these macros, which would win over a configuration's."""
+    """`text` without its own `#define`s of these macros, which would override those of a configuration."""
     listed = "|".join(re.escape(n) for n in names)
     if not listed:
         return text
