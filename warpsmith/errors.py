@@ -3,7 +3,7 @@
 WarpsmithError
 ├── InvalidInput          the user's input is wrong: names the field and the fix
 │   └── ExpressionError   an expression does not parse, or does not evaluate
-├── Unavailable           something this machine lacks: a driver, a package, a permission
+├── Unavailable           this machine lacks something: a driver, a package, a permission
 ├── ChildDied             a child process crashed, hung or broke its protocol; replace it
 ├── KernelRefused         the driver refused a launch or a binary; the child is still well
 ├── LeaseLost             somebody else owns the work now; drop it
@@ -22,7 +22,7 @@ class InvalidInput(WarpsmithError):
 
     Args:
         field: dotted path of the field, as the user wrote it (`kernel.arguments.0.shape`).
-        message: what is wrong and what would be right.
+        message: what is wrong and how to correct it.
     """
 
     def __init__(self, field: str, message: str) -> None:
@@ -58,16 +58,16 @@ class ChildDied(WarpsmithError):
 
 
 class DeviceSick(WarpsmithError):
-    """A device that fails a kernel of our own; nothing that it says of other kernels counts."""
+    """The device fails a kernel of the service itself; its results for other kernels do not count."""
 
 
 class KernelRefused(WarpsmithError):
-    """The driver refused a launch or a binary; the child is still well."""
+    """The driver refused a launch or a binary; the child process still works."""
 
 
 class LeaseLost(WarpsmithError):
-    """The lease on a task or study has passed to somebody else; nothing more may be written."""
+    """The lease on a task or study has passed to another worker; nothing more may be written."""
 
 
 class NotFound(WarpsmithError):
-    """No such job, candidate, trial or worker for this caller."""
+    """This caller has no such job, candidate, trial or worker."""

@@ -1,4 +1,4 @@
-"""What travels over HTTP. The API answers with these; the client and the CLI read them."""
+"""Bodies of the HTTP API's requests and responses, shared by the API, the client and the CLI."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from warpsmith.tuning.analysis.search_facts import Facts
 
 
 class WorkloadProgress(Frozen):
-    """Best so far on one workload; search figures, not yet verified."""
+    """Best result so far on one workload: a figure of the search, not yet verified."""
 
     workload: str
     baseline_us: float | None = None
@@ -24,19 +24,20 @@ class WorkloadProgress(Frozen):
 
 
 class JobStatus(Frozen):
-    """Where a job stands."""
+    """State of a job, and its progress."""
 
     id: str
     name: str
     state: JobState
     detail: str = ""
-    """What it is doing, what it waits for, or why it ended."""
+    """Current activity, what the job waits for, or why it ended."""
     queue: str | None = None
-    """Of a job that waits for its first turn on a device: where."""
+    """Queue in which a job waits for its first turn on a device."""
     place: int | None = None
-    """Its place there, 1 being the next; where tenants take turns, as if all others went first."""
+    """Place in that queue, 1 being the next. If tenants take turns, the worst case: as if all others went
+    first."""
     tenant: str | None = None
-    """Whose it is; told to operators only."""
+    """Tenant that owns the job; shown to operators only."""
     backend: str
     device_class: str | None = None
     round: int = 0
@@ -53,7 +54,7 @@ class JobStatus(Frozen):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     reason: Reason | None = None
-    """Why it ended; None before the end, and where it was cancelled."""
+    """Reason for the end; None before the end and for cancelled jobs."""
     seconds_left: float | None = None
     tokens_used: int = 0
     usd_used: float = 0.0
@@ -69,12 +70,12 @@ class JobPage(Frozen):
 
 
 class EventView(Frozen):
-    """Something that happened to a job."""
+    """An event of a job."""
 
     id: int
     at: datetime
     kind: str
-    """`state`: the job's; `task`: a task of it was ended, given back or parked."""
+    """`state`: the job changed its state; `task`: a task of it was ended, given back or parked."""
     data: dict[str, str | int | float | bool | None]
 
 
@@ -97,7 +98,8 @@ class TrialView(Frozen):
     outcome: Outcome | None = None
     seconds: float | None = None
     reused: bool = False
-    """Taken over from an earlier job of the same kernel; it spent nothing of this job's budget."""
+    """True if the trial was taken over from an earlier job of the same kernel; it used none of this job's
+    budget."""
 
 
 class TrialPage(Frozen):
@@ -117,7 +119,7 @@ class CandidateView(Frozen):
     agent_step: str | None = None
     applied: tuple[AppliedRule, ...] = ()
     declined: tuple[str, ...] = ()
-    """Rules that could not prove their precondition, and those that failed before, with the reason."""
+    """Rules whose precondition could not be proven, and rules that failed earlier, with the reason."""
     space: Space
     feasible: int | None = None
     source: str
@@ -131,13 +133,13 @@ class CandidateList(Frozen):
 
 
 class DispatchEntry(Frozen):
-    """What to launch for one workload. `configuration` None: keep the baseline."""
+    """Kernel to launch for one workload. `configuration` is None if the baseline is kept."""
 
     workload: str
     configuration: Configuration | None
     candidate: str | None
     source: str | None
-    """Complete tuned source, macros set; None where the baseline stays."""
+    """Complete tuned source with its macros set; None if the baseline is kept."""
     entry: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -145,12 +147,12 @@ class DispatchEntry(Frozen):
     local_bytes: tuple[int, ...] = ()
     """OpenCL: bytes of each argument with the role `local`, in order."""
     launch: Launch | None = None
-    """What `grid`, `block` and `shared_bytes` are made of, for other shapes; None in older results."""
+    """Expressions behind `grid`, `block` and `shared_bytes`, for other shapes; None in older results."""
     local_arguments: tuple[Argument, ...] = ()
-    """What `local_bytes` is made of."""
+    """Arguments from which `local_bytes` is computed."""
     speedups: dict[str, float] = {}
-    """By workload, baseline time over this configuration's: on its own the low end of the verified
-    interval, on others what the search saw."""
+    """Baseline time divided by this configuration's time, by workload: for its own workload the low end of
+    the verified interval, for others the figure of the search."""
 
 
 class RejectionCount(Frozen):
@@ -163,46 +165,46 @@ class RejectionCount(Frozen):
 
 
 class JobResult(Frozen):
-    """The evidence. Speed-ups are those of the re-measurement only."""
+    """The evidence. Speed-ups come from the verification only."""
 
     id: str
     job: Job
     state: JobState
     detail: str = ""
     reason: Reason | None = None
-    """Why it ended; None where it was cancelled, and in older results."""
+    """Reason for the end; None for cancelled jobs and in older results."""
     baseline: tuple[WorkloadTiming, ...] = ()
-    """The kernel as it is, where it was measured; also of a job that failed afterwards."""
+    """Timings of the original kernel, if it was measured; also for a job that failed afterwards."""
     aa_width: float | None = None
     """Half width of the 95 % interval of the kernel against itself; None: not measured."""
     device: str
     driver: str
     device_class: str
     limits: DeviceLimits | None = None
-    """Those that launches and constraints may name; None in older results."""
+    """Limits that launches and constraints may name; None in older results."""
     speedup: float | None
-    """Weighted geometric mean over workloads of the verified speed-ups; baseline kept counts as 1."""
+    """Weighted geometric mean over workloads of the verified speed-ups; a kept baseline counts as 1."""
     comparisons: tuple[Comparison, ...]
     dispatch: tuple[DispatchEntry, ...]
     trials_measured: int
     trials_rejected: int
     trials_cut_short: int = 0
-    """Ended before they ran on all workloads, since the others promised too little."""
+    """Trials pruned before they ran on all workloads, because they showed too little promise."""
     trials_reused: int = 0
-    """Taken over from earlier jobs of the same kernel; not among those above."""
+    """Trials taken over from earlier jobs of the same kernel; not included in the counts above."""
     trials_per_second: float
     rejections: tuple[RejectionCount, ...]
     seconds: float
     candidates: tuple[CandidateView, ...]
     rule_faults: tuple[RuleFault, ...] = ()
-    """Rewrite rules of ours that made a template fail with its defaults; later templates do without."""
+    """Rewrite rules whose template failed with its default configuration; later templates leave them out."""
     facts: Facts | None = None
-    """What bounds the kernel, and which parameters matter, from the candidate with the best trial."""
+    """Bound of the kernel, and the parameters that matter, from the candidate with the best trial."""
     warpsmith_version: str
 
 
 class WorkerView(Frozen):
-    """One worker and what it offers."""
+    """One worker and its capabilities."""
 
     id: str
     hostname: str
@@ -211,21 +213,21 @@ class WorkerView(Frozen):
     devices: tuple[str, ...]
     """Device classes."""
     unavailable: dict[str, str] = {}
-    """Back ends that this worker cannot use, and why."""
+    """Back ends that this worker cannot use, with the reason."""
     compile_slots: int = 0
-    """Kernels that it compiles at once for devices of other workers."""
+    """Number of kernels that it compiles concurrently for devices of other workers."""
     last_seen: datetime
     alive: bool
 
 
 class WorkerList(Frozen):
-    """All workers seen lately."""
+    """All workers seen recently."""
 
     items: tuple[WorkerView, ...]
 
 
 class FieldProblem(Frozen):
-    """One bad field."""
+    """One invalid field."""
 
     field: str
     message: str

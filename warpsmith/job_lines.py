@@ -1,4 +1,4 @@
-"""Which line of a job file a field stands in."""
+"""Finds the line of a job file on which a field stands."""
 
 from functools import cached_property
 from typing import Any
@@ -10,17 +10,18 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class JobLines:
-    """Lines of the fields of one YAML or JSON text, which is read for them at the first question only."""
+    """Line numbers of the fields of one YAML or JSON text. The text is parsed at the first call."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def of(self, field: str, inner: int | None = None) -> int | None:
-        """The line of a field, from 1; of what holds it, where the field itself is not in the file.
+        """The line of a field, from 1. If the file lacks the field, the line of the mapping that would
+        contain it.
 
         Args:
-            field: dotted path, as errors name it.
-            inner: a line of the field's own text, from 1; counted where the text is a block (`|`).
+            field: dotted path, as in error messages.
+            inner: a line of the field's own text, from 1; added if the text is a block (`|`).
         """
         if self._root is None:
             return None
@@ -30,7 +31,7 @@ class JobLines:
             taken = next((n for n in (len(parts), 1) if _child(node, ".".join(parts[:n]))), 0)
             found = _child(node, ".".join(parts[:taken])) if taken else None
             if found is None:
-                # A path also names the kind of a union (`reference.numpy.source`), which no file has.
+                # A path also names the kind of a union (`reference.numpy.source`), which no file contains.
                 parts = parts[1:] if len(parts) > 1 and _child(node, parts[1]) else []
                 continue
             node, line = found
@@ -41,7 +42,7 @@ class JobLines:
 
     @cached_property
     def _root(self) -> yaml.Node | None:
-        # JSON is YAML but for tabs between its tokens.
+        # JSON is YAML except for tabs between its tokens.
         text = self._text.replace("\t", " ")
         try:
             return yaml.compose(text, Loader=_LOADER)
@@ -50,7 +51,7 @@ class JobLines:
 
 
 def _child(node: yaml.Node, name: str) -> tuple[yaml.Node, int] | None:
-    """The value of a key, or an item by its number, and the line (from 0) where it begins."""
+    """The value of a key, or the item with that number, and the line (from 0) on which it begins."""
     if isinstance(node, yaml.SequenceNode):
         item = node.value[int(name)] if name.isdecimal() and int(name) < len(node.value) else None
         return None if item is None else (item, item.start_mark.line)

@@ -26,8 +26,8 @@ class InvalidJob(InvalidInput):
     """A job file that cannot be accepted.
 
     Args:
-        path: as the user named it.
-        findings: what is wrong, in the order in which it is shown; at least one.
+        path: path of the file, as the user gave it.
+        findings: errors in the order in which they are shown; at least one.
     """
 
     def __init__(self, path: Path, findings: Iterable[Finding]) -> None:
@@ -41,30 +41,30 @@ class InvalidJob(InvalidInput):
 
 @dataclass(frozen=True)
 class JobFile:
-    """A job file that could be read, whatever it says."""
+    """A job file that could be parsed. Its contents may still be invalid."""
 
     path: Path
     text: str = field(repr=False)
     data: Mapping[str, Any] = field(repr=False)
     lines: JobLines = field(repr=False)
     include_dirs: tuple[Path, ...] = ()
-    """Searched for headers behind those that the file names; see `headers_of`."""
+    """Folders searched for headers after those that the file names; see `headers_of`."""
 
     @staticmethod
     def read(path: Path, include_dirs: Sequence[Path] = ()) -> "JobFile":
         """The mapping in a YAML or JSON file.
 
         Raises:
-            InvalidJob: no such file, or not a mapping; names the line.
+            InvalidJob: the file does not exist or is not a mapping; the message names the line.
         """
         text = _text(path)
         return JobFile(path, text, _mapping(path, text), JobLines(text), tuple(include_dirs))
 
     def job(self) -> Job:
-        """The job; `source_file` and the headers that it includes are read, relative to the job file.
+        """The job. `source_file` and the headers that it includes are read relative to the job file.
 
         Raises:
-            InvalidJob: what is wrong with which field, in the order of the file.
+            InvalidJob: the fields that are wrong, in the order of the file.
         """
         found = _job_or_findings(self.data, self.path.parent, self.include_dirs)
         if isinstance(found, Job):
@@ -83,7 +83,8 @@ class JobFile:
         return sorted(known, key=lambda f: (f.line or 0, not f.is_error))
 
     def placed(self, text: str) -> str:
-        """A message with the line of the field that it begins with; as it is where it names none."""
+        """A message prefixed with the line of the field that it begins with; unchanged if it names no
+        field."""
         named, _, message = text.partition(": ")
         if named.split(".", 1)[0] not in Job.model_fields or not message:
             return text
@@ -91,10 +92,10 @@ class JobFile:
 
     @contextmanager
     def naming_lines(self) -> Iterator[None]:
-        """Errors about a field of the job, raised inside, name its line.
+        """Context in which errors about a field of the job get its line.
 
         Raises:
-            InvalidJob: in the place of an `InvalidInput` of such a field.
+            InvalidJob: replaces an `InvalidInput` about such a field.
         """
         try:
             yield
@@ -107,7 +108,7 @@ class JobFile:
 
 
 def placed(path: Path, finding: Finding) -> str:
-    """`job.yaml:12: kernel.entry: ...`."""
+    """One line for a finding: `job.yaml:12: kernel.entry: ...`."""
     return f"{path}:{finding.line}: {finding}" if finding.line is not None else f"{path}: {finding}"
 
 
@@ -115,10 +116,10 @@ def load_job(path: Path, include_dirs: Sequence[Path] = ()) -> Job:
     """The job of a file; its `source_file` and headers are read, relative to the job file.
 
     Args:
-        include_dirs: searched for headers as well, relative to the current folder.
+        include_dirs: further folders searched for headers, relative to the current folder.
 
     Raises:
-        InvalidJob: what is wrong with which field.
+        InvalidJob: the fields that are wrong.
     """
     return JobFile.read(path, include_dirs).job()
 
@@ -127,7 +128,7 @@ def read_document(path: Path) -> Mapping[str, Any]:
     """The mapping in a YAML or JSON file.
 
     Raises:
-        InvalidJob: no such file, or not a mapping; names the line.
+        InvalidJob: the file does not exist or is not a mapping; the message names the line.
     """
     return JobFile.read(path).data
 
@@ -136,10 +137,10 @@ def parse_job(data: Mapping[str, Any], folder: Path | None = None) -> Job:
     """A job from plain data.
 
     Args:
-        folder: where `kernel.source_file` is looked for; None: files are not read.
+        folder: folder of `kernel.source_file`; None: files are not read.
 
     Raises:
-        InvalidInput: what is wrong with which field.
+        InvalidInput: the fields that are wrong.
     """
     found = _job_or_findings(data, folder)
     if isinstance(found, Job):
@@ -178,7 +179,7 @@ def _job_or_findings(
 def _with_headers(
     kernel: Mapping[str, Any], beside: Path, folder: Path, include_dirs: Sequence[Path]
 ) -> Mapping[str, Any]:
-    """The kernel with the headers that its source includes, where it does not bring them itself."""
+    """The kernel together with the headers that its source includes, unless it already has them."""
     named = kernel.get("include_dirs") or ()
     words = isinstance(named, list | tuple) and all(isinstance(d, str) for d in named)
     if "files" in kernel or not isinstance(kernel.get("source"), str) or not words:
@@ -243,5 +244,5 @@ def _read_source(folder: Path, name: str) -> str | Finding:
 
 
 def _reason(exc: Exception) -> str:
-    """Without the number of the error and the path, which the message has."""
+    """The operating system's message without error number and path, which the caller's message has."""
     return exc.strerror or str(exc) if isinstance(exc, OSError) else str(exc)

@@ -1,4 +1,4 @@
-"""Logs: one line an event, with the job and the task that it belongs to, as text or as JSON."""
+"""Logs: one line per event with its job and task, as text or JSON."""
 
 import logging
 import re
@@ -22,13 +22,13 @@ _SECRETS = (
         r"\1***",
     ),
 )
-"""Passwords in addresses, our own keys, credentials of headers, models' keys, named secrets."""
+"""Patterns of secrets: passwords in URLs, API keys, credentials in headers, model keys, named secrets."""
 _QUIET = ("alembic", "celery", "kombu", "httpx", "httpx2", "httpcore")
-"""Libraries of which only warnings are of interest."""
+"""Libraries of which only warnings are logged."""
 
 
 def configure() -> None:
-    """Send everything that is logged to stderr, in the form of `WARPSMITH_LOG_FORMAT`."""
+    """Send all log records to stderr, in the form of `WARPSMITH_LOG_FORMAT`."""
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -52,13 +52,13 @@ def configure() -> None:
 
 @contextmanager
 def about(**ids: str) -> Iterator[None]:
-    """Everything logged in the block, by this thread, names these (`job=...`, `task=...`)."""
+    """Context in which every record logged by this thread carries these ids (`job=...`, `task=...`)."""
     with structlog.contextvars.bound_contextvars(**ids):
         yield
 
 
 def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Secrets out of what is logged."""
+    """Masks secrets in a log record."""
     for key, value in event.items():
         if isinstance(value, str):
             event[key] = without_secrets(value)
@@ -66,14 +66,15 @@ def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> Mutab
 
 
 def without_secrets(text: str) -> str:
-    """The text with what looks like a secret masked."""
+    """The text with everything masked that looks like a secret."""
     for pattern, shown in _SECRETS:
         text = pattern.sub(shown, text)
     return text
 
 
 class _Text:
-    """`2026-01-01T00:00:00Z info worker.execute: done job=... task=...`, a traceback below it."""
+    """Renders a line such as `2026-01-01T00:00:00Z info worker.execute: done job=... task=...`, with a
+    traceback below it."""
 
     def __call__(self, logger: Any, name: str, event: MutableMapping[str, Any]) -> str:
         rest = dict(structlog.processors.format_exc_info(logger, name, event))

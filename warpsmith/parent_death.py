@@ -1,4 +1,4 @@
-"""Processes that never outlive who started them."""
+"""Ends processes together with the process that started them."""
 
 import ctypes
 import os
@@ -6,7 +6,7 @@ import signal
 import sys
 
 PARENT = "WARPSMITH_PARENT_PID"
-"""In a process's environment: the id of the parent that it ends with."""
+"""Environment variable with the process id of the parent."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -24,9 +24,9 @@ def die_with_parent(signum: int = signal.SIGKILL) -> None:
 
 
 def end_with_parent(signum: int = signal.SIGKILL) -> None:
-    """`die_with_parent`, where `PARENT` is set; ends this process where that parent is gone already.
+    """Call `die_with_parent` if `PARENT` is set, and end this process if that parent has already ended.
 
-    What this process starts does not inherit `PARENT`.
+    Processes started by this process do not inherit `PARENT`.
     """
     parent = os.environ.pop(PARENT, None)
     if parent is None:

@@ -1,4 +1,4 @@
-"""Secrets that lie in files, and those that nobody has chosen."""
+"""Secrets read from files, and detection of placeholder secrets."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,16 +14,17 @@ SECRET_FILES = (
     "api_key_file",
     "openai_api_key_file",
 )
-"""Settings that name a file with the value of the setting without `_file`."""
+"""Settings that name a file; its content is the value of the setting without `_file`."""
 NOT_CHOSEN = "change-me"
-"""What examples show where a secret belongs."""
+"""Placeholder for a secret in examples."""
 
 
 def with_secrets(data: Mapping[str, object]) -> dict[str, object]:
-    """Settings as given, with the contents of the files that they name; an empty file gives nothing.
+    """Settings extended by the contents of the files that they name; an empty file gives no value.
 
     Raises:
-        ValueError: a file cannot be read, a setting is given twice, or there is no URL for the password.
+        ValueError: a file cannot be read, a setting is given twice, or the password has no URL to be put
+            into.
     """
     found = dict(data)
     for name in SECRET_FILES:
@@ -42,10 +43,10 @@ def with_secrets(data: Mapping[str, object]) -> dict[str, object]:
 
 
 def require_chosen(*secrets: str | SecretStr | None) -> None:
-    """No secret is one of an example.
+    """Check that no secret is the placeholder of an example.
 
     Raises:
-        ValueError: one is.
+        ValueError: a secret is the placeholder.
     """
     for secret in secrets:
         text = secret.get_secret_value() if isinstance(secret, SecretStr) else secret
@@ -64,7 +65,7 @@ def _read(name: str, path: str) -> str:
 
 
 def _with_password(url: str, password: str) -> str:
-    """`postgresql+psycopg://user@host/name` with the password behind the user."""
+    """The URL with the password inserted after the user: `postgresql+psycopg://user:password@host/name`."""
     scheme, separator, rest = url.partition("://")
     user, at, where = rest.partition("@")
     if not separator or not at or ":" in user:

@@ -1,7 +1,6 @@
 """Settings, from `WARPSMITH_*` environment variables and an optional `.env` file.
 
-The same code runs embedded (SQLite, file-system broker) and full (Postgres, Redis): only these
-values differ.
+The same code runs embedded (SQLite, file-system broker) and full (Postgres, Redis); only these values differ.
 """
 
 import re
@@ -19,76 +18,79 @@ UNSERVED_S = 600.0
 
 
 class Settings(BaseSettings):
-    """Everything an operator may set."""
+    """All settings of an operator."""
 
     model_config = SettingsConfigDict(
         env_prefix="WARPSMITH_", env_file=".env", extra="ignore", use_attribute_docstrings=True
     )
 
     data_dir: Path = Path(".warpsmith")
-    """Where the embedded mode keeps its database, its broker folders and its logs."""
+    """Folder of the embedded mode's database, broker files and logs."""
     database_url: str | None = None
-    """SQLAlchemy URL (`postgresql+psycopg://...`); SQLite under `data_dir` where not set."""
+    """SQLAlchemy URL (`postgresql+psycopg://...`). Default: SQLite under `data_dir`."""
     database_url_file: Path | None = None
-    """A file that holds that URL; so with every setting that ends in `_file`."""
+    """File that holds that URL. Every setting that ends in `_file` works like this."""
     database_password_file: Path | None = None
-    """A file with the password that the URL lacks."""
+    """File with the password that the URL lacks."""
     broker_url: str | None = None
-    """Celery broker (`redis://...`); the file-system transport under `data_dir` where not set."""
+    """Celery broker (`redis://...`). Default: the file-system transport under `data_dir`."""
     broker_url_file: Path | None = None
     host: str = "127.0.0.1"
     port: int = 8765
     api_key: SecretStr | None = None
-    """What the command line shows to a service; made with `warpsmith keys create`."""
+    """API key that the command line presents to a service; made with `warpsmith keys create`."""
     api_key_file: Path | None = None
     key_requests_per_s: float = Field(default=50, gt=0)
-    """Of one API key, at each API; this and the next four hold where a key has no limit of its own."""
+    """Requests per second per API key, at each API process. This and the next four apply if a key has no
+    limit of its own."""
     key_submits_per_minute: int = Field(default=60, ge=1)
     key_open_jobs: int = Field(default=200, ge=1)
     key_device_s_per_day: float = Field(default=0, ge=0)
-    """Seconds of budget that a key's jobs may ask for in 24 hours; 0: no limit."""
+    """Seconds of budget that a key's jobs may request in 24 hours; 0: no limit."""
     key_usd_per_day: float = Field(default=0, ge=0)
-    """Of models, likewise."""
+    """USD of model budget that a key's jobs may request in 24 hours; 0: no limit."""
     max_open_jobs: int = Field(default=5000, ge=1)
-    """Of everybody; more are refused with 503."""
+    """Limit on open jobs of all tenants; further jobs are refused with 503."""
     job_memory_mb: int = Field(default=0, ge=0)
-    """Most that a job may hold (MiB), on its device and in the memory of a worker's machine alike; 0: what
-    there is."""
+    """Limit on the memory of a job (MiB), both on its device and on a worker's machine; 0: the memory
+    present."""
     include_dirs: str = ""
     """Include folders that jobs may name: `flashinfer=/opt/flashinfer/include:other=/path`."""
     compile_workers: int = Field(default=0, ge=0)
-    """Compile children at once; 0: one per core."""
+    """Concurrent compile children; 0: one per core."""
     compile_timeout_s: float = Field(default=60, gt=0)
     artifact_dir: Path | None = None
-    """Folder of compiled kernels, which workers may share; under `data_dir` where not set."""
+    """Folder of compiled kernels, which workers may share. Default: under `data_dir`."""
     artifact_mb: int = Field(default=1024, ge=0)
-    """Size of that folder; 0: nothing is kept."""
+    """Size limit of that folder in MiB; 0: nothing is stored."""
     run_timeout_s: float = Field(default=20, gt=0)
     """Deadline of one request to a device child."""
     ncu: bool = False
-    """Profile the kernel of every CUDA job with Nsight Compute, where it is installed and permitted."""
+    """If true, the kernel of every CUDA job is profiled with Nsight Compute, if it is installed and
+    permitted."""
     slice_s: float = Field(default=20, gt=0)
     lease_s: float = Field(default=10, gt=0)
     renew_s: float = Field(default=3, gt=0)
     sweep_s: float = Field(default=2, gt=0)
     unserved_s: float = Field(default=UNSERVED_S, gt=0)
-    """A job that has not begun fails when no worker can serve it for so long; in the embedded mode, whose one
-    worker will not come to have more, at once."""
+    """Seconds after which a job that has not begun fails if no worker can serve it. In the embedded mode it
+    fails at once, since its only worker will not gain capabilities."""
     reuse_trials_s: float = Field(default=30 * 86400, ge=0)
-    """A tenant's trials of the same kernel on the same device class count for so long; 0: never."""
+    """Seconds for which a tenant's trials of the same kernel on the same device class are reused; 0:
+    never."""
     max_attempts: int = Field(default=3, ge=1)
     log_format: Literal["text", "json"] = "text"
-    """One line an event either way; `json` for a log collector."""
+    """Format of log lines; `json` is for log collectors."""
     replay_dir: Path | None = None
-    """Folder of recorded timings; jobs for the back end `replay` are refused where not set."""
+    """Folder of recorded timings. If unset, jobs for the back end `replay` are refused."""
     replay_trial_s: float = Field(default=0, ge=0)
     """Seconds that a trial of the replay back end takes."""
     agent_provider: ProviderName = "rules"
-    """Who answers agent steps of jobs that do not choose."""
+    """Provider of agent steps for jobs that do not choose one."""
     agent_providers: str = ""
-    """Others for single roles: `templater=openai,profiler=rules`."""
+    """Providers that differ by role: `templater=openai,profiler=rules`."""
     agent_external_timeout_s: float = Field(default=600, gt=0)
-    """An open request that nobody answers for so long is answered by the rules."""
+    """Seconds after which the rules answer an open request that nobody has answered."""
     openai_base_url: str | None = None
     """Of any server with OpenAI's chat completions; none: no model is called."""
     openai_api_key: SecretStr | None = None

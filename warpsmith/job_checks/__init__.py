@@ -1,1 +1,1 @@
-"""What can be known of a job before anything runs: pure functions from a job to findings."""
+"""Checks of a job before anything runs: pure functions from a job to findings."""

@@ -1,4 +1,4 @@
-"""Everything that can be known of a job without running it."""
+"""All checks of a job that need no launch."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -13,15 +13,15 @@ from warpsmith.job_checks.signature import signature_findings
 from warpsmith.settings import Settings
 
 LARGEST_MEMORY_BYTES = 512 * 10**9
-"""More than any single device has."""
+"""Limit in bytes, above the memory of any single device."""
 MARK = "TODO"
 
 
 def known_findings(job: Job, settings: Settings, devices: Sequence[DeviceInfo] = ()) -> Iterator[Finding]:
-    """What a service would refuse, what does not fit the source, and what no device takes.
+    """Findings of all checks: service limits, the source's signature, and the limits of devices.
 
     Args:
-        devices: of the job's back end, where some are at hand.
+        devices: devices of the job's back end, if any are present.
     """
     yield from service_findings(job, settings)
     yield from signature_findings(job)
@@ -31,7 +31,7 @@ def known_findings(job: Job, settings: Settings, devices: Sequence[DeviceInfo] =
 
 
 def tolerance_findings(job: Job) -> Iterator[Finding]:
-    """Floating-point outputs that must be equal to the last bit."""
+    """Warnings for floating-point outputs that must be equal to the last bit."""
     for argument in job.kernel.arguments:
         given = job.tolerances.get(argument.name)
         if given is not None and argument.dtype.is_float and given.rtol == 0 and given.atol == 0:
@@ -43,16 +43,16 @@ def tolerance_findings(job: Job) -> Iterator[Finding]:
 
 
 def unfinished_lines(text: str, apart: Collection[int] = ()) -> Iterator[Finding]:
-    """The lines of a job file that say that they are not finished.
+    """Findings for the lines of a job file that are marked as unfinished.
 
     Args:
-        apart: lines that are not looked at, from 1: those of sources, which speak for themselves.
+        apart: numbers of lines to skip, from 1: the lines of sources.
     """
     for number, line in enumerate(text.splitlines(), 1):
         if number in apart:
             continue
         before, mark, after = line.partition(MARK)
-        # The line at the head of a skeleton speaks of the others.
+        # The first line of a skeleton mentions the marks of the other lines.
         if not mark or before.lstrip().startswith("# Look at every"):
             continue
         about = after.strip(" :.}]\"'") or before.strip(" #-{")

@@ -1,4 +1,4 @@
-"""The arguments that a job lists against those that a kernel takes: number, order, types, direction."""
+"""Compares the arguments of a job with the kernel's parameters: number, order, types, direction."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,11 +18,11 @@ _FIELD = "kernel.arguments"
 def argument_findings(
     job: Job, kernel: KernelDefinition, types: Mapping[str, str], certain: bool
 ) -> Iterator[Finding]:
-    """What does not fit.
+    """Findings about arguments that do not match the kernel.
 
     Args:
-        types: words that stand for a type: macros, and the arguments of the kernel's template.
-        certain: nobody else says what a word stands for; without it a type behind a word is worth a warning.
+        types: type words: names that stand for a type: macros, and the arguments of the kernel's template.
+        certain: `types` is complete; if False, a mismatch behind such a name is a warning only.
     """
     wanted = kernel.arguments
     if any("..." in a.type_text for a in wanted):
@@ -34,7 +34,7 @@ def argument_findings(
     moved = dict(_moved(given, wanted))
     for n, (argument, a) in enumerate(zip(given, wanted, strict=True)):
         if n in moved:
-            # One out of its place moves others.
+            # A misplaced argument moves others.
             if n == min(moved):
                 yield Finding(f"{_FIELD}.{n}.name", moved[n])
         else:
@@ -60,7 +60,7 @@ def _count(given: tuple[Argument, ...], kernel: KernelDefinition) -> Finding:
 
 
 def _moved(given: tuple[Argument, ...], wanted: tuple[KernelArgument, ...]) -> Iterator[tuple[int, str]]:
-    """Arguments at the place of another one, where the names of both are the kernel's."""
+    """Arguments in the place of another argument, if both names are among the kernel's parameters."""
     places = {a.name: n for n, a in enumerate(wanted) if a.name}
     at = {a.name: n for n, a in enumerate(given)}
     order = ", ".join(a.name for a in wanted)

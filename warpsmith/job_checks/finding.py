@@ -1,22 +1,22 @@
-"""One thing that is wrong, or may be, with a job."""
+"""A single error or warning about a job."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found."""
+    """Result of a check: one error or warning."""
 
     field: str
-    """Dotted path of the field (`kernel.arguments.0.dtype`); empty where the whole file is meant."""
+    """Dotted path of the field (`kernel.arguments.0.dtype`); empty if the finding is about the whole file."""
     message: str
-    """What is wrong and what would be right."""
+    """What is wrong, and how to correct it."""
     is_error: bool = True
-    """False: a warning; the job may still be what its author wants."""
+    """False: a warning; the job may still be as its author intends."""
     line: int | None = None
-    """Of the job file, from 1; None where it is not known."""
+    """Line of the job file, from 1; None if unknown."""
     inner_line: int | None = None
-    """Of the text that the field holds (a source), from 1."""
+    """Line of the text that the field holds (a source), from 1."""
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}" if self.field else self.message

@@ -1,4 +1,4 @@
-"""A job's launch against what a device takes, and against the output that it must cover."""
+"""Compares a job's launch with the limits of devices, and with the output that it must cover."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _WORDS = re.compile(r"\b[A-Za-z_]\w*\s*\(")
 
 @dataclass(frozen=True)
 class _Limits:
-    """What a launch may ask for, and of whom that is known."""
+    """Limits of a launch, and the device or back end that sets them."""
 
     block: tuple[int, int, int]
     threads: int
@@ -40,11 +40,12 @@ _CUDA = _Limits((1024, 1024, 64), 1024, (2**31 - 1, 65535, 65535), "every CUDA d
 
 
 def launch_findings(job: Job, devices: Sequence[DeviceInfo] = ()) -> Iterator[Finding]:
-    """Blocks and grids that are too large, and launches that leave elements of an output unwritten.
+    """Findings about blocks and grids that are too large, and launches that leave elements of an output
+    unwritten.
 
     Args:
-        devices: of the job's back end; a launch is too large where it is for all of them. Without one,
-            what holds for every device of the back end is looked at.
+        devices: devices of the job's back end. A launch is too large if it is too large for all of them. If
+            empty, the limits that hold for every device of the back end are used.
     """
     scope = devices[0].scope() if devices else {}
     yield from _axes(job)
@@ -75,7 +76,7 @@ def _of(limits: DeviceLimits, name: str) -> _Limits:
 
 
 def _sizes(extents: Sequence[Expression], names: Mapping[str, Value]) -> list[int] | None:
-    """Numbers, as far as they can be had here."""
+    """The values of the extents that can be evaluated here."""
     try:
         return [e.integer(names) for e in extents]
     except ExpressionError:
@@ -123,7 +124,7 @@ def _uncovered(
 
 
 def _axes(job: Job) -> Iterator[Finding]:
-    """A kernel that asks for its place on an axis that the launch does not have."""
+    """Findings about kernels that read their index on an axis that the launch does not use."""
     pattern = _OTHER_AXES.get(job.kernel.backend)
     if job.kernel.source is None or pattern is None:
         return
@@ -140,7 +141,7 @@ def _axes(job: Job) -> Iterator[Finding]:
 
 
 def _plain(job: Job) -> KernelDefinition | None:
-    """The kernel, where every thread runs each statement once at most, in no function that it calls."""
+    """The kernel, if every thread runs each statement at most once and calls no function; else None."""
     if job.kernel.source is None or job.kernel.backend not in (Backend.CUDA, Backend.OPENCL):
         return None
     text = job.kernel.source
@@ -155,7 +156,7 @@ def _plain(job: Job) -> KernelDefinition | None:
 
 
 def _stores(kernel: KernelDefinition, place: int) -> int:
-    """Most elements of a buffer that one thread writes; 0 where that is not seen."""
+    """Most elements of a buffer that one thread writes; 0 if unknown."""
     if place >= len(kernel.arguments) or not kernel.arguments[place].name:
         return 0
     a = kernel.arguments[place]

@@ -1,4 +1,4 @@
-"""What a service asks of a job beyond its form: what it supports and what its operator permits."""
+"""Requirements of a service beyond the form of a job: supported features and the operator's limits."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from warpsmith.settings import Settings
 
 
 def service_findings(job: Job, settings: Settings) -> Iterator[Finding]:
-    """Everything that a service with these settings refuses."""
+    """Findings for everything that a service with these settings refuses."""
     kernel = job.kernel
     if kernel.backend is Backend.HIP:
         yield Finding("kernel.backend", "hip is not supported yet; use cuda or opencl")

@@ -1,6 +1,6 @@
-"""A job's entry and arguments against the kernel's definition, as far as the source alone says it.
+"""Compares a job's entry and arguments with the kernel's definition, as far as the source shows it.
 
-What a source leaves open (a type behind a macro, a kernel in a header) is not judged.
+Nothing is reported about facts that the source leaves open (a type behind a macro, a kernel in a header).
 """
 
 import difflib
@@ -21,7 +21,7 @@ _MAX_SHOWN = 12
 
 
 def signature_findings(job: Job) -> list[Finding]:
-    """What does not fit between the job and its kernel; of several definitions, the one that fits best."""
+    """Mismatches between the job and its kernel. Among several definitions, the best match is used."""
     if job.kernel.source is None or job.kernel.backend is Backend.REPLAY:
         return []
     text = job.kernel.source
@@ -36,14 +36,14 @@ def signature_findings(job: Job) -> list[Finding]:
     of_each = []
     for kernel in found:
         known = {**types, **bind(kernel, job.kernel.entry).values}
-        # A parameter may stand for another type in every configuration.
+        # A parameter may stand for a different type in every configuration.
         known = {word: known[word] for word in known.keys() - {p.name for p in job.parameters}}
         of_each.append(list(argument_findings(job, kernel, known, certain)))
     return min(of_each, key=lambda found: (sum(f.is_error for f in found), len(found)))
 
 
 def definitions(kernels: tuple[KernelDefinition, ...], entry: str) -> list[KernelDefinition]:
-    """Those that an entry may mean, by their names without template arguments."""
+    """The definitions that an entry may refer to, by name without template arguments."""
     base = re.sub(r"\s", "", entry.split("<", 1)[0]).removeprefix("::")
     found = [k for k in kernels if f"::{k.qualified_name}".endswith(f"::{base}")]
     return [k for k in found if k.qualified_name == base] or found
@@ -55,7 +55,7 @@ def _no_entry(job: Job, kernels: tuple[KernelDefinition, ...], tokens: Tokens) -
     words = {t.text for t in tokens.items if t.kind == "name"}
     words |= {w for t in tokens.items if t.kind == "directive" for w in re.findall(r"\w+", t.rest)}
     names = list(dict.fromkeys(k.qualified_name for k in kernels))
-    # A macro may write a kernel under a name that it puts together.
+    # A macro may define a kernel under a name that it pastes together.
     pasted = any(t.kind == "directive" and t.text == "define" and "##" in t.rest for t in tokens.items)
     if name in words or pasted or any(name == p.name for p in job.parameters):
         return []
@@ -72,7 +72,7 @@ def _no_entry(job: Job, kernels: tuple[KernelDefinition, ...], tokens: Tokens) -
     shown = ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else "")
     hint = f"; did you mean {near[0]!r}?" if near else ""
     words_said = f"no kernel {entry!r} in the source; found {shown}{hint}"
-    # A header may hold a kernel of nearly the same name.
+    # A header may hold a kernel with a similar name.
     return [Finding("kernel.entry", words_said, is_error=not in_header)]
 
 
@@ -81,7 +81,7 @@ def _includes(tokens: Tokens) -> bool:
 
 
 def _macro_types(tokens: Tokens, options: tuple[str, ...]) -> Mapping[str, str]:
-    """What the words stand for that are defined once, in the source or by an option."""
+    """Meanings of words that are defined exactly once, in the source or by an option."""
     counts: dict[str, int] = {}
     for token in tokens.items:
         name = re.match(r"\w+", token.rest) if token.kind == "directive" and token.text == "define" else None

@@ -1,1 +1,1 @@
-"""Timing protocol, statistics, roofline: how long it took, and how sure that is."""
+"""Timing protocol, statistics and roofline."""

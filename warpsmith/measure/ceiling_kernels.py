@@ -1,13 +1,13 @@
-"""Kernels of our own that a device's ceilings are measured with, in both languages."""
+"""The service's own kernels that measure a device's ceilings, in CUDA and OpenCL."""
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.kernel import Kernel
 
 BLOCK = 256
 FMA_CHAINS = 8
-"""Independent sums of one thread, so that latency does not show."""
+"""Independent sums per thread, to hide latency."""
 FMA_STEPS = 512
-"""Multiply-adds of each sum."""
+"""Multiply-adds per sum."""
 
 _CUDA_HEAD = """#define KERNEL extern "C" __global__ void
 #define GLOBAL
@@ -53,7 +53,7 @@ def multiply_kernel(backend: Backend) -> Kernel:
 
 
 def empty_kernel(backend: Backend) -> Kernel:
-    """Does nothing."""
+    """A kernel that does nothing."""
     return _kernel(backend, "nothing", _NOTHING, "n", "1")
 
 

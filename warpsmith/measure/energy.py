@@ -1,7 +1,7 @@
 """Energy of a launch: a device's energy counter, read while many launches run.
 
-The counter counts the whole device and moves in steps of some 10 to 100 ms. So the power is taken between the
-first and the last step of a long run, and a launch needs that power for its device time.
+The counter covers the whole device and moves in steps of 10 to 100 ms. Mean power is therefore computed
+between the first and the last step of a long run. The energy of a launch is that power times its device time.
 """
 
 import threading
@@ -15,15 +15,15 @@ from warpsmith.domain.job import CacheState
 from warpsmith.domain.plan import TimingPlan
 
 RUN_S = 0.8
-"""Device time of a run: enough for several steps of the counter."""
+"""Device time of a run in seconds: enough for several steps of the counter."""
 SAMPLE_US = 5000.0
-"""Of a sample: what the host does between two is little against it."""
+"""Target length of a sample, µs: long enough that host work between samples is negligible."""
 MOST_LAUNCHES = 4096
-"""In a sample."""
+"""Limit on the launches per sample."""
 SETTLE_S = 0.15
-"""At the start of a run, while clocks come up and launches are prepared."""
+"""Seconds at the start of a run that are not counted, while clocks rise and launches are prepared."""
 LEAST_S = 0.2
-"""Between the first and the last step that count."""
+"""Least time in seconds between the first and the last counted step."""
 POLL_S = 0.004
 
 Reading = tuple[float, float]
@@ -34,15 +34,15 @@ class EnergyCounter(Protocol):
     """A device's own energy counter."""
 
     def energy_j(self) -> float | None:
-        """Joules since some moment in the past; None where the device does not count."""
+        """Joules since some moment in the past; None if the device has no counter."""
         ...
 
 
 def energy_plan(cache: CacheState, time_us: float) -> TimingPlan:
-    """Launches for about `RUN_S`, few samples of many launches each.
+    """A timing plan of about `RUN_S` with few samples of many launches each.
 
     Args:
-        time_us: of one launch.
+        time_us: time of one launch, µs.
     """
     launches = max(1, min(MOST_LAUNCHES, round(SAMPLE_US / time_us)))
     samples = max(3, round(RUN_S * 1e6 / (launches * time_us)))
@@ -50,10 +50,10 @@ def energy_plan(cache: CacheState, time_us: float) -> TimingPlan:
 
 
 def power_w(readings: Sequence[Reading]) -> float | None:
-    """Mean power between the first and the last step of the counter; None where there are too few.
+    """Mean power in watts between the first and the last step of the counter; None if there are too few.
 
     Args:
-        readings: of one run, in order, taken far more often than the counter moves.
+        readings: readings of one run, in order, taken far more often than the counter moves.
     """
     if not readings:
         return None
@@ -65,7 +65,8 @@ def power_w(readings: Sequence[Reading]) -> float | None:
 
 
 def pareto(points: Mapping[str, tuple[float, float]]) -> tuple[str, ...]:
-    """Names of those that no other beats: none is as good in both numbers and better in one."""
+    """Names of the points on the Pareto front: no other point is as good in both numbers and better in
+    one."""
     return tuple(
         name
         for name, (a, b) in points.items()
@@ -74,7 +75,7 @@ def pareto(points: Mapping[str, tuple[float, float]]) -> tuple[str, ...]:
 
 
 class EnergyWatch:
-    """Reads a counter in a thread of its own while the block runs."""
+    """Reads a counter in a background thread while the `with` block runs."""
 
     def __init__(self, counter: EnergyCounter) -> None:
         self.readings: list[Reading] = []

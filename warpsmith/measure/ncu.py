@@ -1,4 +1,4 @@
-"""What to ask of NVIDIA's Nsight Compute, and how to read what it writes. Pure."""
+"""Options and log parser for NVIDIA's Nsight Compute. Pure."""
 
 import csv
 import io
@@ -15,15 +15,16 @@ COUNTERS: dict[str, str] = {
     "sm__warps_active.avg.pct_of_peak_sustained_active": "occupancy_percent",
     "smsp__issue_active.avg.pct_of_peak_sustained_active": "issue_percent",
 }
-"""Metrics by their name there, and the name of the fact. Few: every group costs a pass over the kernel."""
+"""Names of the facts by Nsight Compute metric. The list is short, since every group of metrics costs a pass
+over the kernel."""
 _ERROR = re.compile(r"^==ERROR== (.*)$", re.MULTILINE)
 
 
 def options(log_file: str, entry: str) -> list[str]:
-    """Arguments for one launch of one kernel, in base units, clocks left as they are.
+    """Arguments for profiling one launch of one kernel, in base units, without locking the clocks.
 
     Args:
-        entry: the symbol in the binary.
+        entry: symbol of the kernel in the binary.
     """
     return [
         *("--csv", "--page", "raw", "--print-units", "base", "--log-file", log_file),
@@ -33,10 +34,10 @@ def options(log_file: str, entry: str) -> list[str]:
 
 
 def parse(text: str) -> dict[str, float]:
-    """The counters in a log, by the names of `COUNTERS`; a metric that the chip lacks is left out.
+    """The counters in a log, by the names of `COUNTERS`; metrics that the chip lacks are left out.
 
     Raises:
-        Unavailable: there are none; says why, where the log does.
+        Unavailable: the log has no counters; the message gives the log's reason if it has one.
     """
     rows = list(csv.reader(io.StringIO(_table(text))))
     if len(rows) < 3:
@@ -53,13 +54,13 @@ def parse(text: str) -> dict[str, float]:
 
 
 def complaint(text: str) -> str:
-    """The first error in a log, in its own words; empty where there is none."""
+    """The first error in a log, verbatim; empty if there is none."""
     error = _ERROR.search(text)
     return error.group(1).strip()[:300] if error else ""
 
 
 def _table(text: str) -> str:
-    """The lines from the header on; what stands before are messages, which begin with `==`."""
+    """The lines from the CSV header on. Lines before it are messages that begin with `==`."""
     lines: Sequence[str] = [line for line in text.splitlines() if not line.startswith("==")]
     start = next((i for i, line in enumerate(lines) if '"Kernel Name"' in line), len(lines))
     return "\n".join(line for line in lines[start:] if line.strip())

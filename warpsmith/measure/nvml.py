@@ -12,7 +12,7 @@ REASONS = {
     0x40: "hardware thermal slowdown",
     0x80: "power brake",
 }
-"""Bits of NVML's clock event reasons that mean that a kernel ran slower than it could."""
+"""Bits of NVML's clock event reasons under which a kernel runs slower than it could."""
 
 
 class Nvml:
@@ -40,7 +40,8 @@ class Nvml:
             return None
 
     def energy_j(self) -> float | None:
-        """See `EnergyCounter.energy_j`: of the whole GPU since its driver was loaded; from Volta on."""
+        """See `EnergyCounter.energy_j`: energy of the whole GPU since its driver was loaded; Volta and
+        newer."""
         try:
             return float(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle)) / 1000
         except self._nvml.NVMLError:
@@ -48,7 +49,7 @@ class Nvml:
 
 
 def nvml_for(device: DeviceInfo) -> Nvml | None:
-    """The reader of a device; None where NVML is missing or does not know it."""
+    """The NVML reader of a device; None if NVML is missing or does not know the device."""
     if device.backend is not Backend.CUDA:
         return None
     try:

@@ -1,7 +1,7 @@
-"""How many threads of a kernel an NVIDIA multiprocessor holds at once, from what the compiler reports.
+"""Occupancy of a kernel on an NVIDIA multiprocessor, from the compiler's report.
 
-The numbers are those of the table of compute capabilities in NVIDIA's CUDA C++ Programming Guide. The
-driver has a function for this; facts are made far from any device, and so cannot ask it.
+The numbers are from the table of compute capabilities in NVIDIA's CUDA C++ Programming Guide. The driver has
+a function for this, but compile facts are computed where no device is present.
 """
 
 import re
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 WARP = 32
 REGISTERS = 65_536
-"""Of a multiprocessor, on every architecture below."""
+"""Registers of a multiprocessor, on every architecture below."""
 REGISTER_UNIT = 256
-"""Registers are given to a warp in steps of this."""
+"""Granularity in which registers are given to a warp."""
 SHARED_RESERVED = 1024
-"""Bytes that the system takes of every block's shared memory from 8.0 on."""
+"""Bytes of each block's shared memory that the system reserves from compute capability 8.0 on."""
 
 
 @dataclass(frozen=True)
 class Multiprocessor:
-    """What one multiprocessor holds."""
+    """Limits of one multiprocessor."""
 
     warps: int
     blocks: int
@@ -39,13 +39,13 @@ TABLE: dict[int, Multiprocessor] = {
 
 
 def occupancy(architecture: str, threads: int, registers: int, shared_bytes: int) -> float | None:
-    """Resident warps over the most that fit; None for an architecture that is not in the table.
+    """Resident warps divided by the most that fit; None for an architecture that is not in the table.
 
     Args:
         architecture: such as `sm_90`.
-        threads: of a block.
-        registers: of a thread.
-        shared_bytes: of a block, static and dynamic.
+        threads: threads of a block.
+        registers: registers of a thread.
+        shared_bytes: shared memory of a block, static and dynamic, in bytes.
     """
     match = re.fullmatch(r"sm_(\d+)[af]?", architecture)
     held = TABLE.get(int(match.group(1))) if match else None

@@ -1,4 +1,4 @@
-"""How often, and in which order, things are timed. Counts are fixed before the first launch."""
+"""Number and order of timings. Counts are fixed before the first launch."""
 
 import random
 
@@ -6,11 +6,11 @@ from warpsmith.domain.job import CacheState
 from warpsmith.domain.plan import TimingPlan
 
 SEARCH_SAMPLES = 9
-"""Enough for a median that ranks configurations; the few that win are measured again."""
+"""Samples per trial: enough for a median that ranks configurations; the few winners are measured again."""
 
 
 def search_plan(cache: CacheState) -> TimingPlan:
-    """How a search trial is timed: alone, against the stored baseline."""
+    """Timing plan of a search trial: alone, against the stored baseline."""
     return TimingPlan(cache=cache, samples=SEARCH_SAMPLES)
 
 

@@ -1,7 +1,7 @@
-"""The shortest time that a device allows, from ceilings that our own kernels measured on it.
+"""The shortest time that a device allows, from ceilings measured on it.
 
-What must move at least: every output is compared, so every byte of it is written. Inputs may be read in
-part only, so they count for the share of the floor that a result states, and never for a rejection.
+Every output is compared, so all its bytes must be written. Inputs may be read in part only. They therefore
+count for the share of the floor that a result states, but never for a rejection.
 """
 
 from dataclasses import dataclass
@@ -13,11 +13,12 @@ from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import WorkloadPlan
 
 MARGIN = 0.5
-"""A time is refused below this share of the floor: our copy may not reach the last of the bandwidth,
-and what was written at the end of a sample may still be in a cache."""
+"""Fraction of the floor below which a time is refused. The copy kernel may not reach full bandwidth, and data
+written at the end of a sample may still be in a cache."""
 
 HOST_MARGIN = 0.2
-"""The same where kernels share the host's cores, whose other work may have slowed our own kernels."""
+"""The same fraction if kernels share the host's cores, whose other work may have slowed the ceiling
+kernels."""
 
 
 Bound = Literal["bytes", "flops", "launch"]
@@ -25,13 +26,14 @@ Bound = Literal["bytes", "flops", "launch"]
 
 @dataclass(frozen=True)
 class Floor:
-    """The shortest time for a workload, and what bounds it."""
+    """The shortest time for a workload, and its bound."""
 
     us: float
-    """All its bytes moved once, its operations in single precision, or one launch: what takes longest."""
+    """Floor in µs: the longest of moving all bytes once, all operations in single precision, and one
+    launch."""
     bound: Bound
     least_us: float
-    """Below this a time cannot be right."""
+    """Time in µs below which a measurement cannot be right."""
 
 
 def floor_of(
@@ -44,8 +46,8 @@ def floor_of(
     """The floor of a workload in one cache state.
 
     Args:
-        operations: floating-point operations that a launch needs. The ceiling for them is that of plain
-            single-precision code: matrix units are faster, so they never count for a rejection.
+        operations: floating-point operations of a launch. Their ceiling is that of plain single-precision
+            code; matrix units are faster, so operations never count for a rejection.
     """
     moved = sum(b.size_bytes * (2 if b.role is Role.INOUT else 1) for b in plan.buffers)
     written = sum(b.size_bytes for b in plan.mutated)
@@ -57,13 +59,13 @@ def floor_of(
         "launch": ceilings.launch_us,
     }
     bound = max(floors, key=lambda name: floors[name])
-    # Writes may end in the last cache in either state.
+    # Writes may end in the last-level cache in either state.
     least_us = max(written / fastest * 1e6, ceilings.launch_us)
     return Floor(floors[bound], bound, (HOST_MARGIN if shares_host else MARGIN) * least_us)
 
 
 def below_floor(floor: Floor, time_us: float) -> str:
-    """Why a time cannot be right, in words; empty where it can."""
+    """The reason why a time cannot be right; empty if it can."""
     if time_us >= floor.least_us:
         return ""
     return f"{time_us:.3g} us, where a launch that writes all outputs takes {floor.least_us:.3g} us at least"

@@ -1,4 +1,4 @@
-"""What samples say, and how sure that is."""
+"""Summaries of samples, and confidence intervals of speed-ups."""
 
 from collections.abc import Sequence
 from statistics import NormalDist
@@ -10,9 +10,9 @@ from warpsmith.domain.outcome import Interval, TimeSummary, Verdict
 
 RESAMPLES = 4000
 MIN_CLAIM = 0.01
-"""No difference below 1 % is ever called one, however sure it is."""
+"""Least relative difference that is ever claimed, however certain it is."""
 NOISY_WIDTH = 0.25
-"""An interval wider than this (high - low, relative to the estimate) supports no claim."""
+"""Relative width (high - low, divided by the estimate) above which an interval supports no claim."""
 
 Blocks = Sequence[Sequence[float]]
 
@@ -37,14 +37,14 @@ def summarise(samples_us: Sequence[float], launches: int) -> TimeSummary:
 
 
 def speedup_interval(baseline_blocks: Blocks, candidate_blocks: Blocks, seed: int = 0) -> Interval:
-    """Baseline time over candidate time with its 95 % BCa bootstrap interval.
+    """Speed-up, baseline time divided by candidate time, with its 95 % BCa bootstrap interval.
 
-    The unit of resampling is the block pair, since launches within a block are correlated: the ratio
-    of the two medians of each pair is taken, the estimate is the median ratio.
+    The unit of resampling is the block pair, since launches within a block are correlated. Each pair gives
+    the ratio of its two medians; the estimate is the median ratio.
 
     Args:
         baseline_blocks: samples of each baseline block, µs; as many blocks as the candidate has.
-        seed: of the resampling, so that a figure can be computed again.
+        seed: seed of the resampling, which makes a figure reproducible.
 
     Raises:
         ValueError: fewer than three pairs, or unequal numbers of blocks.
@@ -59,10 +59,10 @@ def speedup_interval(baseline_blocks: Blocks, candidate_blocks: Blocks, seed: in
 
 
 def verdict_of(interval: Interval, aa_width: float) -> Verdict:
-    """What may be claimed.
+    """The claim that an interval supports.
 
     Args:
-        aa_width: half width of the device's interval of a kernel against itself.
+        aa_width: half width of the device's A/A interval (a kernel against itself).
     """
     if interval.high - interval.low > NOISY_WIDTH * interval.estimate:
         margin = max(MIN_CLAIM, aa_width)
@@ -79,8 +79,8 @@ def verdict_of(interval: Interval, aa_width: float) -> Verdict:
 def _bca(values: NDArray[np.float64], seed: int) -> tuple[float, float]:
     """Bias-corrected and accelerated bootstrap interval of the median (Efron 1987).
 
-    The acceleration comes from the jackknife of the mean: the jackknife of a median takes at most
-    three values and would say nothing.
+    The acceleration comes from the jackknife of the mean, since the jackknife of a median takes at most three
+    values and carries no information.
     """
     estimate = float(np.median(values))
     if np.ptp(values) == 0:

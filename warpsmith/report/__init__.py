@@ -1,1 +1,1 @@
-"""The result bundle for people: tables, HTML, JSON."""
+"""The result bundle for people: tables, HTML and JSON."""

@@ -1,4 +1,4 @@
-"""The result bundle: result.json, report.html, tuned sources, and dispatch.py, which picks among them."""
+"""The result bundle: result.json, report.html, tuned sources, and dispatch.py, which chooses among them."""
 
 import difflib
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from warpsmith.report.tables import (
 
 
 def write_bundle(result: JobResult, trials: Sequence[TrialView], folder: Path) -> list[Path]:
-    """Write the bundle; returns what was written."""
+    """Write the bundle; returns the paths written."""
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / "result.json", folder / "report.html"]
     written[0].write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
@@ -45,7 +45,7 @@ def write_bundle(result: JobResult, trials: Sequence[TrialView], folder: Path) -
             path.write_text(entry.source, encoding="utf-8")
             names[entry.workload] = path.name
             written.append(path)
-    # Results of older versions do not say what launches are made of.
+    # Results of older versions lack the launch expressions.
     if names and result.limits is not None and all(e.launch is not None for e in result.dispatch):
         written.append(folder / "dispatch.py")
         written[-1].write_text(launcher_source(Lookup(result), names), encoding="utf-8")
@@ -53,7 +53,7 @@ def write_bundle(result: JobResult, trials: Sequence[TrialView], folder: Path) -
 
 
 def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
-    """The report as one page that needs nothing else."""
+    """The report as one self-contained HTML page."""
     light, dark = HtmlFormatter(style="default"), HtmlFormatter(style="github-dark")
     environment = Environment(
         autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True

@@ -1,4 +1,4 @@
-"""The look-up of a result as a Python module that needs nothing else: what to launch for a shape."""
+"""Generates a self-contained Python module that returns the kernel to launch for a shape."""
 
 import ast
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ def launcher_source(lookup: Lookup, file_names: Mapping[str, str]) -> str:
     """`dispatch.py` of a bundle; `pick` in it chooses as `lookup.pick` does.
 
     Args:
-        file_names: of the tuned sources, by workload.
+        file_names: file names of the tuned sources, by workload.
     """
     scope: dict[str, Value] = {f"device.{n}": v for n, v in lookup.limits.model_dump().items()}
     own = lookup.job.kernel
@@ -50,7 +50,7 @@ def launcher_source(lookup: Lookup, file_names: Mapping[str, str]) -> str:
 
 
 def _number(server: int | None) -> int:
-    """Its place in KERNELS, where the user's own is the first."""
+    """Index in KERNELS, in which the user's kernel is the first."""
     return 0 if server is None else server + 1
 
 
@@ -74,16 +74,16 @@ def _kernel(
 
 
 def python_text(expression: Expression, names: Mapping[str, Value]) -> str:
-    """An expression as Python, over a mapping `d` of dimensions.
+    """An expression as Python, with dimensions read from a mapping `d`.
 
     Args:
-        names: what else it may name, with the values.
+        names: other names in the expression, with their values.
     """
     return ast.unparse(_Bound(names).visit(ast.parse(expression.text, mode="eval")))
 
 
 class _Bound(ast.NodeTransformer):
-    """Names become values; what has none is a dimension."""
+    """Replaces names by their values; a name without a value is a dimension."""
 
     def __init__(self, names: Mapping[str, Value]) -> None:
         self._names = names

@@ -1,4 +1,4 @@
-"""What stands behind the figures of a report: the device while they were measured, sanitizers, counters."""
+"""Evidence behind the figures of a report: device state during timing, sanitizers, counters."""
 
 from collections.abc import Iterator
 
@@ -7,9 +7,9 @@ from warpsmith.http_models import JobResult
 
 
 def evidence_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
-    """By workload: clocks, temperature and power over the timed blocks, throttled blocks, sanitizers.
+    """Rows by workload: clocks, temperature and power over the timed blocks, throttled blocks, sanitizers.
 
-    Only where the device or a tool was asked.
+    Workloads without such evidence have no row.
     """
     for c in result.comparisons:
         if c.blocks or c.sanitizers:
@@ -17,7 +17,7 @@ def evidence_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
 
 
 def counter_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
-    """By hardware counter: its value for the user's kernel, and for the best of the search."""
+    """Rows by hardware counter: its value for the user's kernel and for the best of the search."""
     if result.facts is None:
         return
     before = result.facts.baseline.counters

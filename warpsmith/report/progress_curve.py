@@ -1,4 +1,4 @@
-"""Best so far over the trials, as an inline SVG."""
+"""Best result so far over the trials, as an inline SVG."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,8 @@ WIDTH, HEIGHT, MARGIN = 720, 220, 44
 
 
 def progress_svg(trials: Sequence[TrialView]) -> str:
-    """Each trial a dot at its speed-up over the baseline, the best so far a line; empty without data."""
+    """The SVG: a dot per trial at its speed-up over the baseline, and a line for the best so far; empty
+    without data."""
     points = [(t.number, 1.0 / t.outcome.objective) for t in trials if isinstance(t.outcome, Measured)]
     if len(points) < 2:
         return ""

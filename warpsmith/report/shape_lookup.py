@@ -1,11 +1,11 @@
-"""Which configuration of a dispatch table serves a shape that no workload names.
+"""Chooses the configuration of a dispatch table for a shape that is no workload.
 
-Two workloads span a box in the space of dimensions. The smallest box around a shape decides: a
-configuration serves the shape when it was faster than the baseline, by more than `least_speedup`, on every
-workload in that box, and when the shape is as divisible as those workloads are. Where a corner of the box
-is no workload it must have been faster by far: the shape may be unlike all that was measured, smaller than
-each of them, say. Otherwise the baseline stays: outside of all boxes, between workloads too far apart,
-where neighbours disagree.
+Two workloads span a box in the space of dimensions, and the smallest box around a shape decides. A
+configuration serves the shape if it was faster than the baseline by more than `least_speedup` on every
+workload in that box, and if the shape is as divisible as those workloads. If a corner of the box is no
+workload, the configuration must have been faster by `UNKNOWN_CORNER`, since the shape may be unlike
+everything measured. The baseline serves all other shapes: outside of all boxes, between workloads too far
+apart, or if neighbours disagree.
 """
 
 import math
@@ -22,18 +22,19 @@ from warpsmith.http_models import DispatchEntry, JobResult
 from warpsmith.tuning.session.launch_limits import beyond_limits
 
 LEAST_GAIN = 0.05
-"""On every workload of a box. All but one of those figures are the search's, not verified ones."""
+"""Least relative gain on every workload of a box. All but one of these figures are unverified ones of the
+search."""
 UNKNOWN_CORNER = 1.5
-"""Least speed-up on every workload of a box of which a corner is no workload."""
+"""Least speed-up on every workload of a box that has a corner without a workload."""
 NOISES = 2.0
-"""The same on a noisy device, in A/A widths."""
+"""Least gain on a noisy device, in units of its A/A width."""
 MOST_STEP = 4.0
-"""Workloads further apart than this, in any dimension, say nothing of what is between them."""
+"""Ratio between workloads, in any dimension, above which nothing is inferred for shapes between them."""
 ALIGNED = 16
-"""Beyond this power of two, divisibility makes no difference."""
+"""Power of two beyond which divisibility makes no difference."""
 
 Shape = tuple[int, ...]
-"""One value a dimension, in the order of the names."""
+"""One value per dimension, in the order of the names."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +44,16 @@ class Box:
     low: Shape
     high: Shape
     multiples: Shape
-    """What each dimension must be divisible by."""
+    """Required divisor of each dimension."""
     server: int | None
-    """None: the baseline."""
+    """Number of the server; None: the baseline."""
 
     def holds(self, shape: Shape) -> bool:
-        """Whether a shape lies in it."""
+        """True if a shape lies in the box."""
         return all(a <= x <= b for a, x, b in zip(self.low, shape, self.high, strict=True))
 
     def divides(self, shape: Shape) -> bool:
-        """Whether a shape is as divisible as the workloads are."""
+        """True if a shape is as divisible as the workloads."""
         return all(x % m == 0 for x, m in zip(shape, self.multiples, strict=True))
 
 
@@ -67,10 +68,11 @@ def boxes(
     """Every box that two shapes span, smallest first.
 
     Args:
-        shapes: of the workloads.
-        speedups: [servers][workloads], baseline time over a configuration's; 0 where it was not timed.
-        least: what a configuration must exceed on every workload of a box to serve there.
-        unknown_corner: the same where a corner of the box is no workload.
+        shapes: shapes of the workloads.
+        speedups: [servers][workloads], baseline time divided by the configuration's time; 0 if it was not
+            timed.
+        least: speed-up that a configuration must exceed on every workload of a box to serve it.
+        unknown_corner: the same limit if a corner of the box is no workload.
     """
     known = set(shapes)
     found: dict[tuple[Shape, Shape], Box] = {}
@@ -94,16 +96,16 @@ def boxes(
 
 
 def least_speedup(aa_width: float) -> float:
-    """What counts as faster on a workload, beyond doubt.
+    """Least speed-up that counts as faster on a workload.
 
     Args:
-        aa_width: the device's own noise, as a share of a time.
+        aa_width: the device's own noise, relative to a time.
     """
     return 1 + max(LEAST_GAIN, NOISES * aa_width)
 
 
 def server_of(shape: Shape, ordered: Sequence[Box]) -> int | None:
-    """Who serves a shape that is no workload's, before constraints and limits; None: the baseline."""
+    """Server of a shape that is no workload, before constraints and limits; None: the baseline."""
     box = next((b for b in ordered if b.holds(shape)), None)
     return box.server if box is not None and box.divides(shape) else None
 
@@ -114,7 +116,7 @@ def _size(box: Box) -> float:
 
 @dataclass(frozen=True)
 class Server:
-    """A tuned kernel of the dispatch table, or the user's own."""
+    """A tuned kernel of the dispatch table, or the user's kernel."""
 
     entry: DispatchEntry
     configuration: Configuration
@@ -125,7 +127,7 @@ class Lookup:
     """The dispatch table of a result, for every shape.
 
     Raises:
-        ValueError: the result is that of an older version, which did not keep what is needed.
+        ValueError: an older version wrote the result, without the launch expressions.
     """
 
     def __init__(self, result: JobResult) -> None:
@@ -150,7 +152,7 @@ class Lookup:
                     constraints = spaces[entry.candidate].constraints
                     self.servers.append(Server(entry, entry.configuration, constraints))
             self.table[self.shape(workload.dimensions)] = number
-        # One configuration may win on several workloads, and then was verified on each.
+        # One configuration may win on several workloads; it was then verified on each.
         known: list[dict[str, float]] = [{} for _ in self.servers]
         for workload in workloads:
             number = self.table[self.shape(workload.dimensions)]
@@ -166,7 +168,7 @@ class Lookup:
         return tuple(dimensions[name] for name in self.dimensions)
 
     def pick(self, dimensions: Mapping[str, int]) -> int | None:
-        """Which of `servers` serves a shape; None: the baseline."""
+        """Number in `servers` for a shape; None: the baseline."""
         shape = self.shape(dimensions)
         if shape in self.table:
             return self.table[shape]

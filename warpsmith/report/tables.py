@@ -1,4 +1,4 @@
-"""The report as terminal tables, whole at 80 columns."""
+"""The report as terminal tables that fit in 80 columns."""
 
 from collections.abc import Iterator
 
@@ -27,19 +27,19 @@ def comparison_table(result: JobResult) -> Table:
 
 
 def has_gain(result: JobResult) -> bool:
-    """Whether any workload is served by something else than the kernel as it is."""
+    """True if any workload is served by a kernel other than the original."""
     return any(entry.configuration is not None for entry in result.dispatch)
 
 
 def reason_lines(result: JobResult) -> list[str]:
-    """Why the job ended as it did, and how far the search came; the detail of older results."""
+    """Lines on why the job ended and how far the search came; for older results, the detail."""
     if result.reason is None:
         return [result.detail] if result.detail else []
     return [line for line in (result.reason.sentence, result.reason.search) if line]
 
 
 def baseline_table(result: JobResult) -> Table | None:
-    """The kernel as it is, of a job without comparisons; None where it was not measured."""
+    """Timings of the original kernel, for a job without comparisons; None if it was not measured."""
     rows = list(baseline_rows(result))
     if not rows:
         return None
@@ -60,12 +60,12 @@ def baseline_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
 
 
 def is_replayed(result: JobResult) -> bool:
-    """True where the times are recordings, and say nothing about this job's source."""
+    """True if the times are recordings and therefore not of this job's source."""
     return result.job.kernel.backend is Backend.REPLAY
 
 
 def chosen_table(result: JobResult) -> Table:
-    """Per workload the configuration that its dispatch entry holds."""
+    """The configuration of each workload's dispatch entry."""
     table = _table("chosen configuration")
     table.add_column("workload", overflow="fold")
     table.add_column("parameters", overflow="fold")
@@ -90,7 +90,7 @@ def comparison_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
 
 
 def energy_table(result: JobResult) -> Table | None:
-    """Per workload the energy of a launch; None where none was measured."""
+    """Energy per launch by workload; None if none was measured."""
     rows = list(energy_rows(result))
     if not rows:
         return None
@@ -146,12 +146,12 @@ def _table(title: str) -> Table:
 
 
 def _add_row(table: Table, *cells: str) -> None:
-    """Text as it is: a compiler's `x[i]` is no markup."""
+    """Add cells as plain text: a compiler's `x[i]` is no markup."""
     table.add_row(*(Text(cell) for cell in cells))
 
 
 def configuration_text(configuration: Configuration | None) -> str:
-    """`BLOCK=128 VEC=4`; None is the baseline."""
+    """A configuration as `BLOCK=128 VEC=4`; the baseline if None."""
     if configuration is None:
         return "baseline kept"
     return " ".join(f"{name}={value}" for name, value in configuration.items())

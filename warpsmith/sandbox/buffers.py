@@ -19,22 +19,22 @@ from warpsmith.verify.inputs import draw_buffer
 GUARD_BYTES = 4096
 SPOT_BYTES = 64 << 10
 JOINED_BYTES = 4 << 20
-"""A buffer up to this size is read at once, however few of its elements are wanted."""
+"""Size in bytes up to which a buffer is read in one piece, however few of its elements are needed."""
 SCRATCH_CHUNKS = 128
-"""Pieces into which a range is cut before a random half of them is spoiled, at most."""
+"""Limit on the pieces into which a range is cut before a random half of them is overwritten."""
 SCRATCH_ELEMENTS = 64
-"""Elements of such a piece, at least."""
+"""Least number of elements of such a piece."""
 SCRATCH_SINGLES = 16
-"""Elements that are spoiled one by one."""
+"""Number of elements that are overwritten one by one."""
 REDRAW_BYTES = 64 << 20
-"""Inputs up to this size may be written anew between two timed samples."""
+"""Size in bytes up to which inputs may be rewritten between two timed samples."""
 FIRST = Pair(0, 0)
-"""What checked launches get."""
+"""Buffer sets of checked launches."""
 
 
 @dataclass
 class _Slot:
-    """One buffer of one set: guard, contents, guard. Around an image there is none."""
+    """One buffer of one set: guard, contents, guard. An image has no guards."""
 
     plan: BufferPlan
     memory: Memory
@@ -52,7 +52,7 @@ class _Slot:
 class WorkloadBuffers:
     """All buffer sets of one workload.
 
-    Set 0 serves checked launches; timing rotates over all of them (cold) or over few (hot).
+    Set 0 serves checked launches. Cold timing rotates over all sets, hot timing over few.
     """
 
     def __init__(self, device: Device, plan: WorkloadPlan, guard_bytes: int = GUARD_BYTES) -> None:
@@ -68,11 +68,11 @@ class WorkloadBuffers:
 
     @property
     def in_place(self) -> bool:
-        """True where launches change what later launches read."""
+        """True if launches change data that later launches read."""
         return any(b.role is Role.INOUT for b in self.plan.buffers)
 
     def free(self) -> None:
-        """Give all memory back."""
+        """Free all memory."""
         for slots in self._sets:
             for slot in slots:
                 slot.memory.free()
@@ -104,10 +104,11 @@ class WorkloadBuffers:
         return arguments
 
     def rotation(self, cache: CacheState, apart: bool = True) -> tuple[Pair, ...]:
-        """What timed launches get, in order, from where the last timing ended; allocated when first asked.
+        """Pairs of sets for timed launches, in order, continuing after the last timing. Memory is allocated
+        on first use.
 
         Args:
-            apart: see `rotation.rotation`; in-place kernels need it not, as their sets are restored.
+            apart: see `rotation.rotation`; not needed for in-place kernels, whose sets are restored.
         """
         apart = apart and not self.in_place
         count = self._set_count(cache, apart)
@@ -120,11 +121,11 @@ class WorkloadBuffers:
         return pairs[start:] + pairs[:start]
 
     def walk_on(self, cache: CacheState, launches: int) -> None:
-        """So many launches were timed: the next rotation goes on behind them."""
+        """Advance the rotation by this number of launches."""
         self._walked[cache] = self._walked.get(cache, 0) + launches
 
     def restore(self, indices: Iterable[int] = (0,)) -> None:
-        """Put back what in-place launches changed in these sets, in this order."""
+        """Restore the data that in-place launches changed in these sets, in this order."""
         for index in indices:
             pristine = self._pristine[index]
             for slot in self._sets[index]:
@@ -134,11 +135,11 @@ class WorkloadBuffers:
 
     @property
     def redrawn_cheaply(self) -> bool:
-        """Whether the inputs of a set may be written anew between two samples."""
+        """True if the inputs of a set may be rewritten between two samples."""
         return sum(b.size_bytes for b in self.plan.buffers if b.role is not Role.OUTPUT) <= REDRAW_BYTES
 
     def redraw(self, index: int, family: Family, variant: int) -> None:
-        """Give set `index` other values, until `undo_redraw`."""
+        """Give set `index` other input values, until `undo_redraw`."""
         for slot in self._sets[index]:
             if slot.plan.role is Role.OUTPUT:
                 continue
@@ -149,16 +150,16 @@ class WorkloadBuffers:
             slot.memory.write(self._input(slot.plan, variant, family), slot.guard)
 
     def undo_redraw(self, index: int) -> None:
-        """Give set `index` its own read-only inputs back; in-place ones come back with `restore`."""
+        """Restore the read-only inputs of set `index`; in-place ones are restored by `restore`."""
         for slot in self._sets[index]:
             if slot.plan.role is Role.INPUT:
                 slot.memory.copy_from(self._saved[slot.plan.name], slot.plan.size_bytes, slot.guard)
 
     def scratch(self, index: int, ranges: Mapping[str, Sequence[tuple[int, int]]] | None) -> None:
-        """Spoil some of the outputs of set `index`, or of `ranges` of them: see `_spoiled`.
+        """Overwrite some outputs of set `index`, or of the given ranges of them; see `_spoiled`.
 
-        What stays is the last launch's answer: a kernel that looks there whether its work is done
-        already, and a kernel that does nothing, both leave what was spoiled.
+        The rest keeps the result of the last launch. A kernel that checks there whether its work is already
+        done, and a kernel that does nothing, both leave the overwritten part unchanged.
         """
         for slot in self._sets[index]:
             if slot.plan.role is not Role.OUTPUT:
@@ -181,7 +182,7 @@ class WorkloadBuffers:
         """Fill the outputs of these sets with bytes that no kernel can have left there.
 
         Returns:
-            What those of the last set were filled with: four bytes, again and again.
+            The four repeated bytes that fill each output of the last set, by name.
         """
         filled: dict[str, bytes] = {}
         for index in indices:
@@ -190,7 +191,7 @@ class WorkloadBuffers:
         return filled
 
     def _fill(self, slot: _Slot) -> bytes:
-        # Fills come in words; the guard begins right behind the last element.
+        # Fills come in words; the guard begins directly after the last element.
         pattern, words = poison_word(), slot.plan.size_bytes // 4 * 4
         if words:
             slot.memory.fill(pattern, slot.guard, words)
@@ -212,7 +213,7 @@ class WorkloadBuffers:
     def changed_inputs(
         self, whole: bool, index: int = 0, family: Family = Family.DECLARED, variant: int = 0
     ) -> list[str]:
-        """Read-only inputs of a set that are not what was written; by spot checks unless `whole`."""
+        """Read-only inputs of a set that changed; found by spot checks unless `whole`."""
         changed = []
         for slot in self._sets[index]:
             if slot.plan.role is not Role.INPUT:
@@ -225,7 +226,7 @@ class WorkloadBuffers:
         return changed
 
     def read(self, name: str, ranges: Sequence[tuple[int, int]] | None, pair: Pair = FIRST) -> bytes:
-        """Contents of a mutated buffer of a launch: all, or element ranges joined in order."""
+        """Contents of a mutated buffer after a launch: all of it, or element ranges joined in order."""
         slot = next(s for s in self._slots(pair) if s.plan.name == name)
         size = slot.plan.dtype.size_bytes
         if ranges is None:
@@ -236,12 +237,12 @@ class WorkloadBuffers:
         return b"".join(slot.memory.read(slot.guard + a * size, (b - a) * size) for a, b in ranges)
 
     def _slots(self, pair: Pair) -> list[_Slot]:
-        """Outputs of one set, everything else of the other."""
+        """Outputs of the pair's output set, and everything else of its input set."""
         mixed = zip(self._sets[pair.inputs], self._sets[pair.outputs], strict=True)
         return [b if b.plan.role is Role.OUTPUT else a for a, b in mixed]
 
     def _set_count(self, cache: CacheState, apart: bool) -> int:
-        """Even or 1."""
+        """Number of sets: even, or 1."""
         count = self._most_sets(cache, apart)
         return count if count == 1 else count // 2 * 2
 
@@ -299,7 +300,7 @@ class WorkloadBuffers:
         return kept
 
     def _input(self, buffer: BufferPlan, variant: int, family: Family = Family.DECLARED) -> Array:
-        """Values of a buffer; kept where they will be asked for again."""
+        """Values of a buffer; cached if they will be needed again."""
         family = self.plan.family if family is Family.DECLARED else family
         key = (buffer.name, family, variant)
         if key in self._inputs:
@@ -311,16 +312,16 @@ class WorkloadBuffers:
 
 
 def poison_word() -> bytes:
-    """Four random bytes, far from zero in every float type: zero is an answer that inputs can have."""
+    """Four random bytes, far from zero in every float type, since zero may be a correct result."""
     high = (0x70 + secrets.randbelow(11) + 0x80 * secrets.randbits(1) for _ in range(2))
     return bytes(byte for top in high for byte in (secrets.randbits(8), top))
 
 
 def _spoiled(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """A random half of the pieces of `spans`, or, by chance, single elements; at least one.
+    """A random half of the pieces of `spans`, or at random single elements; at least one.
 
-    A half shows what was not written. Single elements show a kernel that looks at some of its output to
-    see whether the work is done: it cannot look at all without doing the work.
+    A half detects elements that were not written. Single elements detect a kernel that samples its output to
+    see whether the work is done: it cannot sample reliably without doing the work.
     """
     if secrets.randbits(1):
         for _ in range(SCRATCH_SINGLES):

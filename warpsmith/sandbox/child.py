@@ -1,4 +1,4 @@
-"""What every child does first."""
+"""Start-up code of every child."""
 
 import contextlib
 import os
@@ -9,9 +9,9 @@ from warpsmith.sandbox.frames import Channel
 
 
 def take_channel() -> Channel:
-    """The channel to the parent; afterwards nothing a library prints can reach it."""
+    """The channel to the parent. Afterwards, output printed by libraries cannot reach it."""
     die_with_parent()
-    # Where memory runs out all the same, the kernel ends a child, and never the worker beside it.
+    # If memory runs out, the kernel ends a child and never the worker.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     read_fd, write_fd = os.dup(0), os.dup(1)

@@ -1,7 +1,7 @@
 """The compile child: imports the compiler once, then forks one throw-away process per request.
 
-The process that stays never looks at what it is sent: the fork confines itself, compiles, writes the
-reply and ends, so that no state, file or fault of one source can reach the next.
+The parent process never looks at the request. The fork confines itself, compiles, writes the reply and ends,
+so that no state, file or fault of one source can affect the next.
 """
 
 import os
@@ -53,10 +53,10 @@ def main(argument: dict[str, Any]) -> None:
 
 
 def _write_headers(folder: Path, files: dict[str, bytes]) -> Path:
-    """Lay the headers of a kernel down in its private folder.
+    """Write the headers of a kernel to its private folder.
 
     Raises:
-        ValueError: a path leads out of it.
+        ValueError: a path leads out of the folder.
     """
     for path, text in files.items():
         if path_problem(path):

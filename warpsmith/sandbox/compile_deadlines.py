@@ -1,6 +1,6 @@
-"""How long a compilation may take, from what others of the same template took. Pure.
+"""Deadlines of compilations, from the times of other configurations of the same template. Pure.
 
-Some configurations make a compiler run for minutes, or for ever. Held to the pool's deadline, one of them
+Some configurations make a compiler run for minutes, or for ever. With the pool's deadline alone, one of them
 could take half of a small job's time.
 """
 
@@ -9,11 +9,11 @@ import threading
 from collections import OrderedDict, deque
 
 RATIO = 20.0
-"""Times the median of those before it."""
+"""Deadline as a multiple of the median of earlier compilations."""
 LEAST_S = 10.0
-"""However quick the others were: a busy machine is slow now and then."""
+"""Least deadline in seconds, since a busy machine is slow now and then."""
 ENOUGH = 4
-"""Compilations before they say anything."""
+"""Number of compilations needed before a deadline is derived from them."""
 REMEMBERED = 16
 TEMPLATES = 256
 
@@ -22,7 +22,7 @@ class Patience:
     """Deadlines by template, learned from compilations that ended. Safe to use from several threads.
 
     Args:
-        most_s: deadline where nothing is known, and in any case.
+        most_s: upper limit of the deadline, used while nothing is known.
     """
 
     def __init__(self, most_s: float) -> None:
@@ -39,7 +39,7 @@ class Patience:
         return min(self._most_s, max(LEAST_S, RATIO * statistics.median(took)))
 
     def took(self, template: str, seconds: float) -> None:
-        """A compilation ended, well or with errors of the source, after so long."""
+        """Record a compilation that ended, successfully or with errors of the source, after this time."""
         with self._lock:
             self._took.setdefault(template, deque(maxlen=REMEMBERED)).append(seconds)
             self._took.move_to_end(template)

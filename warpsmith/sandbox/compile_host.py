@@ -1,4 +1,4 @@
-"""Compiling from the worker's side: several compile children, each at one request at a time."""
+"""Compiling from the worker's side: several compile children, each with one request at a time."""
 
 import hashlib
 import os
@@ -26,7 +26,7 @@ from warpsmith.stop_children import mark, require_wanted
 
 MAX_REPLY_BYTES = 256 << 20
 SOURCE_LIMIT_BYTES = 2 * MAX_SOURCE_BYTES
-"""Macros and an inlined header come on top of what the user may post."""
+"""Limit on a source with its macros and an inlined header, which may exceed the limit for users."""
 
 
 class CompilePool:
@@ -34,10 +34,10 @@ class CompilePool:
 
     Args:
         workers: compile children at once; 0 takes one per core.
-        timeout_s: deadline of one compilation; the child's whole group is killed past it. Where others of
-            the same template were quick, it is shorter: see `Patience`.
+        timeout_s: deadline of one compilation, after which the child's process group is killed; shorter if
+            other configurations of the template were quick, see `Patience`.
         include_dirs: folders that jobs may name, by name.
-        memory_bytes: most address space that one compilation may take.
+        memory_bytes: limit on the address space of one compilation.
     """
 
     def __init__(
@@ -57,7 +57,8 @@ class CompilePool:
         self._idle: queue.LifoQueue[tuple[Backend, ChildProcess]] = queue.LifoQueue()
 
     def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
-        """Start compiling; the future never raises for a bad kernel, only `LeaseLost` for one recalled."""
+        """Start compiling. The future never raises for a bad kernel; it raises `LeaseLost` for recalled
+        work."""
         return self._executor.submit(self._compile, kernel, device, mark())
 
     def warm(self, backend: Backend) -> None:
@@ -69,7 +70,7 @@ class CompilePool:
         self._idle.put((backend, self._open(backend)))
 
     def close(self) -> None:
-        """Wait for what is running and end the children."""
+        """Wait for running compilations and end the children."""
         self._executor.shutdown(wait=True, cancel_futures=True)
         while not self._idle.empty():
             self._idle.get()[1].kill()
@@ -155,7 +156,7 @@ def _parse(reply: dict[str, Any], blobs: list[bytearray], private: Path) -> Comp
 
 
 def _tidy(log: str, private: Path) -> str:
-    """Private folders out of compiler messages, so that equal errors read equal."""
+    """Replace private folders in compiler messages, so that equal errors have equal texts."""
     log = re.sub(rf"{re.escape(str(private))}/(tmp\w+/)?({SENT}/)?(\./)?", "", log)
     return re.sub(r"\b(tmp\w+/)?tempfile_\w+\.cl\b", "kernel.cl", log)[:MAX_LOG_CHARACTERS]
 

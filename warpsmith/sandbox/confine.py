@@ -1,8 +1,8 @@
-"""What a child gives up before it touches anything that is not ours: limits, privileges, files.
+"""Limits, privileges and files that a child gives up before it touches anything of a user.
 
-Called in the child itself, after its imports and before its first request. Landlock (Linux 5.13 and
-later) needs no privileges; where the kernel lacks it `confine` says so and the caller decides. System
-calls that reach the network or other processes are refused by a filter (see `seccomp`).
+The child itself calls this, after its imports and before its first request. Landlock (Linux 5.13 and later)
+needs no privileges; if the kernel lacks it, `confine` returns False and the caller decides. System calls that
+reach the network or other processes are refused by a filter (see `seccomp`).
 """
 
 import contextlib
@@ -48,30 +48,31 @@ _SCOPE_ALL = 0b11
 
 @dataclass(frozen=True)
 class Confinement:
-    """What a child may still do."""
+    """Rights that a child keeps."""
 
     read: tuple[Path, ...]
     """Folders and files it may read and execute."""
     write: tuple[Path, ...]
     """Folders it may write."""
     list_root: bool = False
-    """Folders may be listed anywhere (names, not contents): hwloc, in PoCL, opens `/` first."""
+    """Folders may be listed anywhere (names, not contents): hwloc in PoCL opens `/` first."""
     devices: tuple[Path, ...] = ()
     """Device files and folders it may read, write and control."""
     memory_bytes: int | None = None
-    """Address space; None for CUDA, which reserves far more than it uses."""
+    """Limit on the address space; None for CUDA, which reserves far more than it uses."""
     data_bytes: int | None = None
-    """Memory of its own that it may write to; not what CUDA reserves, nor what lies on its devices."""
+    """Limit on private writable memory; it excludes CUDA's reservations and device memory."""
     cpu_s: int | None = None
     file_bytes: int = 1 << 30
     filter_calls: bool = True
-    """Off for CUDA: its driver talks to services over sockets, and its kernels are not native code."""
+    """Whether system calls are filtered. False for CUDA: its driver talks to services over sockets, and its
+    kernels are not native code."""
     forks: bool = True
-    """It may start other processes."""
+    """Whether the child may start other processes."""
 
 
 def confine(limits: Confinement) -> bool:
-    """Apply the limits to this process and its children; True where files are restricted as well."""
+    """Apply the limits to this process and its children; True if files are restricted as well."""
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, limits.file_bytes)
     _limit(resource.RLIMIT_NOFILE, 1024)
@@ -90,15 +91,16 @@ def confine(limits: Confinement) -> bool:
 
 
 def memory_limit(most_bytes: int) -> int:
-    """`most_bytes`, or three quarters of the memory of this machine or container where that is less."""
+    """`most_bytes`, or three quarters of the memory of this machine or container if that is less."""
     return min(most_bytes, machine_memory() // 4 * 3)
 
 
 def machine_memory(root: Path = Path("/")) -> int:
-    """Bytes of memory that this machine has, or that the container or service of this process may take.
+    """Bytes of memory that this process may use: those of the machine, or the limit of its container or
+    service.
 
     Args:
-        root: where `proc` and `sys` are looked for.
+        root: folder that contains `proc` and `sys`.
     """
     found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     try:
@@ -111,7 +113,7 @@ def machine_memory(root: Path = Path("/")) -> int:
             continue
         top = root / ("sys/fs/cgroup/memory" if old else "sys/fs/cgroup")
         name = "memory.limit_in_bytes" if old else "memory.max"
-        # Inside of a container the path is as the host sees it, and the container's own limit is at the top.
+        # Inside a container the path is the host's, and the container's own limit is at the top.
         for folder in (PurePosixPath(path), *PurePosixPath(path).parents):
             with contextlib.suppress(OSError, ValueError):
                 found.append(int((top / str(folder).lstrip("/") / name).read_text()))
@@ -119,7 +121,7 @@ def machine_memory(root: Path = Path("/")) -> int:
 
 
 def landlock_abi() -> int:
-    """Version of Landlock in the running kernel; 0 where there is none."""
+    """Landlock version of the running kernel; 0 if it has none."""
     abi = _libc().syscall(_SYS_CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
     return max(0, int(abi))
 

@@ -1,4 +1,4 @@
-"""The device child: one device, driven by frames. Gets binaries, plans and launches; never a source,
+"""The device child: one device, driven by frames. It receives binaries, plans and launches; never a source,
 an expected output or a credential."""
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from warpsmith.sandbox.timed_launch_check import TimedWatch
 
 GIVE_UP_SAMPLES = 3
 MEMORY_BYTES = 48 << 30
-"""Most that a device child takes of the host's memory, where the operator permits no less."""
+"""Limit in bytes on the host memory of a device child, unless the operator sets a lower one."""
 
 
 def main(argument: dict[str, Any]) -> None:
@@ -36,7 +36,7 @@ def main(argument: dict[str, Any]) -> None:
     if warm is not None:
         warm()
     watched = bool(argument.get("watched"))
-    # A sanitizer talks to its own process, beside the one that it watches, in ways of its own.
+    # A sanitizer's own process communicates with the watched one through shared memory and sockets.
     most = memory_limit(int(argument.get("memory_bytes") or MEMORY_BYTES))
     confined = not watched and _confine(backend, Path(argument["private"]), most)
     channel.receive()  # it may be a spare for a while
@@ -62,7 +62,7 @@ def _probe() -> Json:
 
 def _confine(backend: Backend, private: Path, memory_bytes: int) -> bool:
     if backend is Backend.CUDA:
-        # The driver maps its own files and asks /proc about itself; the environment there is empty.
+        # The driver maps its own files and reads its /proc entries; the environment there is empty.
         read = (*system_paths(), Path("/proc"), Path("/etc"), Path("/run"))
         return confine(
             Confinement(

@@ -23,23 +23,23 @@ from warpsmith.verify.run_report import Ranges, RunReport, Timed, TimedReport
 OPEN_TIMEOUT_S = 60
 SLOWER_WHEN_WATCHED = 3
 PREPARE_BYTES_PER_S = 200e6
-"""Slowest rate at which inputs are drawn and uploaded; sets the deadline of `prepare`."""
+"""Slowest rate in bytes per second at which inputs are drawn and uploaded; sets the deadline of `prepare`."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What this machine can tune on."""
+    """Devices of this machine."""
 
     devices: tuple[DeviceInfo, ...]
     unavailable: Mapping[str, str]
-    """Back ends that cannot be used here, and why."""
+    """Back ends that cannot be used here, with the reason."""
 
 
 def probe_devices() -> Probe:
-    """Look for devices in a child, so that this process never loads a driver.
+    """Look for devices in a child process, so that this process never loads a driver.
 
     Raises:
-        ChildDied: a driver crashed or hung while it was asked.
+        ChildDied: a driver crashed or hung.
     """
     child = ChildProcess("warpsmith.sandbox.device_child", {"probe": True}, child_environment(None))
     try:
@@ -59,7 +59,7 @@ class ChildOpener:
 
     Args:
         run_timeout_s: deadline of one launch or one timing.
-        memory_bytes: most of the host's memory that a child may take; 0: three quarters of what there is.
+        memory_bytes: limit on the host memory of a child; 0: three quarters of the machine's memory.
     """
 
     info: DeviceInfo
@@ -67,22 +67,22 @@ class ChildOpener:
     memory_bytes: int = 0
 
     def open(self) -> "ChildDevice":
-        """A fresh process with its own context.
+        """A fresh process with a context of its own.
 
         Raises:
-            ChildDied: the device does not come up.
+            ChildDied: the device cannot be opened.
         """
         device = self._waiting()
         if device is None:
             device = ChildDevice(self.info, self._start(False, ()), self.run_timeout_s)
             device.wait_ready()
-        # Where kernels run on the host's cores, a child that starts would slow what is timed.
+        # If kernels run on the host's cores, a starting child would slow down a timing.
         if not self.info.shares_host:
             spare_children.refill(self.info.uid, lambda: self._start(False, ()))
         return device
 
     def _waiting(self) -> "ChildDevice | None":
-        """A child that had started before, where one is left that comes up."""
+        """A child that was started in advance, if one is left and the device opens in it; else None."""
         process = spare_children.take(self.info.uid)
         if process is None:
             return None
@@ -94,10 +94,11 @@ class ChildOpener:
         return device
 
     def open_watched(self, under: Sequence[str]) -> "WatchedDevice":
-        """A child that a sanitizer runs: without guard zones, so that what it watches are the buffers.
+        """A child under a sanitizer, without guard zones, so that the sanitizer sees the buffers' true
+        bounds.
 
         Raises:
-            ChildDied: the device does not come up.
+            ChildDied: the device cannot be opened.
         """
         # Instrumented code is slower by one or two orders of magnitude.
         process = self._start(True, under)
@@ -118,7 +119,7 @@ class ChildOpener:
 
 @dataclass
 class ChildDevice:
-    """Implements `tuning.ports.DevicePort` over one child."""
+    """Implements `tuning.ports.DevicePort` with one child."""
 
     info: DeviceInfo
     _process: ChildProcess
@@ -126,7 +127,7 @@ class ChildDevice:
     _plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
 
     def wait_ready(self) -> None:
-        """Have the context made. Raises `ChildDied` as the port says."""
+        """Wait until the child has opened the device. Raises `ChildDied` as `DevicePort` describes."""
         reply, _ = self._ask({"do": "open"}, OPEN_TIMEOUT_S)
         note_confinement(reply)
 
@@ -219,7 +220,7 @@ class ChildDevice:
 
     @contextmanager
     def _well_formed(self) -> Iterator[None]:
-        """A reply that is not one ends the child: what it runs may have taken it over."""
+        """Context in which a malformed reply ends the child: its kernel may have taken it over."""
         try:
             yield
         except (LookupError, TypeError, ValueError) as exc:
@@ -246,7 +247,7 @@ class ChildDevice:
         return reply, blobs
 
     def _in_words(self, exc: ChildDied, timeout_s: float) -> ChildDied:
-        """A deadline that was missed, with its length and what sets it."""
+        """The error of a missed deadline, with its length and the setting that controls it."""
         if exc.cause != "timeout":
             return exc
         words = f"no answer within {timeout_s:.3g} s"
@@ -261,13 +262,13 @@ class ChildDevice:
 
 @dataclass
 class WatchedDevice(ChildDevice):
-    """A child under a sanitizer, which writes its findings when the child has ended."""
+    """A child under a sanitizer, which writes its findings when the child ends."""
 
     def finish(self, name: str) -> str:
-        """End the child properly; what the file `name` in its private folder says then.
+        """End the child properly; returns the contents of the file `name` in its private folder.
 
         Raises:
-            ChildDied: it did not end in time, or wrote no file.
+            ChildDied: the child did not end in time, or wrote no file.
         """
         with suppress(ChildDied):  # after a fault it ends by itself
             self._process.channel.send({"do": "end"}, (), time.monotonic() + self._run_timeout_s)
@@ -281,14 +282,15 @@ class WatchedDevice(ChildDevice):
         return text
 
     def _faulted(self, words: str) -> NoReturn:
-        """The child stays, for what its sanitizer says of the fault."""
+        """Report a fault but keep the child, because its sanitizer still has to write findings."""
         raise KernelRefused(words)
 
 
 def _report(
     plan: WorkloadPlan, reply: Json, blobs: Sequence[bytearray], ranges: Mapping[str, Ranges] | None
 ) -> RunReport:
-    """Raises LookupError, TypeError or ValueError where the child sent something else than was asked."""
+    """The run report of a reply. Raises LookupError, TypeError or ValueError if the reply does not match the
+    request."""
     outputs = to_arrays(plan, dict(zip(reply["names"], blobs, strict=True)))
     for buffer in plan.mutated:
         wanted = buffer.elements if ranges is None else sum(b - a for a, b in ranges[buffer.name])

@@ -1,4 +1,4 @@
-"""The environment a child gets. Nothing is inherited but where the CUDA driver and toolkit lie."""
+"""The environment of a child. Only the locations of the CUDA driver and toolkit are inherited."""
 
 import os
 
@@ -9,7 +9,7 @@ _OPENCL_NAMES = ("LD_LIBRARY_PATH", "OCL_ICD_VENDORS", "POCL_MAX_PTHREAD_COUNT",
 
 
 def child_environment(backend: Backend | None) -> dict[str, str]:
-    """Variables for a child of that back end (None: a child that computes on the CPU only)."""
+    """Environment variables for a child of that back end (None: a child that computes on the CPU only)."""
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
     names: tuple[str, ...] = ()
     if backend in (Backend.CUDA, None):

@@ -27,7 +27,7 @@ class Channel:
 
     Args:
         read_fd, write_fd: file descriptors; closed by `close`.
-        max_reply_bytes: most that one received frame may hold in its blobs.
+        max_reply_bytes: limit on the total size of the blobs of one received frame.
     """
 
     def __init__(self, read_fd: int, write_fd: int, max_reply_bytes: int = MAX_BLOB_BYTES) -> None:
@@ -57,8 +57,8 @@ class Channel:
         """Read one frame.
 
         Raises:
-            ChildDied: the other end is gone (`exit`), silent past the deadline (`timeout`), or what
-                it sent is not a frame (`protocol`).
+            ChildDied: the other end is gone (`exit`), silent past the deadline (`timeout`), or it sent
+                something that is not a frame (`protocol`).
         """
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size, deadline))
         if not 0 < length <= MAX_HEADER_BYTES:
@@ -79,7 +79,7 @@ class Channel:
         return header, [self._read(size, deadline) for size in sizes]
 
     def close(self) -> None:
-        """Close both ends held here."""
+        """Close both ends held by this process."""
         for fd in {self._read_fd, self._write_fd}:
             os.close(fd)
 

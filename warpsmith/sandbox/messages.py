@@ -1,4 +1,4 @@
-"""What a device child is asked and what it answers, as plain JSON."""
+"""Requests to a device child and its replies, as plain JSON."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""NVIDIA's Nsight Compute over one launch of a kernel, in a child of its own."""
+"""NVIDIA's Nsight Compute on one launch of a kernel, in a child of its own."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ class NsightCompute:
     """Implements `tuning.ports.CountersPort` for a CUDA device.
 
     Args:
-        program: ncu; None where it is not installed.
+        program: path of ncu; None if it is not installed.
     """
 
     opener: ChildOpener
@@ -34,7 +34,8 @@ class NsightCompute:
             raise Unavailable("ncu is not installed on this worker; it comes with the CUDA toolkit")
         if not os.access(self.program, os.X_OK):
             raise Unavailable(f"{self.program} is not a program that this worker may run")
-        # Not in the child's own folder, which is removed with a child that dies: then the log says why.
+        # The log lies outside the child's folder, which is removed when the child dies; the log then has the
+        # reason.
         with tempfile.TemporaryDirectory(prefix="warpsmith-ncu-") as folder:
             log = Path(folder, LOG)
             try:
@@ -62,7 +63,7 @@ class NsightCompute:
 
 
 def profiler_for(device: DeviceInfo, opener: ChildOpener) -> NsightCompute | None:
-    """The profiler of a device; None where the platform has none."""
+    """The profiler of a device; None if the platform has none."""
     if device.backend is not Backend.CUDA:
         return None
     found = shutil.which("ncu")

@@ -1,4 +1,4 @@
-"""Starting and ending children: an empty environment, a group of their own, two pipes."""
+"""Starting and ending children: an empty environment, an own process group, two pipes."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 def note_confinement(reply: Mapping[str, object]) -> None:
-    """Say once, in the worker's log, that children of this machine may read files."""
+    """Log once that children on this machine may read files, because Landlock is missing."""
     if reply.get("confined") is False:
         _warn_unconfined()
 
@@ -45,11 +45,11 @@ class ChildProcess:
     Args:
         module: its `main(argument)` is called with the pipes on descriptors 0 and 1.
         argument: passed to `main`.
-        environment: all it gets; nothing of this process's own environment.
+        environment: its whole environment; nothing is inherited.
         under: a program that runs the child and its arguments; `{private}` in them is the private folder.
 
     Raises:
-        LeaseLost: the work that it is for was recalled.
+        LeaseLost: the work for which it is started was recalled.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ class ChildProcess:
         return self._process.poll() is None
 
     def explain(self, died: ChildDied) -> ChildDied:
-        """`died` with how the process ended and the end of what it printed; the child is killed.
+        """`died` extended by how the process ended and the end of its output; the child is killed.
 
         Raises:
-            LeaseLost: it did not die, it was recalled.
+            LeaseLost: the child was recalled and did not die by itself.
         """
         cause, detail = died.cause, died.detail
         if cause == "exit":
@@ -117,7 +117,7 @@ class ChildProcess:
         return ChildDied(cause, f"{detail}; it printed: {tail}" if tail else detail)
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether the child ends by itself in time."""
+        """True if the child ends by itself within the time."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -137,18 +137,18 @@ class ChildProcess:
         shutil.rmtree(self.private, ignore_errors=True)
 
     def interrupt(self) -> None:
-        """SIGKILL to the whole group. Whoever talks to the child finds it dead, and cleans up."""
+        """SIGKILL to the whole group. The thread that talks to the child finds it dead and cleans up."""
         with self._ending:
             if not self._closed:
                 self._kill_group()
 
     def _kill_group(self) -> None:
-        # Until it is closed the group has this name, even where its leader was waited for.
+        # Until the process is closed, the group keeps this id, even if its leader was waited for.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def tail(self) -> str:
-        """The end of what the child printed."""
+        """The end of the child's output."""
         self._stderr.flush()
         size = os.fstat(self._stderr.fileno()).st_size
         data = os.pread(self._stderr.fileno(), _STDERR_BYTES, max(0, size - _STDERR_BYTES))
@@ -156,11 +156,11 @@ class ChildProcess:
 
 
 def system_paths() -> tuple[Path, ...]:
-    """What any Python child must be able to read: libraries, this interpreter, its packages."""
+    """Paths that every Python child must be able to read: libraries, the interpreter, its packages."""
     fixed = ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/OpenCL", "/etc/alternatives"]
     fixed += ["/sys", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/dev/null", "/dev/urandom"]
     package = Path(__file__).resolve().parents[1]
-    # Other folders of the path are checkouts or working folders, with settings in them.
+    # Other folders of the path are checkouts or working folders, which may contain settings.
     packages = [p for p in sys.path if p and any(Path(p).glob("*.dist-info"))]
     return (
         *(Path(p) for p in fixed),

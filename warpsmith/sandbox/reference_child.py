@@ -16,11 +16,11 @@ from warpsmith.verify.inputs import draw_inputs
 
 
 class _BadReference(Exception):
-    """What the user must mend."""
+    """An error in the user's reference."""
 
 
 def main(argument: dict[str, Any]) -> None:
-    """Answer requests, each with a namespace of its own, until the parent closes the pipe."""
+    """Answer requests, each in a namespace of its own, until the parent closes the pipe."""
     channel = take_channel()
     confine(
         Confinement(

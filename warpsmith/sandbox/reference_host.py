@@ -19,24 +19,26 @@ from warpsmith.verify.dtypes import reference_dtype
 from warpsmith.verify.run_report import Array, ReferenceCase
 
 ELEMENTS_EACH = 1 << 22
-"""A further child is started for every so many elements of all cases together: to start one takes 0.2 s."""
+"""Elements of all cases per child: a child takes 0.2 s to start, so few elements share one."""
 ROOM = 8
-"""Times the bytes of a case's buffers as float64 that a child is expected to take at its height."""
+"""Expected peak memory of a child, as a multiple of the bytes of a case's buffers in float64."""
 WIDE_BYTES = 8
 
 
 class _TooLate(InvalidInput):
-    """Company does not make a computation so much slower."""
+    """A computation missed its deadline. It is not repeated alone: concurrency does not slow it by that
+    much."""
 
 
 @dataclass(frozen=True)
 class ReferenceRunner:
-    """Implements `tuning.ports.ReferencePort`: fresh children for every call, another after one that dies.
+    """Implements `tuning.ports.ReferencePort` with fresh children for every call; a child that dies is
+    replaced.
 
     Args:
         timeout_s: deadline of one computation.
-        memory_bytes: most address space that a child may take, libraries included.
-        children: most that compute at once; 0: one per core.
+        memory_bytes: limit on the address space of a child, libraries included.
+        children: limit on concurrent children; 0: one per core.
     """
 
     timeout_s: float = 120
@@ -46,7 +48,7 @@ class ReferenceRunner:
     def numpy(
         self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
     ) -> Mapping[str, Array]:
-        """One case of `numpy_many`; raises what that gives as an item."""
+        """One case of `numpy_many`; raises the error that `numpy_many` returns as an item."""
         (found,) = self.numpy_many(source, function, [(plan, dims)])
         if isinstance(found, InvalidInput):
             raise found
@@ -67,7 +69,7 @@ class ReferenceRunner:
             for done in [pool.submit(self._work_off, source, function, line) for _ in range(beside)]:
                 found |= done.result()
         if beside > 1:
-            # What others left no memory for may succeed alone.
+            # A case for which the others left no memory may succeed alone.
             for number, outcome in found.items():
                 if isinstance(outcome, InvalidInput) and not isinstance(outcome, _TooLate):
                     line.put((number, cases[number]))
@@ -75,7 +77,7 @@ class ReferenceRunner:
         return [found[number] for number in range(len(cases))]
 
     def _at_once(self, plans: Sequence[WorkloadPlan]) -> int:
-        """Children that the cores have time, the cases have work, and the memory has room for."""
+        """Number of concurrent children: limited by cores, by the size of the work and by memory."""
         elements = [sum(b.elements for b in plan.buffers) for plan in plans]
         room = memory_limit(self.memory_bytes) // max(1, ROOM * WIDE_BYTES * max(elements))
         work = 1 + sum(elements) // ELEMENTS_EACH
@@ -84,7 +86,7 @@ class ReferenceRunner:
     def _work_off(
         self, source: str, function: str, line: "SimpleQueue[tuple[int, ReferenceCase]]"
     ) -> dict[int, Mapping[str, Array] | InvalidInput]:
-        """Take cases until none is left; results by the cases' numbers."""
+        """Take cases until none is left; results by case number."""
         found: dict[int, Mapping[str, Array] | InvalidInput] = {}
         child: ChildProcess | None = None
         try:

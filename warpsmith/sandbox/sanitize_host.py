@@ -1,4 +1,4 @@
-"""NVIDIA's compute-sanitizer over one launch of a kernel, in a child of its own for each tool."""
+"""NVIDIA's compute-sanitizer on one launch of a kernel, with one child per tool."""
 
 import re
 import shutil
@@ -25,7 +25,7 @@ _NOT_A_FINDING = re.compile(
 
 
 def find_sanitizer() -> Path | None:
-    """Where compute-sanitizer lies; None where it does not."""
+    """Path of compute-sanitizer; None if it is not installed."""
     found = shutil.which("compute-sanitizer")
     if found is not None:
         return Path(found)
@@ -33,10 +33,10 @@ def find_sanitizer() -> Path | None:
 
 
 def first_finding(log: str) -> str:
-    """The first finding in a tool's log, in its own words; empty where it counts none.
+    """The first finding in a tool's log, verbatim; empty if there is none.
 
     Raises:
-        Unavailable: the log has no summary, so the tool did not come to its end.
+        Unavailable: the log has no summary, so the tool did not finish.
     """
     summary = _SUMMARY.search(log)
     if summary is None:
@@ -55,7 +55,7 @@ class Sanitizer:
     program: Path
 
     def findings(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> Mapping[str, str]:
-        """See `SanitizerPort.findings`. The tools run side by side: nothing is timed meanwhile."""
+        """See `SanitizerPort.findings`. The tools run concurrently, since nothing is timed meanwhile."""
         with ThreadPoolExecutor(len(TOOLS)) as pool:
             logs = pool.map(lambda tool: self._run(tool, compiled, plan, size), TOOLS)
             return dict(zip(TOOLS, logs, strict=True))
@@ -63,9 +63,10 @@ class Sanitizer:
     def _run(self, tool: str, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> str:
         options = ["--tool", tool, "--log-file", f"{{private}}/{LOG}", "--print-limit", "3"]
         if tool == "memcheck":
-            # Looking for a function that this driver does not have is an error to it, and none to us.
+            # A look-up of a function that this driver lacks is an error to the tool, but harmless here.
             options += ["--report-api-errors", "no"]
-            # Allocations lie side by side: without a gap, what reads behind one is right in the next.
+            # Allocations are adjacent: without padding, a read beyond one lands in the next and is not
+            # found.
             options += ["--padding", str(PADDING_BYTES)]
         if tool == "racecheck":
             options += ["--racecheck-report", "analysis"]
@@ -75,7 +76,7 @@ class Sanitizer:
                 with suppress(KernelRefused):  # a fault, of which the log tells
                     device.prepare(plan)
                     handle = device.load(compiled)
-                    # Outputs stay as they were allocated: what is read there before it is written shows.
+                    # Outputs are left uninitialised, so that a read before the first write is found.
                     first = {b.name: [(0, 1)] for b in plan.mutated}
                     device.run(handle, plan.key, size, first, poison=False)
                 return first_finding(device.finish(LOG))
@@ -86,6 +87,6 @@ class Sanitizer:
 
 
 def sanitizer_for(device: DeviceInfo, opener: ChildOpener) -> Sanitizer | None:
-    """The sanitizer of a device; None where the platform has none."""
+    """The sanitizer of a device; None if the platform has none."""
     program = find_sanitizer() if device.backend is Backend.CUDA else None
     return None if program is None else Sanitizer(opener, program)

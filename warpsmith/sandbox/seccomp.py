@@ -1,7 +1,7 @@
-"""System calls that a confined child may not make. Landlock names files; this names the rest.
+"""System calls that a confined child may not make. Landlock restricts files; this filter restricts the rest.
 
-A kernel on a CPU device, and a NumPy function, run as native code of the child. The calls refused here
-reach the network, other processes, or out of the process group that the parent kills.
+A kernel on a CPU device, and a NumPy function, run as native code of the child. The refused calls reach the
+network, other processes, or out of the process group that the parent kills.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
 _REFUSE = 0x00050000 | errno.EPERM
 _ABSENT = 0x00050000 | errno.ENOSYS
-"""glibc falls back from clone3, whose flags a filter cannot see, to clone."""
+"""Return value of clone3, whose flags a filter cannot see; glibc then falls back to clone."""
 _CLONE_THREAD = 0x00010000
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -28,7 +28,7 @@ _Step = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class _Machine:
-    """Numbers of one processor's system calls."""
+    """System call numbers of one processor architecture."""
 
     audit: int
     refused: tuple[int, ...]
@@ -39,7 +39,7 @@ class _Machine:
     clone: int
     forks: tuple[int, ...]
     foreign: int | None = None
-    """Numbers from here on belong to another ABI."""
+    """First number that belongs to another ABI."""
 
 
 _CLONE3 = 435
@@ -69,13 +69,13 @@ _MACHINES = {
 
 
 def refuse_calls(forks: bool) -> bool:
-    """Install the filter in this process and all it starts; needs no-new-privileges.
+    """Install the filter in this process and all its children; needs no-new-privileges.
 
     Args:
-        forks: other processes may be started (compilers and linkers are programs).
+        forks: True if other processes may be started (compilers and linkers are programs).
 
     Returns:
-        False where this machine has no filter; nothing is refused then.
+        False if this architecture has no filter; nothing is refused then.
     """
     machine = _MACHINES.get(platform.machine())
     if machine is None:
@@ -93,7 +93,7 @@ def _steps(machine: _Machine, forks: bool) -> list[_Step]:
         steps += [(_AT_LEAST, 0, 1, machine.foreign), (_RETURN, 0, 0, _REFUSE)]
     for number in machine.refused if forks else (*machine.refused, *machine.forks):
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _REFUSE)]
-    # abort() signals its own thread; nobody else may be signalled.
+    # abort() signals its own thread; no other thread or process may be signalled.
     steps += [(_EQUAL, 0, 4, machine.tgkill), (_LOAD, 0, 0, _ARGUMENT), (_EQUAL, 0, 1, os.getpid())]
     steps += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _REFUSE)]
     if not forks:

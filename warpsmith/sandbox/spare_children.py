@@ -1,6 +1,6 @@
-"""Children that have started and wait: most of what opening a device takes is done before it is asked for.
+"""Children started in advance, which hides most of the time of opening a device.
 
-A spare has imported what it needs and is confined; it touches the device when it is told to, not before.
+A spare child has imported its modules and is confined. It touches the device only on request.
 """
 
 import atexit
@@ -12,15 +12,15 @@ from contextlib import suppress
 from warpsmith.sandbox.process import ChildProcess
 
 COUNT = 2
-"""For each device: a comparison opens a process for each side at a time."""
+"""Spare children per device: a comparison opens one process per side."""
 
 _lock = threading.Lock()
 _waiting: dict[tuple[int, str], list[ChildProcess]] = {}
-"""By process, since a fork must not use its parent's, and device."""
+"""Spare children by process id (a fork must not use its parent's) and device."""
 
 
 def take(device: str) -> ChildProcess | None:
-    """A child that waits, or None. It may end at any time, with the thread that started it."""
+    """A spare child, or None. It may end at any time, together with the thread that started it."""
     while True:
         with _lock:
             found = _waiting.get((os.getpid(), device))
@@ -31,7 +31,7 @@ def take(device: str) -> ChildProcess | None:
 
 
 def refill(device: str, start: Callable[[], ChildProcess]) -> None:
-    """Start what is missing; returns while they are still starting."""
+    """Start the missing spare children; returns before they are ready."""
     with _lock:
         waiting = _waiting.setdefault((os.getpid(), device), [])
         dead = [child for child in waiting if not child.alive]
@@ -46,7 +46,7 @@ def refill(device: str, start: Callable[[], ChildProcess]) -> None:
 
 @atexit.register
 def end_all() -> None:
-    """End the children that wait, and remove their folders."""
+    """End all spare children and remove their folders."""
     with _lock:
         mine = [key for key in _waiting if key[0] == os.getpid()]
         ended = [child for key in mine for child in _waiting.pop(key)]

@@ -1,4 +1,4 @@
-"""Looks at one random launch among those that are timed. Runs in the device child."""
+"""Checks one random launch among the timed ones. Runs in the device child."""
 
 import secrets
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from warpsmith.sandbox.rotation import Pair, left_behind, walked
 
 
 class TimedWatch:
-    """Implements `backends.base.Watch`: restores in-place data, and keeps a random launch's outputs.
+    """Implements `backends.base.Watch`: restores in-place data, and keeps the outputs of a random launch.
 
-    Before a random sample the outputs of a random launch are partly spoiled and, where that is cheap, its
-    inputs are other ones by chance; after it, what the kernel left there is read. No kernel can tell that
-    sample from the others, and all of them count.
+    Before a random sample, some outputs of a random launch are overwritten, and at random its inputs are
+    replaced if that is cheap. After the sample, the outputs of that launch are read. No kernel can tell this
+    sample from the others, and all samples count.
     """
 
     def __init__(self, buffers: WorkloadBuffers, plan: TimingPlan, pairs: Sequence[Pair]) -> None:
@@ -23,11 +23,11 @@ class TimedWatch:
         self.guards: list[str] = []
         self.changed: list[str] = []
         self.other = False
-        """Whether the launch had the other inputs."""
+        """True if the launch had the other inputs."""
         self.seen = False
         self._buffers = buffers
         self.samples = plan.samples
-        """That are taken; see `choose_samples`."""
+        """Number of samples; see `choose_samples`."""
         self._plan = plan
         self._check = plan.check
         self._pairs = pairs
@@ -36,15 +36,15 @@ class TimedWatch:
         self._redrawn = False
 
     def choose_samples(self, sample_us: float) -> int:
-        """How many samples are taken, where one takes so long; said before the first."""
+        """Number of samples for this sample length, fixed before the first sample."""
         self.samples = self._plan.samples_of(sample_us)
         return self.samples
 
     def before(self, sample: int | None, launches: int) -> None:
         """See `Watch.before`."""
         if self._buffers.in_place:
-            # All of them: a launch may have worked ahead in other sets. What is launched next is restored
-            # first, so that the others have driven it out of the caches.
+            # All sets are restored: a launch may have worked ahead in other sets. The sets launched next are
+            # restored first, so that the others displace them from the caches.
             start = 0 if sample is None else sample * launches % len(self._pairs)
             order = [pair.inputs for pair in (*self._pairs[start:], *self._pairs[:start])]
             self._buffers.restore(order)
@@ -75,13 +75,13 @@ class TimedWatch:
         self.seen = True
 
     def _choose(self, redraw: bool | None, launches: int) -> None:
-        """The sample, and the launch in it, that is looked at."""
+        """Choose the sample, and the launch in it, that is checked."""
         turns = secrets.SystemRandom().sample(range(self.samples), self.samples)
         wanted = bool(secrets.randbits(1)) if redraw is None else redraw
         self._redrawn = wanted and self._buffers.redrawn_cheaply
         for turn in turns:
             left = left_behind(walked(self._pairs, turn, launches))
-            # Those that have the values whose answer is expected.
+            # Launches whose values have a known expected result.
             own = [pair for pair in left if pair.inputs % DISTINCT_VARIANTS == 0]
             if own or self._redrawn:
                 break

@@ -1,7 +1,8 @@
-"""A categorical density over an enumerated set: how much a configuration is like those seen.
+"""Categorical kernel density estimate over an enumerated set: the similarity of a configuration to earlier
+ones.
 
-Around every configuration lies a kernel: its own values are likely, all others share the rest. Only sums
-over configurations are kept, so that a step does not grow with the search.
+Each configuration has a kernel: its own values are likely, and all other values share the rest. Only sums
+over configurations are kept, so that the cost of a step does not grow with the search.
 """
 
 import math
@@ -14,13 +15,13 @@ from warpsmith.search.covariance import Floats
 from warpsmith.search.feasible_set import FeasibleSet
 
 BANDWIDTH = 0.25
-"""How far a kernel spreads a parameter over its other values."""
+"""Share of a kernel that is spread over a parameter's other values."""
 GOOD_SHARE = 0.15
 MAX_GOOD = 24
 
 
 class CategoricalDensity:
-    """Sums of kernels over the rows asked, those that ran and those that failed."""
+    """Sums of kernels over the rows that were proposed, that ran and that failed."""
 
     def __init__(self, feasible: FeasibleSet) -> None:
         columns = [c for c, p in enumerate(feasible.space.parameters) if len(p.values) > 1]
@@ -33,10 +34,11 @@ class CategoricalDensity:
         self._count = 0
         self._good: dict[int, NDArray[np.float32]] = {}
         self.nearest = np.zeros(len(feasible), np.float32)
-        """How near each row is to the nearest of the search's own: 1 where it was asked itself."""
+        """Similarity of each row to the nearest of the search's own proposals: 1 if it was proposed
+        itself."""
 
     def ask(self, row: int, own: bool = True) -> None:
-        """A row was proposed, by the search itself unless told otherwise."""
+        """A row was proposed, by the search itself unless `own` is False."""
         spread = self._spread(row)
         self._asked += spread
         self._count += 1
@@ -54,7 +56,7 @@ class CategoricalDensity:
             self._failed += spread
 
     def ratio(self, ranked: Sequence[int]) -> Floats:
-        """How much more likely each row is among the good rows than among the others.
+        """Density of each row among the good rows divided by its density among the others.
 
         Args:
             ranked: measured rows, best first.
@@ -70,7 +72,7 @@ class CategoricalDensity:
         return result
 
     def chance_to_run(self) -> Floats | float:
-        """A smoothed share of what ran among what is alike."""
+        """A smoothed estimate of the share of similar rows that ran."""
         if self._failed is None:
             return 1.0
         typical = 2.0 * float(self._asked.mean()) / self._count
@@ -78,7 +80,7 @@ class CategoricalDensity:
         return result
 
     def _spread(self, row: int) -> NDArray[np.float32]:
-        """Kernel around one row, relative to its centre, so that many parameters stay in range."""
+        """Kernel around one row, relative to its centre, so that many parameters cause no underflow."""
         logs = np.zeros(self._codes.shape[1], np.float32)
         for codes, apart in zip(self._codes, self._apart, strict=True):
             logs += (codes != codes[row]) * np.float32(apart)

@@ -1,10 +1,10 @@
 """The covariance of two configurations, from tables over pairs of values of each parameter.
 
-An ordered parameter contributes how far apart its values lie, by rank and by logarithm, and whether
-they differ at all; a parameter of words contributes the latter only; a quantity that the constraints or
-the launch speak of contributes how far apart it is. Whole numbers contribute their odd part and their
-power of two as well: 96 and 112 threads may be as unlike 128 as they are alike. Each contribution has a
-weight of its own (an inverse squared length scale); Matérn-5/2 over the weighted sum.
+An ordered parameter contributes the distance of its values, by rank and by logarithm, and whether they
+differ. A categorical parameter contributes only whether its values differ. A quantity in the constraints or
+the launch contributes its distance. Whole numbers also contribute their odd part and their power of two: 96
+and 112 threads may be as unlike 128 as they are alike. Each contribution has a weight of its own (an inverse
+squared length scale). The covariance is Matérn-5/2 of the weighted sum.
 """
 
 import math
@@ -26,14 +26,14 @@ SQRT5 = math.sqrt(5.0)
 
 
 class Kind(StrEnum):
-    """What a contribution compares."""
+    """Kinds of contributions."""
 
     ORDER = "order"
     NUMBER = "number"
     DIFFERS = "differs"
-    """Of a parameter that is ordered as well."""
+    """Difference of an ordered parameter's values."""
     CHOICE = "choice"
-    """Two values, or words."""
+    """Difference of two values, or of words."""
     DERIVED = "derived"
 
 
@@ -46,7 +46,7 @@ PRIOR: Prior = {
     Kind.CHOICE: (-3.8, 2.9),
     Kind.DERIVED: (-1.6, 1.4),
 }
-"""What fits to recorded kernels say (`benchmarks.search.prior`)."""
+"""Priors of the weights, fitted to recorded kernels (`benchmarks.search.prior`)."""
 
 
 class Tables:
@@ -63,7 +63,7 @@ class Tables:
                 self._add(column, kind, table)
         features = derived_features(feasible, launched)
         self.codes: Codes = np.column_stack([feasible.codes, *(codes for codes, _ in features)])
-        """[rows, columns]: the set's codes, and one column more for each derived quantity."""
+        """[rows, columns]: the set's codes, and one further column per derived quantity."""
         for column, (_, levels) in enumerate(features, start=feasible.codes.shape[1]):
             self._add(column, Kind.DERIVED, _apart(levels))
 
@@ -84,7 +84,7 @@ class Tables:
 
     def distances(self, weights: Floats, rows: Codes) -> NDArray[np.float32]:
         """Weighted squared distances of some rows to the whole set, [rows, set]."""
-        # One look-up a column: those of the set cost more than all else here.
+        # One look-up per column: the look-ups over the set dominate the cost.
         by_column: dict[int, Floats] = {}
         for weight, column, table in zip(weights, self.columns, self.tables, strict=True):
             by_column[column] = by_column.get(column, 0.0) + weight * table
@@ -102,7 +102,7 @@ def matern(squared: Floats) -> Floats:
 
 
 def matern_in_place(squared: NDArray[np.float32]) -> None:
-    """The same, where `squared` is too large for copies."""
+    """`matern` in place, for a `squared` too large to copy."""
     root = np.sqrt(squared)
     root *= -SQRT5
     squared *= 5.0 / 3.0
@@ -113,7 +113,7 @@ def matern_in_place(squared: NDArray[np.float32]) -> None:
 
 
 def matern_slope(squared: Floats) -> Floats:
-    """Derivative of `matern` by the squared distance."""
+    """Derivative of `matern` with respect to the squared distance."""
     r = np.sqrt(squared)
     result: Floats = -(5.0 / 6.0) * (1.0 + SQRT5 * r) * np.exp(-SQRT5 * r)
     return result
@@ -134,7 +134,7 @@ def _contributions(parameter: Parameter) -> Iterator[tuple[Kind, Floats]]:
 
 
 def _number_parts(values: Floats) -> Iterator[Floats]:
-    """Odd part and power of two, from 0 to 1; nothing where all values are powers of two, or not whole."""
+    """Odd part and power of two, scaled to 0..1; nothing if all values are powers of two, or not whole."""
     if np.any(values < 1) or np.any(values % 1) or np.any(values >= 2**31):
         return
     whole = values.astype(np.int64)

@@ -1,7 +1,7 @@
-"""The feasible set: every configuration that the constraints allow, and nothing of the rest.
+"""The feasible set: all configurations that the constraints allow.
 
-A frontier grows parameter by parameter and is filtered as soon as the names of a constraint are bound,
-so that the Cartesian product never exists.
+The set grows parameter by parameter and is filtered as soon as all names of a constraint are bound, so that
+the Cartesian product is never built.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,11 +28,11 @@ class FeasibleSet:
 
     space: Space
     codes: Codes
-    """[n, parameters]: which value each parameter takes."""
+    """[n, parameters]: index of the value of each parameter."""
     allowed: Bools
-    """[n, scopes]: on which workloads each configuration may run."""
+    """[n, scopes]: workloads on which each configuration may run."""
     exact: bool = True
-    """False where the set was too large and `codes` is a random part of it."""
+    """False if the set was too large and `codes` is a random sample of it."""
     _keys: NDArray[np.bytes_] | None = field(default=None, repr=False)
     _order: NDArray[np.intp] | None = field(default=None, repr=False)
 
@@ -41,7 +41,7 @@ class FeasibleSet:
 
     @property
     def count(self) -> int:
-        """Number of configurations; a lower bound where `exact` is False."""
+        """Number of configurations; a lower bound if `exact` is False."""
         return len(self)
 
     def configuration(self, index: int) -> Configuration:
@@ -50,7 +50,7 @@ class FeasibleSet:
         return {p.name: p.values[code] for p, code in zip(self.space.parameters, row, strict=True)}
 
     def index(self, configuration: Mapping[str, ParameterValue]) -> int | None:
-        """The row of a configuration; None where it is not in the set."""
+        """The row of a configuration; None if it is not in the set."""
         codes = []
         for p in self.space.parameters:
             value = configuration.get(p.name)
@@ -89,8 +89,8 @@ def enumerate_space(
 
     Args:
         scopes: one per workload: its dimensions and the device's limits.
-        limit: beyond this many, a random part of the set is drawn instead of all of it.
-        seed: of that draw.
+        limit: number of configurations above which a random sample is drawn instead.
+        seed: seed of that sample.
 
     Raises:
         ExpressionError: a constraint names something unknown.
@@ -119,13 +119,13 @@ def enumerate_space(
         return _sampled(space, scopes, seed)
     back = np.argsort(placed) if placed else np.zeros(0, np.intp)
     codes = codes[:, back]
-    # Rows in the order of the declared parameters, whatever order they were bound in.
+    # Rows follow the order of the declared parameters, not the order of binding.
     rows = np.lexsort(codes.T[::-1]) if codes.shape[1] else np.arange(codes.shape[0])
     return FeasibleSet(space, np.ascontiguousarray(codes[rows]), allowed[rows])
 
 
 def _binding_order(space: Space) -> list[int]:
-    """Parameters that complete a constraint soonest come first; the others last."""
+    """Order of parameters in which those that complete a constraint soonest come first."""
     names = [p.name for p in space.parameters]
     needs = [set(c.expression.names) & set(names) for c in space.constraints]
     sizes = {p.name: len(p.values) for p in space.parameters}
@@ -176,7 +176,8 @@ def parameter_values(space: Space, column: int) -> NDArray[np.generic]:
 
 
 def _sampled(space: Space, scopes: Sequence[Mapping[str, Value]], seed: int) -> FeasibleSet:
-    """A random part of a set that is too large to hold: uniform draws, kept where they are allowed."""
+    """A random sample of a set that is too large to hold: uniform draws, of which the allowed ones are
+    kept."""
     rng = np.random.default_rng(seed)
     found = np.zeros((0, len(space.parameters)), np.int16)
     masks = np.zeros((0, max(1, len(scopes))), bool)

@@ -1,7 +1,7 @@
-"""Quantities that the constraints and the launch speak of: threads of a block, bytes of a tile, blocks.
+"""Quantities in the constraints and the launch: threads per block, bytes of a tile, blocks.
 
-Who writes `BLOCK_X * BLOCK_Y <= 1024` says that the product matters. Each such part of a constraint is
-one more coordinate of a configuration for the search's model.
+A constraint such as `BLOCK_X * BLOCK_Y <= 1024` shows that the product matters. Each such subexpression
+becomes a further coordinate of a configuration in the search's model.
 """
 
 import ast
@@ -15,7 +15,7 @@ from warpsmith.search.launch_prior import Launched
 from warpsmith.search.vectorised_constraints import evaluate
 
 LEVELS = 64
-"""Most distinct values of a feature; finer ones are merged."""
+"""Limit on distinct values of a feature; finer ones are merged."""
 _OPERATORS = (ast.Add, ast.Mult, ast.Div, ast.FloorDiv)
 
 
@@ -24,7 +24,7 @@ Feature = tuple[NDArray[np.int16], NDArray[np.float64]]
 
 
 def derived_features(feasible: FeasibleSet, launched: Launched | None = None) -> list[Feature]:
-    """What varies of the constraints' quantities and of the launch's; one of those that are alike."""
+    """The varying quantities of the constraints and of the launch; of duplicates only one."""
     found = _constraint_features(feasible)
     known = {codes.tobytes() for codes, _ in found}
     for sizes in launched.sizes if launched is not None else ():
@@ -58,7 +58,7 @@ def _constraint_features(feasible: FeasibleSet) -> list[Feature]:
 
 
 def _parts(node: ast.AST, varying: set[str]) -> Iterator[ast.BinOp]:
-    """The largest sums and products over at least two parameters that vary."""
+    """The largest sums and products with at least two varying parameters."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, _OPERATORS):
         if len({n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & varying) >= 2:
             yield node

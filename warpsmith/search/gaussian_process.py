@@ -1,7 +1,7 @@
 """A Gaussian process over an enumerated set: rank-one updates between refits of its weights.
 
 Every step costs one pass over [points, set]. Beyond `WINDOW` points the process keeps the best ones, the
-latest ones and a random part of the others, so that a step does not grow with the search.
+latest ones and a random part of the others, so that the cost of a step does not grow with the search.
 """
 
 import math
@@ -16,24 +16,23 @@ from warpsmith.search.launch_prior import Launched
 
 JITTER = 1e-8
 NOISE = 2.5e-3
-"""Of the standardised values, before anything is known."""
+"""Initial noise variance of the standardised values."""
 MEAN_PRECISION = 1.0
-"""Of the prior of the constant mean, in units of the process' own variance."""
+"""Precision of the prior of the constant mean, in units of the process variance."""
 VARIANCE_SHAPE = 2.0
-"""Of the inverse gamma prior of the process' variance; its scale is the same."""
+"""Shape of the inverse gamma prior of the process variance; its scale is the same."""
 FIT_STEPS = 30
 FIT_LIMIT = 200
-"""Most points that a fit of the weights looks at: the best and the latest."""
+"""Limit on the points of a fit of the weights: the best and the latest."""
 GROWTH = 1.15
 WINDOW = 400
-"""Most points that the process keeps when it is rebuilt."""
+"""Limit on the points that the process keeps when it is rebuilt."""
 
 
 class GaussianProcess:
     """Posterior mean and variance for every row of the set.
 
-    Rows enter when they are proposed; their values may follow later. What the launch lets expect is the
-    mean before anything is known.
+    Rows enter when they are proposed; their values may follow later. The prior mean comes from the launch.
     """
 
     def __init__(
@@ -45,11 +44,11 @@ class GaussianProcess:
     ) -> None:
         self._tables = Tables(feasible, launched)
         self.expected: Floats = np.zeros(len(feasible)) if launched is None else launched.expected
-        """The mean of every row before anything is known."""
+        """[n]: prior mean of every row, from the launch."""
         self.foreseen = np.zeros(len(feasible))
-        """Of every row, how much slower its compiler's report makes it; see `search.compile_facts`."""
+        """[n]: slowness of every row, predicted from its compiler's report; see `search.compile_facts`."""
         self.reported = np.zeros(len(feasible), bool)
-        """Rows whose compiler's report is known."""
+        """[n]: True if the row's compiler report is known."""
         self._codes = self._tables.codes
         self._rng = np.random.default_rng(seed)
         self._prior = np.array([*(prior[k] for k in self._tables.kinds), (math.log(NOISE), 1.0)])
@@ -57,22 +56,22 @@ class GaussianProcess:
         self._weights: Floats = np.exp(self._prior[:-1, 0])
         self._noise = NOISE
         self.rows: list[int] = []
-        """The rows that the process keeps, in the order in which `posterior` wants their values."""
+        """The rows that the process keeps, in the order of the targets of `posterior`."""
         self._entered = 0
-        """How many of them the matrices below hold; the others follow when they are needed."""
+        """Number of rows that the matrices below contain; the others are added on demand."""
         self._inverse: Floats = np.zeros((16, 16))
-        """Of the Cholesky factor of the points' covariance."""
+        """Inverse of the Cholesky factor of the points' covariance."""
         self._projected = np.zeros((16, len(feasible)), np.float32)
         self._explained = np.zeros(len(feasible))
         self._next_fit = 6
 
     def add(self, row: int) -> None:
-        """Let a row enter; the next posterior feels its influence on variances."""
-        # Before a refit nothing is computed: a search that is taken up again hears of hundreds of rows.
+        """Add a row; the next posterior takes its influence on variances into account."""
+        # Nothing is computed before a refit: a resumed search adds hundreds of rows.
         self.rows.append(row)
 
     def foresee(self, row: int, slowness: float) -> None:
-        """Take in what a compiler's report says of a row."""
+        """Record the slowness that a compiler's report predicts for a row."""
         self.foreseen[row] = slowness
         self.reported[row] = True
 
@@ -101,15 +100,15 @@ class GaussianProcess:
             self._enter(row)
         mean, scale = self._mean(targets, self.expected)
         if self.foreseen.any():
-            # Rows without a report are judged as if there were none: what is known of their neighbours'
-            # slowness is in the values of these already.
+            # Rows without a report get no prediction: the slowness of their neighbours is already in the
+            # values of these.
             informed, _ = self._mean(targets, self.expected + self.foreseen)
             mean = np.where(self.reported, informed, mean)
         deviation = scale * np.sqrt(np.maximum(1.0 - self._explained, 1e-10))
         return mean, deviation
 
     def _mean(self, targets: Floats, expected: Floats) -> tuple[Floats, float]:
-        """Posterior mean over `expected`, and the scale of the deviation."""
+        """Posterior mean above `expected`, and the scale of the deviation."""
         targets = targets - expected[self.rows]
         n = len(self.rows)
         inverse = self._inverse[:n, :n]
@@ -125,7 +124,7 @@ class GaussianProcess:
         """True when the data has grown enough for a refit.
 
         Args:
-            count: rows proposed so far, those that the process no longer keeps among them.
+            count: rows proposed so far, including those that the process no longer keeps.
         """
         return count >= self._next_fit
 
@@ -179,7 +178,7 @@ class GaussianProcess:
 
 
 def _best_and_latest(targets: Floats, limit: int) -> NDArray[np.intp]:
-    """Positions, ascending: all of them where they are few."""
+    """Positions of the best and the latest values, ascending; all of them if there are few."""
     every = np.arange(targets.size)
     if targets.size <= limit:
         return every
@@ -187,7 +186,7 @@ def _best_and_latest(targets: Floats, limit: int) -> NDArray[np.intp]:
 
 
 def _variance(explained: float, count: int) -> float:
-    """Of the process: what the points say of it, and the prior.
+    """Estimate of the process variance from the points and the prior.
 
     Args:
         explained: squared length of the values in units of their covariance.
@@ -203,10 +202,10 @@ def fit(
     prior: Floats,
     steps: int = FIT_STEPS,
 ) -> tuple[Floats, float]:
-    """Maximum a posteriori of weights and noise, by Adam on their logarithms from where the last fit ended.
+    """Maximum a posteriori fit of weights and noise: Adam on their logarithms, started at the last fit.
 
     Args:
-        distances: per contribution, of every point to every other.
+        distances: per contribution, [points, points].
         prior: mean and deviation of the logarithm of every weight, and of the noise.
     """
     theta: Floats = np.log(np.append(weights, noise)).astype(np.float64)

@@ -1,6 +1,7 @@
-"""What a configuration lets expect before anything ran: by threads of a block and by numbers that are uneven.
+"""Prior mean of a configuration before any trial, from threads per block and values that are not powers of
+two.
 
-Constraints speak of such quantities only where their author thought of a limit; the launch always does.
+Constraints mention such quantities only if their author thought of a limit; the launch always does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,29 +18,29 @@ from warpsmith.search.vectorised_constraints import Scope, evaluate
 Floats = NDArray[np.float64]
 
 THREADS = (3.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
-"""Logarithms to base 2 of a block's threads, at which `EXPECTED` is given; straight lines between."""
+"""Base-2 logarithms of threads per block at which `EXPECTED` is given; linear between."""
 EXPECTED = (0.8, 0.3, 0.0, -0.1, -0.1, 0.0, 0.0)
-"""How much slower than others, in standard deviations of the log time, before anything was measured.
+"""Expected slowness before any measurement, in standard deviations of the log time.
 
-CUDA's guide to good practice: 128 to 256 threads are a good start, 64 the least, whole warps. Nothing is
-held against large blocks: some kernels want them. How much that is worth was judged on recordings
+CUDA's guide to good practice recommends 128 to 256 threads as a start, at least 64, in whole warps. Large
+blocks are not penalised, since some kernels need them. The heights were calibrated on recordings
 (benchmarks/results/search/figures.md).
 """
 IDLE_LANES = 1.5
-"""The same, times the share of a block's lanes that no thread uses."""
+"""Slowness per share of a block's lanes that no thread uses, in the same unit."""
 UNEVEN = 0.15
-"""The same, for every parameter whose value is a whole number and no power of two, where others of its values
-are: such tiles leave a rest, and dividing by them takes more than a shift."""
+"""Slowness per parameter whose value is a whole number but no power of two although other values of it are,
+in the same unit: such tiles leave a remainder, and dividing by them takes more than a shift."""
 
 
 @dataclass(frozen=True)
 class Launched:
-    """Of every row of a set, the mean over the workloads."""
+    """Launch quantities of every row of a set, as means over the workloads."""
 
     sizes: tuple[Floats, ...]
-    """Logarithms to base 2: threads of a block, blocks, threads in all."""
+    """Base-2 logarithms of threads per block, blocks, and threads in total; [n] each."""
     expected: Floats
-    """How much slower than others; see `EXPECTED` and `UNEVEN`. 0 where the device has no warps."""
+    """[n]: expected slowness; see `EXPECTED` and `UNEVEN`. 0 if the device has no warps."""
 
 
 def launched(
@@ -49,10 +50,10 @@ def launched(
 
     Args:
         scopes: one per workload: its dimensions and the device's limits.
-        warp: threads that run together; 1 where kernels run on processor cores.
+        warp: threads that run in lockstep; 1 if kernels run on processor cores.
 
     Returns:
-        None where an expression has no value for some row.
+        None if an expression has no value for some row.
     """
     columns: Scope = {
         p.name: parameter_values(feasible.space, column)[feasible.codes[:, column]]
@@ -75,7 +76,7 @@ def launched(
 
 
 def uneven_values(feasible: FeasibleSet) -> Floats:
-    """Of every row, how many of its values are no power of two where others of the parameter's are."""
+    """[n]: number of a row's values that are no power of two although other values of the parameter are."""
     total = np.zeros(len(feasible))
     for column, parameter in enumerate(feasible.space.parameters):
         values = parameter.values

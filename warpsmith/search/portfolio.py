@@ -1,8 +1,8 @@
 """The default searcher: a Gaussian process and a categorical density estimate take turns over one set.
 
-The process is strong where time varies smoothly with the parameters; the density estimate where good
-configurations lie isolated. Both see every result. Both score all open configurations, so that nothing
-infeasible is ever proposed.
+The process is strong if time varies smoothly with the parameters, the density estimate if good configurations
+are isolated. Both are told every result. Both score all open configurations, so that nothing infeasible is
+ever proposed.
 """
 
 import math
@@ -23,41 +23,43 @@ from warpsmith.search.set_searcher import ModelSearcher
 
 FIRST_POINTS = 6
 FIRST_EXPECTED = 4
-"""The same where something is expected of configurations."""
+"""Number of first points if the launch gives a prior."""
 TRUSTED_POINTS = 25
-"""Measured rows below which the model is not asked how much there is to gain."""
+"""Number of measured rows below which the model's expected gain is not used."""
 LEAST_QUIET_RESULTS = 20
 QUIET_TURNS = 3
-"""A search has settled when enough results brought nothing, and this many turns promise nothing.
+"""Number of turns without expected gain after which a search has settled.
 
-Enough is the square root of the set's size: the larger the set, the more isolated optima the process has
-not heard of, and it is sure of itself there.
+In addition, as many results as the square root of the set's size must have brought no gain: the larger the
+set, the more isolated optima the process does not know of.
 """
 FRESH_POINTS = 4
-"""Space-filling points after known starts, so that these are never the only guide."""
+"""Space-filling points after warm starts, so that the search does not depend on these alone."""
 MAX_STARTS = 8
-"""Known starts taken at once; what is left of them comes later, one in `LATE_START` proposals."""
+"""Warm starts proposed at once; the rest follows later, one in `LATE_START` proposals."""
 TRIAL_STARTS, TRIAL_FRESH = 3, 2
-"""Known starts taken before so many fresh points: where none of them beats those, the others are dropped."""
+"""Number of warm starts on trial, and of fresh points beside them: if no warm start beats the fresh points,
+the remaining ones are dropped."""
 LATE_START = 4
 WINSOR = 0.9
-"""Values above this quantile count as this quantile: how bad the bad ones are teaches nothing."""
+"""Quantile above which values are clipped to it: how bad the bad ones are carries no information."""
 PATIENCE = 64
-"""Results for which the density waits for the one of its last proposal; whoever had that may have died."""
+"""Results after which the density stops waiting for the result of its last proposal; its worker may have
+died."""
 TINY = 1e-300
 ROUNDING = 1e-9
 PLAUSIBLE_SHARE = 0.05
-"""First points are sought in this share of the set: what is expected to be fastest, and its equals."""
+"""Share of the set, the rows expected to be fastest and their ties, from which first points are chosen."""
 PLAUSIBLE = 0.1
-"""And, where compilers' reports are known, among what they expect to be no slower than this."""
+"""Limit on the slowness predicted from compiler reports, among rows for which they are known."""
 POOL = 1500
-"""Rows among which the space-filling first points are chosen."""
+"""Number of rows among which the space-filling first points are chosen."""
 
 
 class PortfolioSearcher(ModelSearcher):
-    """Turns: expected improvement, density ratio, expected improvement, density ratio, ...
+    """Takes turns: expected improvement, density ratio, expected improvement, density ratio, ...
 
-    While the density's last proposal is out, its turns are the process'.
+    While the result of the density's last proposal is open, the process takes the density's turns.
     """
 
     def __init__(
@@ -76,15 +78,15 @@ class PortfolioSearcher(ModelSearcher):
         self._order: list[int] = []
         self._turn = 0
         self._scores: list[Floats | None] = [None, None]
-        """Of all rows, when the density and the process last had their turns."""
+        """[n] scores of all rows at the last turn of the density and of the process."""
         self._gains: list[float] = []
         self._counted: int | None = None
-        """The row that the density proposed last."""
+        """The last row that the density proposed."""
         self._counted_at = 0
-        """How many results there were then."""
+        """Number of results at that time."""
         self._known: set[int] = set()
         self._dropped: set[int] = set()
-        """Known starts that were proposed and that no model hears of any more."""
+        """Warm starts that were proposed but are hidden from both models."""
         self._excluded: list[int] = []
         self._started = 0
         self._pool: NDArray[np.intp] | None = None
@@ -121,7 +123,8 @@ class PortfolioSearcher(ModelSearcher):
         self._density.tell(index, False)
 
     def _density_waits(self) -> bool:
-        """Its last proposal is out: the density learns nothing from that, and would name the next best."""
+        """True while the result of the density's last proposal is open: the density has learned nothing since
+        and would propose the next best."""
         out = self._counted is not None and self._counted not in self.values
         return out and len(self.values) - self._counted_at < PATIENCE
 
@@ -152,7 +155,7 @@ class PortfolioSearcher(ModelSearcher):
             self._exclude(index)
 
     def start_with(self, configurations: Iterable[Configuration]) -> None:
-        """Propose these first, at most eight at once: old results may mislead."""
+        """Propose these first, at most eight at once, since old results may mislead."""
         super().start_with(configurations)
         self._known.update(self._starts)
 
@@ -173,7 +176,7 @@ class PortfolioSearcher(ModelSearcher):
         self._density.tell(index, value is not None)
 
     def settled(self, least: float) -> bool:
-        """See `SetSearcher.settled`: the latest results brought nothing and the model promises nothing."""
+        """See `SetSearcher.settled`: the latest results brought no gain and the model expects none."""
         known = [v for v in self.values.values() if v is not None]
         if len(known) < TRUSTED_POINTS or len(self._gains) < QUIET_TURNS or self._starts:
             return False
@@ -188,7 +191,8 @@ class PortfolioSearcher(ModelSearcher):
         return max(first, min(self._started, MAX_STARTS) + FRESH_POINTS) if self._started else first
 
     def _misled(self) -> bool:
-        """No start on trial was better than the fresh points beside it; False until all of them are told."""
+        """True if no start on trial was better than the fresh points beside it; False until all have
+        results."""
         starts = [r for r in self._order if r in self._known][:TRIAL_STARTS]
         fresh = [r for r in self._order if r not in self._known][:TRIAL_FRESH]
         if len(starts) < TRIAL_STARTS or len(fresh) < TRIAL_FRESH:
@@ -201,14 +205,14 @@ class PortfolioSearcher(ModelSearcher):
         return min(self._logs.get(r, math.inf) for r in rows)
 
     def _begun(self) -> int:
-        """Where the starts end; a search taken up again may have proposed one by itself after them."""
+        """Position at which the starts end; a resumed search may have proposed one by itself after them."""
         trial = TRIAL_STARTS + TRIAL_FRESH
         return next(
             (i for i, r in enumerate(self._order) if i >= trial and r not in self._known), len(self._order)
         )
 
     def _drop_starts(self) -> None:
-        """Go on as if none had been proposed: a few of the slowest teach the models little that is right."""
+        """Continue without the warm starts: a few of the slowest would mislead the models."""
         begun = self._begun()
         own = [r for i, r in enumerate(self._order) if i >= begun or r not in self._known]
         before = self._process
@@ -245,10 +249,10 @@ class PortfolioSearcher(ModelSearcher):
         return cap, float(clipped.mean()), float(clipped.std()) or 1.0
 
     def _targets(self, rows: Sequence[int]) -> Floats:
-        """Standardised log values; what failed counts as was predicted.
+        """Standardised log values; a failed row counts as its prediction.
 
-        What is still out counts as no better than the mean: who counts on a good result keeps asking
-        for its neighbours, and batches do not spread.
+        An open row counts as no better than the mean. Assuming a good result would concentrate a batch around
+        it.
         """
         cap, centre, scale = self._scaling()
 
@@ -265,9 +269,9 @@ class PortfolioSearcher(ModelSearcher):
         return (min(self._logs.values()) - centre) / scale
 
     def _space_filling(self) -> int:
-        """Among random plausible rows, the one farthest (in parameters that differ) from its like before.
+        """The plausible row, among random ones, with the largest Hamming distance to earlier proposals.
 
-        Known starts have no say: a search that drops them goes on as one that never had any.
+        Warm starts are ignored: a search that drops them continues as if it had had none.
         """
         if self._pool is None:
             unseen = ~self.asked
@@ -281,7 +285,7 @@ class PortfolioSearcher(ModelSearcher):
         return int(pool[np.argmin(self._density.nearest[pool])])
 
     def _drawn(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Some of the plausible rows, in random order."""
+        """A random sample of the plausible rows."""
         expected = self._process.expected
         limit = np.quantile(expected, PLAUSIBLE_SHARE) + ROUNDING
         plausible = rows[expected[rows] <= limit]

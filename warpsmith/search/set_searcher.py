@@ -1,4 +1,4 @@
-"""What every searcher over a feasible set shares: nothing is asked twice, known starts come first."""
+"""Base of all searchers over a feasible set: nothing is proposed twice, and warm starts come first."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,11 +10,11 @@ from warpsmith.search.feasible_set import FeasibleSet
 
 
 class SetSearcher:
-    """Base of the searchers; a subclass says which of the open configurations comes next.
+    """Base of the searchers; a subclass chooses the next open configuration.
 
     Args:
         feasible: the set to search.
-        seed: all randomness follows from it, so that a search can be repeated.
+        seed: seed of all randomness, which makes a search reproducible.
     """
 
     def __init__(self, feasible: FeasibleSet, seed: int = 0) -> None:
@@ -22,7 +22,7 @@ class SetSearcher:
         self.rng = np.random.default_rng(seed)
         self.asked = np.zeros(len(feasible), bool)
         self.values: dict[int, float | None] = {}
-        """Objective by row; None where the configuration was rejected."""
+        """Objective by row; None: the configuration was rejected."""
         self.least_gain = 0.0
         """Relative gain below which the search ends before its set does; 0: never."""
         self._unfinished: list[int] = []
@@ -34,7 +34,7 @@ class SetSearcher:
         return None
 
     def start_with(self, configurations: Iterable[Configuration]) -> None:
-        """Propose these first, where they are in the set."""
+        """Propose these configurations first, if they are in the set."""
         self._starts += self._rows(configurations)
 
     def finish_first(self, configurations: Iterable[Configuration]) -> None:
@@ -58,7 +58,8 @@ class SetSearcher:
         return out
 
     def tell(self, configuration: Configuration, value: float | None) -> None:
-        """See `tuning.ports.Searcher.tell`; what is not in the set, or told again, is ignored."""
+        """See `tuning.ports.Searcher.tell`. Configurations outside the set, and repeated results, are
+        ignored."""
         index = self.feasible.index(configuration)
         if index is None or index in self.values:
             return
@@ -69,18 +70,18 @@ class SetSearcher:
         self.on_tell(index, value)
 
     def choose(self) -> int:
-        """The next row; only called while some row was not asked."""
+        """The next row; called only while some row is open."""
         raise NotImplementedError
 
     def on_ask(self, index: int) -> None:
-        """A row was proposed."""
+        """Hook: a row was proposed."""
 
     def on_tell(self, index: int, value: float | None) -> None:
-        """A row's value is known."""
+        """Hook: the result of a row is known."""
 
     @property
     def open_rows(self) -> NDArray[np.intp]:
-        """Rows not yet asked."""
+        """Rows not yet proposed."""
         return np.flatnonzero(~self.asked)
 
     def settled(self, least: float) -> bool:
@@ -96,7 +97,7 @@ class SetSearcher:
         return self._first_open(self._starts)
 
     def _first_open(self, rows: list[int]) -> int | None:
-        """Taken from the rows, with those before it."""
+        """The first open row of the list; it and the rows before it are removed from the list."""
         while rows:
             index = rows.pop(0)
             if not self.asked[index]:

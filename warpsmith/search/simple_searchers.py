@@ -1,4 +1,4 @@
-"""Baselines in the box: random, grid, local search."""
+"""Simple searchers for comparison: random, grid, local search."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class RandomSearcher(SetSearcher):
 
 
 class GridSearcher(SetSearcher):
-    """In the order of the set."""
+    """Proposes configurations in the order of the set."""
 
     def choose(self) -> int:
         """See `SetSearcher.choose`."""

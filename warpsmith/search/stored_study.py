@@ -26,24 +26,24 @@ from warpsmith.search.optuna_study import distributions
 NUMBER = "warpsmith_number"
 REASON = "warpsmith_reason"
 AT_ONCE = 500
-"""Trials in a transaction."""
+"""Trials per transaction."""
 
 
 @dataclass(frozen=True)
 class FinishedTrial:
-    """A finished trial of ours, as a study shows it."""
+    """A finished trial, in the form in which a study shows it."""
 
     number: int
     configuration: Configuration
     value: float | None
-    """None: rejected, or cut short."""
+    """Objective; None: rejected, or pruned."""
     reason: str = ""
     pruned: bool = False
-    """Cut short."""
+    """True if the trial was cut short."""
 
     @property
     def state(self) -> TrialState:
-        """In Optuna's words."""
+        """The state in Optuna's terms."""
         if self.pruned:
             return TrialState.PRUNED
         return TrialState.FAIL if self.value is None else TrialState.COMPLETE

@@ -1,4 +1,5 @@
-"""Constraints over many configurations at once: the checked syntax tree, walked over NumPy arrays."""
+"""Evaluates constraints for many configurations at once: the checked syntax tree, walked over NumPy
+arrays."""
 
 import ast
 import math
@@ -13,7 +14,7 @@ from warpsmith.errors import ExpressionError
 
 Bools = NDArray[np.bool_]
 Scope = Mapping[str, Any]
-"""Names to numbers, words, or equally long arrays of them."""
+"""Values by name: numbers, words, or arrays of equal length."""
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: np.add,
@@ -46,10 +47,10 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def holds(expression: Expression, scope: Scope, length: int) -> Bools:
-    """Where the expression is true, for each of `length` configurations.
+    """[length]: True if the expression holds for the configuration.
 
-    A configuration for which it cannot be evaluated (a division by zero, say) is one it does not
-    allow. Arrays are tried first; what they flag is settled one by one, as `Expression.evaluate` does.
+    A configuration for which it cannot be evaluated (for example, because of a division by zero) is not
+    allowed. Arrays are tried first; flagged rows are then evaluated one by one with `Expression.evaluate`.
 
     Raises:
         ExpressionError: an unknown name.
@@ -71,7 +72,7 @@ def holds(expression: Expression, scope: Scope, length: int) -> Bools:
 
 
 def evaluate(node: ast.AST, scope: Scope) -> NDArray[np.float64] | None:
-    """Value of an arithmetic part of an expression for each row; None where some row has none."""
+    """[length]: values of an arithmetic expression; None if some row has none."""
     walker = _Walker(scope)
     try:
         with np.errstate(all="ignore"):

@@ -1,7 +1,7 @@
-"""What other devices, shapes or earlier rounds found, as first proposals of a new search.
+"""First proposals of a new search, taken from other devices, shapes or earlier rounds.
 
-Old results choose a few starts and nothing more: they neither enter the model nor close any part of the
-space, so that history which misleads costs its evaluations and no others.
+Old results only choose a few starts. They neither enter the model nor exclude any part of the space, so
+misleading history costs no more than its evaluations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,19 +9,19 @@ from collections.abc import Mapping, Sequence
 from warpsmith.domain.space import Configuration, Space, configuration_key
 
 History = Sequence[tuple[Configuration, float | None]]
-"""Configurations with their objective; None where one was rejected."""
+"""Configurations with their objective; None: the configuration was rejected."""
 
 STARTS = 8
-"""Most starts that are worth their evaluations."""
+"""Limit on the number of starts that are worth their evaluations."""
 APART = 2
-"""Parameters in which two starts must differ; closer ones tell little more than one of them."""
+"""Number of parameters in which two starts must differ; closer ones add little information."""
 
 
 def starts_from(histories: Sequence[History], count: int = STARTS) -> list[Configuration]:
-    """Winners of earlier searches, best first, to hand to `SetSearcher.start_with`.
+    """Winners of earlier searches, best first, for `SetSearcher.start_with`.
 
-    Taken in turn: what was good everywhere by mean rank, then each history's own best. Of winners that
-    lie side by side only the best is taken.
+    They alternate between the best by mean rank over all histories and each history's own best. Of winners
+    that are close to each other only the best is taken.
 
     Args:
         histories: one per device or shape, the most similar first.
@@ -47,8 +47,8 @@ def starts_from(histories: Sequence[History], count: int = STARTS) -> list[Confi
 
 
 def onto(space: Space, configuration: Configuration) -> Configuration:
-    """A configuration in another space's parameters: what that space does not know is left out, what the
-    configuration does not say is the default."""
+    """A configuration in another space's parameters. Unknown parameters are left out, and missing ones get
+    their defaults."""
     defaults = space.defaults
     known = {p.name: configuration[p.name] for p in space.parameters if p.name in configuration}
     fitting = {p.name: known[p.name] for p in space.parameters if known.get(p.name) in p.values}
@@ -65,7 +65,7 @@ def _measured(history: History) -> dict[str, float]:
 
 
 def _by_mean_rank(ranked: Sequence[Sequence[str]]) -> list[str]:
-    """What every history measured, by mean relative rank."""
+    """The configurations that every history measured, by mean relative rank."""
     common = set(ranked[0]).intersection(*ranked[1:])
     total = dict.fromkeys(sorted(common), 0.0)
     for order in ranked:
