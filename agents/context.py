@@ -1,4 +1,4 @@
-"""What a role may know when it is asked."""
+"""Knowledge that a role gets with its question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +22,6 @@ class StepContext:
     baseline: BaselineResult | None = None
     """The user's kernel as measured, and its device."""
     rejected: Template | None = None
-    """What the repairer is to mend."""
+    """Template that the repairer has to mend."""
     log: str = ""
-    """What the compiler said about it."""
+    """Compiler log of that template."""

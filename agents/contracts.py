@@ -1,4 +1,4 @@
-"""What each role is given and what it has to answer. The JSON schema of an answer is made from here."""
+"""Input and reply of each role. The JSON schema of a reply is generated from these classes."""
 
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ PlainValue = StrictBool | StrictInt | StrictFloat | StrictStr
 
 
 def _as_text(value: Any) -> Any:
-    """A number as the text of the expression that it is; all else as it came."""
+    """A number as the text of an expression; any other value unchanged."""
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if plain else value
 
@@ -26,7 +26,7 @@ ExpressionText = Annotated[
     BeforeValidator(_as_text),
     WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "number"}, {"type": "string"}]}),
 ]
-"""An expression, or a number, as in a job."""
+"""An expression or a number, as in a job."""
 
 
 class ParameterText(Frozen):
@@ -35,7 +35,7 @@ class ParameterText(Frozen):
     name: str
     values: tuple[PlainValue, ...] = Field(min_length=1, max_length=64)
     default: PlainValue
-    """The value with which the kernel does what the user's kernel does."""
+    """Value with which the template behaves as the user's kernel."""
     meaning: str = Field(default="", max_length=500)
 
 
@@ -53,16 +53,16 @@ class KernelInput(Frozen):
     entry: str
     source: str
     arguments: tuple[str, ...]
-    """`name: role dtype[shape]`, in the kernel's order."""
+    """One text per argument, `name: role dtype[shape]`, in the kernel's order."""
     grid: tuple[str, ...]
     block: tuple[str, ...]
     shared_bytes: str
     workloads: tuple[str, ...]
-    """`hidden=4096,tokens=512 (weight 1)`."""
+    """One text per workload, such as `hidden=4096,tokens=512 (weight 1)`."""
 
 
 class TemplateInput(Frozen):
-    """A template that was made before."""
+    """An earlier template."""
 
     source: str
     grid: tuple[str, ...]
@@ -71,31 +71,31 @@ class TemplateInput(Frozen):
     parameters: tuple[ParameterText, ...]
     constraints: tuple[ConstraintText, ...]
     applied: tuple[str, ...] = ()
-    """Rewrite rules in it."""
+    """Rewrite rules applied in it."""
 
 
 class TrialInput(Frozen):
-    """A configuration that was measured. Below 1 is faster than the user's kernel."""
+    """A measured configuration. An objective below 1 is faster than the user's kernel."""
 
     configuration: Configuration
     objective: float
 
 
 class TesterInput(Frozen):
-    """What the tester knows: the kernel, and what candidates are checked with already."""
+    """Input of the tester: the kernel, and the cases with which candidates are already checked."""
 
     kernel: KernelInput
     device: dict[str, int | str]
     workloads: tuple[str, ...]
-    """Keys of the listed workloads, as the answer names them."""
+    """Keys of the listed workloads, as the reply must name them."""
     shapes: tuple[str, ...]
-    """Other shapes that are checked."""
+    """Other shapes that are already checked."""
     families: dict[str, tuple[str, ...]]
-    """Families of inputs that are checked, by workload."""
+    """Families of inputs that are already checked, by workload."""
 
 
 class ProfilerInput(Frozen):
-    """What the profiler knows: the kernel to start from, and what was measured of it."""
+    """Input of the profiler: the kernel to start from and its measurements."""
 
     round: int
     kernel: KernelInput
@@ -105,34 +105,34 @@ class ProfilerInput(Frozen):
 
 
 class PlannerInput(Frozen):
-    """What the planner knows."""
+    """Input of the planner."""
 
     round: int
     kernel: KernelInput
     device: dict[str, int | str]
     facts: Facts | None
     profile: Profile | None
-    """What the profiler made of the facts."""
+    """The profiler's reply."""
     baseline_us: dict[str, float]
     parent: TemplateInput | None
     best: tuple[TrialInput, ...]
     worst: tuple[TrialInput, ...]
     rejections: dict[str, int]
-    """How many trials were rejected, by stage and reason."""
+    """Number of rejected trials by stage and reason."""
 
 
 class TemplaterInput(PlannerInput):
-    """What the templater knows: as the planner, and the plan."""
+    """Input of the templater: that of the planner, and the plan."""
 
     plan: str
     rules: tuple[str, ...]
-    """Rewrite rules that may be named instead of writing source."""
+    """Rewrite rules that the reply may name instead of source."""
     parameters_wanted: bool
-    """False: no search follows, so every value stands in the source and `parameters` stays empty."""
+    """False if no search follows: every value stands in the source and `parameters` stays empty."""
 
 
 class RepairerInput(TemplaterInput):
-    """What the repairer knows: as the templater, and what failed."""
+    """Input of the repairer: that of the templater, and the failed template."""
 
     rejected: TemplateInput | None
     failure: str
@@ -140,7 +140,7 @@ class RepairerInput(TemplaterInput):
 
 
 class TunerInput(Frozen):
-    """What the tuner knows: the template that is about to be searched, and the device."""
+    """Input of the tuner: the template that is about to be searched, and the device."""
 
     device: dict[str, int | str]
     workloads: tuple[str, ...]
@@ -168,10 +168,10 @@ class ExtentOf(Frozen):
 
 
 class ShapeText(Frozen):
-    """A shape to check, near to the listed ones in size."""
+    """A shape to check, close in size to the listed ones."""
 
     dimensions: tuple[ExtentOf, ...] = Field(max_length=16)
-    """Sets every dimension."""
+    """A value for every dimension."""
     reason: str = Field(default="", max_length=500)
 
 
@@ -179,16 +179,16 @@ OtherFamily = Literal["scaled_up", "scaled_down", "zeros", "sparse", "sorted", "
 
 
 class FamilyText(Frozen):
-    """Inputs of a family at a listed workload."""
+    """Inputs of a family for a listed workload."""
 
     workload: str
-    """Its key."""
+    """Key of the workload."""
     family: OtherFamily
     reason: str = Field(default="", max_length=500)
 
 
 class TesterReply(Frozen):
-    """What else candidates should be checked with. It counts where the user's own kernel is right."""
+    """Further cases to check candidates with. A case counts only if the user's own kernel is right on it."""
 
     shapes: tuple[ShapeText, ...] = Field(default=(), max_length=8)
     families: tuple[FamilyText, ...] = Field(default=(), max_length=8)
@@ -196,32 +196,32 @@ class TesterReply(Frozen):
 
 
 class ProfilerReply(Frozen):
-    """What bounds the kernel, and what to change."""
+    """The bound of the kernel, and what to change."""
 
     bottleneck: Bottleneck
     hypotheses: tuple[str, ...] = Field(default=(), max_length=8)
-    """What to change and why, most promising first."""
+    """Changes and their reasons, most promising first."""
     reasoning: str = Text
 
 
 class PlannerReply(Frozen):
-    """What to try next, or that nothing is worth trying."""
+    """The next thing to try, or the statement that nothing is worth trying."""
 
     stop: str = Text
-    """Why the search should end; empty to go on."""
+    """Reason to end the search; empty to continue."""
     plan: str = Text
-    """What the templater is to do; empty only with `stop`."""
+    """Task for the templater; empty only with `stop`."""
     expected_gain: float | None = Field(default=None, ge=0, le=1000)
-    """Expected speed-up over the best so far, 1.2 for a fifth faster; null where you cannot say."""
+    """Expected speed-up over the best so far: 1.2 for a fifth faster; null if unknown."""
 
 
 class TemplateReply(Frozen):
     """A template: either names of rewrite rules, or source with its parameters and launch."""
 
     rules: tuple[str, ...] = Field(default=(), max_length=32)
-    """Rewrite rules to apply to the user's kernel; empty where `source` is given."""
+    """Rewrite rules to apply to the user's kernel; empty if `source` is given."""
     source: str = Field(default="", max_length=MAX_SOURCE_BYTES)
-    """The whole source, with parameters as macros that it does not define; empty where `rules` are named."""
+    """The whole source, with parameters as macros that it does not define; empty if `rules` are named."""
     parameters: tuple[ParameterText, ...] = Field(default=(), max_length=32)
     constraints: tuple[ConstraintText, ...] = Field(default=(), max_length=64)
     grid: tuple[ExpressionText, ...] = Field(default=(), max_length=3)
@@ -234,10 +234,10 @@ class TemplateReply(Frozen):
 
 
 class TunerReply(Frozen):
-    """The region worth searching and where to begin."""
+    """The region worth searching, and the configurations to begin with."""
 
     constraints: tuple[ConstraintText, ...] = Field(default=(), max_length=32)
-    """Added to those of the template; the defaults must stay allowed."""
+    """Constraints added to those of the template; they must allow the defaults."""
     warm_starts: tuple[tuple[ValueOf, ...], ...] = Field(default=(), max_length=32)
     """Configurations to try first; each sets every parameter."""
     reasoning: str = Text
@@ -261,7 +261,7 @@ def reply_schema(role: AgentRole) -> dict[str, Any]:
 
 
 def strict_schema(role: AgentRole) -> dict[str, Any]:
-    """The same in the form that structured output asks for: every field required, no bounds."""
+    """The same schema as structured output requires it: every field required, no bounds."""
     schema = _strict(reply_schema(role))
     assert isinstance(schema, dict)
     return schema

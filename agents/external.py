@@ -1,4 +1,4 @@
-"""The provider `external`: the question waits in the database until somebody answers it over the API."""
+"""The provider `external`: the question waits in the database until it is answered over the API."""
 
 import json
 from dataclasses import dataclass
@@ -14,32 +14,33 @@ from agents.step_record import NoAnswer, Record
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 DATA = "in the field `question` of the request"
-"""Where an external answerer finds the data."""
+"""Location of the data, as told to an external answerer."""
 
 
 @dataclass(frozen=True)
 class Letter:
-    """A question that was asked, and what became of it."""
+    """A question that was asked, and its state."""
 
     open: bool
-    """It may still be answered."""
+    """True while it may be answered."""
     reply: str | None
     by: str
-    """Who answered, in their own words."""
+    """Name of the answerer, in their own words."""
     waited_s: float
 
 
 class Mailbox(Protocol):
-    """The request of one step."""
+    """Access to the request of one step."""
 
     def look(self) -> Letter | None:
-        """The question as it stands; None before it was asked. One past its deadline is closed."""
+        """The question in its present state; None if it was not asked yet. A question past its deadline is
+        closed."""
         ...
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be asked."""
+    """A question to be asked."""
 
     instructions: str
     question: dict[str, Any]
@@ -49,7 +50,7 @@ class Question:
 
 
 class NotYet(Exception):
-    """The answer has still to come; the step is to wait."""
+    """The answer is not there yet; the step has to wait."""
 
     def __init__(self, asked: Question) -> None:
         super().__init__("the step waits for an answer")
@@ -68,8 +69,8 @@ class ExternalProvider:
         """See `agents.steps.Provider`.
 
         Raises:
-            NotYet: nobody has answered so far.
-            NoAnswer: nobody has answered in time.
+            NotYet: there is no answer yet.
+            NoAnswer: the deadline passed without an answer.
         """
         letter = self._mailbox.look()
         asked = ask(payload, question(payload, context))
@@ -82,13 +83,13 @@ class ExternalProvider:
         try:
             result = accept(letter.reply, self.name, payload, context)
         except BadReply as exc:
-            # It was good on arrival; what the operator permits has changed since.
+            # The reply was valid on arrival; the operator's permissions have changed since.
             raise NoAnswer(f"the reply is of no use any more: {exc}", record) from exc
         return record.on(result).model_copy(update={"latency_s": letter.waited_s})
 
 
 def ask(payload: StepPayload, asked: StepInput) -> Question:
-    """The question of a step as a request shows it."""
+    """The question of a step, in the form of a request."""
     return Question(
         instructions=instructions(payload.role, asked, DATA),
         question=asked.model_dump(mode="json"),

@@ -1,4 +1,4 @@
-"""Templates without a choice: every parameter set to what is usual. Pure."""
+"""Templates with every parameter set to its usual value. Pure."""
 
 from agents.context import StepContext
 from warpsmith.domain.space import Configuration, Parameter, ParameterValue, Space, allows
@@ -18,13 +18,14 @@ USUAL: dict[str, int] = {
     "WS_ROW_SPLIT": 2,
     "WS_FAST_MATH": 1,
 }
-"""What one would write without measuring, by the parameter's name."""
+"""Values that one would write without measuring, by parameter name."""
 
 
 def typical(template: Template, context: StepContext) -> Configuration:
-    """The usual value of every parameter that a rule made; the user's own keep their defaults.
+    """The usual value of every parameter that a rule introduced; the user's own parameters keep their
+    defaults.
 
-    A value that the constraints forbid on every workload gives way to the default.
+    A value that the constraints forbid on every workload is replaced by the default.
     """
     own = {p.name for p in context.job.parameters}
     chosen = dict(template.space.defaults)
@@ -39,7 +40,7 @@ def typical(template: Template, context: StepContext) -> Configuration:
 
 
 def fixed(template: Template, configuration: Configuration) -> Template:
-    """The template with this one configuration."""
+    """The template restricted to this one configuration."""
     parameters = tuple(
         p.model_copy(update={"values": (configuration[p.name],), "default": configuration[p.name]})
         for p in template.space.parameters

@@ -1,4 +1,4 @@
-"""The provider `openai`: asks a model, within the job's budget, and believes nothing unchecked."""
+"""The provider `openai`: asks a model within the job's budget, and checks everything that it replies."""
 
 import json
 import secrets
@@ -21,9 +21,9 @@ from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 MIN_REPLY_TOKENS = 256
-"""No call is worth its prompt where the reply may have fewer."""
+"""Reply tokens below which a call is not worth its prompt."""
 MAX_WAIT_S = 30.0
-"""A server that asks for a longer pause is given up."""
+"""Longest pause in seconds that a server may ask for; beyond it the step gives up."""
 FIRST_PAUSE_S = 0.5
 
 
@@ -32,9 +32,9 @@ class ModelProvider:
     """Asks a model for every role.
 
     Args:
-        purse: the job's budget; no call is made that it might not cover.
-        seconds: how long a step may take in all.
-        alive: False once the step is somebody else's, or its job has ended.
+        purse: budget of the job; a call that might exceed it is not made.
+        seconds: time limit of a step in seconds.
+        alive: returns False once the step has passed to another worker, or its job has ended.
     """
 
     settings: Settings
@@ -49,7 +49,7 @@ class ModelProvider:
         """See `agents.steps.Provider`.
 
         Raises:
-            NoAnswer: the budget does not allow a call, the server fails, or its replies are of no use.
+            NoAnswer: the budget does not allow a call, the server fails, or its replies cannot be used.
         """
         return _Step(self, payload, context).run()
 
@@ -111,7 +111,7 @@ class _Step:
                 self._pause(exc.retry_after_s, failures)
 
     def _call(self, asked: Prompt) -> Call:
-        """The next call, as large as the budget and the clock allow."""
+        """The next call, as large as the budget and the time limit allow."""
         schema = strict_schema(self._payload.role)
         bound = _bound(asked.messages, self._form, schema)
         left = self._p.purse.left()
@@ -140,7 +140,7 @@ class _Step:
         )
 
     def _paid(self, call: Call) -> Completion:
-        """The call with its money set aside before and settled after."""
+        """Make the call: its cost is reserved before and settled after it."""
         bound = _bound(call.messages, call.form, call.schema)
         reserved = self._price.cost(bound, call.max_tokens)
         if not self._p.purse.reserve(reserved):
@@ -150,7 +150,7 @@ class _Step:
             completion = self._p.transport.complete(call)
         except CallFailed as exc:
             self._record.notes.append(f"call {self._record.calls}: {exc.reason}")
-            # What a lost reply cost is not known; no less than this is safe to assume.
+            # The cost of a lost reply is unknown; the reserved amount is the safe assumption.
             self._settle(reserved, reserved if exc.lost else Cost())
             if exc.lost:
                 note = (
@@ -175,7 +175,7 @@ class _Step:
             self._record.notes.append(f"call {self._record.calls}: {more}")
 
     def _weaken(self, reason: str) -> bool:
-        """Ask for less of the server; False where nothing is left to leave out."""
+        """Reduce the request to features that the server supports; False if nothing can be left out."""
         if "max_completion_tokens" in reason and not self._newer:
             self._newer = True
             return True
@@ -193,6 +193,6 @@ class _Step:
 
 
 def _bound(messages: Sequence[Message], form: Form, schema: dict[str, Any]) -> int:
-    """No fewer tokens than the prompt has, schema included."""
+    """Upper bound on the tokens of the prompt, schema included."""
     sent = [json.dumps(schema)] if form is Form.SCHEMA else []
     return prompt_bound([m.content for m in messages] + sent)

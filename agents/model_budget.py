@@ -1,15 +1,15 @@
-"""What a job may still spend on models. Money is set aside before a call and settled after it."""
+"""Budget of a job for models. Cost is reserved before a call and settled after it."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
 MESSAGE_TOKENS = 16
-"""More than any server adds to a message for its role and delimiters."""
+"""Upper bound on the tokens that a server adds to a message for its role and delimiters."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Tokens and their price."""
+    """Tokens, and their price in USD."""
 
     tokens: int = 0
     usd: float = 0.0
@@ -29,7 +29,7 @@ class Price:
     reply: float
 
     def cost(self, prompt_tokens: int, reply_tokens: int) -> Cost:
-        """What so many tokens cost."""
+        """Cost of this number of tokens."""
         usd = (prompt_tokens * self.prompt + reply_tokens * self.reply) / 1e6
         return Cost(prompt_tokens + reply_tokens, usd)
 
@@ -38,18 +38,18 @@ class Purse(Protocol):
     """The budget of one job."""
 
     booked: Cost
-    """What this step has booked so far, reservations included."""
+    """Cost that this step has booked so far, reservations included."""
 
     def left(self) -> Cost:
-        """What may still be spent."""
+        """Budget that is left."""
         ...
 
     def reserve(self, cost: Cost) -> bool:
-        """Set aside; False where that is more than is left."""
+        """Reserve an amount; False if it exceeds the budget left."""
         ...
 
     def settle(self, reserved: Cost, spent: Cost) -> None:
-        """Put the true cost in place of a reservation."""
+        """Replace a reservation by the true cost."""
         ...
 
 
@@ -78,5 +78,6 @@ class SmallPurse:
 
 
 def prompt_bound(texts: list[str]) -> int:
-    """No fewer tokens than these messages have: a token of a byte-level vocabulary is a byte at least."""
+    """Upper bound on the tokens of these messages: a token of a byte-level vocabulary is at least one
+    byte."""
     return sum(len(t.encode()) + MESSAGE_TOKENS for t in texts)

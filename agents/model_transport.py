@@ -1,4 +1,4 @@
-"""One call of a model over HTTP. Says what happened and decides nothing."""
+"""One call of a model over HTTP. Reports the outcome and decides nothing."""
 
 import email.utils
 import time
@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from agents.prompting import Message
 
 GRACE_S = 0.5
-"""A call that the client's own deadline misses is ended after this."""
+"""Seconds after which a call is ended that exceeded the client's own deadline."""
 
 
 class Form(Enum):
-    """How the reply is asked for, best first."""
+    """Ways of asking for the reply's form, best first."""
 
     SCHEMA = "json_schema"
     JSON = "json_object"
@@ -23,7 +23,7 @@ class Form(Enum):
 
     @property
     def weaker(self) -> "Form | None":
-        """The next best."""
+        """The next weaker form."""
         forms = list(Form)
         place = forms.index(self) + 1
         return forms[place] if place < len(forms) else None
@@ -31,7 +31,7 @@ class Form(Enum):
 
 @dataclass(frozen=True)
 class Call:
-    """What is asked."""
+    """A request to a model."""
 
     model: str
     messages: Sequence[Message]
@@ -41,29 +41,29 @@ class Call:
     schema: dict[str, Any]
     timeout_s: float
     newer: bool = False
-    """The server wants `max_completion_tokens`."""
+    """True if the server requires `max_completion_tokens`."""
 
 
 @dataclass(frozen=True)
 class Completion:
-    """What came back. Tokens are None where the server does not say."""
+    """A model's reply. Token counts are None if the server does not report them."""
 
     text: str
     prompt_tokens: int | None
     reply_tokens: int | None
     cut: bool = False
-    """The reply reached its limit of tokens."""
+    """True if the reply was cut off at its token limit."""
 
 
 class CallFailed(Exception):
     """A call without a completion.
 
     Args:
-        reason: for the record; holds no secret.
-        again: another call may succeed.
-        lost: the server may have worked, and may charge for it.
-        retry_after_s: what the server asked for.
-        unsupported: the server does not know something in the request.
+        reason: text for the record, without secrets.
+        again: True if another call may succeed.
+        lost: True if the server may have done the work and may charge for it.
+        retry_after_s: pause that the server asked for.
+        unsupported: True if the server does not know a feature of the request.
     """
 
     def __init__(
@@ -84,13 +84,13 @@ class CallFailed(Exception):
 
 
 class Transport(Protocol):
-    """Carries calls to a model."""
+    """Sends calls to a model."""
 
     def complete(self, call: Call) -> Completion:
         """The model's reply.
 
         Raises:
-            CallFailed: there is none.
+            CallFailed: there is no reply.
         """
         ...
 
@@ -100,11 +100,11 @@ class Transport(Protocol):
 
 
 class OpenAITransport:
-    """Any server with OpenAI's chat completions.
+    """Transport to any server with OpenAI's chat completions.
 
     Args:
-        base_url: where it is; set by the operator, never by a job.
-        key: sent to that server only.
+        base_url: URL of the server, set by the operator and never by a job.
+        key: API key, sent to that server only.
     """
 
     def __init__(self, base_url: str, key: str) -> None:
@@ -116,7 +116,7 @@ class OpenAITransport:
     def _open(self) -> Any:
         import openai
 
-        # Retries cost money and are ours to count.
+        # Retries cost money; the caller counts them.
         return openai.OpenAI(base_url=self._base_url, api_key=self._key or "none", max_retries=0)
 
     def close(self) -> None:
@@ -127,8 +127,8 @@ class OpenAITransport:
     def complete(self, call: Call) -> Completion:
         """See `Transport`.
 
-        The deadline is one of the whole call. That of the client is one of every read, and a server
-        that sends a space now and then to keep the line open never misses it.
+        The deadline covers the whole call. The client's own timeout covers each read only, and a server that
+        sends a space now and then never exceeds that.
         """
         sent = self._threads.submit(self._complete, call)
         try:

@@ -1,4 +1,4 @@
-"""Replies into typed answers. Pure; a reply is hostile input, and an error says what to do about it."""
+"""Parses replies into typed answers. Pure. A reply is hostile input, and an error says how to correct it."""
 
 import itertools
 import json
@@ -13,9 +13,9 @@ from warpsmith.validation_errors import field_problems
 MAX_REPLY_CHARACTERS = 1 << 20
 MAX_PROBLEMS = 6
 MAX_STARTS = 64
-"""Opening braces in prose that are tried before the reply is given up."""
+"""Limit on the opening braces in prose that are tried."""
 
-# Possessive throughout: no reply may make these go back over what they have read.
+# Possessive throughout, so that no reply causes backtracking.
 _FENCE = re.compile(r"```[ \t]*+[\w+-]*+[ \t]*+\r?\n(.*?)```", re.S)
 _STRING = re.compile(r'"(?:\\.|[^"\\])*+(?:"|\\?\Z)', re.S)
 _TRAILING = re.compile(r",(\s*+[}\]])")
@@ -26,14 +26,14 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class BadReply(Exception):
-    """A reply that cannot be used; the message is for whoever wrote it."""
+    """A reply that cannot be used. The message is addressed to its author."""
 
 
 def parse_reply(text: str, model: type[Answer]) -> Answer:
-    """The answer in a reply, whatever stands around it.
+    """The answer in a reply; text around it is ignored.
 
     Raises:
-        BadReply: there is none; says precisely what is wrong.
+        BadReply: there is none; the message says precisely what is wrong.
     """
     data = find_object(text)
     try:
@@ -74,7 +74,7 @@ def find_object(text: str) -> dict[str, Any]:
 
 
 def _without_thoughts(text: str) -> str:
-    """What follows the thoughts that some models write first."""
+    """The text after the thoughts that some models write first."""
     for word in _THOUGHTS:
         if text.startswith(f"<{word}>") and f"</{word}>" in text:
             return text.partition(f"</{word}>")[2].strip()
@@ -82,7 +82,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Where the object may be, most likely first."""
+    """Pieces of the reply that may hold the object, most likely first."""
     if text.startswith("{"):
         yield text
     yield from (m.group(1).strip() for m in _FENCE.finditer(text) if m.group(1).lstrip().startswith("{"))
@@ -94,7 +94,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Behind the brace that closes the one at `start`; the end of the text where none does."""
+    """Position after the brace that closes the one at `start`; the end of the text if none does."""
     depth = 0
     at = start
     while at < len(text):
@@ -111,14 +111,14 @@ def _closing(text: str, start: int) -> int:
 
 
 def _forgiving(piece: str) -> str:
-    """The piece without commas before closing brackets, strings untouched."""
+    """The piece without commas before closing brackets; strings are unchanged."""
     parts: list[str] = []
     begin = 0
     for string in _STRING.finditer(piece):
         parts += [piece[begin : string.start()], string.group()]
         begin = string.end()
     parts.append(piece[begin:])
-    # A comma and its bracket never stand on two sides of a string, so parts may be mended one by one.
+    # A comma and its bracket are never separated by a string, so the parts can be mended one by one.
     return "".join(_TRAILING.sub(r"\1", p) if i % 2 == 0 else p for i, p in enumerate(parts))
 
 

@@ -1,6 +1,6 @@
-"""Answers into results: what a reply must keep to before it is believed.
+"""Turns replies into results, and checks every rule that a reply must keep.
 
-Pure, so that a reply means the same on arrival, when its step goes on, and in a replay.
+Pure, so that a reply means the same on arrival, when its step continues, and in a replay.
 """
 
 import re
@@ -36,7 +36,7 @@ def accept(text: str, provider: str, payload: StepPayload, context: StepContext)
     """The result of a step from the text of a reply.
 
     Raises:
-        BadReply: it cannot be used; the message is for whoever wrote it.
+        BadReply: it cannot be used; the message is addressed to its author.
     """
     answer: Reply = parse_reply(text, REPLIES[payload.role])
     if isinstance(answer, PlannerReply):
@@ -143,7 +143,8 @@ def _by_source(answer: TemplateReply, job: Job) -> Template:
 
 
 def _as_job(answer: TemplateReply, job: Job) -> Job:
-    """The job as if this template were the user's own: the form checks every name and expression."""
+    """The job with this template in place of the user's kernel, so that its validation checks every name and
+    expression."""
     data = job.model_dump(mode="json")
     launch: dict[str, Any] = dict(data["kernel"]["launch"])
     launch |= {"grid": list(answer.grid)} if answer.grid else {}
@@ -163,7 +164,7 @@ def _as_job(answer: TemplateReply, job: Job) -> Job:
 
 
 def accept_region(answer: TunerReply, payload: StepPayload, context: StepContext) -> Template:
-    """The draft with the constraints and first configurations of an answer.
+    """The draft with the constraints and warm starts of a reply.
 
     Raises:
         BadReply: see `accept`.
@@ -215,7 +216,7 @@ def _configuration(index: int, values: dict[str, Any], parameters: tuple[Paramet
 
 
 def _broken(space: Space, configuration: Configuration, context: StepContext) -> str:
-    """A constraint that forbids the configuration on every workload; empty where one workload allows it."""
+    """A constraint that forbids the configuration on every workload; empty if one workload allows it."""
     device = context.baseline.device.scope() if context.baseline is not None else {}
     broken = ""
     for workload in context.job.workloads:

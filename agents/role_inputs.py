@@ -1,4 +1,4 @@
-"""What a role is told: its typed input, made from the job and its trials. Pure."""
+"""Typed input of each role, made from the job and its trials. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -88,7 +88,7 @@ def permitted_rules(job: Job) -> tuple[str, ...]:
 
 
 def facts(context: StepContext) -> Facts | None:
-    """What is known in numbers; None before the baseline."""
+    """Facts in numbers; None before the baseline."""
     if context.baseline is None:
         return None
     return facts_of(context.job, context.baseline, context.parent, context.trials)

@@ -1,4 +1,4 @@
-"""The provider `scripted`: answers from a list, for tests and for replays. It calls nobody."""
+"""The provider `scripted`: answers from a list, for tests and replays. It calls nobody."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ class ScriptedProvider:
     """Gives its replies in order.
 
     Args:
-        replies: as a model or a person wrote them.
-        name: whose replies they are.
+        replies: replies as written by a model or a person.
+        name: name of their author.
     """
 
     def __init__(self, replies: Sequence[str], name: str = "scripted") -> None:
@@ -25,7 +25,7 @@ class ScriptedProvider:
         """See `agents.steps.Provider`.
 
         Raises:
-            NoAnswer: the replies are used up, or the next one is of no use.
+            NoAnswer: the replies are used up, or the next one cannot be used.
         """
         if not self._replies:
             raise NoAnswer("the script has ended")

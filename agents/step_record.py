@@ -1,4 +1,4 @@
-"""What a step has cost and seen, whether or not it brought an answer."""
+"""Cost and observations of a step, with or without an answer."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from warpsmith.tuning.tasks import StepResult
 
 @dataclass
 class Record:
-    """What a step has cost and seen so far."""
+    """Cost and observations of a step so far."""
 
     model: str = ""
     prompt: str = ""
@@ -18,7 +18,7 @@ class Record:
     cost: Cost = field(default_factory=Cost)
 
     def on(self, result: StepResult) -> StepResult:
-        """The result with this record."""
+        """The result extended by this record."""
         return result.model_copy(
             update={
                 "model": self.model,
@@ -33,11 +33,11 @@ class Record:
 
 
 class NoAnswer(Exception):
-    """A provider that cannot answer; the rules do it in its place.
+    """A provider cannot answer; the rules answer in its place.
 
     Args:
-        reason: for the step's record.
-        record: what was spent in vain.
+        reason: text for the step's record.
+        record: cost and observations of the failed attempt.
     """
 
     def __init__(self, reason: str, record: Record | None = None) -> None:

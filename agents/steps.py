@@ -1,4 +1,5 @@
-"""One agent step: a role is asked, a provider answers, the rules where it cannot, and all of it is noted."""
+"""One agent step: a role is asked, a provider answers, or the rules if it cannot, and everything is
+recorded."""
 
 import time
 from collections.abc import Callable
@@ -29,21 +30,21 @@ class Provider(Protocol):
 
         Raises:
             InvalidInput: the job itself makes an answer impossible.
-            NoAnswer: this provider cannot answer; the rules do.
-            NotYet: the answer has still to come.
+            NoAnswer: this provider cannot answer; the rules will.
+            NotYet: the answer is not there yet.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Everybody who may be asked, and what it may cost."""
+    """The available providers, and the limits of their cost."""
 
     settings: Settings
     purse: Purse
     mailbox: Mailbox
     seconds: float
-    """How long a step may take."""
+    """Time limit of a step in seconds."""
     alive: Callable[[], bool] = lambda: True
 
     def ask(self, name: ProviderName, payload: StepPayload, context: StepContext) -> StepResult:
@@ -64,9 +65,10 @@ class Panel:
 
 
 def provider_name(job: Job, settings: Settings, role: AgentRole) -> ProviderName:
-    """Who answers for a role of a job: the job's choice for the role, its choice, then the operator's two.
+    """Provider of a role for a job, in this order: the job's choice for the role, the job's choice, the
+    operator's choice for the role, the operator's choice.
 
-    Where no agent is to be asked, the rules lift the kernel's constants.
+    If no agent is to be asked, the rules lift the kernel's constants.
     """
     if job.strategy is Strategy.SEARCH:
         return "rules"
@@ -74,14 +76,14 @@ def provider_name(job: Job, settings: Settings, role: AgentRole) -> ProviderName
 
 
 def run_step(payload: StepPayload, context: StepContext, panel: Panel | None = None) -> StepResult:
-    """Ask whoever is to answer and note how long it took.
+    """Ask the provider of the step and record the time that it took.
 
     Args:
-        panel: who may be asked; the offline rules alone where not given.
+        panel: the available providers; None: the offline rules only.
 
     Raises:
         InvalidInput: the job itself makes an answer impossible.
-        NotYet: the answer has still to come.
+        NotYet: the answer is not there yet.
     """
     started = time.monotonic()
     if panel is None:
@@ -99,7 +101,7 @@ def run_step(payload: StepPayload, context: StepContext, panel: Panel | None = N
 def with_fallback(
     ask: Callable[[], StepResult], name: str, payload: StepPayload, context: StepContext
 ) -> StepResult:
-    """The answer, or that of the rules with the reason and with what was spent in vain."""
+    """The answer, or that of the rules with the reason and the cost of the failed attempt."""
     try:
         return ask()
     except NoAnswer as exc:
@@ -108,7 +110,7 @@ def with_fallback(
 
 
 def _wants_tuner(payload: StepPayload, context: StepContext, result: StepResult, panel: Panel | None) -> bool:
-    """Whether a new template goes to the tuner: to the rules only where they have something to say."""
+    """True if a new template goes to the tuner; to the rules only if they have something to add."""
     template, job = result.template, context.job
     if payload.role not in ("templater", "repairer") or template is None or job.strategy is Strategy.SEARCH:
         return False
@@ -122,7 +124,7 @@ def _wants_tuner(payload: StepPayload, context: StepContext, result: StepResult,
 
 
 def _missing(context: StepContext) -> tuple[str, ...]:
-    """Why the facts lack what a profiler was to measure, each reason once."""
+    """Reasons why the facts lack measurements for the profiler, each once."""
     known = facts(context)
     kernels = [] if known is None else [known.baseline, *([known.best] if known.best is not None else [])]
     return tuple(dict.fromkeys(k.counters_missing for k in kernels if k.counters_missing))

@@ -1,4 +1,4 @@
-"""Whether one more job may be taken: the budgets of a key, and the length of the queue."""
+"""Admission of a further job: the budgets of its key, and the length of the queue."""
 
 import math
 
@@ -15,11 +15,11 @@ BUDGET_AGAIN_S = 3600.0
 
 
 def admit(session: Session, caller: Caller, job: Job, settings: Settings) -> None:
-    """Make sure that the job fits; it stays so until this transaction ends.
+    """Check that the job is within its limits; the check holds until this transaction ends.
 
     Raises:
-        TooMany: the key has used up what it may.
-        QueueFull: the service has as many open jobs as it takes.
+        TooMany: the key has used up its budget.
+        QueueFull: the service has reached its limit of open jobs.
     """
     admission = Admission(session)
     admission.lock()

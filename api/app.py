@@ -23,7 +23,7 @@ from warpsmith.settings import Settings
 from warpsmith.settings import settings as current_settings
 
 SLOTS = 12
-"""Requests served at once; fewer than the connections that the database's pool gives out."""
+"""Limit on concurrent requests, below the number of connections in the database's pool."""
 DESCRIPTION = """Tune GPU kernels: post a kernel with its shapes and a budget, poll the status,
 get back a faster kernel with evidence."""
 
@@ -31,12 +31,12 @@ get back a faster kernel with evidence."""
 def create_app(
     settings: Settings | None = None, *, with_worker: bool | None = None, open_access: bool = False
 ) -> FastAPI:
-    """The service.
+    """The application.
 
     Args:
-        settings: of this process where not given.
+        settings: settings of the service; None: those of this process.
         with_worker: start an embedded worker; by default in the embedded mode.
-        open_access: ask for no API key; only for a service that listens on loopback.
+        open_access: require no API key; only for a service that listens on loopback.
     """
     chosen = settings or current_settings()
     embedded = chosen.embedded if with_worker is None else with_worker

@@ -1,4 +1,4 @@
-"""Who calls: the key of every request, before anything of it is read, and what that key opens."""
+"""Authentication of every request by its key, before its body is read, and the rights of that key."""
 
 import ipaddress
 import time
@@ -24,10 +24,10 @@ from db.tables import DEFAULT_TENANT
 from warpsmith.settings import Settings
 
 PUBLIC = frozenset({"/healthz", "/readyz"}) | description_pages.PUBLIC
-"""Paths that tell nothing of anybody."""
+"""Paths that reveal nothing about any tenant."""
 PUBLIC_PER_S = 50.0
 REMEMBER_S = 5.0
-"""A key that was looked up is good for so long, here: revoked, it closes after this at the latest."""
+"""Seconds for which this process caches a key; a revoked key is refused after that time at the latest."""
 REMEMBERED = 10_000
 NO_KEY = "send an API key: Authorization: Bearer ws_...; the operator makes one with `warpsmith keys create`"
 CALLER = "warpsmith.caller"
@@ -36,25 +36,25 @@ NO_LIMITS = KeyLimits()
 
 @dataclass(frozen=True)
 class Caller:
-    """Who a request comes from."""
+    """The sender of a request."""
 
     tenant: str
     scopes: frozenset[str]
     key: str | None = None
-    """Id of the key; None where none is asked for."""
+    """Id of the key; None if no key is required."""
     limits: KeyLimits = NO_LIMITS
 
 
 ANYBODY = Caller(DEFAULT_TENANT, frozenset(s.value for s in api_keys.Scope))
-"""On this machine, where no key is asked for."""
+"""The caller on this machine if no key is required."""
 
 
 class Gate:
-    """Middleware: lets a request in with a good key, within its rate; knows who called.
+    """Middleware that lets a request in if its key is valid and within its rate, and identifies the caller.
 
     Args:
-        open_access: ask for no key. Requests must then name this machine as their host, so that no
-            web page can make a browser of this machine send them.
+        open_access: require no key. Requests must then name this machine as their host, so that no web page
+            can make a local browser send them.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, open_access: bool = False) -> None:
@@ -144,7 +144,7 @@ def is_loopback(host: str) -> bool:
 
 
 async def get_caller(request: Request) -> Caller:
-    """Who calls."""
+    """The caller of the request."""
     found: Caller = request.scope[CALLER]
     return found
 
@@ -168,5 +168,5 @@ def needs(scope: api_keys.Scope) -> Callable[..., Awaitable[None]]:
 
 
 def allow(scope: api_keys.Scope) -> list[Any]:
-    """`dependencies=` of a route or a router."""
+    """Value of `dependencies=` for a route or a router."""
     return [Depends(needs(scope))]

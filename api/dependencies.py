@@ -1,6 +1,7 @@
-"""What routes are given: settings, a session that commits before the reply, the bell.
+"""Dependencies of routes: settings, a session that commits before the reply, the bell.
 
-What needs no database is a coroutine: FastAPI sends anything else to a thread, which costs more than it does.
+Dependencies without database access are coroutines: FastAPI runs anything else in a thread, which costs more
+than they do.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -22,7 +23,7 @@ async def get_settings(request: Request) -> Settings:
 
 
 async def get_fleet_database(request: Request) -> Database:
-    """The database of this service, with what belongs to every tenant."""
+    """The database of this service, with the rows of every tenant."""
     return cast(Database, request.app.state.database)
 
 
@@ -33,32 +34,32 @@ async def get_database(request: Request, caller: CurrentCaller) -> Database:
 
 
 async def get_bell(request: Request) -> Bell:
-    """Where queues are rung."""
+    """The bell that rings queues."""
     return cast(Bell, request.app.state.bell)
 
 
 async def get_polls(request: Request) -> Polls:
-    """Where polls meet."""
+    """The pool that batches concurrent polls."""
     return cast(Polls, request.app.state.polls)
 
 
 def read_session(database: Annotated[Database, Depends(get_database)]) -> Iterator[Session]:
-    """A transaction that writes nothing."""
+    """A read-only transaction."""
     with database.read() as session:
         yield session
 
 
 def read_fleet(database: Annotated[Database, Depends(get_fleet_database)]) -> Iterator[Session]:
-    """A transaction that writes nothing and sees every tenant."""
+    """A read-only transaction over all tenants."""
     with database.read() as session:
         yield session
 
 
 async def one_slot(request: Request) -> AsyncIterator[None]:
-    """Wait for a place among the requests that are served now, before anything is taken.
+    """Wait for a free slot among the concurrent requests before anything else is taken.
 
-    A request holds its connection while it waits for a thread to check its answer; without this,
-    others could hold all threads meanwhile, waiting for a connection.
+    A request holds its connection while it waits for a thread to validate its answer. Without slots, other
+    requests could meanwhile occupy all threads, waiting for a connection.
     """
     async with request.app.state.slots:
         yield
@@ -67,10 +68,10 @@ async def one_slot(request: Request) -> AsyncIterator[None]:
 SLOT = Depends(one_slot, scope="function")
 CurrentSettings = Annotated[Settings, Depends(get_settings)]
 CurrentDatabase = Annotated[Database, Depends(get_database)]
-"""Use this one, which shows the caller nothing of other tenants."""
+"""The default database of routes, which hides the rows of other tenants."""
 FleetDatabase = Annotated[Database, Depends(get_fleet_database)]
 CurrentPolls = Annotated[Polls, Depends(get_polls)]
 CurrentBell = Annotated[Bell, Depends(get_bell)]
-# The scope matters: code after `yield` must have run before the reply is sent.
+# The scope matters: code after `yield` must run before the reply is sent.
 ReadSession = Annotated[Session, Depends(read_session, scope="function")]
 FleetSession = Annotated[Session, Depends(read_fleet, scope="function")]

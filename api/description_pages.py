@@ -1,4 +1,4 @@
-"""The pages that show the API's description; whatever they load is served here, so they work offline."""
+"""The pages of the API's description. All their assets are served here, so they work offline."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ SCRIPT, STYLE, REDOC, ICON = (
     for name in ("swagger-ui-bundle.js", "swagger-ui.css", "redoc.standalone.js", "favicon.png")
 )
 PUBLIC = frozenset({"/docs", "/redoc", "/openapi.json", SCRIPT, STYLE, REDOC, ICON})
-"""Paths that anybody may read."""
+"""Paths that need no key."""
 
 
 def install(app: FastAPI) -> None:
-    """Serve `/docs` and `/redoc` for an application that was made without them."""
+    """Serve `/docs` and `/redoc` for an application created without them."""
     folder = Path(fastapi_offline.__file__).parent / "static"
     app.mount(ASSETS, StaticFiles(directory=folder), name="docs-assets")
 

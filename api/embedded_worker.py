@@ -1,4 +1,4 @@
-"""The embedded mode's worker: a child of the API, started again when it ends, stopped with it."""
+"""The worker of the embedded mode: a child of the API, restarted when it ends, stopped with it."""
 
 import logging
 import subprocess
@@ -20,16 +20,16 @@ class EmbeddedWorker:
         self._thread = threading.Thread(target=self._keep, name="embedded-worker", daemon=True)
 
     def start(self) -> None:
-        """Start the child and the thread that looks after it."""
+        """Start the child and the thread that supervises it."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the child; it gives back what it holds."""
+        """Stop the child; it gives back its task."""
         self._stop.set()
         self._thread.join()
 
     def _keep(self) -> None:
-        # This thread starts the child and outlives it: the kernel ties the child to the thread.
+        # The kernel ties the child to this thread, so this thread starts the child and outlives it.
         while not self._stop.is_set():
             self._child = subprocess.Popen(
                 [sys.executable, "-m", "worker.main", "--embedded"], stdin=subprocess.DEVNULL

@@ -1,4 +1,4 @@
-"""The example in the API's own description; a test posts it."""
+"""The example job in the API's description; a test submits it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Routes that say how the service is."""
+"""Routes that report the health of the service."""
 
 from fastapi import APIRouter
 from sqlalchemy import text
@@ -15,7 +15,7 @@ router = APIRouter(tags=["service"])
 
 
 class Health(Frozen):
-    """The process is up."""
+    """Health of the process."""
 
     status: str
     version: str
@@ -23,13 +23,13 @@ class Health(Frozen):
 
 @router.get("/healthz")
 def healthz() -> Health:
-    """This process answers."""
+    """Reports that this process responds."""
     return Health(status="ok", version=__version__)
 
 
 @router.get("/readyz", responses=responses(503))
 def readyz(database: FleetDatabase, settings: CurrentSettings) -> Health:
-    """Jobs can be taken and will be worked on: database, schema, at least one living worker."""
+    """Reports that jobs can be accepted and run: database, schema, and at least one living worker."""
     migrate.require_current(settings.sqlalchemy_url)
     with database.read() as session:
         session.execute(text("SELECT 1"))

@@ -31,7 +31,7 @@ from warpsmith.tracing import job_span
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 polled = APIRouter(prefix="/v1/jobs", tags=["jobs"])
-"""What clients ask all the time; it waits for no slot, since it holds no connection while it waits."""
+"""Routes that clients poll; they wait for no slot, since they hold no connection while waiting."""
 
 JobId = Annotated[
     str, Path(max_length=64, pattern=NO_NUL, description="Id of a job, as the submission gave it.")
@@ -60,7 +60,7 @@ def submit(
     ] = 0,
     idempotency_key: Key = None,
 ) -> JobStatus:
-    """Submit a tuning job. It is stored before this answers; poll its status at `Location`."""
+    """Submit a tuning job. It is stored before the response is sent; poll its status at `Location`."""
     check_job(job, settings)
     with database.write() as session:
         jobs = JobRepository(session)
@@ -89,7 +89,7 @@ def list_jobs(
     ] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> JobPage:
-    """Your tenant's jobs, newest first."""
+    """Jobs of your tenant, newest first."""
     return result_views.job_page(session, after, limit, only)
 
 
@@ -108,9 +108,9 @@ async def status(
         Header(max_length=1000, description="`ETag` of the last answer; where nothing changed, 304 comes."),
     ] = None,
 ) -> Response:
-    """Where a job stands: state, round, trials done, best so far, time left.
+    """Status of a job: state, round, trials done, best so far, time left.
 
-    `Retry-After` says when to ask again; a job that has ended is answered without it.
+    `Retry-After` says when to ask again; the response for a job that has ended lacks it.
     """
     found = await polls.status(database, job_id)
     if found.is_known(if_none_match):
@@ -120,7 +120,7 @@ async def status(
 
 @router.get("/{job_id}/definition", dependencies=allow(Scope.READ), responses=responses(404, 422))
 def definition(job_id: JobId, session: ReadSession) -> Job:
-    """The job as it was submitted, with the defaults of what was left out."""
+    """The job as it was submitted, with defaults filled in."""
     return JobRepository(session).get(job_id, with_spec=True).spec
 
 
@@ -131,7 +131,7 @@ def trials(
     after: Annotated[int | None, Query(ge=-1, le=2**31 - 1, description="`next` of the last page.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> TrialPage:
-    """Every configuration that was tried, with its outcome; why each rejected one was rejected."""
+    """Every configuration that was tried, with its outcome and, if rejected, the reason."""
     return result_views.trial_page(session, job_id, after, limit)
 
 
@@ -142,7 +142,7 @@ def events(
     after: Annotated[int, Query(ge=0, le=2**31 - 1, description="`next` of the last page.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> EventPage:
-    """What happened to a job, oldest first: its states, and what became of its tasks."""
+    """Events of a job, oldest first: its states, and the outcomes of its tasks."""
     return result_views.event_page(session, job_id, after, limit)
 
 
@@ -163,7 +163,7 @@ def result(job_id: JobId, session: ReadSession) -> JobResult:
 
 @router.post("/{job_id}/cancel", dependencies=allow(Scope.SUBMIT), responses=responses(404, 422))
 def cancel(job_id: JobId, database: CurrentDatabase) -> JobStatus:
-    """End a job. One that has ended stays as it is."""
+    """Cancel a job. A job that has ended is left unchanged."""
     with database.write() as session:
         JobRepository(session).cancel(job_id)
         return job_status(session, job_id)

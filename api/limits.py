@@ -1,4 +1,4 @@
-"""Limits of requests: their size, enforced while they arrive, and their rate."""
+"""Limits on requests: their size, enforced while they arrive, and their rate."""
 
 import time
 
@@ -8,7 +8,7 @@ from api.problems import TooLarge, problem
 
 MAX_BODY_BYTES = 1 << 20
 BURST_S = 2.0
-"""Whoever was silent may send as many requests at once as belong to so many seconds."""
+"""Seconds of its rate that an idle caller may send at once."""
 MAX_BUCKETS = 10_000
 
 
@@ -20,7 +20,7 @@ class BodyLimit:
         self._limit_bytes = limit_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on, counting."""
+        """Forward the request and count its bytes."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -42,13 +42,13 @@ class BodyLimit:
 
 
 class Buckets:
-    """Token buckets by name, in this process: each fills at its rate and holds `BURST_S` of it."""
+    """Token buckets by name, in this process: each fills at its rate and holds `BURST_S` seconds of it."""
 
     def __init__(self) -> None:
         self._tokens: dict[str, tuple[float, float]] = {}
 
     def take(self, name: str, per_s: float) -> float:
-        """0 where one was taken, else the seconds until there is one."""
+        """Take a token: returns 0, or the seconds until one is available."""
         now = time.monotonic()
         most = max(1.0, per_s * BURST_S)
         if len(self._tokens) >= MAX_BUCKETS:

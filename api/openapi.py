@@ -1,4 +1,4 @@
-"""The application with a description that says what errors really look like."""
+"""The application with an OpenAPI description that shows the real form of errors."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,15 +10,15 @@ from api.problems import MEDIA_TYPE
 
 
 def operation_id(route: APIRoute) -> str:
-    """The name of the function: what generated clients call the operation."""
+    """Operation name in generated clients: the name of the function."""
     return route.name
 
 
 class DescribedApi(FastAPI):
-    """FastAPI documents every error model as `application/json`; ours are problem details."""
+    """Describes errors as problem details; FastAPI would document them as `application/json`."""
 
     def openapi(self) -> dict[str, Any]:
-        """The description, made once."""
+        """The description, computed once."""
         made_before = self.openapi_schema is not None
         schema = super().openapi()
         if made_before:
@@ -35,7 +35,7 @@ class DescribedApi(FastAPI):
 
 
 def _with_defaults(schema: Any) -> Iterator[dict[str, Any]]:
-    """This schema and those inside it whose default is an object."""
+    """This schema and those inside it that have an object as default."""
     if isinstance(schema, list):
         for item in schema:
             yield from _with_defaults(item)
@@ -43,12 +43,12 @@ def _with_defaults(schema: Any) -> Iterator[dict[str, Any]]:
         if isinstance(schema.get("default"), dict):
             yield schema
         for keyword, value in schema.items():
-            # What stands under `properties` are names of fields, and one may be called `default`.
+            # Keys under `properties` are names of fields, and a field may be called `default`.
             yield from _with_defaults(list(value.values()) if keyword == "properties" else value)
 
 
 def _say_default(schema: dict[str, Any]) -> None:
-    """Say a default in words: generators of clients drop a model in which a default is an object."""
+    """Describe a default in words: generators of clients drop a model that has an object as default."""
     values = schema.pop("default")
     shown = ", ".join(f"{name}: {value}" for name, value in values.items() if value not in (None, [], {}))
     words = f"By default {shown}." if shown else "Empty by default."

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class Conflict(Exception):
-    """The request cannot be served in the present state; the message says when it can."""
+    """The present state does not allow the request; the message says when it will."""
 
 
 class TooLarge(HTTPException):
@@ -37,11 +37,11 @@ class TooLarge(HTTPException):
 
 
 class Forbidden(Exception):
-    """The caller's key does not open this; the message says what it lacks."""
+    """The caller's key lacks the right; the message names it."""
 
 
 class TooMany(Exception):
-    """The caller has used up what it may; the message says of what."""
+    """The caller has used up its limit; the message names it."""
 
     def __init__(self, detail: str, retry_after_s: float) -> None:
         super().__init__(detail)
@@ -49,7 +49,7 @@ class TooMany(Exception):
 
 
 class QueueFull(TooMany):
-    """The service takes no more from anybody for now."""
+    """The service accepts no more jobs from anybody for now."""
 
 
 def problem(
@@ -63,7 +63,7 @@ def problem(
     """A problem as a response.
 
     Args:
-        retry_after_s: told with 429 and 503.
+        retry_after_s: seconds for `Retry-After`, with 429 and 503.
     """
     body = Problem(title=title, status=status, detail=detail, errors=errors)
     headers = {}
@@ -174,7 +174,7 @@ def _database_away(_: Request, exc: Exception) -> Response:
 
 
 def database_away(exc: Exception) -> Response:
-    """What is answered while the database cannot be asked."""
+    """The response while the database is unavailable."""
     log.error("the database is away: %s", exc)
     return problem(503, "Unavailable", "the database does not answer; nothing was stored, try again")
 

@@ -1,4 +1,4 @@
-"""Query strings: names that a path does not take are refused, so that a misspelt filter filters."""
+"""Query strings: unknown names are refused, so that a misspelt filter is not ignored."""
 
 import difflib
 import re
@@ -15,13 +15,13 @@ from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput
 
 NO_NUL = r"^[^\x00]*$"
-"""Postgres takes no text with NUL."""
+"""Pattern of texts without NUL, which Postgres does not accept."""
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 LABEL = r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}=[^\x00-\x1f=]{0,120}$"
 
 
 def described(request: Request) -> dict[str, Any]:
-    """The operations of the path that was asked for, by method, from the API's own description."""
+    """The operations of the requested path, by method, from the API's own description."""
     paths: dict[str, Any] = request.app.openapi()["paths"]
     for path, operations in paths.items():
         if compile_path(path)[0].match(request.scope["path"]):
@@ -30,10 +30,10 @@ def described(request: Request) -> dict[str, Any]:
 
 
 async def known_names(request: Request) -> None:
-    """Refuse names that this path does not take.
+    """Refuse names that this path does not define.
 
     Raises:
-        InvalidInput: the first such name, and what the path takes.
+        InvalidInput: names the first such name and the defined ones.
     """
     if not request.query_params:
         return
@@ -56,7 +56,7 @@ KNOWN_NAMES = Depends(known_names)
 
 
 def _moment(value: object) -> object:
-    """Pydantic takes numbers for times, and times without a zone."""
+    """Check a time strictly: pydantic also accepts numbers, and times without a zone."""
     if isinstance(value, str) and not _RFC_3339.fullmatch(value):
         raise ValueError("should be a time with its time zone, 2026-11-22T08:00:00Z or ...+02:00")
     return value
@@ -83,10 +83,10 @@ async def job_filter(
     created_from: Annotated[Moment | None, Query(description="Submitted at this time or later.")] = None,
     created_before: Annotated[Moment | None, Query(description="Submitted before this time.")] = None,
 ) -> JobFilter:
-    """Which jobs a list shows.
+    """The filter of a list of jobs.
 
     Raises:
-        InvalidInput: a label twice with different values.
+        InvalidInput: a label has two different values.
     """
     labels: dict[str, str] = {}
     for text in label:

@@ -1,4 +1,4 @@
-"""What a job must keep to beyond its own form: what this service supports and permits."""
+"""Checks of a job beyond its own form: features that this service supports, and the operator's limits."""
 
 from sqlalchemy.orm import Session
 
@@ -18,7 +18,7 @@ def check_job(job: Job, settings: Settings) -> None:
 
 
 def check_room(session: Session, job: Job, settings: Settings) -> None:
-    """Raises InvalidInput where no device that is known has the memory, or the operator permits less."""
+    """Raises InvalidInput if no known device has enough memory, or if the operator permits less."""
     if job.kernel.backend is not Backend.REPLAY:
         devices = WorkerRepository(session).of_backend(job.kernel.backend.value)
         check_memory(job, devices, settings.job_memory_bytes)

@@ -1,4 +1,4 @@
-"""Polls that arrive while the database answers others share the next statement."""
+"""Batches concurrent polls: those that arrive during a database statement share the next one."""
 
 import asyncio
 import hashlib
@@ -16,37 +16,37 @@ from warpsmith.errors import NotFound
 from warpsmith.http_models import JobStatus
 
 MOST = 200
-"""Jobs in a statement."""
+"""Limit on the jobs of one statement."""
 
 RETRY_AFTER_S = {JobState.QUEUED: 2}
-"""When to ask again, in seconds; a job that is worked on: `WORKING_RETRY_AFTER_S`."""
+"""Seconds after which to ask again, by state; for a running job: `WORKING_RETRY_AFTER_S`."""
 WORKING_RETRY_AFTER_S = 1
 
 
 @dataclass(frozen=True)
 class Poll:
-    """Where a job stands, ready to be sent."""
+    """The status of a job, ready to be sent."""
 
     body: bytes
-    """JSON."""
+    """The status as JSON."""
     etag: str
-    """Weak: the same for as long as nothing but the time left differs."""
+    """Weak ETag: unchanged as long as only the time left differs."""
     retry_after_s: int | None
-    """None where the job has ended, and will never differ."""
+    """Seconds after which to ask again; None if the job has ended and will not change."""
 
     def headers(self) -> dict[str, str]:
-        """What HTTP says of it beside the body."""
+        """The HTTP headers of the response."""
         found = {"ETag": self.etag, "Cache-Control": "no-cache"}
         return found if self.retry_after_s is None else found | {"Retry-After": str(self.retry_after_s)}
 
     def is_known(self, if_none_match: str | None) -> bool:
-        """Whether the client has this already, by its `If-None-Match`."""
+        """True if the client already has this status, by its `If-None-Match`."""
         named = [tag.strip() for tag in (if_none_match or "").split(",")]
         return "*" in named or self.etag in named or self.etag.removeprefix("W/") in named
 
 
 def poll_of(status: JobStatus) -> Poll:
-    """A status as an answer."""
+    """A status as a response."""
     content = status.model_dump_json(exclude={"seconds_left"}).encode()
     etag = f'W/"{hashlib.sha256(content).hexdigest()[:32]}"'
     again = RETRY_AFTER_S.get(status.state, WORKING_RETRY_AFTER_S)
@@ -57,9 +57,9 @@ _Waiting = dict[str, list["asyncio.Future[Poll]"]]
 
 
 class Polls:
-    """One statement at a time for each tenant, for every job that was asked for meanwhile.
+    """Runs one statement at a time per tenant, for all jobs requested meanwhile.
 
-    Nothing is kept: what a poll gets was read after it arrived.
+    Nothing is cached: the data of a poll were read after it arrived.
     """
 
     def __init__(self) -> None:
@@ -67,10 +67,10 @@ class Polls:
         self._serving: dict[str | None, asyncio.Task[None]] = {}
 
     async def status(self, database: Database, job_id: str) -> Poll:
-        """Where a job stands.
+        """Status of a job.
 
         Raises:
-            NotFound: that tenant has no such job.
+            NotFound: the tenant has no such job.
         """
         answer: asyncio.Future[Poll] = asyncio.get_running_loop().create_future()
         waiting = self._waiting.setdefault(database.tenant, defaultdict(list))
@@ -95,7 +95,7 @@ async def _answer(database: Database, waiting: _Waiting) -> None:
         found = await run_in_threadpool(_read, database, list(waiting))
     except Exception as exc:  # noqa: BLE001  every client gets it, whatever it is
         if len(waiting) > 1 and not isinstance(exc, DBAPIError | PoolTimeout):
-            # What is wrong with one job is not to fall on the others.
+            # An error of one job must not affect the others.
             for job, answers in waiting.items():
                 await _answer(database, {job: answers})
             return
@@ -116,7 +116,7 @@ def _fail(waiting: _Waiting, exc: Exception) -> None:
 
 
 def _open(answers: list["asyncio.Future[Poll]"]) -> list["asyncio.Future[Poll]"]:
-    """Those whose client is still there."""
+    """Answers whose client is still connected."""
     return [answer for answer in answers if not answer.done()]
 
 

@@ -1,4 +1,4 @@
-"""What the rules conclude without a model: a test plan, a bottleneck, what a search ruled out. Pure."""
+"""Conclusions of the rules without a model: a test plan, a bottleneck, excluded values. Pure."""
 
 import math
 import re
@@ -16,18 +16,18 @@ from warpsmith.tuning.tasks import Bottleneck, Profile, ProposedCase
 
 MOST_SHAPES = 4
 FAMILIES = (Family.SPIKE, Family.SCALED_UP, Family.ZEROS)
-"""What a larger workload is checked with, where chance did not choose it."""
+"""Families with which a larger workload is checked, unless they were already drawn at random."""
 MOST_FAMILIES = 2
 NEAR_LAUNCH = 1.3
-"""Times of an empty kernel: below that a launch is all there is to see."""
+"""Time, as a multiple of an empty kernel's, below which the launch overhead dominates."""
 AT_ROOFLINE, NEAR_ROOFLINE = 0.8, 0.5
 BUSY, IDLE = 80.0, 50.0
-"""Percent of its peak at which a unit bounds the kernel, and below which it does not."""
+"""Percent of its peak above which a unit bounds the kernel, and below which it does not."""
 LOW_OCCUPANCY = 0.25
 FEW_BLOCKS = 1.0
-"""Blocks for each multiprocessor."""
+"""Number of blocks per multiprocessor below which there are too few."""
 RULED_OUT_AFTER = 4
-"""Trials with a value that must all have been rejected before the value is given up."""
+"""Number of trials with a value, all of them rejected, after which the value is excluded."""
 
 _NUMBER = re.compile(r"(?<![\w.])\d{1,4}(?![\w.])")
 
@@ -97,7 +97,7 @@ def profile(context: StepContext) -> Profile:
 
 
 def first_plan(profile: Profile | None, context: StepContext) -> str:
-    """What the first template is to make tunable, in words: nothing was searched so far."""
+    """Text that says what the first template should make tunable, before any search."""
     ideas = profile.hypotheses[:1] if profile is not None else ()
     rules = permitted_rules(context.job)
     how = (
@@ -140,7 +140,7 @@ def _bottleneck(known: Facts, kernel: KernelFacts) -> Bottleneck:
         return "arithmetic"
     if share >= AT_ROOFLINE:
         return "memory"
-    # What was counted comes before what the compiler's figures allow.
+    # Counted facts come before those estimated from the compiler's figures.
     resident = [counters["occupancy_percent"] / 100] if "occupancy_percent" in counters else resident
     if resident and min(resident) < LOW_OCCUPANCY:
         return "occupancy"

@@ -1,7 +1,7 @@
-"""The rules without a search: one rewrite rule more in every round, each parameter at its usual value.
+"""The rules without a search: one further rewrite rule per round, with each parameter at its usual value.
 
-This is what the rules can show of agents that rewrite and do not search: an order and values that were fixed
-before anything was measured. Measurement only decides from which of the kernels so far the next round starts.
+This models agents that rewrite without searching: order and values were fixed before any measurement.
+Measurement decides only from which earlier kernel the next round starts.
 """
 
 import json
@@ -17,7 +17,7 @@ NAME = "rules"
 
 
 def plan(payload: StepPayload, context: StepContext) -> StepResult:
-    """The rule whose turn it is."""
+    """The rule of this round."""
     order = _order(context)
     if payload.round > len(order):
         return StepResult(provider=NAME, stop="every rule has been tried")
@@ -25,7 +25,7 @@ def plan(payload: StepPayload, context: StepContext) -> StepResult:
 
 
 def rewrite(payload: StepPayload, context: StepContext) -> StepResult:
-    """The rules of the parent and one more; all rules up to this one where it needs them."""
+    """The rules of the parent and one more; all rules up to this one if it needs them."""
     if payload.role == "repairer":
         return StepResult(provider=NAME, stop="the rule of this round does not work here")
     order = _order(context)

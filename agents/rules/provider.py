@@ -1,10 +1,10 @@
-"""The offline provider: deterministic, no model, no network.
+"""The offline provider: deterministic, without model or network.
 
 The tester asks for shapes around the kernel's own block. The profiler names the bottleneck from the facts.
-The templater applies the rewrite rules, and the tuner keeps to the limits of the device. The planner
-begins with the first hypothesis of the profile; later it looks at where the best configurations of the
-parent lie: when one sits at the edge of a numeric parameter, the range is carried on beyond that
-edge, and what never worked is left out; otherwise there is nothing more to expect and the search ends.
+The templater applies the rewrite rules, and the tuner keeps to the limits of the device. The planner starts
+with the first hypothesis of the profile. Later it looks at the parent's best configurations. If one lies at
+the edge of a numeric parameter, the range is extended beyond that edge, and values that never worked are
+removed; otherwise the search ends.
 """
 
 import json
@@ -23,9 +23,9 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 CAUTIOUS: tuple[RuleName, ...] = ("lift_constants", "block_size", "launch_bounds", "restrict")
-"""What a second attempt uses: rules that leave the loops of the kernel as they are."""
+"""Rules of a second attempt: they leave the kernel's loops unchanged."""
 LIFTING: tuple[RuleName, ...] = ("lift_constants",)
-"""What a search without agents uses: numbers that the user wrote."""
+"""Rules of a search without agents: they lift numbers that the user wrote."""
 MAX_VALUE = 1 << 16
 
 
@@ -99,7 +99,7 @@ class RulesProvider:
 
 
 def _extension(plan: str) -> dict[str, list[int]]:
-    """Of a plan of these rules; another's plan is prose to them and says nothing."""
+    """The extension in a plan of these rules; empty for the plan of another provider, which is prose."""
     try:
         extend = json.loads(plan)["extend"]
     except (ValueError, KeyError, TypeError):
@@ -115,7 +115,7 @@ def _cautious(policy: RewritePolicy) -> RewritePolicy:
 
 
 def _only(policy: RewritePolicy, names: Sequence[RuleName]) -> RewritePolicy:
-    """These rules, and never more than the job allows."""
+    """A policy with these rules, restricted to those that the job allows."""
     allowed = tuple(n for n in names if not policy.allow or n in policy.allow)
     enabled = policy.enabled and bool(allowed)
     return RewritePolicy(enabled=enabled, allow=allowed, deny=policy.deny)
@@ -127,7 +127,7 @@ def _best(trials: Sequence[tuple[Configuration, Outcome]]) -> Configuration | No
 
 
 def _beyond_the_edges(space: Space, trials: Sequence[tuple[Configuration, Outcome]]) -> dict[str, list[int]]:
-    """For every doubling parameter whose best value is its largest: the next two values."""
+    """The next two values of every doubling parameter whose best value is its largest."""
     best = _best(trials)
     beyond: dict[str, list[int]] = {}
     if best is None:
@@ -144,7 +144,7 @@ def _beyond_the_edges(space: Space, trials: Sequence[tuple[Configuration, Outcom
 
 
 def _expected_gain(beyond: dict[str, list[int]], context: StepContext) -> float | None:
-    """What the last doubling of these parameters brought; None where the search did not see both."""
+    """Gain of the last doubling of these parameters; None if the search did not measure both values."""
     known = facts(context)
     gains = []
     for effect in known.effects if known is not None else ():
@@ -156,7 +156,7 @@ def _expected_gain(beyond: dict[str, list[int]], context: StepContext) -> float 
 
 
 def _started(template: Template, first: Configuration) -> Template:
-    """The template with a configuration to try first, where that is another than its defaults."""
+    """The template with a configuration to try first, if it differs from the defaults."""
     same = first == template.space.defaults or first in template.warm_starts
     return template if same else template.model_copy(update={"warm_starts": (*template.warm_starts, first)})
 

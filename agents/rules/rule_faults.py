@@ -1,4 +1,4 @@
-"""Rules that made templates of a job fail are left out of those that follow, and said to be."""
+"""Leaves out rules that made templates of a job fail, and reports them."""
 
 from warpsmith.domain.job import Job, RewritePolicy
 from warpsmith.rewrite.templater import TemplateReport
@@ -6,13 +6,13 @@ from warpsmith.tuning.tasks import StepPayload
 
 
 def without_faults(job: Job, payload: StepPayload) -> Job:
-    """The job, with the rules forbidden that made its templates fail."""
+    """The job with the faulty rules forbidden."""
     deny = {*job.rewrite.deny, *(f.rule for f in payload.faults)}
     policy = RewritePolicy.model_validate({**job.rewrite.model_dump(), "deny": sorted(deny)})
     return job.model_copy(update={"rewrite": policy})
 
 
 def declined(report: TemplateReport, payload: StepPayload) -> tuple[str, ...]:
-    """What was declined; of rules at fault, what their rewrite did."""
+    """The declined rules, and for faulty rules the failure of their rewrite."""
     words = {f.rule: f.words for f in payload.faults}
     return tuple(words.get(d.split(":", 1)[0], d) for d in report.declined)

@@ -1,8 +1,8 @@
-"""What the rules know of a template before its search: what cannot run here, and where to begin. Pure.
+"""Bounds of a template's space before its search, and configurations to begin with. Pure.
 
-Limits of the device become constraints where the template's launch or its arrays could pass them, and
-reports of the compiler where registers or spills say so. The first configurations are the parent's best,
-and the launch that fills the device best by its limits alone.
+Device limits become constraints if the template's launch or arrays could exceed them, and compiler reports do
+so because of registers or spills. The first configurations are the parent's best, and the launch that fills
+the device best by its limits alone.
 """
 
 import itertools
@@ -30,12 +30,12 @@ from warpsmith.tuning.analysis.search_facts import best_of
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 MOST_LOOKS = 1000
-"""Configurations that are looked at for one question; beyond that a limit is taken over unasked."""
+"""Limit on the configurations examined for one question; beyond it a limit is adopted unexamined."""
 USUAL_THREADS = 256
 ENOUGH_OCCUPANCY = 0.5
-"""More resident warps than this share seldom hide more."""
+"""Occupancy above which more resident warps seldom hide more latency."""
 SPILLED_AFTER = 4
-"""Trials with a value that must all have spilled before the value is given up."""
+"""Number of trials with a value, all of which spilled, after which the value is excluded."""
 _SIZES = {"char": 1, "short": 2, "half": 2, "int": 4, "float": 4, "long": 8, "double": 8}
 _ARRAY = re.compile(
     r"\b(?:__local|__shared__)\s+(?:unsigned\s+|u)?("
@@ -45,7 +45,7 @@ _ARRAY = re.compile(
 
 
 def bounded(payload: StepPayload, context: StepContext) -> StepResult:
-    """The draft with what `region` adds, checked as any tuner's answer is."""
+    """The draft with the additions of `region`, checked like any tuner's reply."""
     draft = payload.draft
     assert draft is not None, "decide hands the draft to the tuner"
     reply = region(draft, context)
@@ -59,7 +59,7 @@ def bounded(payload: StepPayload, context: StepContext) -> StepResult:
 
 
 def region(draft: Template, context: StepContext) -> TunerReply:
-    """Constraints and first configurations that the draft lacks; both empty where there is nothing to say."""
+    """Constraints and first configurations that the draft lacks; both may be empty."""
     if context.baseline is None or context.job.kernel.backend is Backend.REPLAY:
         return TunerReply()
     device = context.baseline.device
@@ -84,7 +84,7 @@ def region(draft: Template, context: StepContext) -> TunerReply:
 
 
 def _limits(draft: Template, context: StepContext) -> Iterator[Constraint]:
-    """What the device takes, of launches and arrays that depend on parameters."""
+    """Constraints from device limits, for launches and arrays that depend on parameters."""
     launch = draft.kernel.launch
     names = {p.name for p in draft.space.parameters}
     threads = " * ".join(f"({e.text})" for e in launch.block)
@@ -115,7 +115,7 @@ def _limits(draft: Template, context: StepContext) -> Iterator[Constraint]:
 
 
 def _arrays(draft: Template) -> Iterator[str]:
-    """Bytes of every static array in shared memory, where its extents say so by themselves."""
+    """Bytes of every static array in shared memory whose extents are given by the source alone."""
     source = without_comments(draft.kernel.text)
     if re.search(r"^\s*#\s*(if|else|elif)", source, re.MULTILINE):
         return  # not all that is written is compiled
@@ -131,7 +131,7 @@ def _arrays(draft: Template) -> Iterator[str]:
 
 
 def _registers(draft: Template, context: StepContext) -> int | None:
-    """The fewest registers that the compiler reported; None where launch bounds make it use fewer."""
+    """The fewest registers that the compiler reported; None if launch bounds force fewer."""
     assert context.baseline is not None
     if "__launch_bounds__" in draft.kernel.text:
         return None
@@ -141,13 +141,14 @@ def _registers(draft: Template, context: StepContext) -> int | None:
 
 
 def _same_source(draft: Template, context: StepContext) -> Sequence[tuple[Configuration, Outcome]]:
-    """Trials that say something of this draft: of a parent with the same text."""
+    """Trials that apply to this draft, because their parent has the same text."""
     same = context.parent is not None and context.parent.kernel.text == draft.kernel.text
     return context.trials if same else ()
 
 
 def _reported(draft: Template, context: StepContext) -> Iterator[Constraint]:
-    """Values that never worked, and values with which the compiler always spilled registers."""
+    """Constraints on values that never worked, and on values with which the compiler always spilled
+    registers."""
     trials = _same_source(draft, context)
     if not trials:
         return
@@ -176,7 +177,7 @@ def _excludes(
     workloads: Sequence[Workload],
     device: DeviceInfo,
 ) -> bool:
-    """Whether a constraint keeps the defaults, and forbids what those that are known allow."""
+    """True if a constraint allows the defaults and forbids something that the known constraints allow."""
     names = constraint.expression.names
     varied = [p for p in draft.space.parameters if p.name in names]
     if not names & set(workloads[0].dimensions):
@@ -204,7 +205,7 @@ def _holds(constraints: tuple[Constraint, ...], scope: dict[str, Value]) -> bool
 
 
 def _inherited(draft: Template, context: StepContext) -> Configuration | None:
-    """The parent's best, as far as the draft has the same values."""
+    """The parent's best configuration, as far as the draft has the same values."""
     best = best_of(context.trials)
     if best is None:
         return None
@@ -219,9 +220,9 @@ def _inherited(draft: Template, context: StepContext) -> Configuration | None:
 def _filling(
     draft: Template, context: StepContext, constraints: tuple[Constraint, ...]
 ) -> Configuration | None:
-    """Of the launches that are allowed on the heaviest workload, the one that leaves the least idle.
+    """The allowed launch on the heaviest workload that leaves the least of the device idle.
 
-    All else is as in the first configuration that the templater names, or in the defaults.
+    All other values come from the first warm start of the templater, or from the defaults.
     """
     assert context.baseline is not None
     device, launch = context.baseline.device, draft.kernel.launch

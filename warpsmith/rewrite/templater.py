@@ -16,7 +16,7 @@ from warpsmith.rewrite.source.syntax_tree import entry_name
 
 @dataclass(frozen=True)
 class TemplateReport:
-    """A template, and for each rule that was not applied the reason."""
+    """A template, and the reason for each rule that was not applied."""
 
     template: Template
     declined: tuple[str, ...]
@@ -25,8 +25,8 @@ class TemplateReport:
 def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> TemplateReport:
     """Apply every rule that the job's policy allows and that can prove its precondition.
 
-    The user's own parameters and constraints are always kept. With the template's defaults the
-    kernel behaves as the user's does.
+    The user's own parameters and constraints are always kept. With the template's defaults, the kernel
+    behaves as the user's kernel.
 
     Args:
         include_dirs: permitted include folders by name, for kernels whose entry is in a header.

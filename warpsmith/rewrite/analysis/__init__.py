@@ -1,1 +1,1 @@
-"""What rules prove of a kernel: bounds, loops, accesses, side effects. Reads syntax trees, edits nothing."""
+"""Proofs about a kernel: bounds, loops, accesses, side effects. Reads syntax trees and edits nothing."""

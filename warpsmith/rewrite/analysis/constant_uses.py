@@ -1,4 +1,4 @@
-"""Named integer constants of a kernel, and what each use of one says about it."""
+"""Named integer constants of a kernel, and the meaning of each of their uses."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _INTEGERS = re.compile(
 )
 
 _NUMBER = re.compile(r"\s*(\d+)\s*(?://.*|/\*.*\*/\s*)?", re.S)
-"""What a macro stands for, with a remark behind it."""
+"""A macro's integer value, with an optional comment after it."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Constant:
     kind: str
     """`macro`, `variable` or `template`."""
     literal: Node | None
-    """Where the value stands; None for a template argument, which stands in the entry."""
+    """Node of the value; None for a template argument, whose value stands in the entry."""
 
 
 def constants(facts: Facts) -> list[Constant]:
@@ -72,7 +72,7 @@ def _template_arguments(facts: Facts) -> Iterator[Constant]:
 
 
 def uses(facts: Facts, constant: Constant) -> list[Node]:
-    """Every use in the kernel and what it calls."""
+    """Every use in the kernel and in the functions that it calls."""
     found = []
     functions = facts.source.reachable if constant.kind != "template" else (facts.source.kernel,)
     for function in functions:
@@ -85,9 +85,10 @@ def uses(facts: Facts, constant: Constant) -> list[Node]:
 
 
 def meaning(facts: Facts, use: Node) -> str | None:
-    """What a use proves: `extent`, `step`, `bound`, `tree`, `scale`, `type`, `grid.x`, `block.x`, `place.x`.
+    """The proven meaning of a use: `extent`, `step`, `bound`, `tree`, `scale`, `type`, `grid.x`, `block.x`,
+    `place.x`; None if nothing is proven.
 
-    `place.x` is both: `blockIdx.x * C + threadIdx.x`. None where nothing is proven.
+    `place.x` is both a grid and a block meaning: `blockIdx.x * C + threadIdx.x`.
     """
     node, parent = use, use.parent
     while parent is not None and parent.type in ("parenthesized_expression", "cast_expression"):

@@ -1,4 +1,4 @@
-"""Loops that count up by one, as a thread runs them on its own."""
+"""Sequential loops of a thread that count up by one."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class CountedLoop:
     start: Node
     bound: Node
     inclusive: bool
-    """`k <= bound`."""
+    """True for `k <= bound`."""
     body: Node
 
     @property
@@ -28,20 +28,20 @@ class CountedLoop:
 
     @property
     def sign(self) -> str:
-        """Of its condition."""
+        """Comparison sign of its condition."""
         return "<=" if self.inclusive else "<"
 
     def contains(self, node: Node) -> bool:
-        """Whether `node` lies in this loop."""
+        """True if `node` lies in this loop."""
         return self.node.start_byte <= node.start_byte and node.end_byte <= self.node.end_byte
 
     def declares(self, v: Variable) -> bool:
-        """Whether a variable belongs to one iteration."""
+        """True if a variable belongs to one iteration."""
         return v != self.variable and self.contains(v.declaration)
 
 
 def counted(facts: Facts, node: Node) -> CountedLoop | None:
-    """The loop, where it has this form and its variable is changed by its header only."""
+    """The loop, if it has this form and only its header changes its variable; else None."""
     if node.type != "for_statement":
         return None
     init, condition = node.child_by_field_name("initializer"), node.child_by_field_name("condition")
@@ -91,7 +91,7 @@ def _counts(facts: Facts, update: Node, v: Variable) -> bool:
 
 
 def ends_early(loop: CountedLoop) -> bool:
-    """Whether an iteration may end the loop, or skip what follows in it."""
+    """True if an iteration may end the loop, or skip the rest of its body."""
     for n in find(loop.body, "break_statement", "continue_statement", "return_statement", "goto_statement"):
         inner = any(a.type in LOOPS and a != loop.node and loop.contains(a) for a in ancestors(n))
         if not (inner and n.type in ("break_statement", "continue_statement")):
@@ -100,7 +100,7 @@ def ends_early(loop: CountedLoop) -> bool:
 
 
 def counter_is_free(facts: Facts, loop: CountedLoop) -> bool:
-    """Whether nothing reads the counter after the loop: every use lies in a loop that starts it anew."""
+    """True if nothing reads the counter after the loop: every use lies in a loop that sets it anew."""
     v = loop.variable
     if loop.contains(v.declaration):
         return True

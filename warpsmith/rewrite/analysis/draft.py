@@ -1,4 +1,4 @@
-"""What rules read and hand on."""
+"""Drafts: the input and output of rules."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -24,22 +24,22 @@ class Declined:
 
 @dataclass(frozen=True)
 class Variant:
-    """Another body of the kernel, compiled in the place of its own where a condition holds.
+    """Another body of the kernel, compiled instead of the original one if a condition holds.
 
-    Rules that come later read and edit the kernel's own body only; the conditions that keep their
-    parameters at the defaults where a variant is compiled are added when the template is put together.
+    Later rules read and edit the original body only. If a variant is compiled, their parameters stay at the
+    defaults; the constraints for this are added when the template is composed.
     """
 
     condition: Expression
-    """Over parameters; the kernel's own body is compiled where it is false."""
+    """Condition over parameters; the original body is compiled if it is false."""
     macro: str
-    """The same for the preprocessor."""
+    """The condition in the form for the preprocessor."""
     body: str
     grid: tuple[Expression, ...]
     known: frozenset[str]
-    """Parameters that the variant obeys."""
+    """Parameters that the variant uses."""
     handed: frozenset[str] = frozenset()
-    """Buffers through which its threads hand values to each other, so that they must not be `restrict`."""
+    """Buffers through which its threads pass values to each other, and which must not be `restrict`."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class Draft:
 
     @cached_property
     def source(self) -> Source:
-        """The kernel's source, parsed. Raises `LookupError` where the kernel is not found."""
+        """The kernel's parsed source. Raises `LookupError` if the kernel is not found."""
         return Source(self.kernel.text, self.kernel.backend, self.kernel.entry, self.library)
 
     @cached_property
     def facts(self) -> Facts:
-        """What the analysis knows about the kernel."""
+        """Facts about the kernel from the analysis."""
         launch = self.kernel.launch
         block, grid = (tuple(e.text for e in extents) for extents in (launch.block, launch.grid))
         return Facts(self.source, block, self.kernel.entry, grid)
@@ -82,7 +82,7 @@ class Draft:
         return {p.name: p.baseline_value for p in self.parameters}
 
     def rewritten(self, edits: Iterable[Edit]) -> "Draft":
-        """This draft with its source edited, before the rule is noted by `changed`."""
+        """This draft with its source edited, before `changed` records the rule."""
         text = apply_edits(self.kernel.text, edits)
         return replace(self, kernel=self.kernel.model_copy(update={"source": text}))
 
@@ -126,5 +126,5 @@ class Rule(Protocol):
     name: str
 
     def apply(self, draft: Draft) -> Draft | Declined:
-        """The draft rewritten, or why not."""
+        """The rewritten draft, or the reason for declining."""
         ...

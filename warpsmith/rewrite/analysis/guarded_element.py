@@ -1,4 +1,4 @@
-"""Kernels that compute what stands at their thread's global index, if that lies inside bounds."""
+"""Kernels that compute the element at their thread's global index, if that index is within bounds."""
 
 import re
 from collections.abc import Iterator
@@ -41,15 +41,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Element:
-    """Where a kernel's element is, what is done before its bounds are checked, and what inside of them."""
+    """The element of a kernel: its indices, the statements before the bounds check, and those inside."""
 
     places: tuple[Place, ...]
     setup: tuple[Node, ...]
     """Declarations and assignments of locals; they touch no memory."""
     uniform: tuple[str, ...]
-    """Conditions that are the same for every thread."""
+    """Conditions that have the same value for every thread."""
     inner: tuple[Node, ...]
-    """Statements inside of the bounds."""
+    """Statements inside the bounds check."""
     guarded: bool
 
     def place(self, axis: str) -> Place | None:
@@ -57,7 +57,7 @@ class Element:
         return next((p for p in self.places if p.axis == axis), None)
 
     def setup_text(self, facts: Facts) -> list[str]:
-        """The setup with `ws_at_x` for the index along x, and so on."""
+        """The setup statements with `ws_at_x` for the index along x, and so on."""
         found = []
         for statement in self.setup:
             start = start_of(facts.source, statement)
@@ -78,7 +78,7 @@ def statements(block: Node) -> list[Node]:
 
 
 def find_element(facts: Facts) -> Element | str:
-    """What the kernel computes where, or why that is not clear."""
+    """The element that the kernel computes, or the reason why it is unclear."""
     rest = statements(facts.source.body)
     if any(n.type.startswith("preproc") for n in rest):
         return "a preprocessor condition stands between its statements"
@@ -143,7 +143,7 @@ def _guard(facts: Facts, places: tuple[Place, ...], setup: list[Node], rest: lis
 
 
 def _is_setup(facts: Facts, statement: Node) -> bool:
-    """A declaration, or an assignment of a local, that changes no memory."""
+    """True for a declaration, or an assignment to a local, that changes no memory."""
     if statement.type == "declaration":
         shared = any(v.is_shared for v in facts.source.variables if v.declaration == statement)
         return not shared and not list(facts.accesses(statement)) and not facts.unsafe(statement)
@@ -198,7 +198,7 @@ def _terms(node: Node, joined_by: str) -> Iterator[Node]:
 def _bound(
     facts: Facts, places: tuple[Place, ...], term: Node, turned: bool
 ) -> tuple[tuple[Place, ...], str] | None:
-    """The places with one more bound, or a condition on none of them; None where it is neither."""
+    """The places with one more bound, or a condition on none of them; None if it is neither."""
     whole = uniform_text(facts, term) if not turned else None
     negated = uniform_text(facts, term) if turned else None
     if whole is not None or negated is not None:
@@ -227,7 +227,7 @@ def _bound(
 
 
 def reached(places: tuple[Place, ...]) -> list[str]:
-    """Conditions, the same for all threads of a block, under which an index inside of the bounds exists."""
+    """Conditions, the same for all threads of a block, under which an index within bounds exists."""
     found = [f"ws_first_{p.axis} < {h}" for p in places for h in p.highs]
     found += [f"{low} < {high}" for p in places for low in p.lows for high in p.highs]
     return found + [f"({p.kind})0 < {h}" for p in places for h in p.highs if not p.lows]

@@ -1,4 +1,4 @@
-"""Whether the iterations of a loop that one thread runs write elements of their own."""
+"""Checks that the iterations of a sequential loop write disjoint elements."""
 
 from tree_sitter import Node
 
@@ -12,10 +12,10 @@ from warpsmith.rewrite.source.syntax_tree import find, strip
 
 
 def separate_writes(draft: Draft, loop: CountedLoop, accesses: list[Access]) -> str | None:
-    """Why iterations may meet in memory; None where each keeps to elements of its own.
+    """The reason why iterations may conflict in memory; None if each keeps to its own elements.
 
     Args:
-        accesses: those of the body to memory that outlives an iteration.
+        accesses: accesses of the body to memory that outlives an iteration.
     """
     facts = draft.facts
     for w in (a for a in accesses if a.writes):
@@ -43,7 +43,7 @@ def _changes(facts: Facts, identifier: Node) -> list[Node]:
 
 
 def _own(draft: Draft, index: Node, name: str) -> bool:
-    """Whether an index is another one in every iteration: a sum with `k`, or `k * m` where m is not 0."""
+    """True if an index differs in every iteration: a sum with `k`, or `k * m` with m not 0."""
     index, source = strip(index), draft.source
     if source.of(index) == name:
         return True
@@ -60,7 +60,7 @@ def _own(draft: Draft, index: Node, name: str) -> bool:
 
 
 def _never_zero(draft: Draft, node: Node) -> bool:
-    """Whether a factor is a number or arguments that are not 0 in any workload of the job."""
+    """True if a factor is a number, or arguments that are not 0 in any workload of the job."""
     node = strip(node)
     if node.type == "number_literal":
         return draft.source.of(node).strip("uUlL0x") != ""

@@ -1,4 +1,4 @@
-"""How far a kernel's own guards let the work-items of an axis reach, as an expression of the job."""
+"""Upper bounds that a kernel's own guards put on an axis, as expressions of the job."""
 
 import re
 from collections.abc import Iterator
@@ -24,14 +24,14 @@ _NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 
 @dataclass(frozen=True)
 class Guarded:
-    """A kernel's body as checks of the place, and what is done where they hold."""
+    """A kernel's body as guards on the index, and the statements that run if they hold."""
 
     prefix: tuple[Node, ...]
-    """Statements before and between the checks; none touches memory."""
+    """Statements before and between the guards; none accesses memory."""
     guards: tuple[tuple[Node, bool], ...]
-    """Conditions with what they are where the region is reached."""
+    """Conditions, each with its value if the region is reached."""
     region: tuple[Node, ...]
-    """Statements that run where every guard holds."""
+    """Statements that run if every guard holds."""
 
 
 def statements(block: Node) -> list[Node]:
@@ -42,7 +42,7 @@ def statements(block: Node) -> list[Node]:
 
 
 def touches(facts: Facts, node: Node) -> bool:
-    """Whether code may use memory, or does what cannot be seen: calls and macros that may."""
+    """True if code may access memory or has unknown effects: calls and macros that may."""
     if any(True for _ in facts.accesses(node)):
         return True
     if any(not is_known_pure(facts.source.callee(c)) for c in find(node, "call_expression")):
@@ -52,12 +52,12 @@ def touches(facts: Facts, node: Node) -> bool:
 
 
 def macro_bodies(facts: Facts, name: str) -> list[str]:
-    """What the source defines a macro without arguments to be."""
+    """The source's definitions of a macro without arguments."""
     return re.findall(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}[ \t]+(.+)$", facts.source.text)
 
 
 def guarded(facts: Facts) -> Guarded:
-    """The guards at the top of the kernel, as far as they go."""
+    """The guards at the top of the kernel."""
     rest = statements(facts.source.body)
     prefix: list[Node] = []
     guards: list[tuple[Node, bool]] = []
@@ -88,9 +88,9 @@ def _is_return(node: Node) -> bool:
 
 
 def bound(facts: Facts, kernel: Kernel, found: Guarded, axis: str) -> str | None:
-    """An expression that every place along `axis` at which memory is touched stays below.
+    """An expression that bounds from above every index along `axis` at which memory is accessed.
 
-    None where the guards give none.
+    None if the guards give no bound.
     """
     for condition, holds in found.guards:
         for term in _terms(facts, condition, "&&" if holds else "||"):
@@ -101,7 +101,7 @@ def bound(facts: Facts, kernel: Kernel, found: Guarded, axis: str) -> str | None
 
 
 def _terms(facts: Facts, node: Node, joined_by: str) -> Iterator[Node]:
-    """Terms that are evaluated before any that touches memory."""
+    """Terms that are evaluated before any term that accesses memory."""
     for term in _split(node, joined_by):
         if touches(facts, term):
             return
@@ -134,7 +134,7 @@ def _limit(facts: Facts, kernel: Kernel, term: Node, axis: str, *, holds: bool) 
 
 
 def _shift(facts: Facts, kernel: Kernel, node: Node, axis: str, at: Node, depth: int = 0) -> str | None:
-    """`c` of a value that is the place along the axis plus `c`."""
+    """The offset `c`, if the value is the index along the axis plus `c`; else None."""
     node = strip(node)
     if facts.coordinate(node) == f"gid.{axis}" and not (node.type == "identifier" and _narrow(facts, node)):
         return "0"
@@ -164,7 +164,7 @@ def _narrow(facts: Facts, node: Node) -> bool:
 
 
 def value_at(facts: Facts, node: Node, at: Node) -> Node | None:
-    """What a variable was last set to before `at`, a place that the kernel's body reaches in order."""
+    """The value last assigned to a variable before `at`, which the kernel's body reaches in order."""
     v = facts.variable(node)
     if v is None or v.is_array or v.is_pointer or v.is_parameter:
         return None
@@ -181,7 +181,7 @@ def value_at(facts: Facts, node: Node, at: Node) -> Node | None:
 
 
 def expression_of(facts: Facts, kernel: Kernel, node: Node, at: Node, depth: int = 0) -> str | None:
-    """A whole number of the source in the job's terms; None where it is not the same for every thread."""
+    """An integer of the source in the job's terms; None if it differs between threads."""
     node = strip(node)
     text = facts.source.of(node)
     if node.type == "number_literal":
@@ -218,7 +218,7 @@ def _named(facts: Facts, kernel: Kernel, node: Node, at: Node, depth: int) -> st
 
 
 def parsed(text: str) -> Expression | None:
-    """The expression, or None where it is longer than the language permits."""
+    """The parsed expression; None if it is longer than the language permits."""
     try:
         return Expression(text)
     except ExpressionError:
@@ -226,7 +226,7 @@ def parsed(text: str) -> Expression | None:
 
 
 def covered(job: Job, blocks: str, threads: str, limit: str) -> bool | str:
-    """Whether a grid of `blocks` blocks of `threads` always reaches the limit; else the condition for it."""
+    """True if a grid of `blocks` blocks of `threads` always reaches the limit; else the condition for it."""
     condition = f"0 <= {limit} <= ({blocks}) * ({threads})"
     rounded = re.fullmatch(rf"ceil_div\((.*), ?{re.escape(threads)}\)", blocks)
     if rounded is None or parsed(rounded.group(1)) is None:

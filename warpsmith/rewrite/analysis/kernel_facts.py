@@ -1,4 +1,4 @@
-"""What can be proven about a kernel: thread coordinates, pointers, memory accesses, callees."""
+"""Provable facts about a kernel: thread coordinates, pointers, memory accesses, callees."""
 
 import re
 from collections.abc import Iterator
@@ -29,13 +29,13 @@ class Access:
     """One use of memory through a pointer or array."""
 
     root: Variable | None
-    """The parameter or array it ends at; None where that is not clear."""
+    """The parameter or array that the pointer points into; None if unclear."""
     reads: bool
     writes: bool
     node: Node
     pointer: Node
     index: Node | None
-    """`p[index]`; None for a whole pointer handed to a function or `*p`."""
+    """The index of `p[index]`; None for `*p` or a whole pointer passed to a function."""
 
     def where(self, source: Source) -> str:
         """Pointer and index as text: equal texts in one scope are equal addresses."""
@@ -51,13 +51,13 @@ class Facts:
     ) -> None:
         self.source = source
         self.block = block
-        """Texts of the launch's block extents: a macro that is one of them is that extent."""
+        """Texts of the launch's block extents: a macro that equals one of them is that extent."""
         self.entry = entry
         self.grid = grid
-        """Texts of the launch's grid extents: along an axis that has one block only, its index is 0."""
+        """Texts of the launch's grid extents: along an axis with one block only, its index is 0."""
 
     def variable(self, node: Node) -> Variable | None:
-        """The declaration an identifier means."""
+        """The declaration that an identifier refers to."""
         return self.source.lookup(self.source.of(node), node) if node.type == "identifier" else None
 
     def assigned(self, v: Variable) -> list[Node]:
@@ -94,14 +94,15 @@ class Facts:
         return found
 
     def value_of(self, node: Node) -> Node | None:
-        """The initialiser of a local that never changes, else None."""
+        """The initialiser of a local that never changes; else None."""
         v = self.variable(node)
         if v is None or v.init is None or v.is_array or self.assigned(v):
             return None
         return v.init
 
     def coordinate(self, node: Node, depth: int = 0) -> str | None:
-        """`tid.x`, `bid.x`, `bdim.x`, `gdim.x`, `gid.x` or `gsize.x` where the node is just that."""
+        """`tid.x`, `bid.x`, `bdim.x`, `gdim.x`, `gid.x` or `gsize.x` if the node is exactly that; else
+        None."""
         node = strip(node)
         text = re.sub(r"\s+", "", self.source.of(node))
         if node.type == "identifier":
@@ -130,7 +131,7 @@ class Facts:
 
     @cached_property
     def _aliases(self) -> dict[str, str]:
-        """Macros that stand for another name: `#define BLOCK WS_BLOCK`."""
+        """Macros that are another name: `#define BLOCK WS_BLOCK`."""
         pattern = r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*$"
         return dict(re.findall(pattern, self.source.text, re.M))
 
@@ -144,7 +145,7 @@ class Facts:
         )
 
     def is_zero(self, node: Node) -> bool:
-        """Whether a value is 0 for every thread, as the launch has one block along an axis."""
+        """True if a value is 0 for every thread, because the launch has one block along an axis."""
         node = strip(node)
         if node.type == "binary_expression" and operator(node) == "*":
             return any(self.is_zero(o) for o in operands(node))
@@ -170,7 +171,7 @@ class Facts:
         return None
 
     def uses(self, kind: str, axis: str | None = None) -> bool:
-        """Whether a coordinate is read anywhere in the kernel or what it calls."""
+        """True if a coordinate is read anywhere in the kernel or in the functions that it calls."""
         for function in self.source.reachable:
             for node in find(function, "field_expression", "call_expression"):
                 name = self.coordinate(node)
@@ -179,7 +180,7 @@ class Facts:
         return False
 
     def root(self, node: Node, depth: int = 0) -> Variable | None:
-        """The parameter or array that a pointer expression points into; None where unclear."""
+        """The parameter or array that a pointer expression points into; None if unclear."""
         node = strip(node)
         if node.type == "identifier":
             v = self.variable(node)
@@ -208,7 +209,7 @@ class Facts:
         return v.type_text == "auto"
 
     def is_pointerish(self, node: Node) -> bool:
-        """Whether a value handed to a function may be an address."""
+        """True if a value passed to a function may be an address."""
         node = strip(node)
         if node.type == "pointer_expression":
             return self.source.of(node).startswith("&")
@@ -274,7 +275,7 @@ class Facts:
                 yield Access(root, "store" not in name, not constant, call, argument, None)
 
     def unsafe(self, node: Node) -> str | None:
-        """Why the code under `node` must not be moved or repeated; None where it may be."""
+        """The reason why the code under `node` must not be moved or repeated; None if it may be."""
         return self._unsafe(node, set(), own=True)
 
     def _unsafe(self, node: Node, seen: set[str], *, own: bool) -> str | None:
@@ -308,7 +309,7 @@ class Facts:
         return None
 
     def _is_cast(self, name: str) -> bool:
-        """`(fp)` of `(fp)(x)`, where `fp` is a type or a macro for a type that is known."""
+        """True for `(fp)` of `(fp)(x)`, if `fp` is a type or a macro for a known type."""
         word = re.fullmatch(r"\((\w+)\)", name)
         if word is None:
             return False
@@ -319,12 +320,12 @@ class Facts:
         return re.search(typed, self.source.text) is not None
 
     def _is_local_object(self, name: str, call: Node) -> bool:
-        """A call of a local lambda (whose body is walked where it stands) or of a plain object."""
+        """True for a call of a local lambda (whose body is walked in place) or of a plain object."""
         v = self.source.lookup(name, call)
         return v is not None and not v.is_pointer and not v.is_parameter
 
     def _is_plain_macro(self, name: str) -> bool:
-        """A macro that only calls pure functions and assigns nothing."""
+        """True for a macro that only calls pure functions and assigns nothing."""
         pattern = rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\([^)]*\)((?:[^\n]*\\\n)*[^\n]*)"
         bodies = [
             b for text in (self.source.text, *self.source.library) for b in re.findall(pattern, text, re.M)

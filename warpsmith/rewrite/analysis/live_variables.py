@@ -1,4 +1,4 @@
-"""What a thread remembers over a loop that is run for several elements at once."""
+"""Variables that must be kept per element if a loop runs for several elements at once."""
 
 from dataclasses import dataclass
 
@@ -13,21 +13,21 @@ from warpsmith.rewrite.source.syntax_tree import Variable, find
 
 @dataclass(frozen=True)
 class Split:
-    """The statements of an element, parted at a loop."""
+    """The statements of an element, split at a loop."""
 
     before: tuple[Node, ...]
     loop: CountedLoop
     after: tuple[Node, ...]
     kept: tuple[Variable, ...]
-    """Values that are carried over, an array each."""
+    """Variables kept across the split, as one array each."""
     outer: frozenset[str]
-    """Those of them that are declared before the bounds are checked."""
+    """The kept variables that are declared before the bounds check."""
     again: tuple[str, ...]
-    """Declarations between the check and the loop that are made again where they are needed."""
+    """Declarations between check and loop that are repeated where they are needed."""
 
 
 def split_at(facts: Facts, element: Element, loop: CountedLoop) -> Split | str:
-    """The element parted at `loop`, one of its statements, or why that cannot be done."""
+    """The element split at `loop`, one of its statements, or the reason why it cannot be split."""
     at = element.inner.index(loop.node)
     before, after = element.inner[:at], element.inner[at + 1 :]
     inside = [v for v in facts.source.variables if any(v.declaration == s for s in before)]
@@ -67,6 +67,6 @@ def _changes(facts: Facts, v: Variable, loop: CountedLoop) -> bool:
 
 
 def _scratch(facts: Facts, v: Variable, element: Element) -> bool:
-    """Whether a variable only counts loops, each of which starts it anew."""
+    """True if a variable only counts loops, each of which sets it anew."""
     loops = [counted(facts, n) for s in element.inner for n in find(s, "for_statement")]
     return any(p is not None and p.variable == v and counter_is_free(facts, p) for p in loops)

@@ -1,4 +1,4 @@
-"""Reads of elements at fixed distances from a thread's own."""
+"""Reads of elements at constant distances from a thread's own element."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class Neighbours:
 
     root: Variable
     places: tuple[Place, ...]
-    """Coordinates that the index has, slowest first."""
+    """Coordinates in the index, slowest first."""
     index: str
     """The index of the element itself."""
     reads: tuple[tuple[Node, tuple[int, ...]], ...]
@@ -29,7 +29,7 @@ class Neighbours:
 
     @property
     def distances(self) -> tuple[tuple[int, ...], ...]:
-        """Those that occur, each once."""
+        """The distances that occur, each once."""
         return tuple(sorted({d for _, d in self.reads}))
 
     def span(self, n: int) -> tuple[int, int]:
@@ -38,7 +38,8 @@ class Neighbours:
 
 
 def find_neighbours(facts: Facts, element: Element) -> tuple[list[Neighbours], str]:
-    """Buffers that are only read, at several distances, by every element; and why others are not."""
+    """Read-only buffers that every element reads at several distances; and reasons why others do not
+    qualify."""
     accesses = [a for s in element.inner for a in facts.accesses(s)]
     found: list[Neighbours] = []
     reason = "no buffer is read at several fixed distances from the element"
@@ -80,7 +81,7 @@ def _neighbours(facts: Facts, element: Element, accesses: list[Access]) -> Neigh
 
 
 def _conditional(element: Element, node: Node) -> bool:
-    """Whether not every element inside of the bounds comes by."""
+    """True if not every element within bounds reaches the node."""
     for a in ancestors(node):
         if a.type in _CONDITIONAL or (a.type == "binary_expression" and operator(a) in ("&&", "||")):
             return True
@@ -90,7 +91,7 @@ def _conditional(element: Element, node: Node) -> bool:
 
 
 def _form(facts: Facts, index: Node, places: tuple[Place, ...]) -> tuple[str, tuple[int, ...]] | None:
-    """The index with every distance taken out, and the distances along the places."""
+    """The index without its distances, and the distances along the places."""
     source, distances, edits = facts.source, dict.fromkeys((p.name for p in places), 0), []
     seen: list[str] = []
     free = frozenset(distances)

@@ -1,4 +1,4 @@
-"""Parts of expressions: what an operation is made of, and how memory is used in its place."""
+"""Parts of expressions: operators, operands, and the reads and writes of an access."""
 
 from tree_sitter import Node
 
@@ -6,13 +6,13 @@ from warpsmith.rewrite.source.syntax_tree import ancestors
 
 
 def operator(node: Node) -> str:
-    """`+` of a binary or assignment expression."""
+    """The operator, such as `+`, of a binary or assignment expression."""
     child = node.child_by_field_name("operator")
     return "" if child is None or child.text is None else child.text.decode()
 
 
 def operands(node: Node) -> tuple[Node, Node]:
-    """Left and right of a binary or assignment expression."""
+    """Left and right operand of a binary or assignment expression."""
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     assert left is not None and right is not None
     return left, right
@@ -25,7 +25,7 @@ def strip_index(indices: Node) -> Node:
 
 
 def use(node: Node) -> tuple[bool, bool]:
-    """(reads, writes) of an lvalue expression in its place."""
+    """(reads, writes) of an lvalue expression in its context."""
     child = node
     for parent in ancestors(node):
         if parent.type == "assignment_expression" and parent.child_by_field_name("left") == child:

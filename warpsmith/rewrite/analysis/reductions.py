@@ -1,4 +1,4 @@
-"""Variables that a loop only adds up, or keeps the least or greatest of: its order does not matter."""
+"""Variables that a loop only sums, or whose minimum or maximum it keeps: the order does not matter."""
 
 import re
 from dataclasses import dataclass
@@ -21,28 +21,28 @@ _TURNED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 
 @dataclass(frozen=True)
 class Reduction:
-    """What a loop makes of one variable."""
+    """The reduction of one variable in a loop."""
 
     variable: Variable
     sign: str
-    """`+ * | & ^`, or `<` and `>` for the least and the greatest."""
+    """`+ * | & ^`, or `<` and `>` for minimum and maximum."""
     place: Variable | None = None
-    """Where the least or greatest was found first."""
+    """The variable that stores where the minimum or maximum was first found."""
 
     @property
     def neutral(self) -> str:
-        """With what all threads but one begin; empty where all may begin with the value so far."""
+        """Initial value of all threads but one; empty if all may start with the value so far."""
         return _NEUTRAL.get(self.sign, "")
 
     def joined(self, mine: str, other: str) -> str:
-        """Statement that puts another part into this one."""
+        """The statement that combines another partial result with this one."""
         if self.sign in "<>":
             return f"if ({other} {self.sign} {mine}) {mine} = {other};"
         return f"{mine} = {mine} {self.sign} {other};"
 
 
 def reductions(facts: Facts, loop: CountedLoop) -> list[Reduction] | str:
-    """Of every variable that outlives an iteration; or which one is something else."""
+    """Reductions of all variables that outlive an iteration; or the variable that is no reduction."""
     changed: dict[str, tuple[Variable, list[Node]]] = {}
     for v, place in changed_variables(facts, loop.body):
         if not loop.declares(v):
@@ -66,7 +66,7 @@ def _all(facts: Facts, loop: CountedLoop, changed: dict[str, tuple[Variable, lis
 
 
 def _counts_inside(facts: Facts, loop: CountedLoop, v: Variable) -> bool:
-    """Whether a variable declared outside is only the counter of loops inside, each starting it anew."""
+    """True if a variable declared outside is only the counter of inner loops, each of which sets it anew."""
     for n in find(loop.body, "identifier"):
         if facts.variable(n) == v:
             around = [a for a in ancestors(n) if a.type == "for_statement" and loop.contains(a)]
@@ -101,7 +101,7 @@ def _reduction(facts: Facts, loop: CountedLoop, v: Variable, places: list[Node])
 
 
 def _sum(facts: Facts, v: Variable, right: Node) -> Reduction | None:
-    """`v + e`, `e + v`, `v + e + f`."""
+    """The reduction in `v + e`, `e + v` or `v + e + f`."""
     sign = operator(right)
     if sign not in ("+", "-", "*"):
         return None
@@ -115,7 +115,7 @@ def _sum(facts: Facts, v: Variable, right: Node) -> Reduction | None:
 
 
 def _chosen(facts: Facts, v: Variable, right: Node) -> Reduction | None:
-    """`e > v ? e : v`."""
+    """The reduction in `e > v ? e : v`."""
     condition, yes, no = (right.child_by_field_name(f) for f in ("condition", "consequence", "alternative"))
     if condition is None or yes is None or no is None or facts.variable(strip(no)) != v:
         return None
@@ -124,7 +124,7 @@ def _chosen(facts: Facts, v: Variable, right: Node) -> Reduction | None:
 
 
 def _compared(facts: Facts, v: Variable, condition: Node, value: Node) -> str | None:
-    """The sign of `value > v`, either way round."""
+    """The sign of `value > v`, in either order."""
     condition = strip(condition)
     if condition.type != "binary_expression" or operator(condition) not in _BETTER:
         return None
@@ -138,7 +138,8 @@ def _compared(facts: Facts, v: Variable, condition: Node, value: Node) -> str | 
 
 
 def _kept(facts: Facts, loop: CountedLoop, v: Variable, assignment: Node, right: Node) -> Reduction | None:
-    """`if (e > v) v = e;`, and `{ v = e; place = counter; }` where the comparison is strict."""
+    """The reduction in `if (e > v) v = e;`, or in `{ v = e; place = counter; }` if the comparison is
+    strict."""
     choice = next((a for a in ancestors(assignment) if a.type == "if_statement"), None)
     if choice is None or choice.child_by_field_name("alternative") is not None:
         return None

@@ -1,4 +1,4 @@
-"""What is the same for all elements of a thread, and what every element has of its own."""
+"""Values shared by all elements of a thread, and values of single elements."""
 
 from functools import cached_property
 
@@ -11,7 +11,7 @@ from warpsmith.rewrite.source.syntax_tree import Variable, find
 
 
 def header(loop: Node) -> list[Node]:
-    """Initialiser, condition and update of a loop, as far as it has them."""
+    """Initialiser, condition and update of a loop, those that it has."""
     parts = [loop.child_by_field_name(f) for f in ("initializer", "condition", "update")]
     return [p for p in parts if p is not None]
 
@@ -22,10 +22,10 @@ class Sharing:
     def __init__(self, facts: Facts, axes: list[Axis]) -> None:
         self.facts, self.axes, self.source = facts, axes, facts.source
         self.loops: list[Node] = []
-        """Loops that were found to be the same for all elements, outermost first."""
+        """Loops proven to be the same for all elements, outermost first."""
 
     def is_uniform(self, loop: Node) -> bool:
-        """Whether every element runs the loop equally often."""
+        """True if every element runs the loop equally often."""
         body = loop.child_by_field_name("body")
         parts = [loop.child_by_field_name(f) for f in ("initializer", "condition", "update")]
         if body is None or parts[1] is None or parts[2] is None or not touches(self.facts, body):
@@ -42,7 +42,7 @@ class Sharing:
         return all(p is None or self.same(p, counters) for p in parts)
 
     def same(self, node: Node, counters: set[Variable], depth: int = 0) -> bool:
-        """Whether a value is the same for all elements of a thread."""
+        """True if a value is the same for all elements of a thread."""
         if touches(self.facts, node):
             return False
         moving = {("bid", a.name) for a in self.axes} | {("gid", a.name) for a in self.axes}
@@ -70,7 +70,7 @@ class Sharing:
         return [v for v in self.source.variables if any(inside(n, node) for n in self.facts.assigned(v))]
 
     def counts(self, v: Variable) -> bool:
-        """Whether a variable is changed by headers of loops that all elements share, and nowhere else."""
+        """True if only headers of loops shared by all elements change a variable."""
         if v.is_array or v.is_pointer or v.is_parameter:
             return False
         places = self.facts.assigned(v)
@@ -95,7 +95,7 @@ class Sharing:
 
     @cached_property
     def pure(self) -> set[Variable]:
-        """Locals that are computed from the place and the arguments alone."""
+        """Locals that are computed from the indices and the arguments alone."""
         kept: set[Variable] = set()
         for v in self.source.variables:
             if v.is_parameter or v.scope is None or v.init is None or v.is_array:
@@ -122,7 +122,7 @@ class Sharing:
             return not self.facts.assigned(v)
         if v in kept:
             return True
-        # A counter keeps its value through the body of its loop, so what is declared there may use it.
+        # A counter keeps its value in the body of its loop, so declarations there may use it.
         loops = [n for n in find(self.source.body, "for_statement") if inside(of.declaration, n)]
         return any(
             self._in_header_of(n, v) and not self._changed_in_body(n, v) and self._uses_within(of, n)
@@ -141,7 +141,7 @@ class Sharing:
         return all(inside(n, loop) for n in self.uses(v))
 
     def uses(self, v: Variable) -> list[Node]:
-        """Every identifier of the kernel that means a variable."""
+        """Every identifier of the kernel that refers to a variable."""
         named = self._identifiers.get(v.name, [])
         return [n for n in named if self.facts.variable(n) == v]
 
@@ -154,5 +154,5 @@ class Sharing:
 
 
 def _leaves(loop: Node) -> bool:
-    """Whether an iteration may end early, by an element of its own."""
+    """True if an iteration may end early for a single element."""
     return bool(find(loop, "break_statement", "continue_statement", "return_statement", "goto_statement"))

@@ -1,4 +1,4 @@
-"""Which functions a rule may move, repeat or skip: known pure ones, and ones that never are."""
+"""Functions that a rule may move, repeat or skip: known pure ones; and those that never may be."""
 
 import re
 
@@ -34,7 +34,7 @@ def is_known_pure(name: str) -> bool:
 
 
 def synchronises(name: str) -> bool:
-    """True for barriers, shuffles, atomics, fences and the like."""
+    """True for barriers, shuffles, atomics, fences and similar functions."""
     return SYNCHRONISES.match(name) is not None
 
 
@@ -45,7 +45,7 @@ _OPCODES = re.compile(
 
 
 def is_plain_assembly(text: str) -> bool:
-    """True where every instruction of an `asm` is arithmetic, or only orders whole grids."""
+    """True if every instruction of an `asm` is arithmetic, or only orders whole grids."""
     quoted = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text.split(":", 1)[0]))
     code = re.sub(r"\\[nt]|[{}]", " ", quoted)
     words = [line.split()[0] for line in code.split(";") if line.split()]

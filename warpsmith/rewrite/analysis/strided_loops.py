@@ -1,4 +1,4 @@
-"""Loops over which the threads of a block stride, and what their iterations share."""
+"""Loops over which the threads of a block stride, and the data shared by their iterations."""
 
 import re
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ class StridedLoop:
         return self.node.start_point[0] + 1
 
     def contains(self, node: Node) -> bool:
-        """Whether `node` lies in this loop."""
+        """True if `node` lies in this loop."""
         return self.node.start_byte <= node.start_byte and node.end_byte <= self.node.end_byte
 
     def declares(self, v: Variable) -> bool:
-        """Whether a variable belongs to one iteration."""
+        """True if a variable belongs to one iteration."""
         return v != self.variable and self.contains(v.declaration)
 
 
@@ -68,7 +68,7 @@ def _step(facts: Facts, update: Node, name: str) -> Node | None:
     if update.type != "assignment_expression" or facts.source.of(operands(update)[0]) != name:
         return None
     right = operands(update)[1]
-    # The grammar gives `i += n` and `i = i + n` the same type and differs in the operator only.
+    # The grammar gives `i += n` and `i = i + n` the same type; only the operator differs.
     if operator(update) == "+=" or facts.source.of(update).replace(" ", "").startswith(f"{name}+="):
         return right
     if right.type == "binary_expression" and operator(right) == "+":
@@ -78,7 +78,7 @@ def _step(facts: Facts, update: Node, name: str) -> Node | None:
 
 
 def leaves(loop: StridedLoop) -> str | None:
-    """The statement by which an iteration may end the loop early, if any."""
+    """The statement by which an iteration may end the loop early; None if there is none."""
     for n in find(loop.body, "break_statement", "return_statement", "goto_statement"):
         if n.type == "break_statement" and any(
             a.type in (*LOOPS, "switch_statement") and loop.contains(a) and a != loop.node
@@ -115,7 +115,7 @@ def _in_update(loop: StridedLoop, node: Node) -> Node | None:
 
 
 def is_reduction(facts: Facts, loop: StridedLoop, v: Variable) -> bool:
-    """Whether every use of `v` in the loop is one update whose order does not matter."""
+    """True if every use of `v` in the loop is one update whose order does not matter."""
     uses = [n for n in find(loop.node, "identifier") if facts.variable(n) == v]
     places = [n for w, n in carried(facts, loop) if w == v]
     if len(places) != 1:
@@ -132,7 +132,7 @@ def is_reduction(facts: Facts, loop: StridedLoop, v: Variable) -> bool:
 
 
 def depends(facts: Facts, node: Node, loop: StridedLoop, depth: int = 0) -> bool:
-    """Whether a value differs between iterations."""
+    """True if a value differs between iterations."""
     for n in find(node, "identifier"):
         v = facts.variable(n)
         if v == loop.variable:
@@ -145,9 +145,9 @@ def depends(facts: Facts, node: Node, loop: StridedLoop, depth: int = 0) -> bool
 
 
 def memory_conflict(facts: Facts, loop: StridedLoop) -> str | None:
-    """Why iterations may meet in memory; None where each keeps to its own elements.
+    """The reason why iterations may conflict in memory; None if each keeps to its own elements.
 
-    Buffers of a job are distinct, so only accesses with the same root can meet.
+    Buffers of a job are distinct, so only accesses with the same root can conflict.
     """
     accesses = [a for a in facts.accesses(loop.body) if not _private(loop, a)]
     if any(a.root is None for a in accesses):
@@ -183,5 +183,5 @@ def outside(facts: Facts, loops: list[StridedLoop]) -> list[Access]:
 
 
 def mentions(facts: Facts, node: Node, names: set[str]) -> bool:
-    """Whether an identifier of these names stands under `node`."""
+    """True if an identifier of these names occurs under `node`."""
     return any(facts.source.of(n) in names for n in walk(node) if n.type == "identifier")

@@ -1,4 +1,4 @@
-"""Where a kernel reads which thread it is, so that a thread can stand for several."""
+"""Reads of a kernel's thread index, so that one thread can process several elements."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,18 +14,19 @@ _CODE = ("call_expression", "field_expression", "binary_expression")
 
 @dataclass(frozen=True)
 class Axis:
-    """Reads of a thread's place along one axis of the grid."""
+    """Reads of a thread's index along one axis of the grid."""
 
     name: str
     """x, y or z."""
     parameter: str
-    """How many elements a thread has."""
+    """Parameter for the number of elements per thread."""
     item: str
-    """The loop variable that counts them."""
+    """Loop variable over the elements."""
     near: str
-    """The parameter that says whether they are neighbours; empty where only blocks can be told apart."""
+    """Parameter that decides whether the elements are neighbours; empty if only blocks can be
+    distinguished."""
     macro: str
-    """The macro that gives the place of an element, where `near` is given."""
+    """Macro for the index of an element, if `near` is given."""
     reads: tuple[tuple[str, Node], ...]
 
     @property
@@ -35,11 +36,11 @@ class Axis:
 
     @property
     def reads_size(self) -> bool:
-        """Whether the kernel asks how large the grid is."""
+        """True if the kernel reads the size of the grid."""
         return any(kind in ("gdim", "gsize") for kind, _ in self.reads)
 
     def edits(self, facts: Facts) -> list[Edit]:
-        """The place of the thread becomes that of the element which `item` counts."""
+        """Edits that replace the thread's index by that of the element counted by `item`."""
         edits = []
         for kind, node in self.reads:
             text = facts.source.of(node)
@@ -61,7 +62,7 @@ class Axis:
         return f"({block} * get_local_size({n}) + get_local_id({n}))"
 
     def definition(self) -> str:
-        """The macro of the place, where elements may be neighbours."""
+        """The macro for the index, if elements may be neighbours."""
         if not self.near:
             return ""
         n, items = self.number, self.parameter
@@ -76,7 +77,7 @@ class Axis:
 
 
 def axes(facts: Facts) -> list[Axis]:
-    """The axes along which threads have elements of their own, fastest first."""
+    """The axes along which threads can have several elements, fastest first."""
     found = []
     for n, name in enumerate(AXES[: len(facts.grid)]):
         reads = tuple(_reads(facts, facts.source.body, name))
@@ -109,7 +110,7 @@ def _reads(facts: Facts, node: Node, axis: str) -> Iterator[tuple[str, Node]]:
 
 
 def _whole_reads(facts: Facts, axis: str) -> tuple[tuple[str, Node], ...] | None:
-    """The reads as global indices only; None where the kernel tells blocks apart in another way."""
+    """The reads as global indices only; None if the kernel distinguishes blocks in another way."""
     whole = [n for n in find(facts.source.body, *_CODE) if facts.coordinate(n) == f"gid.{axis}" and _plain(n)]
     whole = [n for n in whole if not any(inside(n, other) for other in whole if other != n)]
     reads: list[tuple[str, Node]] = [("gid", n) for n in whole]
@@ -124,7 +125,7 @@ def _whole_reads(facts: Facts, axis: str) -> tuple[tuple[str, Node], ...] | None
 
 
 def _plain(node: Node) -> bool:
-    """A call, or a sum that is stored at once, so that its type does not matter."""
+    """True for a call, or a sum that is stored at once, so that its type does not matter."""
     if node.type != "binary_expression":
         return node.type == "call_expression"
     parent = node.parent
@@ -139,7 +140,7 @@ def _plain(node: Node) -> bool:
 
 
 def _absorbed(facts: Facts, node: Node, whole: list[Node]) -> bool:
-    """Whether a read is kept in a variable that only global indices are made of."""
+    """True if a read is kept in a variable that is only used for global indices."""
     v = _initialises(facts, node)
     if v is None or facts.assigned(v):
         return False
@@ -153,12 +154,12 @@ def _initialises(facts: Facts, node: Node) -> Variable | None:
 
 
 def inside(node: Node, other: Node) -> bool:
-    """Whether a node lies in another one, or is it."""
+    """True if a node lies in another one, or is that node."""
     return other.start_byte <= node.start_byte and node.end_byte <= other.end_byte
 
 
 def foreign_read(facts: Facts, axis: Axis) -> Node | None:
-    """A read of the place in a function that the kernel calls, where no element is known."""
+    """A read of the index in a called function, where the element is unknown; None if there is none."""
     kinds = ("tid", "bid", "gid", "gdim", "gsize") if axis.near else ("bid", "gid", "gdim", "gsize")
     for function in facts.source.reachable[1:]:
         for kind, node in _reads(facts, function, axis.name):

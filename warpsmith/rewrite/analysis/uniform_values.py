@@ -1,4 +1,4 @@
-"""Values that are the same for every thread, and values that can be written out where they are needed."""
+"""Values that are the same for every thread, and values that can be expanded where they are needed."""
 
 import re
 
@@ -24,15 +24,15 @@ _DEEPEST = 8
 
 
 def uniform_text(facts: Facts, node: Node) -> str | None:
-    """An expression over parameters and constants only, locals written out; None where it is not one."""
+    """An expression over parameters and constants only, with locals expanded; None if that is impossible."""
     return written_out(facts, node, frozenset())
 
 
 def written_out(facts: Facts, node: Node, free: frozenset[str], depth: int = 0) -> str | None:
     """An expression over parameters, constants and the variables named in `free`.
 
-    Locals that never change are replaced by their values. None where the expression reads memory,
-    calls a function, names a thread or changes anything.
+    Locals that never change are replaced by their values. None if the expression reads memory, calls a
+    function, names a thread or changes anything.
     """
     source = facts.source
     if depth > _DEEPEST:
@@ -70,7 +70,7 @@ def _value(facts: Facts, v: Variable, free: frozenset[str], depth: int) -> str |
 
 
 def _constant(facts: Facts, name: str, v: Variable | None) -> bool:
-    """A macro of numbers, or a constant of the file."""
+    """True for a macro of numbers, or a constant of the file."""
     if v is not None:
         return v.is_const and not v.is_pointer and not v.is_array
     for text in (facts.source.text, *facts.source.library):

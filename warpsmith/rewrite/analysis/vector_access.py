@@ -1,4 +1,4 @@
-"""Which accesses of a strided loop are contiguous, so that one wide access can serve several iterations."""
+"""Contiguous accesses of a strided loop, of which one wide access can serve several iterations."""
 
 from dataclasses import dataclass
 
@@ -41,29 +41,29 @@ class Group:
 
     pointer: str
     index: str
-    """With the loop variable as `{i}`."""
+    """The index, with the loop variable as `{i}`."""
     element: str
-    """Type of an element as declared."""
+    """Element type as declared."""
     accesses: tuple[Access, ...]
 
     @property
     def loads(self) -> bool:
-        """Whether an old value is needed."""
+        """True if an old value is needed."""
         return any(a.reads for a in self.accesses)
 
     @property
     def stores(self) -> bool:
-        """Whether a value is written back."""
+        """True if a value is written back."""
         return any(a.writes for a in self.accesses)
 
     @property
     def is_half_call(self) -> bool:
-        """OpenCL's `vload_half` and `vstore_half`."""
+        """True for OpenCL's `vload_half` and `vstore_half`."""
         return self.accesses[0].node.type == "call_expression"
 
 
 def groups(facts: Facts, loop: StridedLoop) -> list[Group]:
-    """The contiguous groups of a loop whose wide access is the same as the single ones."""
+    """The contiguous groups of a loop for which a wide access equals the single ones."""
     found: dict[tuple[str, str], list[Access]] = {}
     excluded: set[str] = set()
     accesses = [
@@ -108,7 +108,8 @@ def _key(facts: Facts, loop: StridedLoop, a: Access) -> tuple[str, str] | None:
 
 
 def unit_stride(facts: Facts, loop: StridedLoop, node: Node, depth: int = 0) -> str | None:
-    """The index with the loop variable as `{i}` where it is the variable plus something fixed."""
+    """The index with the loop variable as `{i}`, if it is the variable plus a loop-invariant value; else
+    None."""
     node = strip(node)
     if node.type == "identifier":
         v = facts.variable(node)
@@ -146,7 +147,7 @@ def _fixed(facts: Facts, loop: StridedLoop, node: Node) -> bool:
 
 
 def _changes(facts: Facts, loop: StridedLoop, node: Node) -> bool:
-    """Whether something the expression names is assigned in the loop."""
+    """True if the loop assigns something that the expression names."""
     for n in find(node, "identifier"):
         v = facts.variable(n)
         if v is not None and any(loop.contains(place) for place in facts.assigned(v)):

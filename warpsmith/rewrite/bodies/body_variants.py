@@ -1,4 +1,4 @@
-"""Putting a kernel and its other bodies together."""
+"""Composition of a kernel with its variant bodies."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def compose(draft: Draft) -> Draft:
 
 
 def _exclusions(draft: Draft) -> list[Constraint]:
-    """What is only in the kernel's own body stays at its default where another body is compiled."""
+    """Constraints that keep parameters of the original body at their defaults if another body is compiled."""
     found = []
     for variant in draft.variants:
         for p in draft.parameters:

@@ -1,4 +1,4 @@
-"""OpenCL's `__local` arguments where a rule changes the block: their memory follows."""
+"""Sizes of OpenCL's `__local` arguments after a rule changed the block."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ from warpsmith.rewrite.analysis.operations import operator
 from warpsmith.rewrite.source.syntax_tree import strip
 
 MOST_STEPS = 8
-"""Local names that are followed to what they stand for, one behind the other."""
+"""Limit on the chain of local names that is followed to a value."""
 
 
 def grown(kernel: Kernel, launch: Launch) -> tuple[Argument, ...]:
@@ -40,11 +40,11 @@ def _grown(argument: Argument, factors: list[tuple[str, int]]) -> Argument:
 
 
 def why_not(facts: Facts, constant: str = "", axes: int = 0) -> str | None:
-    """Why the memory that a local argument needs may grow faster than `grown` lets it.
+    """The reason why a local argument may need more memory than `grown` provides; None if it does not.
 
     Args:
         constant: a name that is lifted together with extents of the block.
-        axes: how many extents follow that name.
+        axes: number of extents that follow that name.
     """
     for a in facts.accesses(facts.source.body):
         if a.root is None or not (a.root.is_shared and a.root.is_parameter):
@@ -59,7 +59,7 @@ def why_not(facts: Facts, constant: str = "", axes: int = 0) -> str | None:
 
 
 def _powers(facts: Facts, node: Node, constant: str, depth: int = 0) -> Counter[str]:
-    """How often a thread's place or the block's extent is multiplied with itself, by axis."""
+    """Powers of a thread's index or of the block's extent in a product, by axis."""
     node = strip(node)
     coordinate = facts.coordinate(node)
     if coordinate is not None:
@@ -84,7 +84,7 @@ def _powers(facts: Facts, node: Node, constant: str, depth: int = 0) -> Counter[
 
 
 def fits(arguments: tuple[Argument, ...]) -> tuple[Constraint, ...]:
-    """That the device has the local memory which arguments take; none where they take none."""
+    """The constraint that the device has the local memory for these arguments; empty if they need none."""
     listed = [a.bytes_expression.text for a in arguments if a.role is Role.LOCAL]
     if not listed:
         return ()

@@ -1,4 +1,4 @@
-"""The elements of a thread in lockstep: one pass over the kernel's loops, every statement for all of them."""
+"""The elements of a thread in lockstep: one pass over the kernel's loops, each statement for all elements."""
 
 import re
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ _SPACE = re.compile(rb"(?:\b(?:__)?(?:global|constant|private)\s+)+$")
 
 @dataclass(frozen=True)
 class _Straight:
-    """Statements that every element runs on its own."""
+    """Statements that every element executes on its own."""
 
     nodes: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class _Loop:
-    """A loop that is the same for all elements, so that its header is run once."""
+    """A loop that is the same for all elements, so that its header runs once."""
 
     node: Node
     body: tuple["_Straight | _Loop", ...]
@@ -35,15 +35,15 @@ _Piece = _Straight | _Loop
 
 
 class _CannotError(Exception):
-    """The kernel has something that is not told apart by element."""
+    """The kernel has a construct that cannot be separated by element."""
 
 
 def in_lockstep(facts: Facts, axes: list[Axis], places: list[Edit]) -> str:
-    """Code for threads all of whose elements pass the kernel's checks; empty where there is none.
+    """Code for threads all of whose elements pass the kernel's checks; empty if there is none.
 
-    Work-items that do not synchronise may be run in any order, statement by statement. So a loop
-    whose header is the same for all elements runs once, and its body for one element after the
-    other: values that they share are loaded once, and neighbours become vectors.
+    Work-items that do not synchronise may run in any order, statement by statement. So a loop whose header is
+    the same for all elements runs once, and its body runs for one element after the other: shared values are
+    loaded once, and neighbours become vectors.
     """
     found = guarded(facts)
     try:
@@ -126,21 +126,21 @@ class _Lockstep:
 
     @cached_property
     def _top(self) -> list[tuple[Node, _Straight]]:
-        """Declarations that stand directly in a piece."""
+        """Declarations at the top level of a piece."""
         return [(n, s) for s in self._straights(self.pieces) for n in s.nodes if n.type == "declaration"]
 
     def _declared(self, node: Node) -> list[Variable]:
         return [v for v in self.source.variables if v.declaration == node]
 
     def _stays(self, node: Node, piece: _Straight) -> bool:
-        """Whether what a declaration names is used in its own piece only."""
+        """True if the declared variables are used in their own piece only."""
         return all(
             any(inside(n, s) for s in piece.nodes) for v in self._declared(node) for n in self.sharing.uses(v)
         )
 
     @cached_property
     def spread(self) -> dict[Node, list[Variable]]:
-        """Declarations whose variables need a copy for every element, or one for all of them."""
+        """Declarations whose variables need a copy per element, or one copy for all of them."""
         found = {}
         for node, piece in self._top:
             declared = self._declared(node)
@@ -164,7 +164,7 @@ class _Lockstep:
 
     @cached_property
     def edits(self) -> list[Edit]:
-        """Places of the elements, and copies of what outlives a piece."""
+        """Edits of the elements' indices, and copies of variables that outlive a piece."""
         edits = list(self.places)
         edits += [Edit(n.start_byte, n.start_byte + len("return"), "continue") for n in self.returns]
         dropped = []
@@ -226,7 +226,7 @@ class _Lockstep:
         return apply_edits(self.source.between(start, end), moved)
 
     def _statement(self, node: Node) -> str:
-        """A statement with the address space before it, which the tree does not hold."""
+        """A statement with its address space, which the tree does not contain."""
         space = _SPACE.search(self.source.data[: node.start_byte])
         return self._render(node.start_byte if space is None else space.start(), node.end_byte)
 
@@ -257,7 +257,7 @@ class _Lockstep:
         return "".join(lines)
 
     def _distinct(self, nodes: list[Node]) -> None:
-        """Declarations of several scopes come together in one, so no name may be there twice."""
+        """Check that names are distinct, since declarations of several scopes end up in one."""
         names = [v.name for n in nodes for v in self._declared(n)]
         if len(names) != len(set(names)):
             raise _CannotError

@@ -1,4 +1,4 @@
-"""Operands of a loop that the threads of a block bring to local memory together."""
+"""Operands of a loop that the threads of a block load into local memory together."""
 
 import re
 from collections.abc import Mapping
@@ -24,23 +24,23 @@ _LANES = re.compile(r"(?:char|short|int|long|float|double|half)(2|3|4|8|16)$")
 
 @dataclass(frozen=True)
 class Staged:
-    """One operand: `a[i * nk + k]` for the places of a block along one axis and some iterations."""
+    """One operand: `a[i * nk + k]` for the block's indices along one axis and some iterations."""
 
     name: str
     place: Place
     extent: str
-    """Places of a block, as C text."""
+    """Number of indices of a block, as C text."""
     kind: str
     element_bytes: int
     text: str
-    """The access, with locals written out."""
+    """The access, with locals expanded."""
     along_loop: bool
-    """Neighbouring iterations, not neighbouring places, are neighbours in memory."""
+    """True if neighbouring iterations, not neighbouring indices, are adjacent in memory."""
     nodes: tuple[Node, ...]
 
     @property
     def row(self) -> str:
-        """Elements from one iteration to the next; one more than needed keeps columns in different banks."""
+        """Elements from one iteration to the next; one extra element keeps columns in different banks."""
         return f"({self.extent} + 1)"
 
 
@@ -48,7 +48,7 @@ def staged(draft: Draft, element: Element, split: Split, tiles: Mapping[str, str
     """Reads of the loop that depend on the counter and on one coordinate only.
 
     Args:
-        tiles: parameters that hold the elements of a thread, by axis.
+        tiles: parameters for the number of elements per thread, by axis.
     """
     facts = draft.facts
     known = {p.name for p in (*draft.parameters, *draft.job.parameters)}
@@ -95,7 +95,7 @@ def _one(draft: Draft, element: Element, split: Split, a: Access) -> tuple[Place
 
 
 def bytes_of(draft: Draft, root: Variable) -> int | None:
-    """Bytes of an element of a parameter's buffer; None where the job does not say."""
+    """Bytes of an element of a parameter's buffer; None if the job does not give them."""
     order = [v.name for v in draft.source.variables if v.is_parameter and v.scope == draft.source.kernel]
     if root.name not in order or order.index(root.name) >= len(draft.kernel.arguments):
         return None
@@ -106,7 +106,7 @@ def bytes_of(draft: Draft, root: Variable) -> int | None:
 
 
 def is_unit(facts: Facts, index: Node, name: str) -> bool:
-    """Whether the index is a sum with the counter itself as one term."""
+    """True if the index is a sum with the counter itself as one term."""
     index = strip(index)
     if index.type == "binary_expression" and operator(index) == "+":
         return any(is_unit(facts, o, name) for o in operands(index))
@@ -114,7 +114,7 @@ def is_unit(facts: Facts, index: Node, name: str) -> bool:
 
 
 def stages_fit(stages: tuple[Staged, ...]) -> Constraint:
-    """Local memory is enough."""
+    """The constraint that local memory is large enough."""
     total = " + ".join(f"{s.row} * {s.element_bytes}" for s in stages)
     return Constraint(
         expression=Expression(f"{STAGE} * ({total}) <= device.max_shared_per_block"),
@@ -123,12 +123,12 @@ def stages_fit(stages: tuple[Staged, ...]) -> Constraint:
 
 
 def local_arrays(words: Words, stages: tuple[Staged, ...]) -> list[str]:
-    """Declarations of what is staged."""
+    """Declarations of the staged arrays."""
     return [f"{words.shared} {s.kind} {s.name}[{STAGE} * {s.row}];" for s in stages]
 
 
 def fill(draft: Draft, split: Split, stages: tuple[Staged, ...], *, whole: bool) -> list[str]:
-    """Every thread of the block brings its part of the iterations from `ws_k0` on."""
+    """Code in which every thread of the block loads its part of the iterations from `ws_k0` on."""
     words, loop = Words(draft.is_opencl), split.loop
     axes = AXES[: len(draft.kernel.launch.block)]
     thread, threads = words.thread(axes[-1]), " * ".join(words.threads(a) for a in axes)
@@ -154,7 +154,7 @@ def fill(draft: Draft, split: Split, stages: tuple[Staged, ...], *, whole: bool)
 
 
 def clamped(p: Place, text: str, *, whole: bool) -> str:
-    """An index moved inside of its bounds; as it is where it is known to lie there."""
+    """An index clamped to its bounds; unchanged if it is known to be within them."""
     if whole:
         return text
     for low in p.lows:
@@ -165,7 +165,7 @@ def clamped(p: Place, text: str, *, whole: bool) -> str:
 
 
 def staged_body(draft: Draft, split: Split, stages: tuple[Staged, ...]) -> str:
-    """The loop's body, reading what was staged."""
+    """The loop's body, reading the staged arrays."""
     body = split.loop.body
     edits = []
     for s in stages:

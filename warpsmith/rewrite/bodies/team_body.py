@@ -1,4 +1,4 @@
-"""The body of a kernel whose rows have a team of threads each."""
+"""The body of a kernel with a team of threads per row."""
 
 from dataclasses import dataclass, field
 
@@ -25,7 +25,7 @@ class _CannotShare(Exception):
 
 @dataclass
 class _Since:
-    """What was touched since the last barrier, by name of the buffer."""
+    """Buffers accessed since the last barrier, by name."""
 
     by_one: set[str] = field(default_factory=set)
     by_team: set[str] = field(default_factory=set)
@@ -38,15 +38,15 @@ class _Since:
 
 @dataclass
 class TeamText:
-    """Writes the body; `reason` says why there is none."""
+    """Writes the body. If there is none, `reason` says why."""
 
     draft: Draft
     element: Element
     reason: str = ""
     shared: int = 0
-    """Loops that a team shares."""
+    """Number of loops that a team shares."""
     near: bool = True
-    """Neighbouring threads take neighbouring iterations, not neighbouring rows."""
+    """True if neighbouring threads take neighbouring iterations instead of neighbouring rows."""
     kinds: list[str] = field(default_factory=list)
     written: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
@@ -55,7 +55,7 @@ class TeamText:
 
     @property
     def handed(self) -> frozenset[str]:
-        """Buffers through which threads of a team may hand values to each other."""
+        """Buffers through which threads of a team may pass values to each other."""
         return frozenset(self.written & self.read)
 
     def body(self) -> str | None:
@@ -127,7 +127,7 @@ class TeamText:
         return self._alone(statement)
 
     def _why_alone(self, loop: CountedLoop) -> list[Reduction] | str:
-        """What a shared loop reduces; or why one thread runs it."""
+        """The reductions of a shared loop; or the reason why one thread must run it."""
         facts = self.draft.facts
         if ends_early(loop):
             return "an iteration may end early"
@@ -153,7 +153,7 @@ class TeamText:
         return uniform and not ends_early(loop)
 
     def _around(self, loop: CountedLoop) -> list[str]:
-        """A loop with the same iterations for every thread, with shared loops inside."""
+        """Code for a loop with the same iterations for every thread and shared loops inside."""
         source, barrier = self.draft.source, Words(self.draft.is_opencl).barrier
         head = source.between(loop.node.start_byte, loop.body.start_byte)
         self.since.clear()
@@ -187,7 +187,7 @@ class TeamText:
         return lines
 
     def _joined(self, r: Reduction) -> list[str]:
-        """Parts of a team put together in local memory; every thread has the whole then."""
+        """Code that combines the team's partial results in local memory; every thread then has the total."""
         barrier = Words(self.draft.is_opencl).barrier
         pool = self._pool(r.variable)
         mine, other = f"{pool}[ws_me]", f"{pool}[ws_me + ws_half * ws_apart]"
@@ -220,7 +220,7 @@ class TeamText:
         return f"ws_pool_{len(self.kinds) - 1}"
 
     def _alone(self, statement: Node) -> list[str]:
-        """All threads of a team alike; one of them where memory is written."""
+        """Code that all threads of a team execute alike, or only one of them if it writes memory."""
         facts, source = self.draft.facts, self.draft.source
         private = [v for v in facts.source.variables if not v.is_parameter]
         accesses = [a for a in facts.accesses(statement) if a.root not in private]
@@ -241,7 +241,7 @@ class TeamText:
         return any(p is not None and p.variable == v and counter_is_free(self.draft.facts, p) for p in loops)
 
     def _wait(self, reads: set[str], writes: set[str], *, alone: bool) -> list[str]:
-        """A barrier where a thread would meet what another one touched since the last."""
+        """A barrier, if a thread would access what another one accessed since the last barrier."""
         since = self.since
         self.written |= writes
         if not alone:
@@ -261,7 +261,7 @@ def _names(accesses: list[Access]) -> tuple[set[str], set[str]]:
 
 
 def _walks_rows(facts: Facts, a: Access, row: str, loop: CountedLoop) -> bool:
-    """Whether neighbouring rows, not neighbouring iterations, are neighbours in memory."""
+    """True if neighbouring rows, not neighbouring iterations, are adjacent in memory."""
     if a.index is None or not is_unit(facts, a.index, row):
         return False
     return loop.variable.name in names_in(facts, a.index)

@@ -1,4 +1,4 @@
-"""The body of a kernel whose threads compute a tile of elements each."""
+"""The body of a kernel with a tile of elements per thread."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ _COUNTER = {"x": "ws_c", "y": "ws_r"}
 
 @dataclass(frozen=True)
 class TileText:
-    """Writes the body. `whole` paths have every element inside of the bounds, so nothing is clamped."""
+    """Writes the body. In `whole` paths every element is within bounds, so nothing is clamped."""
 
     draft: Draft
     element: Element

@@ -1,1 +1,1 @@
-"""The reader of sources for `init` and checks: tokens, kernel definitions, types. Takes any macro."""
+"""The reader of sources for `init` and checks: tokens, kernel definitions, types. Accepts any macro."""

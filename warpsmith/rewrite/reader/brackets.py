@@ -9,7 +9,7 @@ _SPACED = ("=", "==", "!=", "<=", ">=", "<<", "||", "?", ":", "+", "-", "/", "%"
 
 
 class Nesting:
-    """Brackets open so far, `<` counted where it follows a name (a template's list, not a comparison)."""
+    """Open brackets so far. `<` counts if it follows a name (a template's list, not a comparison)."""
 
     def __init__(self, before: Token | None = None) -> None:
         self.open: list[str] = []

@@ -1,4 +1,4 @@
-"""Conditions of the preprocessor, judged from the macros of one file."""
+"""Preprocessor conditions, evaluated with the macros of one file."""
 
 import ast
 import re
@@ -8,13 +8,13 @@ _GIVEN = re.compile(r"-D\s*(\w+)(?:=(.*))?")
 
 
 def given_macros(options: Iterable[str]) -> dict[str, str]:
-    """What the options of a compiler define (`-DNAME`, `-DNAME=VALUE`)."""
+    """Macros that compiler options define (`-DNAME`, `-DNAME=VALUE`)."""
     matches = filter(None, map(_GIVEN.fullmatch, options))
     return {m.group(1): "1" if m.group(2) is None else m.group(2) for m in matches}
 
 
 def holds(keyword: str, condition: str, macros: Mapping[str, str]) -> bool:
-    """Whether the branch of `#keyword condition` is taken; macros of other files count as undefined."""
+    """True if the branch of `#keyword condition` is taken; macros of other files count as undefined."""
     if keyword == "ifdef":
         return condition in macros
     if keyword == "ifndef":

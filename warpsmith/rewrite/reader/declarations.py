@@ -55,24 +55,24 @@ class KernelArgument:
     """One argument of a kernel definition."""
 
     name: str
-    """Empty where the definition leaves it out."""
+    """Name; empty if the definition leaves it out."""
     type_text: str
     """The type as written, in one spacing, without attributes, `__restrict__` and address spaces."""
     base: str
     """The type without qualifiers and pointers: `float` for `const float*`."""
     pointers: int
-    """How many times it points: 2 for `float**`. An array counts as a pointer."""
+    """Levels of indirection: 2 for `float**`. An array counts as a pointer."""
     is_const: bool
-    """What the pointer points at is const; False for values."""
+    """True if the pointee is const; False for values."""
     is_reference: bool
     address_space: str
-    """`global`, `local`, `constant`, `private` where the source says so (OpenCL), else empty."""
+    """`global`, `local`, `constant` or `private` if the source says so (OpenCL); else empty."""
     dtype: Dtype | None
-    """Element type, where the base is a number or a vector of numbers."""
+    """Element type, if the base is a number or a vector of numbers."""
     lanes: int = 1
     """Numbers in one element: 4 for `float4`."""
     access: str = ""
-    """`read`, `write` or `read_write` where the source says so of an image, else empty."""
+    """`read`, `write` or `read_write` if the source says so of an image; else empty."""
 
     @property
     def is_pointer(self) -> bool:
@@ -86,7 +86,7 @@ class KernelArgument:
 
     @property
     def image_axes(self) -> int:
-        """2 for an `image2d_t`, 3 for an `image3d_t`; 0 for what a job cannot pass as an image."""
+        """2 for an `image2d_t`, 3 for an `image3d_t`; 0 for types that a job cannot pass as an image."""
         return {"image2d_t": 2, "image3d_t": 3}.get(self.base, 0)
 
 
@@ -97,7 +97,7 @@ class TemplateParameter:
     kind: str
     """`type`, `value` or `template`."""
     name: str
-    """Empty where the declaration leaves it out."""
+    """Name; empty if the declaration leaves it out."""
     type_text: str
     """Type of a value parameter (`int`); `typename`, `class` or a concept otherwise."""
     default: str
@@ -110,7 +110,7 @@ def read_arguments(
     """The arguments between a kernel's parentheses.
 
     Args:
-        macros: those of the file; ones that stand for nothing or for `restrict` are left out.
+        macros: macros of the file; those that are empty or mean `restrict` are left out.
         aliases: `using` and `typedef` names of the file.
     """
     parts = [(_without_attributes(p, macros), _access(p)) for p in split_commas(tokens)]
@@ -210,7 +210,7 @@ def _before_default(tokens: Sequence[Token]) -> tuple[list[Token], list[Token]]:
 
 
 def _declared_name(tokens: list[Token]) -> tuple[int | None, int]:
-    """Index of the name that a parameter declares, and how many arrays it is declared as."""
+    """Index of the name that a parameter declares, and its number of array dimensions."""
     for n in range(len(tokens) - 2):
         if tokens[n].text == "(" and tokens[n + 1].text in ("*", "&"):
             named = next((m for m in range(n + 1, len(tokens)) if tokens[m].kind == "name"), None)

@@ -1,4 +1,4 @@
-"""Kernels that stand in a host source as text: in string literals, or in a macro that makes a string."""
+"""Kernel sources embedded in host code: in string literals, or in a macro that makes a string."""
 
 import ast
 import re
@@ -21,9 +21,9 @@ class Embedded:
 
     text: str
     line: int
-    """Where it begins, from 1."""
+    """First line, from 1."""
     macro: str = ""
-    """That makes a string of it; empty for literals."""
+    """Macro that makes a string of it; empty for literals."""
 
 
 def embedded_sources(text: str, markers: frozenset[str]) -> tuple[Embedded, ...]:
@@ -58,7 +58,7 @@ def _literals(text: str) -> Iterator[Embedded]:
 
 
 def _value(match: "re.Match[str]") -> str | None:
-    """What a literal stands for; None for a character."""
+    """Value of a string literal; None for a character literal."""
     if match.group("raw") is not None:
         return match.group("raw")
     if match.group("plain") is None:
@@ -71,7 +71,7 @@ def _value(match: "re.Match[str]") -> str | None:
 
 
 def _stringified(text: str) -> Iterator[Embedded]:
-    """What stands between the parentheses of a macro's call, outside of every brace."""
+    """Texts between the parentheses of a macro's call, outside of all braces."""
     masked = blank(text)
     masked = re.sub(
         r"^[ \t]*#[ \t]*define\b(?:[^\n]*\\\n)*[^\n]*", lambda m: _spaces(m.group()), masked, flags=re.M

@@ -17,7 +17,7 @@ _LONGEST_HEADER = 20_000
 
 
 class Dialect(StrEnum):
-    """Which language a source is written in."""
+    """Language of a source."""
 
     CUDA = "cuda"
     HIP = "hip"
@@ -45,15 +45,15 @@ class KernelDefinition:
 
     name: str
     namespaces: tuple[str, ...]
-    """Outermost first; those without a name are left out."""
+    """Namespaces, outermost first; anonymous ones are left out."""
     template: tuple[TemplateParameter, ...]
     specialisation: str
     """`int` for `template <> ... kernel<int>(...)`; empty for others."""
     arguments: tuple[KernelArgument, ...]
     line: int
-    """Of the name, from 1."""
+    """Line of the name, from 1."""
     launch_bounds: str
-    """What stands in `__launch_bounds__` (OpenCL: `reqd_work_group_size`); empty without one."""
+    """Content of `__launch_bounds__` (OpenCL: `reqd_work_group_size`); empty without one."""
     is_extern_c: bool
     body: str
     """Text from `{` to `}`."""
@@ -72,7 +72,7 @@ def find_kernels(
     Kernels written by macros of the source are not expanded, so they are not found.
 
     Args:
-        defines: macros that the compiler is given; names of types may depend on them.
+        defines: macros given to the compiler; names of types may depend on them.
     """
     return tuple(_Reader(tokenise(text, defines), dialect).kernels())
 
@@ -101,7 +101,7 @@ class _Reader:
         }
         self._markers = dialect.markers | standing_for
         self._aliases = _type_macros(tokens) | dict(_aliases(self._items))
-        # What the branches that are taken say comes before what all branches agree on.
+        # Branches that are taken come before what all branches agree on.
         self._aliases |= dict(_aliases(tuple(self._items[n] for n in tokens.forward(0))))
 
     def kernels(self) -> Iterator[KernelDefinition]:
@@ -169,14 +169,14 @@ class _Reader:
 
 
 def _type_macros(tokens: Tokens) -> dict[str, str]:
-    """Macros that stand for the name of a type, or may, whatever is defined elsewhere."""
+    """Macros that are, or may be, the name of a type, whatever is defined elsewhere."""
     plain = r"(?:(?:unsigned|signed|long|short|const) )*[A-Za-z_][\w:]*"
     macros = {name: tokens.macros[name] for name in tokens.certain}
     return {name: value for name, value in macros.items() if re.fullmatch(plain, value)}
 
 
 def _aliases(items: tuple[Token, ...]) -> Iterator[tuple[str, str]]:
-    """Type names of the file that stand for one type only."""
+    """Type names of the file with only one meaning."""
     found: dict[str, set[str]] = {}
     for n, token in enumerate(items):
         if token.text not in ("using", "typedef"):

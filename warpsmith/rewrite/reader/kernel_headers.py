@@ -45,7 +45,7 @@ def split_template(header: Sequence[Token]) -> tuple[tuple[TemplateParameter, ..
 
 
 def _closing(tokens: Sequence[Token], opening: int) -> int:
-    """Index of the bracket that closes the one at `opening`, the last index where none does."""
+    """Index of the bracket that closes the one at `opening`; the last index if none does."""
     nesting = Nesting(tokens[opening - 1] if opening else None)
     for n in range(opening, len(tokens)):
         nesting.step(tokens[n])
@@ -55,7 +55,7 @@ def _closing(tokens: Sequence[Token], opening: int) -> int:
 
 
 def parameter_list(header: Sequence[Token]) -> tuple[int, str, int, int] | None:
-    """Where the name stands, its specialisation, and the parentheses of the arguments."""
+    """Index of the name, its specialisation, and the indices of the argument parentheses."""
     calls: list[tuple[int, str, int, int]] = []
     at = 0
     while at < len(header):
@@ -76,7 +76,7 @@ def parameter_list(header: Sequence[Token]) -> tuple[int, str, int, int] | None:
 
 
 def launch_bounds(header: Sequence[Token]) -> str:
-    """What stands in `__launch_bounds__` or `reqd_work_group_size`; empty without one."""
+    """Content of `__launch_bounds__` or `reqd_work_group_size`; empty without one."""
     for n, token in enumerate(header[:-1]):
         if token.text in ("__launch_bounds__", "reqd_work_group_size") and header[n + 1].text == "(":
             bounds = joined(header[n + 2 : _closing(header, n + 1)])
@@ -85,5 +85,5 @@ def launch_bounds(header: Sequence[Token]) -> str:
 
 
 def is_extern_c(header: Sequence[Token]) -> bool:
-    """Whether the header itself says `extern "C"`."""
+    """True if the header itself has `extern "C"`."""
     return any(a.text == "extern" and b.kind == "string" for a, b in pairwise(header))

@@ -30,7 +30,7 @@ class FoundConstant:
     """`macro` or `variable`."""
     line: int
     is_local: bool = False
-    """It belongs to a function or a type, not to the file."""
+    """True if it belongs to a function or a type instead of the file."""
 
 
 def find_constants(text: str) -> tuple[FoundConstant, ...]:
@@ -45,7 +45,7 @@ def find_constants(text: str) -> tuple[FoundConstant, ...]:
 
 
 def _constant_texts(tokens: Tokens) -> Iterator[tuple[str, str, str, int, bool]]:
-    """Name, kind, value, place and locality of everything that may be an integer constant."""
+    """Name, kind, value, position and locality of everything that may be an integer constant."""
     items = tokens.items
     for n, scope in scopes(tokens):
         token = items[n]
@@ -67,7 +67,7 @@ def _constant_texts(tokens: Tokens) -> Iterator[tuple[str, str, str, int, bool]]
 
 
 def _declarator(kind: str, text: str) -> str:
-    """A declarator after a comma with the type of the first one."""
+    """A declarator after a comma, with the type of the first one."""
     return re.sub(r"\s*=\s*", "=", f"{kind} {text}".strip(), count=1)
 
 

@@ -1,4 +1,4 @@
-"""What a kernel's body shows about its pointers: read, written, or not to be seen."""
+"""Uses of a kernel's pointers in its body: read, written, or unknown."""
 
 import re
 from dataclasses import dataclass
@@ -7,23 +7,23 @@ from warpsmith.rewrite.reader.tokens import blank
 
 _CAST = r"(?:\([\w\s:*]+\)|(?:reinterpret|static|const)_cast<[^()]*>\()\s*"
 _ADDRESS = re.compile(r"(?:[=(,]|\breturn)\s*&\s*\(+$")
-"""Before `(x[i])` of which the address is taken."""
+"""Text before `(x[i])` if its address is taken."""
 _STORES = re.compile(r"\b(?:\w*[sS]tore\w*|__st\w+)\s*(?:<[\w\s:,]*>\s*)?\($")
 _LOADS = re.compile(r"\b(?:\w*[lL]oad\w*|__ld\w+)\s*(?:<[\w\s:,]*>\s*)?\($")
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What was seen of one pointer."""
+    """Observed uses of one pointer."""
 
     is_read: bool
     is_written: bool
     is_passed_on: bool
-    """It goes where this text does not follow it: into a call, a struct, an address computation."""
+    """True if the pointer is passed on: to a call, a struct or an address computation."""
 
 
 def pointer_usage(body: str, name: str) -> Usage:
-    """How a body uses the pointer `name`, through local pointers made from it as well."""
+    """Uses of the pointer `name` in a body, including those through local pointers made from it."""
     text = re.sub(r"^[ \t]*#.*$", lambda m: " " * len(m.group()), blank(body), flags=re.M)
     read = written = passed = False
     names = [name]
@@ -43,7 +43,7 @@ def pointer_usage(body: str, name: str) -> Usage:
 
 
 def _alias(text: str, start: int, end: int) -> str | None:
-    """The local pointer that a declaration makes of this use: `x` in `T* x = name + i * n;`."""
+    """The local pointer that a declaration initialises with this use: `x` in `T* x = name + i * n;`."""
     begin = max(text.rfind(c, 0, start) for c in ";{}") + 1
     before = text[begin:start]
     declared = re.fullmatch(rf"[\w\s:<>,]*\*\s*(?:const\s+|__restrict__\s+)*(\w+)\s*=\s*(?:{_CAST})*", before)
@@ -54,13 +54,13 @@ def _alias(text: str, start: int, end: int) -> str | None:
 
 
 def _declares(text: str, start: int, end: int) -> bool:
-    """Whether this is the place where a local pointer gets its name."""
+    """True if this is the declaration of a local pointer."""
     typed = re.search(r"[\w>]\s*\*\s*(?:const\s+|__restrict__\s+)*$", text[max(0, start - 80) : start])
     return typed is not None and re.match(r"\s*=[^=]", text[end:]) is not None
 
 
 def _one_use(text: str, start: int, end: int) -> str:
-    """Letters of what one use does: r(ead), w(ritten), p(assed on)."""
+    """Letters of the effects of one use: r(ead), w(ritten), p(assed on)."""
     before = text[:start].rstrip()
     at = end
     while at < len(text) and text[at].isspace():
@@ -103,7 +103,7 @@ def _closing(text: str, opening: int) -> int:
 
 
 def _call_start(text: str) -> int:
-    """Where the innermost open parenthesis stands; -1 where none is."""
+    """Position of the innermost open parenthesis; -1 if there is none."""
     depth = 0
     for at in range(len(text) - 1, -1, -1):
         depth += (text[at] == ")") - (text[at] == "(")

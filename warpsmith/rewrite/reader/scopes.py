@@ -1,4 +1,4 @@
-"""Which namespaces stand around a token."""
+"""Namespaces around a token."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from warpsmith.rewrite.reader.brackets import joined
 from warpsmith.rewrite.reader.tokens import Token, Tokens
 
 EXTERN_C = "extern C"
-"""Stands among the namespaces for an `extern "C"` block."""
+"""Entry for an `extern "C"` block among the namespaces."""
 
 Scope = tuple[str | None, ...]
 """Namespaces, outermost first; None for the braces of a function, a type or an initialiser."""
@@ -16,7 +16,7 @@ Scope = tuple[str | None, ...]
 def scopes(tokens: Tokens) -> Iterator[tuple[int, Scope]]:
     """The index of every name and directive, with the scope around it.
 
-    Every branch of a conditional begins in the scope in which the first one did.
+    Every branch of a conditional starts in the scope in which the first one started.
     """
     scope: list[Scope] = []
     saved: list[list[Scope]] = []
@@ -42,7 +42,7 @@ def scopes(tokens: Tokens) -> Iterator[tuple[int, Scope]]:
 
 
 def _opened(before: list[Token]) -> Scope:
-    """What a brace opens after these tokens; an anonymous namespace opens nothing that has a name."""
+    """The scope opened by a brace after these tokens; an anonymous namespace adds no name."""
     words = [t.text for t in before]
     if len(before) >= 2 and before[-2].text == "extern" and before[-1].kind == "string":
         return (EXTERN_C,)

@@ -1,7 +1,7 @@
 """Source as tokens: comments and strings blanked at the same offsets, preprocessor branches known.
 
-Made for code that no grammar accepts before the preprocessor has run: macros in front of functions,
-conditionals inside argument lists, headers that are not there.
+It handles code that no grammar accepts before preprocessing: macros in front of functions, conditionals
+inside argument lists, missing headers.
 """
 
 import re
@@ -28,7 +28,7 @@ _SPLITS = {"if": "open", "ifdef": "open", "ifndef": "open", "elif": "next", "els
 
 
 def without_comments(text: str) -> str:
-    """`text` with every comment as one space and no line that held nothing else."""
+    """`text` with every comment replaced by one space, and without lines that held only a comment."""
 
     def drop(match: re.Match[str]) -> str:
         return " " if match.lastgroup == "comment" else match.group()
@@ -46,13 +46,13 @@ class Token:
     text: str
     start: int
     rest: str = ""
-    """What follows the keyword of a directive."""
+    """Text after the keyword of a directive."""
 
 
 def blank(text: str) -> str:
-    """`text` with comments and the insides of strings as spaces, every offset kept.
+    """`text` with comments and the insides of strings as spaces; all offsets are kept.
 
-    Characters beyond ASCII become spaces too, so that offsets in bytes and in characters agree.
+    Characters beyond ASCII become spaces too, so that byte and character offsets agree.
     """
 
     def hide(match: re.Match[str]) -> str:
@@ -69,18 +69,18 @@ def blank(text: str) -> str:
 
 @dataclass(frozen=True)
 class Tokens:
-    """All tokens of a source, and the macros it defines as they stand in the text."""
+    """All tokens of a source, and the macros that it defines."""
 
     text: str
     items: tuple[Token, ...] = field(repr=False)
     macros: dict[str, str]
-    """Object-like macros by name: by the branches that are taken, else by the first definition."""
+    """Object-like macros by name: from the branches that are taken, else the first definition."""
     certain: frozenset[str] = frozenset()
-    """Names of macros whose value does not depend on macros that this text leaves open."""
+    """Names of macros whose value does not depend on macros that this text leaves undefined."""
 
     @cached_property
     def groups(self) -> dict[int, tuple[int, ...]]:
-        """For the index of every conditional line: the indices of all lines of its group."""
+        """Indices of all lines of a conditional group, by the index of each of its lines."""
         found: dict[int, tuple[int, ...]] = {}
         stack: list[list[int]] = []
         for at, token in enumerate(self.items):
@@ -129,7 +129,7 @@ class Tokens:
             at -= 1
 
     def _chosen(self, opening: int) -> int:
-        """The conditional line whose branch is taken; the closing one where none is."""
+        """The conditional line whose branch is taken; the closing one if none is."""
         group = self.groups.get(opening, (opening,))
         for line in group:
             token = self.items[line]
@@ -142,7 +142,7 @@ def tokenise(text: str, defines: Mapping[str, str] | None = None) -> Tokens:
     """Tokens of a source in CUDA, HIP or OpenCL C.
 
     Args:
-        defines: macros that the compiler is given (`-D`).
+        defines: macros given to the compiler (`-D`).
     """
     masked = blank(text)
     items: list[Token] = []
@@ -165,7 +165,7 @@ def tokenise(text: str, defines: Mapping[str, str] | None = None) -> Tokens:
 
 
 def _active(items: Sequence[Token], defines: Mapping[str, str]) -> dict[str, str]:
-    """Macros of the branches that are taken: the values that hold in this reading of the text."""
+    """Macros of the branches that are taken."""
     found = dict(defines)
     taken: list[tuple[bool, bool]] = []
     for token in items:

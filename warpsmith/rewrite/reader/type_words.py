@@ -1,4 +1,4 @@
-"""Type words of CUDA, HIP and OpenCL as element types."""
+"""Type names of CUDA, HIP and OpenCL as element types."""
 
 import re
 from collections.abc import Mapping
@@ -26,10 +26,10 @@ _INTEGER_WORDS = frozenset(("unsigned", "signed", "char", "short", "int", "long"
 
 
 def element_type(base: str, aliases: Mapping[str, str]) -> tuple[Dtype | None, int]:
-    """Element type and lanes of a type without qualifiers; None where it is no number.
+    """Element type and lanes of a type without qualifiers; None if it is not numeric.
 
     Args:
-        aliases: what the file's own type names stand for.
+        aliases: meanings of the file's own type names.
     """
     for _ in range(8):
         if base not in aliases:

@@ -32,7 +32,7 @@ RULES: tuple[Rule, ...] = (
     Restrict(),
     FastMath(),
 )
-"""Sizes first, because loops are recognised by them; the split before the packs, which keep its
-start and step; what only decorates the source last."""
+"""The rules in order: sizes first, because loops are recognised by them; the row split before the packs,
+which keep its start and step; decorations of the source last."""
 
 __all__ = ["RULES", "Declined", "Draft", "Rule"]

@@ -1,4 +1,4 @@
-"""The block's extents become parameters where the kernel reads them instead of assuming them."""
+"""The block's extents become parameters if the kernel reads them instead of assuming them."""
 
 import re
 
@@ -21,8 +21,8 @@ LARGEST = 1024
 class BlockSize:
     """Lifts literal extents of the block.
 
-    Proven: the kernel reads the extent (`blockDim`, `get_local_size`, a global index), no shared
-    array is sized for the literal, and where the grid is derived from it the grid follows.
+    Proven: the kernel reads the extent (`blockDim`, `get_local_size`, a global index); no shared array is
+    sized for the literal; and if the grid is derived from the extent, it follows.
     """
 
     name = "block_size"
@@ -84,7 +84,7 @@ def _of_literals(draft: Draft, axes: list[int]) -> Draft | Declined:
 
 
 def _overhang(draft: Draft, axis: int, elements: str, name: str) -> list[Constraint]:
-    """What keeps the threads beyond the last element from memory, where the kernel's checks do not."""
+    """Constraints that keep threads beyond the last element from memory, if the kernel's checks do not."""
     launch, facts = draft.kernel.launch, draft.facts
     limit = bound(facts, draft.kernel, guarded(facts), AXES[axis])
     threads = launch.block[axis].text
@@ -95,7 +95,7 @@ def _overhang(draft: Draft, axis: int, elements: str, name: str) -> list[Constra
 
 
 def _of_expression(draft: Draft, axis: int) -> Draft | Declined:
-    """An extent that depends on the workload: 0 keeps it, another value replaces it."""
+    """An extent that depends on the workload: 0 keeps it, any other value replaces it."""
     launch = draft.kernel.launch
     if draft.facts.uses("gid") or axis != 0:
         return Declined("the block is an expression and the kernel counts threads over the whole grid")
@@ -145,7 +145,7 @@ def _fits(launch: Launch) -> Constraint:
 
 
 def _global_index(facts: Facts, axis: str) -> bool:
-    """Whether `blockIdx * blockDim + threadIdx` stands in the kernel."""
+    """True if `blockIdx * blockDim + threadIdx` occurs in the kernel."""
     return any(facts.coordinate(n) == f"gid.{axis}" for n in find(facts.source.body, "binary_expression"))
 
 
@@ -164,7 +164,8 @@ def _why_not(draft: Draft, axes: list[int]) -> str | None:
 
 
 def _shared_reason(facts: Facts) -> str | None:
-    """Shared arrays may have one element a warp (32 are enough), not one a thread."""
+    """The reason why shared arrays prevent the rule: they may have one element per warp (32 suffice), but not
+    one per thread."""
     source = facts.source
     for function in source.reachable:
         for v in source.variables:
@@ -184,7 +185,7 @@ def _shared_reason(facts: Facts) -> str | None:
 
 
 def _per_warp(facts: Facts, index: Node) -> bool:
-    """A literal, a loop counter, `tid / 32` or `tid % 32`."""
+    """True for a literal, a loop counter, `tid / 32` or `tid % 32`."""
     index = strip(index)
     if index.type == "number_literal":
         return True
@@ -214,7 +215,7 @@ def _compare_reason(facts: Facts) -> str | None:
 
 
 def _unfollowed(facts: Facts) -> str | None:
-    """A product of the block index and a number places threads for one size of block only."""
+    """A product of the block index and a number, which positions threads for one block size only."""
     for n in walk(facts.source.body):
         if n.type == "binary_expression" and operator(n) == "+":
             for first, b in (operands(n), operands(n)[::-1]):

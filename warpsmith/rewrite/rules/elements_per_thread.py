@@ -1,4 +1,4 @@
-"""Several elements for every thread of a kernel whose threads work alone."""
+"""Several elements per thread, for kernels whose threads work independently."""
 
 import re
 
@@ -15,17 +15,17 @@ from warpsmith.rewrite.bodies.lockstep_body import in_lockstep
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, ancestors, find
 
 MOST = 32
-"""Elements of a thread along all axes together."""
+"""Limit on the elements of a thread along all axes together."""
 NEXT = "ws_next"
 
 
 class ElementsPerThread:
     """Repeats the body over several elements along every axis of the grid, and shrinks the grid to fit.
 
-    Proven: nothing synchronises and nothing is shared between the threads of a block, so any order of
-    the elements is one that the kernel's own launch might have had; nothing but memory is carried from one
-    element to the next; and elements beyond the last one are kept from memory by the kernel's own
-    checks. Where that last cannot be seen, the blocks of the grid must divide evenly.
+    Proven: threads of a block neither synchronise nor share anything, so any order of elements could also
+    occur with the original launch; only memory is carried from one element to the next; the kernel's own
+    checks keep elements beyond the last one from memory. If this last fact cannot be proven, the blocks of
+    the grid must divide evenly.
     """
 
     name = "elements_per_thread"
@@ -87,7 +87,7 @@ def _sensible(axis: Axis) -> list[Constraint]:
 
 
 def _last_blocks(draft: Draft, axis: Axis, limit: str | None) -> Constraint | None:
-    """What must hold so that the elements beyond the launch's own do nothing; None where it always does."""
+    """Constraint under which elements beyond the original launch do nothing; None if it always holds."""
     launch = draft.kernel.launch
     blocks = launch.grid[axis.number].text
     threads = launch.block[axis.number].text if axis.number < len(launch.block) else "1"

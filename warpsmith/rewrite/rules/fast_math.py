@@ -1,4 +1,4 @@
-"""Fast exponentials, logarithms and divisions, where the job's tolerances leave room."""
+"""Fast exponentials, logarithms and divisions, if the job's tolerances allow them."""
 
 from tree_sitter import Node
 
@@ -23,7 +23,7 @@ _INTEGERS = {"int", "unsigned", "uint", "unsigned int", "uint32_t", "int32_t", "
 
 
 class FastMath:
-    """Replaces calls and divisions by macros that choose.
+    """Replaces calls and divisions by macros that select the fast or the exact form.
 
     Proven: operands are float, and every result is half, bfloat16, or compared with rtol >= 1e-4.
     """
@@ -90,13 +90,13 @@ def _macros(opencl: bool, used: set[str], divides: bool) -> str:
 
 
 class _Floats:
-    """Which expressions are float: not double, not integer, not half."""
+    """Finds expressions of type float: not double, integer or half."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
 
     def is_float(self, node: Node) -> bool:
-        """True where that is proven."""
+        """True if the node is proven to be float."""
         return self._kind(node) == "float"
 
     def _kind(self, node: Node) -> str | None:

@@ -1,11 +1,11 @@
-"""Tell the compiler how many threads a block has."""
+"""Declares the number of threads per block to the compiler."""
 
 from warpsmith.rewrite.analysis.draft import Declined, Draft
 from warpsmith.rewrite.source.syntax_tree import Edit
 
 
 class LaunchBounds:
-    """`__launch_bounds__` and `reqd_work_group_size`. Proven: every extent is a number or a parameter."""
+    """Adds `__launch_bounds__` or `reqd_work_group_size`. Proven: every extent is a number or a parameter."""
 
     name = "launch_bounds"
 

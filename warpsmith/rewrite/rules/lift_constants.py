@@ -1,4 +1,4 @@
-"""Constants of the source become parameters; the launch follows where it holds the same number."""
+"""Constants of the source become parameters; the launch follows if it contains the same number."""
 
 import re
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ BLOCK = "WS_BLOCK"
 
 @dataclass(frozen=True)
 class _Ties:
-    """Axes of the launch that a constant is bound to."""
+    """Axes of the launch to which a constant is bound."""
 
     grid: frozenset[str]
     block: frozenset[str]
@@ -25,8 +25,10 @@ class _Ties:
 
 
 class LiftConstants:
-    """Lifts tiles and block sizes. Proven: every use is a size, a step, a bound or a block's place,
-    and every extent of the launch that is the same number is known to mean the same thing.
+    """Lifts tiles and block sizes.
+
+    Proven: every use is a size, a step, a bound or a block's index, and every extent of the launch with the
+    same number is known to have the same meaning.
     """
 
     name = "lift_constants"
@@ -50,7 +52,7 @@ class LiftConstants:
 
 def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
     facts = draft.facts
-    # Offsets moved when an earlier constant was lifted.
+    # Offsets have moved since an earlier constant was lifted.
     current = next(
         (c for c in constants(facts) if replace(c, literal=None) == replace(constant, literal=None)), None
     )
@@ -141,7 +143,7 @@ def _with_grid(
 
 
 def _shared_by_thread(facts: Facts) -> bool:
-    """Whether some shared array has one element a thread: `shared[threadIdx.x]`."""
+    """True if some shared array has one element per thread: `shared[threadIdx.x]`."""
     for a in facts.accesses(facts.source.body):
         shared = a.root is not None and a.root.is_shared and a.index is not None
         if shared and a.index is not None and facts.coordinate(a.index) == "tid.x":
@@ -159,7 +161,7 @@ def _launch(launch: Launch, value: int, name: str, ties: _Ties) -> Launch:
 
 
 def _entry(draft: Draft, constant: Constant, name: str) -> str:
-    """The name expression with the parameter in the template argument's place."""
+    """The name expression with the parameter in place of the template argument."""
     entry = draft.kernel.entry
     head, tail = entry[: entry.index("<") + 1], entry[entry.index("<") + 1 :]
     parent = draft.source.kernel.parent

@@ -1,4 +1,4 @@
-"""An element of memory that a loop updates in every iteration is kept in a register."""
+"""Keeps an element of memory in a register if a loop updates it in every iteration."""
 
 import re
 from collections.abc import Iterator
@@ -22,15 +22,15 @@ class _Kept:
     loop: CountedLoop
     accesses: tuple[Access, ...]
     touched: bool
-    """The element is written just before the loop, so it may be read and written without an iteration."""
+    """True if the element is written just before the loop, so that it may be read and written without an
+    iteration."""
 
 
 class RegisterSum:
     """Keeps `c[i]` of `for (...) c[i] += ...` in a register, and writes it back once.
 
-    Proven: the address does not change in the loop, nothing else in the loop touches the buffer (buffers
-    of a job never overlap), nothing synchronises, and the element is not touched where the loop has no
-    iteration.
+    Proven: the address does not change in the loop; nothing else in the loop accesses the buffer (buffers of
+    a job never overlap); nothing synchronises; and the element is not accessed if the loop has no iteration.
     """
 
     name = "register_sum"
@@ -66,7 +66,7 @@ def _find(facts: Facts) -> tuple[_Kept | None, str]:
 
 
 def _groups(facts: Facts, loop: CountedLoop) -> Iterator[list[Access]]:
-    """Accesses of the loop that are one element each, where it is both read and written."""
+    """Accesses of the loop to one and the same element, which is both read and written."""
     found: dict[str, list[Access]] = {}
     for a in facts.accesses(loop.body):
         if a.node.type == "subscript_expression" and a.root is not None and a.root.is_parameter:
@@ -116,7 +116,7 @@ def source_text(facts: Facts, a: Access) -> str:
 
 
 def _always(loop: CountedLoop, node: Node) -> bool:
-    """Whether every iteration comes by: the node lies in a statement of the body itself."""
+    """True if every iteration reaches the node: it lies in a statement of the body itself."""
     kinds = ("if_statement", "conditional_expression", "switch_statement", "while_statement", "for_statement")
     for a in ancestors(node):
         if a == loop.node:
@@ -132,7 +132,7 @@ def _short(node: Node) -> bool:
 
 
 def _touched(facts: Facts, loop: CountedLoop, a: Access) -> bool:
-    """Whether a statement of the same block writes the element before, with nothing changed since."""
+    """True if a statement of the same block writes the element before, with nothing changed since."""
     parent = loop.node.parent
     if parent is None or parent.type != "compound_statement":
         return False
@@ -162,7 +162,7 @@ def _edited(draft: Draft, kept: _Kept, number: int) -> list[Edit]:
     kind = first.root.type_text
     start, bound = source.of(loop.start), source.of(loop.bound)
     trip = "" if kept.touched else f"(({start}) {loop.sign} ({bound}))"
-    # A structure has no zero that a conditional expression could name.
+    # A structure has no zero that a conditional expression could use.
     load = f"{kind} {name}; if ({trip}) {name} = {place};" if trip else f"{kind} {name} = {place};"
     store = f"{place} = {name};" if not trip else f"if ({trip}) {place} = {name};"
     alone = loop.node.parent is None or loop.node.parent.type != "compound_statement"

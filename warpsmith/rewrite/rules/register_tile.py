@@ -1,4 +1,4 @@
-"""Several elements for a thread, computed side by side in one loop."""
+"""Several elements per thread, computed side by side in one loop."""
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
@@ -13,14 +13,14 @@ from warpsmith.rewrite.bodies.tile_body import SPREAD, TILE, TileText
 
 _VALUES = {"x": (1, 2, 4, 8, 16), "y": (1, 2, 4, 8)}
 _MOST = 32
-"""Elements of a tile."""
+"""Limit on the elements of a tile."""
 
 
 class RegisterTile:
-    """A thread computes a small tile of neighbouring elements, so that what they share is read once.
+    """A thread computes a small tile of neighbouring elements, so that shared operands are read once.
 
-    Proven: threads do not depend on each other, the loop has the same iterations for every element and
-    writes no memory, and elements outside of the bounds are guarded against or do not exist.
+    Proven: threads are independent; the loop has the same iterations for every element and writes no memory;
+    elements out of bounds are guarded against or do not exist.
     """
 
     name = "register_tile"

@@ -1,4 +1,4 @@
-"""Buffers of a job never overlap, and the compiler may know it."""
+"""Declares that buffers of a job never overlap."""
 
 from warpsmith.rewrite.analysis.draft import Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import Facts
@@ -7,10 +7,11 @@ from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find
 
 
 class Restrict:
-    """`__restrict__` on pointers that the job binds to buffers of their own; `const` on those never written.
+    """Adds `__restrict__` to pointers that the job binds to buffers of their own, and `const` to those never
+    written.
 
-    Proven: one argument of the job for each parameter of the kernel, each buffer its own, and no body of
-    the kernel hands values from thread to thread through it.
+    Proven: each parameter of the kernel has one argument of the job, each buffer is separate, and no body of
+    the kernel passes values from thread to thread through it.
     """
 
     name = "restrict"
@@ -45,9 +46,9 @@ class Restrict:
 
 
 def _handed(facts: Facts) -> set[str]:
-    """Buffers through which threads may meet: both written and read in a kernel that synchronises.
+    """Buffers through which threads may communicate: both written and read in a kernel that synchronises.
 
-    A compiler may keep what it read through a restrict pointer, although another thread has written there.
+    A compiler may cache values read through a restrict pointer even if another thread has written there.
     """
     source = facts.source
     if not any(synchronises(source.callee(c)) for f in source.reachable for c in find(f, "call_expression")):
@@ -63,7 +64,7 @@ def _handed(facts: Facts) -> set[str]:
 
 
 def _only_read(facts: Facts, v: Variable) -> bool:
-    """Whether every use is `p[i]` as a value, so that `const` cannot break an assignment."""
+    """True if every use is `p[i]` as a value, so that `const` cannot break an assignment."""
     if v.is_const:
         return False
     plain = {

@@ -8,11 +8,11 @@ from warpsmith.rewrite.bodies.team_body import TEAM, TeamText
 
 
 class RowGroup:
-    """Gives every row a team of threads, which take turns with the iterations of its loops.
+    """Gives every row a team of threads that share the iterations of its loops.
 
-    Proven: iterations are independent but for sums, products, minima and maxima, which are put together in
-    local memory; what stands outside of the loops is done by all threads of a team alike, and by one of
-    them where it writes memory.
+    Proven: iterations are independent except for sums, products, minima and maxima, which are combined in
+    local memory. Code outside the loops is executed by all threads of a team alike, or by one of them if it
+    writes memory.
     """
 
     name = "row_group"

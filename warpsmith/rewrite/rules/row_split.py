@@ -1,4 +1,4 @@
-"""Spread the iterations of a row over several blocks."""
+"""Spreads the iterations of a row over several blocks."""
 
 from tree_sitter import Node
 
@@ -23,8 +23,8 @@ PARAMETER = "WS_ROW_SPLIT"
 class RowSplit:
     """Adds a grid dimension whose blocks share the strided loops of a row.
 
-    Proven: iterations are independent, nothing synchronises, and what stands outside of the loops
-    may be done by several blocks.
+    Proven: iterations are independent, nothing synchronises, and several blocks may execute the code outside
+    the loops.
     """
 
     name = "row_split"
@@ -118,7 +118,8 @@ def _loop_reason(facts: Facts, loop: StridedLoop) -> str | None:
 
 
 def _outside_reason(facts: Facts, loops: list[StridedLoop]) -> str | None:
-    """Code outside of the loops is run by every block of a row, so it must come to the same each time."""
+    """The reason why code outside the loops, which every block of a row executes, may have different results;
+    None if it cannot."""
     source = facts.source
     everywhere = list(facts.accesses(source.body))
     if any(a.root is None and (a.writes or a.reads) for a in everywhere):

@@ -1,4 +1,4 @@
-"""Several short rows for every block, side by side along the block's second axis."""
+"""Several short rows per block, side by side along the block's second axis."""
 
 from dataclasses import replace
 
@@ -15,15 +15,15 @@ from warpsmith.rewrite.source.syntax_tree import Edit, find
 
 PARAMETER = "WS_ROWS"
 LONG_ROW = 1024
-"""Elements from which on a row alone keeps a block busy."""
+"""Elements above which a single row keeps a block busy."""
 NARROW = (8, 16)
 
 
 class RowsPerBlock:
-    """Gives a block a second axis, along which it takes neighbouring rows.
+    """Gives a block a second axis, along which it processes neighbouring rows.
 
-    Proven: threads of a block share nothing, so it does not matter who shares a block; the row is
-    read as the block's index in the kernel itself; the second axis is free.
+    Proven: threads of a block share nothing, so the grouping of rows into blocks does not matter; the kernel
+    itself reads the row as the block's index; the second axis is free.
     """
 
     name = "rows_per_block"
@@ -67,7 +67,7 @@ class RowsPerBlock:
 
 
 def _with_narrow_blocks(draft: Draft, extent: str) -> Draft:
-    """With several rows to fill it, a block may have fewer threads for each than a warp."""
+    """Add block sizes below a warp per row, which suffice if several rows fill a block."""
     parameters = tuple(
         p.model_copy(update={"values": tuple(sorted({*NARROW, *p.values}))}) if p.name == extent else p
         for p in draft.parameters
@@ -105,7 +105,8 @@ def _why_not(facts: Facts, launch: Launch, loops: list[StridedLoop]) -> str | No
 
 
 def _long_rows(draft: Draft, loops: list[StridedLoop]) -> str | None:
-    """A row of many elements fills a block; then another parameter would only widen the search."""
+    """The reason to decline if rows are long: a long row fills a block, and another parameter would only
+    widen the search."""
     values = {a.name: a.value for a in draft.job.kernel.arguments if a.value is not None}
     for loop in loops:
         bound = values.get(draft.facts.source.of(loop.bound))

@@ -1,4 +1,4 @@
-"""What neighbouring threads read of one buffer is brought to local memory once."""
+"""Loads a buffer that neighbouring threads read into local memory once."""
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
@@ -17,8 +17,8 @@ _MOST = 4
 class StencilTile:
     """Stages the elements of a block and their neighbours in local memory.
 
-    Proven: the buffer is never written, every element inside of the bounds reads the same distances, and
-    an element of memory is fetched only where some thread of the block would read it.
+    Proven: the buffer is never written, every element within bounds reads the same distances, and an element
+    of memory is loaded only if some thread of the block would read it.
     """
 
     name = "stencil_tile"
@@ -133,7 +133,7 @@ def _fill(draft: Draft, n: Neighbours, name: str, thread: str, threads: str) -> 
 
 
 def _read(draft: Draft, p: Place, distance: int) -> list[str]:
-    """Conditions under which a thread of the block, inside of the bounds, is that far from an element."""
+    """Conditions under which a thread of the block, within bounds, has that distance from an element."""
     own = f"({p.name} - ({distance}))"
     found = [f"{own} >= ws_first_{p.axis}", f"{own} < ws_first_{p.axis} + {_extent(draft, p)}"]
     return [*found, *(f"{own} >= {low}" for low in p.lows), *(f"{own} < {high}" for high in p.highs)]

@@ -1,4 +1,4 @@
-"""How often innermost loops are unrolled."""
+"""Unroll factors of innermost loops."""
 
 import re
 
@@ -10,12 +10,12 @@ from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, find, walk
 
 PARAMETER = "WS_UNROLL"
-# nvcc's preprocessor leaves pragmas alone, so the count must be a constant, not a macro.
+# nvcc's preprocessor does not expand macros in pragmas, so the count must be a constant.
 _COUNT = f"#if {PARAMETER} > 0\nconstexpr int ws_unroll = {PARAMETER};\n#endif\n"
 
 
 class Unroll:
-    """`#pragma unroll` on innermost counted loops that have none. It never changes what is computed."""
+    """Adds `#pragma unroll` to innermost counted loops that have none. It never changes results."""
 
     name = "unroll"
 

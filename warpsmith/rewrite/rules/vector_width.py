@@ -1,4 +1,4 @@
-"""Several contiguous elements an iteration, through wide loads and stores."""
+"""Several contiguous elements per iteration, through wide loads and stores."""
 
 from dataclasses import dataclass
 
@@ -64,11 +64,11 @@ class _Plan:
 
 
 class VectorWidth:
-    """Turns a strided loop into one over packs of `WS_VEC` elements and a scalar one for the rest.
+    """Turns a strided loop into a loop over packs of `WS_VEC` elements and a scalar one for the rest.
 
-    Proven: iterations are independent but for sums, products, minima and maxima, and the wide
-    access touches what the single ones would. In CUDA a row that does not start at a multiple of
-    the pack takes the scalar loop.
+    Proven: iterations are independent except for sums, products, minima and maxima, and the wide access
+    touches the same elements as the single ones. In CUDA a row that does not start at a multiple of the pack
+    takes the scalar loop.
     """
 
     name = "vector_width"
@@ -132,7 +132,8 @@ def _why_not(facts: Facts, loop: StridedLoop) -> str | None:
 
 
 def _consistent(facts: Facts, plans: list[_Plan], reasons: list[str]) -> list[_Plan]:
-    """Drop loops whose elements would meet other threads in another loop without a barrier between."""
+    """Drop loops whose elements would be accessed by other threads in another loop without a barrier
+    between."""
     kept = list(plans)
     changed = True
     while changed:
@@ -178,9 +179,9 @@ def _meets(facts: Facts, plan: _Plan, plans: list[_Plan]) -> str | None:
 
 
 def _other_threads(facts: Facts, mine: StridedLoop, a: Access) -> bool:
-    """Whether an access of another strided loop is spread over the threads in another way.
+    """True if an access of another strided loop is distributed over the threads in another way.
 
-    Were its elements this loop's elements too, the original would race; so they are not.
+    If its elements were also this loop's elements, the original would have a race; so they are not.
     """
     for loop in strided_loops(facts):
         if loop.node != mine.node and loop.contains(a.node):
@@ -198,7 +199,7 @@ def _barrier_between(facts: Facts, low: int, high: int) -> bool:
 
 
 def _most(draft: Draft, plans: list[_Plan]) -> int:
-    """Most elements a pack: the narrowest element fills 16 bytes (OpenCL: vectors of 8)."""
+    """Limit on the elements of a pack: the narrowest element fills 16 bytes (OpenCL: vectors of 8)."""
     arguments = {a.name: a for a in draft.kernel.arguments}
     order = [v.name for v in draft.source.variables if v.is_parameter and v.scope == draft.source.kernel]
     sizes = []

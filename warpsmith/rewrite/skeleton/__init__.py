@@ -1,1 +1,1 @@
-"""Skeletons: a job file for a kernel that so far is only source."""
+"""Skeletons: job files for kernels that exist only as source."""

@@ -15,9 +15,9 @@ from warpsmith.rewrite.reader.type_words import element_type
 from warpsmith.rewrite.skeleton.guesses import DEFAULT_EXTENT, Bindings, dimension_name, extent, scalar_value
 
 SAMPLER = "const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST"
-"""What a kernel declares in place of an argument that is a sampler."""
+"""Declaration in a kernel that replaces a sampler argument."""
 TODO = "TODO"
-"""Marks what a person must look at; as a value, what a person must give."""
+"""Mark for something that a person must check; as a value, something that a person must supply."""
 _MAX_DIMENSIONS = 16
 _INDICES = re.compile(
     r"id(?:x|s|_|$)|ind(?:ex|ices|ptr)|offset|table|pos|len|map|slot|perm|cu_|sort|order", re.I
@@ -39,13 +39,13 @@ class ArgumentLine:
 
 
 def yaml_word(text: str) -> str:
-    """A word as YAML; quoted where YAML would take it for something else."""
+    """A word as YAML; quoted if YAML would read it as another type."""
     plain = re.fullmatch(r"[A-Za-z_][\w.]*", text) is not None and yaml.safe_load(text) == text
     return text if plain else json.dumps(text)
 
 
 def dimensions_of(kernel: KernelDefinition) -> dict[str, tuple[str, int]]:
-    """Names and placeholder sizes of dimensions by the argument that holds them; first that of buffers."""
+    """Names and placeholder sizes of dimensions by the argument that holds them; those of buffers first."""
     found: dict[str, tuple[str, int]] = {}
     for a in kernel.arguments:
         integer = a.dtype is not None and not a.dtype.is_float and a.lanes == 1 and not a.is_pointer
@@ -66,10 +66,10 @@ def argument_line(
     dimensions: Mapping[str, tuple[str, int]],
     block: Sequence[str] = (),
 ) -> ArgumentLine:
-    """The job form's line for one argument, with a note where a person must decide.
+    """The line of a job file for one argument, with a note if a person must decide.
 
     Args:
-        position: in the kernel's list; names an argument that has no name.
+        position: index in the kernel's list; names an argument that has no name.
         bindings: types chosen for the template parameters.
         dimensions: size arguments by name: the dimension they stand for and its placeholder.
         block: extents of the launch's block.
@@ -97,7 +97,7 @@ def argument_line(
 
 
 def _inexpressible(a: KernelArgument, dtype: Dtype | None, lanes: int) -> str:
-    """Why a job cannot pass an argument; empty where it can."""
+    """The reason why a job cannot pass an argument; empty if it can."""
     if a.base == "sampler_t":
         return f"is a sampler, which a job cannot pass; declare it in the kernel: {SAMPLER}"
     if a.is_image:

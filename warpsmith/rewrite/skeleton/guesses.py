@@ -1,4 +1,4 @@
-"""What a person would try first for a kernel nobody has described: template arguments, sizes, values."""
+"""Likely template arguments, sizes and values for an undescribed kernel."""
 
 import keyword
 import re
@@ -39,7 +39,7 @@ DEFAULT_EXTENT = 1024
 
 @dataclass(frozen=True)
 class Bindings:
-    """Template arguments of an entry, by parameter name, and what was made up."""
+    """Template arguments of an entry by parameter name, and which of them are guesses."""
 
     values: Mapping[str, str]
     written: tuple[str, ...]
@@ -47,16 +47,16 @@ class Bindings:
     guessed: tuple[str, ...]
     """Names of parameters whose argument is a guess."""
     unknown: tuple[str, ...]
-    """Names of parameters nothing is known about; they stand in the entry by their own name."""
+    """Names of parameters without a guess; they appear in the entry by their own name."""
 
 
 def bind(
     kernel: KernelDefinition, entry: str | None, enumerations: Mapping[str, str] | None = None
 ) -> Bindings:
-    """Arguments of a kernel's template: those of `entry` where it lists them, guesses otherwise.
+    """Arguments of a kernel's template: those listed by `entry`, guesses otherwise.
 
     Args:
-        enumerations: their names with namespaces, by their own names; an entry is no part of a namespace.
+        enumerations: qualified names of enumerations by their own names; an entry lies in no namespace.
     """
     given: list[str] = []
     if entry is not None and "<" in entry:
@@ -83,7 +83,7 @@ def bind(
 def _template_argument(
     parameter: TemplateParameter, arguments: tuple[KernelArgument, ...], enumerations: Mapping[str, str]
 ) -> str:
-    """A likely argument; empty where none is."""
+    """A likely argument; empty if there is none."""
     if parameter.kind == "template":
         return ""
     if parameter.kind == "value":
@@ -104,7 +104,7 @@ def _template_argument(
 
 
 def extent(argument: KernelArgument) -> int | None:
-    """A size to start from where an integer argument seems to be an extent of the data; else None."""
+    """An initial size, if an integer argument seems to be an extent of the data; else None."""
     dtype = argument.dtype
     small = dtype is not None and dtype.size_bytes < 4
     if small or not argument.name or _NO_EXTENT.search(argument.name):
@@ -113,12 +113,12 @@ def extent(argument: KernelArgument) -> int | None:
 
 
 def scalar_value(argument: KernelArgument) -> str:
-    """A value to start from for a number that is no extent."""
+    """An initial value for a number that is no extent."""
     if argument.dtype is not None and argument.dtype.is_float:
         return "1e-5" if re.search(r"eps", argument.name, re.I) else "1.0"
     return "1" if re.search(r"stride", argument.name, re.I) else "0"
 
 
 def dimension_name(name: str) -> str:
-    """`name`, changed where expressions have another use for the word."""
+    """`name`, changed if it is a reserved word of expressions."""
     return f"{name}_" if keyword.iskeyword(name) else name

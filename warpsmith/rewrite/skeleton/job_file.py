@@ -1,4 +1,4 @@
-"""A job file for a kernel that so far is only source: what the source says, and marked guesses."""
+"""A job file for a kernel that exists only as source: facts from the source, and marked guesses."""
 
 import json
 import re
@@ -30,20 +30,20 @@ _OF_LANGUAGE = re.compile(
     r"|MAXFLOAT$|HUGE_VALF?$|RAND_MAX$|EOF$|TRUE$|FALSE$"
 )
 _HEADER_LINES = 20
-"""Lines that the arguments between a kernel's name and its body may take."""
+"""Limit on the lines between a kernel's name and its body."""
 _DEFAULT_BLOCK = {Dialect.CUDA: 256, Dialect.HIP: 256, Dialect.OPENCL: 64}
 
 
 @dataclass(frozen=True)
 class Given:
-    """What is known about a source besides its text."""
+    """Knowledge about a source besides its text."""
 
     lines: tuple[str, ...] = ()
-    """How the job's `kernel` gets to the source; without them by `source_file`."""
+    """Lines of the job's `kernel` that lead to the source; empty: `source_file`."""
     defines: Mapping[str, str] = field(default_factory=dict)
-    """Macros that the compiler is to be given."""
+    """Macros to be given to the compiler."""
     headers: tuple[str, ...] = ()
-    """Texts that the source includes."""
+    """Texts of headers that the source includes."""
 
 
 def job_skeleton(
@@ -51,15 +51,15 @@ def job_skeleton(
 ) -> str:
     """A job file, as YAML, for one kernel of a source.
 
-    It is a valid job with placeholder sizes, except where an argument is something that a job cannot
-    pass: there `dtype` is `TODO`, and a comment says what the argument is.
+    It is a valid job with placeholder sizes, unless a job cannot pass an argument: its `dtype` is then
+    `TODO`, and a comment says what the argument is.
 
     Args:
-        path_text: how the job file is to name the source.
+        path_text: path of the source in the job file.
         entry: the kernel's name, or a C++ name expression with its template arguments.
 
     Raises:
-        InvalidInput: no such kernel, or several to choose from; the message names them.
+        InvalidInput: the source has no such kernel, or several; the message names them.
     """
     given = given or Given()
     kernel, twins = choose_kernel(find_kernels(source_text, dialect, given.defines), path_text, entry)
@@ -109,7 +109,7 @@ def _options(defines: Mapping[str, str]) -> Iterator[str]:
 
 
 def _undefined(kernel: KernelDefinition, text: str, given: Given) -> list[str]:
-    """Macros that the kernel uses, itself or through other macros, and that nothing here defines."""
+    """Macros that the kernel uses, directly or through other macros, and that nothing here defines."""
     texts = [blank(t) for t in (text, *given.headers)]
     bodies = {m.group(1): m.group(2) for t in texts for m in _MACRO.finditer(t)}
     known = bodies.keys() | given.defines.keys()
@@ -128,7 +128,7 @@ def _undefined(kernel: KernelDefinition, text: str, given: Given) -> list[str]:
 
 
 def _declares(text: str, name: str) -> bool:
-    """Whether a text declares a name itself, as a variable or a member, or uses it as a type."""
+    """True if a text declares a name as a variable or a member, or uses it as a type."""
     begin = r"(?:^|[;{}(,])\s*"
     words = r"(?:(?!return\b|case\b|goto\b|else\b)[A-Za-z_]\w*\s+)"
     variable = rf"{begin}{words}+(?:\w+\s*\*+\s*|\*+\s*)?{name}\s*(?:=(?!=)|[;\[,)])"
@@ -138,7 +138,8 @@ def _declares(text: str, name: str) -> bool:
 
 
 def _parameters(names: list[str], dialect: Dialect) -> Iterator[str]:
-    """Those macros as parameters. CUDA's may be of headers that are not here, and stay a comment."""
+    """Lines with these macros as parameters. Macros of CUDA may come from missing headers and stay a
+    comment."""
     if not names:
         return
     mark = "" if dialect is Dialect.OPENCL else "# "
@@ -151,10 +152,10 @@ def _parameters(names: list[str], dialect: Dialect) -> Iterator[str]:
 def choose_kernel(
     kernels: tuple[KernelDefinition, ...], path_text: str, entry: str | None
 ) -> tuple[KernelDefinition, list[int]]:
-    """The kernel that is meant, and the lines of other definitions of the same name.
+    """The requested kernel, and the lines of other definitions of the same name.
 
     Raises:
-        InvalidInput: none, or several; the message names them.
+        InvalidInput: there is none, or several; the message names them.
     """
     names = list(dict.fromkeys(k.qualified_name for k in kernels))
     if not names:
@@ -212,7 +213,7 @@ def _arguments(arguments: list[ArgumentLine]) -> Iterator[str]:
 def _block(
     kernel: KernelDefinition, dialect: Dialect, bindings: Bindings, constants: tuple[FoundConstant, ...]
 ) -> list[str]:
-    """Extents of the block: those that the source says, else a usual one."""
+    """Extents of the block: those in the source, else usual ones."""
     bounds = kernel.launch_bounds
     known = {c.name: c.value for c in constants}
     known |= {name: int(value) for name, value in bindings.values.items() if value.isdecimal()}
@@ -235,7 +236,7 @@ def _launch(kernel: KernelDefinition, dialect: Dialect, block: list[str], size: 
 def _tunables(
     kernel: KernelDefinition, constants: tuple[FoundConstant, ...], bindings: Bindings
 ) -> Iterator[str]:
-    """Constants that the kernel uses, as parameters to be uncommented."""
+    """Constants that the kernel uses, as commented-out parameters."""
     used = f"{kernel.body} {kernel.launch_bounds}"
     shown = [
         (c.name, c.value, f"{c.kind}, line {c.line}")

@@ -1,4 +1,4 @@
-"""A NumPy reference for a skeleton: the kernel's own arithmetic where that is sure, else a stub."""
+"""A NumPy reference for a skeleton: the kernel's own arithmetic if it is certain, else a stub."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,14 +33,14 @@ _FUNCTIONS = {
 _FUNCTIONS |= {f"{name}f": text for name, text in _FUNCTIONS.items()}
 
 Fields = Mapping[str, Any]
-"""One argument as the job form has it."""
+"""One argument with its fields in a job file."""
 
 
 def reference_lines(kernel: KernelDefinition, arguments: Sequence[Fields]) -> Iterator[str]:
     """The skeleton's lines about the reference.
 
-    A kernel of one guarded element a thread, in floats alone, becomes a function. For others the lines are
-    a comment, to be written by who knows what the kernel computes, and the kernel itself is the reference.
+    A kernel with one guarded element per thread, in floats only, becomes a function. For other kernels the
+    lines are a comment to be completed by the user, and the kernel itself is the reference.
     """
     found = _elementwise(kernel, arguments)
     if found is not None:
@@ -70,7 +70,7 @@ def reference_lines(kernel: KernelDefinition, arguments: Sequence[Fields]) -> It
 
 
 def _elementwise(kernel: KernelDefinition, arguments: Sequence[Fields]) -> dict[str, str] | None:
-    """What each output is, as NumPy; None where the kernel is anything but one element a thread."""
+    """Each output as a NumPy expression; None if the kernel is not one element per thread."""
     body = re.sub(r"\s+", " ", blank(kernel.body)).strip()[1:-1].strip()
     index = _INDEX.match(body)
     if index is None or "#" in body:
@@ -111,7 +111,7 @@ def _expression(text: str, i: str, names: Mapping[str, Fields], length: Any, wri
         at = token.end()
         number, name, sign = token.groups()
         if number is not None:
-            # Whole numbers divide as whole numbers in C.
+            # Integer division in C is integer division.
             out.append(f"{number}.0" if number.isdigit() else repr(float(number)))
         elif sign is not None:
             if sign in "[]":
@@ -130,7 +130,7 @@ def _expression(text: str, i: str, names: Mapping[str, Fields], length: Any, wri
 
 
 def _is_value(fields: Fields | None, is_element: bool, length: Any) -> bool:
-    """Whether a name is a float scalar or, with an index behind it, a buffer of floats of that length."""
+    """True if a name is a float scalar or, with an index, a buffer of floats of that length."""
     if fields is None or "float" not in str(fields["dtype"]):
         return False
     if fields["role"] == "scalar":

@@ -1,1 +1,1 @@
-"""A kernel's source as rules hold it: syntax tree, edits, included headers."""
+"""A kernel's source in the form used by rules: syntax tree, edits, included headers."""

@@ -1,4 +1,4 @@
-"""Headers that a kernel's source includes: those that came with it, and those of permitted folders."""
+"""Headers included by a kernel's source: those sent with it, and those of permitted folders."""
 
 import posixpath
 import re
@@ -13,15 +13,15 @@ MAX_BYTES = 4 * 1024 * 1024
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"][^\n]*', re.M)
 
 Place = Path | PurePosixPath
-"""Where a header is: a file of a permitted folder, or the path of one that came with the kernel."""
+"""Location of a header: a file of a permitted folder, or the path of one sent with the kernel."""
 
 
 class Library:
-    """Where the headers of a kernel are looked for, in a compiler's order.
+    """Search path for a kernel's headers, in a compiler's order.
 
     Args:
         folders: include folders of the operator that the job names.
-        files: texts of headers that came with the kernel, by path.
+        files: texts of headers sent with the kernel, by path.
         include_dirs: folders of `files` that are searched.
     """
 
@@ -39,7 +39,7 @@ class Library:
         """Every header that `text` includes and that can be found.
 
         Args:
-            beside: the header whose text this is.
+            beside: location of the header with this text; None: the kernel's source.
         """
         for quote, name in INCLUDE.findall(text):
             found = self.find(name, beside if quote == '"' else None)
@@ -47,7 +47,7 @@ class Library:
                 yield found
 
     def find(self, name: str, beside: Place | None) -> Place | None:
-        """The header of that name, first beside the one that includes it."""
+        """The header of that name; the folder of the including header is searched first."""
         if isinstance(beside, Path):
             found = self._permitted([beside.parent], name)
             if found is not None:
@@ -67,11 +67,11 @@ class Library:
         return None
 
     def text(self, place: Place) -> str:
-        """What a header holds."""
+        """Text of a header."""
         return place.read_text(errors="replace") if isinstance(place, Path) else self._files[str(place)]
 
     def name_of(self, place: Place) -> str:
-        """How a source that is no header itself includes one."""
+        """Name by which the kernel's source includes a header."""
         if not isinstance(place, Path):
             return str(place)
         root = next(f for f in self._folders if place.is_relative_to(f))
@@ -79,7 +79,7 @@ class Library:
 
 
 def included(text: str, library: Library) -> tuple[str, ...]:
-    """Texts of every header that `text` includes, at any depth, as far as `library` has it."""
+    """Texts of every header that `text` includes, at any depth, if `library` has it."""
     seen: dict[Place, str] = {}
     waiting = list(library.includes(text))
     size = 0
@@ -97,10 +97,10 @@ def included(text: str, library: Library) -> tuple[str, ...]:
 
 
 def inline_header_of(text: str, name: str, library: Library) -> str:
-    """`text` with the included header that defines kernel `name` in the include's place.
+    """`text` with the header that defines kernel `name` in place of its include.
 
-    The header's own quoted includes are named from the folder, so that they are still found.
-    The text comes back as it was where no header of the library defines the kernel.
+    The header's own quoted includes get paths from the folder, so that they are still found. The text is
+    unchanged if no header of the library defines the kernel.
     """
     kernel = re.compile(rf"\b(?:__global__|__kernel|kernel)\b[^;{{}}]*\b{re.escape(name)}\s*\(")
     for match in INCLUDE.finditer(text):

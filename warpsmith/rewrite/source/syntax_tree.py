@@ -1,6 +1,6 @@
-"""A kernel's source as a syntax tree that rules can ask and edit.
+"""A kernel's source as a syntax tree that rules can query and edit.
 
-OpenCL is read with the CUDA grammar: address-space words are blanked out, so offsets stay the same.
+OpenCL is parsed with the CUDA grammar: address-space words are blanked out, so offsets stay the same.
 """
 
 import re
@@ -33,10 +33,10 @@ class Edit:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Make edits that do not overlap; offsets are bytes of `text` as UTF-8.
+    """Apply edits that do not overlap; offsets are bytes of `text` as UTF-8.
 
-    What is written keeps its meaning whatever stands beside it: a blank is put between two words that an
-    edit would join, and a directive gets a line of its own.
+    Inserted text keeps its meaning: a blank separates two words that an edit would join, and a directive gets
+    a line of its own.
     """
     data, end = text.encode(), len(text.encode())
     pieces: list[bytes] = []
@@ -55,17 +55,17 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 def _is_word(byte: bytes) -> bool:
-    """Whether an identifier or a number may hold it; beyond ASCII anything may."""
+    """True if an identifier or a number may contain the byte; beyond ASCII any byte may."""
     return byte.isalnum() or byte == b"_" or byte >= b"\x80"
 
 
 def entry_name(entry: str) -> str:
-    """`kernel` for the name expression `ns::kernel<half, 8>`."""
+    """The plain name, such as `kernel` for the name expression `ns::kernel<half, 8>`."""
     return entry.split("<", 1)[0].rsplit("::", maxsplit=1)[-1].strip()
 
 
 def last_name(text: str) -> str:
-    """`cast` for `vec_cast<float, half>::template cast<8>`."""
+    """The last name, such as `cast` for `vec_cast<float, half>::template cast<8>`."""
     previous = None
     while previous != text:
         previous, text = text, re.sub(r"<[^<>]*>", "", text)
@@ -91,7 +91,7 @@ class Variable:
 
     name: str
     type_text: str
-    """Type words without qualifiers and address spaces."""
+    """Type without qualifiers and address spaces."""
     declaration: Node
     declarator: Node
     init: Node | None
@@ -100,10 +100,10 @@ class Variable:
     is_array: bool
     is_shared: bool
     is_const: bool
-    """The pointee (pointer, array) or the value is const."""
+    """True if the pointee (pointer, array) or the value is const."""
     is_parameter: bool
     is_reference: bool = False
-    """A C++ reference that may change what it names."""
+    """True for a C++ reference, which may change its target."""
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -127,7 +127,7 @@ def ancestors(node: Node) -> Iterator[Node]:
 
 
 def strip(node: Node) -> Node:
-    """Without the parentheses around it."""
+    """The node without the parentheses around it."""
     while node.type in ("parenthesized_expression", "condition_clause") and node.named_child_count == 1:
         inner = node.named_child(0)
         assert inner is not None
@@ -160,7 +160,7 @@ def _functions_of(text: str) -> dict[str, list[Node]]:
 
 
 def plain(node: Node) -> str:
-    """Text of a node of whatever tree, address-space words left out."""
+    """Text of a node of any tree, without address-space words."""
     return "" if node.text is None else node.text.decode()
 
 
@@ -176,7 +176,7 @@ class Source:
         self.backend = backend
         self.entry = entry
         self.library = library
-        """Texts of headers that the source includes: read to judge callees, never edited."""
+        """Texts of headers that the source includes: read to analyse callees, never edited."""
         self.data = text.encode()
         masked = _RESTRICT.sub(lambda m: b" " * len(m.group()), self.data)
         if backend is Backend.OPENCL:
@@ -196,7 +196,7 @@ class Source:
         return self.data[start:end].decode()
 
     def library_definitions(self, name: str) -> list[Node]:
-        """Definitions of a name in the included headers. Their nodes are no part of this text."""
+        """Definitions of a name in the included headers. Their nodes do not belong to this text."""
         return [f for text in self.library for f in _functions_of(text).get(name, ())]
 
     @cached_property
@@ -224,11 +224,11 @@ class Source:
         return tuple(seen)
 
     def definitions(self, name: str) -> list[Node]:
-        """Definitions that a called name may mean, template arguments followed."""
+        """Definitions that a called name may refer to; template arguments are followed."""
         return self.functions.get(name) or self.functions.get(self.template_argument(name), [])
 
     def template_argument(self, name: str) -> str:
-        """What the entry's name expression binds the kernel's template parameter `name` to."""
+        """The argument that the entry's name expression binds to the kernel's template parameter `name`."""
         parent = self.kernel.parent
         if parent is None or parent.type != "template_declaration" or "<" not in self.entry:
             return ""
@@ -246,7 +246,7 @@ class Source:
 
     @staticmethod
     def callee(call: Node) -> str:
-        """Last name of what is called: `cast_load` for `x.cast_load(p)`."""
+        """Last name of the called function: `cast_load` for `x.cast_load(p)`."""
         function = call.child_by_field_name("function")
         if function is None:
             return ""
@@ -270,7 +270,7 @@ class Source:
         return tuple(found)
 
     def lookup(self, name: str, at: Node) -> Variable | None:
-        """The innermost declaration of `name` that `at` sees."""
+        """The innermost declaration of `name` visible at `at`."""
         best: Variable | None = None
         for v in self._by_name.get(name, ()):
             inside = v.scope is None or (
@@ -329,13 +329,13 @@ class Source:
             )
 
     def _type_text(self, node: Node, type_node: Node) -> str:
-        """The type as written; a macro that stands for qualifiers before it is none of it."""
+        """The type as written, without macros before it that are qualifiers."""
         rest = [self.of(c) for c in node.children if c.type == "ERROR" and c.start_byte >= type_node.end_byte]
         words = [self.of(type_node), *rest]
         return " ".join(words[1:] if rest and type_node.type == "type_identifier" else words)
 
     def _specifiers(self, node: Node) -> set[str]:
-        """Words before the declarator; those blanked out stand before the node itself."""
+        """Words before the declarator; blanked-out ones stand before the node itself."""
         previous = node.prev_sibling
         start = previous.end_byte if previous is not None else node.start_byte
         first = node.child_by_field_name("declarator")
