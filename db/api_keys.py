@@ -1,4 +1,4 @@
-"""API keys: what they look like, what they open, what their holder may use."""
+"""API keys: their form, their scopes and their limits."""
 
 import hashlib
 import hmac
@@ -18,28 +18,28 @@ _KEY = re.compile(r"ws_(?P<id>[0-9a-z]{12})_[A-Za-z0-9_-]{43}")
 
 
 class Scope(StrEnum):
-    """What a key opens. None includes another, and only `admin` reaches beyond its tenant."""
+    """Rights of a key. None includes another, and only `admin` reaches beyond its tenant."""
 
     SUBMIT = "submit"
     """Submit and cancel jobs."""
     READ = "read"
     """Jobs, trials, results, workers."""
     AGENTS = "agents"
-    """Read and answer what agents are asked."""
+    """Read and answer questions to agents."""
     ADMIN = "admin"
-    """Of the whole fleet: metrics, and everybody's jobs, to list and to cancel."""
+    """Metrics of the fleet; list and cancel jobs of all tenants."""
 
 
 class KeyLimits(Frozen):
-    """What one key may use; what is not set here is as the service's settings say."""
+    """Limits of one key; unset ones come from the service's settings."""
 
     requests_per_s: float | None = Field(default=None, gt=0)
     submits_per_minute: int | None = Field(default=None, ge=1)
     open_jobs: int | None = Field(default=None, ge=1)
     device_s_per_day: float | None = Field(default=None, gt=0)
-    """Seconds that jobs of 24 hours were granted and have not given back by ending early."""
+    """Seconds granted to jobs within 24 hours and not returned by ending early."""
     usd_per_day: float | None = Field(default=None, gt=0)
-    """Of models, likewise."""
+    """USD of model budget granted to jobs within 24 hours and not returned."""
 
 
 def new_key() -> tuple[str, str]:
@@ -49,16 +49,16 @@ def new_key() -> tuple[str, str]:
 
 
 def id_of(key: str) -> str | None:
-    """The id within a key; None where it has not the form of one."""
+    """The id within a key; None if the text has not the form of a key."""
     match = _KEY.fullmatch(key)
     return None if match is None else match["id"]
 
 
 def digest(key: str) -> str:
-    """What is stored of a key."""
+    """The digest of a key that is stored."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 def fits(key: str, stored: str) -> bool:
-    """True where the key has that digest; takes the same time either way."""
+    """True if the key has that digest; takes the same time in both cases."""
     return hmac.compare_digest(digest(key), stored)

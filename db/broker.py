@@ -1,4 +1,4 @@
-"""The bell: Celery messages that carry a name and an id, and nothing that would be missed if lost."""
+"""The bell: Celery messages that carry a name and an id; a lost one does no harm."""
 
 import logging
 from typing import Any
@@ -14,9 +14,9 @@ from db.repositories.outbox import OutboxRepository
 from warpsmith.settings import Settings
 
 POLL_S = 0.02
-"""How often the file-system transport looks for messages; its default is a whole second."""
+"""Interval in seconds at which the file-system transport looks for messages; its default is one second."""
 VISIBILITY_S = 900
-"""Redis delivers an unacknowledged message again after this; a claim then finds it a duplicate."""
+"""Seconds after which Redis delivers an unacknowledged message again; a claim then finds it a duplicate."""
 CONNECT_TIMEOUT_S = 5
 PING_TIMEOUT_S = 1
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def celery_app(settings: Settings) -> Celery:
-    """The Celery application of these settings; tasks are registered by the worker."""
+    """The Celery application for these settings; the worker registers the tasks."""
     app = Celery("warpsmith", set_as_current=False)
     app.conf.update(
         accept_content=["json"],
@@ -49,14 +49,14 @@ def celery_app(settings: Settings) -> Celery:
 
 
 class Bell:
-    """Publishes messages; a broker that is away is not an error, because the outbox remembers.
+    """Publishes messages. An unavailable broker is not an error, because the outbox keeps them.
 
-    Make one in each process, after any fork.
+    Create one per process, after any fork.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._app = celery_app(settings)
-        # Whoever rings must not wait for a broker that is away: the outbox is tried again soon.
+        # A caller must not wait for an unavailable broker: the outbox is tried again soon.
         patience = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
         self._ping: Redis | None = None
         if settings.broker_url is not None:
@@ -65,7 +65,7 @@ class Bell:
         self._app.conf.broker_transport_options = {**self._app.conf.broker_transport_options, **patience}
 
     def ring(self, name: str, queue: str, subject: str) -> bool:
-        """Publish one message; False where the broker did not take it."""
+        """Publish one message; False if the broker did not take it."""
         try:
             self._app.send_task(name, args=[subject], queue=queue, retry=False, ignore_result=True)
         except (KombuError, OperationalError, RedisError, OSError) as exc:
@@ -74,7 +74,7 @@ class Bell:
         return True
 
     def answers(self) -> bool:
-        """True where the broker is there. Files always are."""
+        """True if the broker responds. A file-system broker always does."""
         if self._ping is None:
             return True
         try:
@@ -90,9 +90,9 @@ class Bell:
 
 
 def relay(database: Database, bell: Bell, limit: int = 50) -> int:
-    """Publish what waits in the outbox, oldest first; returns how many the broker took.
+    """Publish waiting messages of the outbox, oldest first; returns how many the broker took.
 
-    Any number of relays may run at once. A crash between publishing and the commit rings twice.
+    Any number of relays may run at once. A crash between publishing and the commit publishes twice.
     """
     with database.read() as session:
         if not OutboxRepository(session).any_waiting():

@@ -37,12 +37,12 @@ from warpsmith.settings import Settings
 BUSY_TIMEOUT_S = 30
 WAL_AGAIN_S = 0.02
 FRESH_S = 1.0
-"""A connection that was used so lately is not asked whether it still lives."""
+"""Seconds after its last use for which a connection is assumed to be alive."""
 USED_AT = "used_at"
 
 
 class Database:
-    """One database and its sessions. Make one in each process, after any fork.
+    """One database and its sessions. Create one per process, after any fork.
 
     Args:
         url: SQLAlchemy URL; `postgresql://` means psycopg 3.
@@ -54,7 +54,7 @@ class Database:
         self._write = sessionmaker(self.engine, expire_on_commit=False)
         readers = self.engine.execution_options(read_only=True)
         self._read = sessionmaker(readers, expire_on_commit=False)
-        # A transaction around a single statement would be two more messages.
+        # A transaction around a single statement would cost two further messages.
         sqlite = self.engine.dialect.name == "sqlite"
         self._single = readers if sqlite else self.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._info: dict[str, str] = {}
@@ -62,7 +62,7 @@ class Database:
             watch(sessions)
 
     def of(self, tenant: str) -> "Database":
-        """The same database as one tenant sees it; both share their connections."""
+        """The same database as seen by one tenant; both share their connections."""
         bound = copy(self)
         bound._info = {TENANT: tenant}
         return bound
@@ -81,12 +81,12 @@ class Database:
 
     @property
     def tenant(self) -> str | None:
-        """Whose view this is; None: everybody's."""
+        """Tenant of this view; None: all tenants."""
         return self._info.get(TENANT)
 
     @contextmanager
     def single(self) -> Iterator[Connection]:
-        """For one statement that writes nothing. Tenants are kept apart by that statement alone."""
+        """A connection for one read-only statement, which must separate tenants itself."""
         with self._single.connect() as connection:
             yield connection
 
@@ -96,12 +96,12 @@ class Database:
 
 
 def open_database(settings: Settings) -> Database:
-    """The database of these settings; its folder is made where it is SQLite."""
+    """The database for these settings; the folder of an SQLite database is created."""
     return Database(settings.sqlalchemy_url)
 
 
 def make_engine(url: str, pool_size: int = 5) -> Engine:
-    """An engine with what both databases need to be used by many processes at once."""
+    """An engine configured for concurrent use by many processes, on both databases."""
     address = normal_url(url)
     if address.get_backend_name() != "sqlite":
         made = create_engine(address, pool_size=pool_size, connect_args={"connect_timeout": 10})
@@ -116,7 +116,7 @@ def make_engine(url: str, pool_size: int = 5) -> Engine:
 
 
 def normal_url(url: str) -> URL:
-    """The URL with psycopg 3 as the driver where it names none."""
+    """The URL, with psycopg 3 as the driver if it names none."""
     address = make_url(url)
     if address.drivername in ("postgresql", "postgres"):
         address = address.set(drivername="postgresql+psycopg")
@@ -124,7 +124,8 @@ def normal_url(url: str) -> URL:
 
 
 def clock(session: Session, offset_s: float = 0.0) -> ColumnElement[datetime]:
-    """Now, by the one clock that all workers share: the server's on Postgres, this machine's on SQLite."""
+    """The current time by the clock that all workers share: the server's on Postgres, this machine's on
+    SQLite."""
     if session.get_bind().dialect.name == "sqlite":
         return literal(datetime.now(UTC) + timedelta(seconds=offset_s), UtcDateTime)
     shifted = func.clock_timestamp(type_=DateTime(timezone=True)) + timedelta(seconds=offset_s)
@@ -144,7 +145,7 @@ def insert_new(session: Session, table: type[Any]) -> Insert:
 
 
 def without_waiting_for_the_disk(session: Session) -> None:
-    """Of a transaction that is simply made again where a crash of the server forgets it."""
+    """Do not wait for the disk in a transaction that is repeated if a server crash loses it."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SET LOCAL synchronous_commit = off"))
 
@@ -155,7 +156,7 @@ def utc_now() -> datetime:
 
 
 def _ping_the_idle(engine: Engine) -> None:
-    """As SQLAlchemy's `pool_pre_ping`, but one message less for a connection that was in use a moment ago."""
+    """Ping connections like SQLAlchemy's `pool_pre_ping`, except those used a moment ago."""
 
     def note(_connection: Any, record: ConnectionPoolEntry) -> None:
         record.info[USED_AT] = time.monotonic()
@@ -166,7 +167,7 @@ def _ping_the_idle(engine: Engine) -> None:
         try:
             engine.dialect.do_ping(connection)
         except engine.dialect.loaded_dbapi.Error as exc:
-            # All of the pool are as old; the pool then opens a new one.
+            # All connections of the pool are as old; the pool then opens a new one.
             raise InvalidatePoolError from exc
 
     event.listen(engine, "checkin", note)

@@ -1,4 +1,4 @@
-"""Identifiers that sort by the time they were made."""
+"""Identifiers that sort by their time of creation."""
 
 import secrets
 import threading
@@ -10,7 +10,7 @@ _RANDOM_BITS = 80
 
 
 class _Numbers:
-    """Milliseconds since 1970, then random bits; always more than the one before."""
+    """Milliseconds since 1970 followed by random bits; always larger than the previous number."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -27,9 +27,9 @@ _numbers = _Numbers()
 
 
 def new_id() -> str:
-    """26 characters: milliseconds since 1970 first, then 80 random bits (the form of a ULID).
+    """26 characters: milliseconds since 1970, then 80 random bits (the form of a ULID).
 
-    Those of one process ascend, within a millisecond too.
+    Identifiers of one process ascend, also within a millisecond.
     """
     value = _numbers.next()
     characters = []

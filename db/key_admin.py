@@ -1,4 +1,4 @@
-"""What an operator does with API keys, on the database of the settings: the `warpsmith keys` commands."""
+"""Operations of an operator on API keys, in the database of the settings: the `warpsmith keys` commands."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ class KeyView:
 
 
 def any_active(current: Settings | None = None) -> bool | None:
-    """True where some key opens something; None where the database cannot be asked now."""
+    """True if a valid key exists; None if the database is unavailable."""
     try:
         with _database(current) as database, database.read() as session:
             return KeyRepository(session).any_active()
@@ -46,7 +46,7 @@ def create(
     limits: KeyLimits,
     current: Settings | None = None,
 ) -> tuple[KeyView, str]:
-    """A new key; its text comes back this once."""
+    """A new key; its text is returned only here."""
     expires_at = None if days is None else utc_now() + timedelta(days=days)
     with _database(current) as database, database.write() as session:
         chosen = [Scope(s) for s in scopes]
@@ -61,7 +61,7 @@ def every(current: Settings | None = None) -> list[KeyView]:
 
 
 def revoke(key_id: str, current: Settings | None = None) -> bool:
-    """End a key; False where it was ended before."""
+    """Revoke a key; False if it had already ended."""
     with _database(current) as database, database.write() as session:
         return KeyRepository(session).revoke(key_id)
 

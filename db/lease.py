@@ -1,4 +1,4 @@
-"""Holding on to a claimed task while it is worked on."""
+"""Keeps the lease of a claimed task during its work."""
 
 import logging
 import threading
@@ -14,19 +14,19 @@ from db.repositories.workers import WorkerRepository
 from warpsmith.errors import LeaseLost
 
 LOOK_S = 0.5
-"""A job that was cancelled is noticed after this."""
+"""Seconds after which a cancelled job is noticed."""
 
 log = logging.getLogger(__name__)
 
 
 class Lease:
-    """Renews the lease of a task in a thread of its own, until the block ends.
+    """Renews the lease of a task in a background thread, until the block ends.
 
     Args:
         worker: id of the worker row; once that worker is told to stop, `alive` is False.
-        lease_s: how long a renewal holds.
-        renew_s: how often it is renewed; every `LOOK_S` at least it is asked whether it is still held.
-        on_lost: called once, in that thread, when it is held no more.
+        lease_s: seconds for which a renewal holds.
+        renew_s: seconds between renewals; the lease is checked at least every `LOOK_S`.
+        on_lost: called once, in that thread, when the lease is lost.
     """
 
     def __init__(
@@ -54,20 +54,20 @@ class Lease:
 
     @property
     def lost(self) -> bool:
-        """True once somebody else owns the task, or its job has ended."""
+        """True once another worker owns the task, or its job has ended."""
         return self._lost.is_set()
 
     @property
     def stopping(self) -> bool:
-        """True once this worker is to stop."""
+        """True once this worker has to stop."""
         return self._stopping.is_set()
 
     def alive(self) -> bool:
-        """True while the work is to go on."""
+        """True while the work should continue."""
         return not (self.lost or self.stopping)
 
     def lose(self) -> None:
-        """A fenced write has failed."""
+        """Record that a fenced write has failed."""
         self._lost.set()
 
     def __enter__(self) -> "Lease":

@@ -1,4 +1,4 @@
-"""Names of messages and queues. They are data, shared by whoever rings and whoever answers."""
+"""Names of messages and queues. They are data, shared by senders and receivers."""
 
 from warpsmith.domain.device import Backend, DeviceInfo
 
@@ -16,13 +16,13 @@ COMPILE_PREFIX = "compile."
 
 
 def device_queue(device_class: str) -> str:
-    """The queue of everything that needs a device of this class."""
+    """The queue for tasks that need a device of this class."""
     return f"{DEVICE_PREFIX}{device_class}"
 
 
 def compile_queue(device: DeviceInfo) -> str:
-    """Where compile nodes take what is compiled for a device.
+    """The queue from which compile nodes take compilations for a device.
 
-    A cubin is made by any machine with NVRTC; OpenCL's binaries by the same kind of device only.
+    Any machine with NVRTC can make a cubin; OpenCL binaries need the same kind of device.
     """
     return COMPILE_PREFIX + ("cuda" if device.backend is Backend.CUDA else device.device_class)

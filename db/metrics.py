@@ -1,4 +1,4 @@
-"""What there is to watch, counted in the database."""
+"""Metrics of the service, counted in the database."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from db.tables import AgentStepRow, CompilationRow, JobRow, OutboxRow, TaskRow, 
 from warpsmith.domain.state import JobState, TaskKind, TaskState, TrialState
 
 RECENT_S = 600.0
-"""Window of durations, so that a figure shows what is the case now."""
+"""Window of durations in seconds, so that a figure shows the present."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One figure."""
+    """One sample of a metric."""
 
     name: str
     kind: str
@@ -28,7 +28,7 @@ class Sample:
 
 
 def samples(session: Session) -> list[Sample]:
-    """Everything, in one transaction."""
+    """All samples, in one transaction."""
     parts = (_jobs, _tasks, _lost, _trials, _durations, _outbox, _workers, _compilations, _agents)
     return [sample for part in parts for sample in part(session)]
 
@@ -58,7 +58,7 @@ def _tasks(session: Session) -> Iterator[Sample]:
 
 
 def _lost(session: Session) -> Iterator[Sample]:
-    """Attempts that brought no result; only tasks that were tried more than once have any."""
+    """Attempts without a result; only tasks tried more than once have any."""
     causes: dict[str, int] = {}
     for history in session.scalars(select(TaskRow.history).where(TaskRow.error != "")):
         for entry in history:
@@ -88,7 +88,7 @@ def _trials(session: Session) -> Iterator[Sample]:
 
 
 def _durations(session: Session) -> Iterator[Sample]:
-    """Mean of the last ten minutes: how long tasks waited for a worker, and how long they took."""
+    """Means of the last ten minutes: how long tasks waited for a worker, and how long they took."""
     query = select(TaskRow.kind, TaskRow.created_at, TaskRow.started_at, TaskRow.finished_at).where(
         TaskRow.state == TaskState.DONE, TaskRow.finished_at > clock(session, -RECENT_S)
     )
@@ -125,7 +125,7 @@ def _workers(session: Session) -> Iterator[Sample]:
 
 
 def _compilations(session: Session) -> Iterator[Sample]:
-    """Of the last minutes; see `db.repositories.compilations`."""
+    """Compilations of the last minutes; see `db.repositories.compilations`."""
     query = select(CompilationRow.queue, CompilationRow.state, func.count())
     for queue, state, count in session.execute(query.group_by(CompilationRow.queue, CompilationRow.state)):
         words = "Kernels that compile nodes were asked for in the last ten minutes, by state."

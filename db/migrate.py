@@ -24,7 +24,7 @@ from warpsmith.settings import Settings
 
 VERSION_TABLE = "warpsmith_version"
 _LOCK = 0x77617270
-"""Any number that nobody else uses as an advisory lock."""
+"""Number of an advisory lock that no other program uses."""
 
 
 def _ours(name: str | None, kind: str, _parents: Any) -> bool:
@@ -38,7 +38,7 @@ OPTIONS: dict[str, Any] = {
     "compare_type": True,
     "render_as_batch": True,
 }
-"""Other tables of the database, Optuna's among them, are left alone."""
+"""Other tables of the database, such as Optuna's, are left alone."""
 
 
 def upgrade(url: str, revision: str = "head") -> None:
@@ -48,13 +48,13 @@ def upgrade(url: str, revision: str = "head") -> None:
 
 
 def downgrade(url: str, revision: str = "base") -> None:
-    """Take the database back; `base` drops all our tables and what they hold."""
+    """Take the database back; `base` drops all our tables and their contents."""
     with _connection(url) as connection:
         command.downgrade(_config(connection), revision)
 
 
 def current(url: str) -> str | None:
-    """The revision of the database; None where it has none of our tables."""
+    """The revision of the database; None if it has none of our tables."""
     with _connection(url) as connection:
         return MigrationContext.configure(connection, opts=OPTIONS).get_current_revision()
 
@@ -65,10 +65,10 @@ def head() -> str | None:
 
 
 def require_current(url: str) -> None:
-    """Do nothing where the schema fits this version.
+    """Check that the schema fits this version.
 
     Raises:
-        Unavailable: it does not; says what to run.
+        Unavailable: it does not; the message says what to run.
     """
     found = current(url)
     if found != head():
@@ -78,7 +78,7 @@ def require_current(url: str) -> None:
 
 
 def differences(url: str) -> list[Any]:
-    """What the tables of `db.tables` have and the database has not, or the other way round."""
+    """Differences between `db.tables` and the database, in either direction."""
     with _connection(url) as connection:
         context = MigrationContext.configure(connection, opts=OPTIONS)
         return list(compare_metadata(context, Base.metadata))
@@ -88,7 +88,7 @@ def differences(url: str) -> list[Any]:
 def _connection(url: str) -> Iterator[Connection]:
     engine = make_engine(url)
     if engine.dialect.name == "sqlite":
-        # A table that is made anew is dropped on the way, which would take along what refers to it.
+        # Rebuilding a table drops it in between, which would delete the rows that refer to it.
         event.listen(engine, "connect", _without_foreign_keys)
     try:
         with engine.begin() as connection:
@@ -111,7 +111,7 @@ def _config(connection: Connection | None) -> Config:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; the database is that of `WARPSMITH_DATABASE_URL`."""
+    """Command line, for the database of `WARPSMITH_DATABASE_URL`."""
     parser = argparse.ArgumentParser(prog="python -m db.migrate", description=__doc__)
     parser.add_argument("action", nargs="?", choices=("upgrade", "downgrade", "check"), default="upgrade")
     parser.add_argument("revision", nargs="?")

@@ -1,4 +1,4 @@
-"""One process at a time: a lock by name that ends with its holder."""
+"""Mutual exclusion between processes: a named lock that ends with its holder."""
 
 import fcntl
 import hashlib
@@ -14,17 +14,17 @@ from sqlalchemy.exc import DBAPIError
 from db.engine import Database
 
 LOCK_FILES = 16
-"""Without Postgres all workers are on one machine, and a few files are locks enough."""
+"""Number of lock files. Without Postgres all workers are on one machine, and a few files suffice."""
 
 
 class Held:
-    """A lock that this process holds, or has held."""
+    """A lock that this process holds or has held."""
 
     def __init__(self, connection: Connection | None = None) -> None:
         self._connection = connection
 
     def holds(self) -> bool:
-        """False once the connection is gone that the lock belongs to, since another may have it then."""
+        """False once the lock's connection is gone, since another process may have the lock then."""
         if self._connection is None:
             return True
         if not self._connection.invalidated:
@@ -35,10 +35,10 @@ class Held:
 
 @contextmanager
 def alone(database: Database, kind: str, name: str, *, wait: bool) -> Iterator[Held | None]:
-    """A lock in the block where nobody else is in a block of that kind and name.
+    """Context in which no other process is in a context of the same kind and name.
 
     Args:
-        wait: until that is so; else the block is entered with None.
+        wait: wait for the lock; if False and the lock is taken, the context gives None.
     """
     if database.engine.dialect.name == "postgresql":
         with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

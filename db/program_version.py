@@ -1,9 +1,9 @@
-"""Which programs may work on one database at the same time."""
+"""Versions of programs that may work on one database at the same time."""
 
 from warpsmith import __version__
 
 PROTOCOL = 1
-"""Of what tasks are given and bring back, and of what rows mean. Raise it with every change that a program
-of before would misread, where the schema stays as it is."""
+"""Version of task payloads, results and row semantics. Raise it when an older program would misread new rows
+although the schema is unchanged."""
 VERSION = f"{__version__}+{PROTOCOL}"
-"""What a worker registers with; all that live at one time have the same."""
+"""Version with which a worker registers; all living workers have the same."""

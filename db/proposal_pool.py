@@ -19,9 +19,9 @@ from db.repositories.trials import TrialRepository
 from warpsmith.domain.space import Configuration
 
 LATE_S = 5.0
-"""A commit may become visible this much later than the time that it carries."""
+"""Seconds by which a commit may become visible after its timestamp."""
 NUMBERS = 64
-"""Trial numbers taken at once; those that are not used stay unused."""
+"""Trial numbers taken at once; unused ones stay unused."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class SearchSlice:
     candidate_id: str
     task_id: str
     trials: int
-    """How many trials the candidate may have in all, finished ones included."""
+    """Number of trials that the candidate may have in total, finished ones included."""
     started: datetime
-    """What was finished before this is in the searcher's history."""
+    """Start of the slice; results finished before are in the searcher's history."""
 
 
 class ProposalPool:
@@ -50,13 +50,13 @@ class ProposalPool:
         self._held: Held | None = None
 
     def claim(self, count: int) -> list[Configuration]:
-        """Up to `count` proposals, which this slice is to run from now on."""
+        """Claim up to `count` proposals, which this slice then has to run."""
         with self._database.write() as session:
             without_waiting_for_the_disk(session)
             return TrialRepository(session).claim_pooled(self.of.candidate_id, self.of.task_id, count)
 
     def take_leftover(self) -> list[Configuration]:
-        """What slices that have ended had claimed and did not run."""
+        """Claim the proposals that ended slices had claimed and did not run."""
         of = self.of
         with self._database.write() as session:
             return TrialRepository(session).take_leftover(
@@ -64,20 +64,20 @@ class ProposalPool:
             )
 
     def unclaimed(self) -> int:
-        """Proposals that no slice has."""
+        """Number of proposals without a slice."""
         with self._database.read() as session:
             return TrialRepository(session).pooled(self.of.candidate_id)
 
     def room(self) -> int:
-        """How many trials the candidate may have beside those that are proposed."""
+        """Number of trials that the candidate may have beyond the proposed ones."""
         with self._database.read() as session:
             return self.of.trials - HistoryRepository(session).counted(self.of.candidate_id)
 
     def add(self, configurations: Sequence[Configuration], *, claimed: bool) -> list[Configuration]:
-        """Store what nobody has proposed before; returns what that was.
+        """Store configurations not proposed before; returns them.
 
         Args:
-            claimed: this slice runs them; False: they wait for whichever slice claims them.
+            claimed: True: this slice runs them; False: any slice may claim them.
         """
         of, numbers = self.of, self._take_numbers(len(configurations))
         owner = of.task_id if claimed else None
@@ -97,13 +97,14 @@ class ProposalPool:
             candidates.settle(self.of.candidate_id, None if exhausted else self.of.trials)
 
     def settled(self) -> tuple[bool, bool]:
-        """Whether a slice has said that all these trials are proposed, and that the searcher has no more."""
+        """(True if all these trials are proposed, True if the searcher is exhausted), as a slice recorded
+        it."""
         with self._database.read() as session:
             trials, exhausted = CandidateRepository(session).settled(self.of.candidate_id)
         return trials is not None and trials >= self.of.trials, exhausted
 
     def results(self) -> list[Told]:
-        """What other slices have finished since the last call, in the order of proposal."""
+        """Results of other slices since the last call, in the order of proposal."""
         now = utc_now()
         with self._database.read() as session:
             history = HistoryRepository(session)
@@ -115,13 +116,13 @@ class ProposalPool:
         return results
 
     def other_slices(self) -> int:
-        """How many other slices of the candidate are running."""
+        """Number of other running slices of the candidate."""
         with self._database.read() as session:
             running = CandidateRepository(session).running_slices(self.of.job_id, self.of.candidate_id)
         return max(0, running - 1)
 
     def lock(self) -> bool:
-        """Become the slice that proposes; False: another one is."""
+        """Try to become the proposing slice; False if another one is."""
         with ExitStack() as tried:
             self._held = tried.enter_context(
                 alone(self._database, "search", self.of.candidate_id, wait=False)
@@ -132,11 +133,11 @@ class ProposalPool:
 
     @property
     def is_locked(self) -> bool:
-        """Whether this slice proposes, as far as it knows."""
+        """True if this slice proposes, without checking the lock."""
         return self._held is not None
 
     def still_locked(self) -> bool:
-        """The same after a look at the lock, which is lost with the database's connection."""
+        """True if this slice still has the lock, which is lost with the database's connection."""
         if self._held is not None and not self._held.holds():
             self.unlock()
         return self._held is not None
@@ -144,13 +145,13 @@ class ProposalPool:
     def unlock(self) -> None:
         """Let another slice propose."""
         self._held = None
-        # If the database is away, the lock went with the connection.
+        # If the database is unavailable, the lock ended with the connection.
         with suppress(DBAPIError):
             self._lock.close()
 
     def _take_numbers(self, count: int) -> Sequence[int]:
         if len(self._numbers) < count:
-            # Apart from the proposals: who proposes must not wait for those who commit results.
+            # Separate from the proposals: the proposing slice must not wait for those that commit results.
             more = max(count, NUMBERS)
             with self._database.write() as session:
                 without_waiting_for_the_disk(session)

@@ -1,4 +1,4 @@
-"""Where jobs that wait for their first turn stand in their queues."""
+"""Places in their queues of jobs that wait for their first turn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ class Place:
 
     queue: str
     number: int
-    """1: the next. Where tenants take turns, as if all others went first."""
+    """1 is the next. If tenants take turns, the worst case: as if all others went first."""
 
     @property
     def words(self) -> str:
-        """`queued: 3rd for gpu.<class>`."""
+        """Text such as `queued: 3rd for gpu.<class>`."""
         last = self.number % 10
         teen = self.number // 10 % 10 == 1
         ending = "th" if teen else {1: "st", 2: "nd", 3: "rd"}.get(last, "th")

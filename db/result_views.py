@@ -1,4 +1,4 @@
-"""What the API answers with, read from the tables."""
+"""Response bodies of the API, read from the tables."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -59,7 +59,7 @@ def job_page(
     """Jobs, newest first.
 
     Raises:
-        InvalidInput: `after` is no job that is there.
+        InvalidInput: no job has the id `after`.
     """
     jobs = JobRepository(session)
     if after is not None and not jobs.has(after):
@@ -76,7 +76,7 @@ def trial_page(session: Session, job_id: str, after: int | None = None, limit: i
     """Trials of a job in the order of proposal.
 
     Raises:
-        NotFound: there is no such job.
+        NotFound: no job has that id.
         InvalidInput: the job has no trial `after`.
     """
     JobRepository(session).get(job_id)
@@ -102,10 +102,10 @@ def trial_page(session: Session, job_id: str, after: int | None = None, limit: i
 
 
 def event_page(session: Session, job_id: str, after: int = 0, limit: int = 100) -> EventPage:
-    """What happened to a job, oldest first.
+    """Events of a job, oldest first.
 
     Raises:
-        NotFound: there is no such job.
+        NotFound: no job has that id.
     """
     JobRepository(session).get(job_id)
     rows = EventRepository(session).page(job_id, after, limit + 1)
@@ -126,7 +126,7 @@ def candidate_list(session: Session, job_id: str) -> CandidateList:
     """All candidates of a job.
 
     Raises:
-        NotFound: there is no such job.
+        NotFound: no job has that id.
     """
     JobRepository(session).get(job_id)
     rows = CandidateRepository(session).of_job(job_id, with_templates=True)
@@ -134,7 +134,7 @@ def candidate_list(session: Session, job_id: str) -> CandidateList:
 
 
 def worker_list(session: Session) -> WorkerList:
-    """All workers seen lately."""
+    """All workers seen recently."""
     limit = utc_now() - timedelta(seconds=ALIVE_S)
     return WorkerList(
         items=tuple(
@@ -155,7 +155,8 @@ def worker_list(session: Session) -> WorkerList:
 
 
 def _unavailable(worker: WorkerRow) -> dict[str, str]:
-    """What a worker cannot use, and why: back ends, devices with a fault, everything while it drains."""
+    """Capabilities that a worker lacks, with reasons: back ends, faulty devices, everything while it
+    drains."""
     faults = {uid: f"{PUT_ASIDE}{fault}" for uid, fault in worker.device_faults.items()}
     return {**worker.unavailable, **faults, **({"drain": DRAINING} if worker.draining else {})}
 
@@ -164,7 +165,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
     """The evidence; None before the job has ended.
 
     Raises:
-        NotFound: there is no such job.
+        NotFound: no job has that id.
     """
     row = JobRepository(session).get(job_id, with_spec=True)
     if not row.state.is_terminal:

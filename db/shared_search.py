@@ -1,8 +1,8 @@
-"""Several slices of one search: one of them proposes, all of them claim what was proposed and run it.
+"""Several slices of one search: one proposes, all claim proposals and run them.
 
-The slice that holds the lock of a search proposes into a pool, no more than the search may have, and hears
-of everything that was finished. When it ends or dies, another slice takes over and catches up. The lock is
-looked at before every proposal, so that two slices never spend too much.
+The slice with the lock of a search proposes into a pool, up to the search's limit, and is told all results.
+If it ends or dies, another slice takes over and catches up. The lock is checked before every proposal, so
+that two slices never exceed the limit.
 """
 
 import time
@@ -14,15 +14,15 @@ from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.tuning.ports import Searcher
 
 HEAR_S = 1.0
-"""How often the proposing slice asks for what the others have found; they commit as often."""
+"""Seconds between queries of the proposing slice for the others' results, which commit as often."""
 AHEAD_S = 0.25
-"""A slice claims as many at once as it runs in this time."""
+"""Seconds of its work that a slice claims at once."""
 MOST_AHEAD = 32
 PROPOSE = 4
-"""Configurations proposed before the others get to see them."""
+"""Number of configurations proposed before the others can see them."""
 WAIT_S, LONGEST_WAIT_S = 0.01, 0.1
 LEAD_S = 0.5
-"""How often a slice without work asks whether anybody still proposes."""
+"""Seconds between checks of an idle slice whether any slice still proposes."""
 PATIENCE_S = 10.0
 
 
@@ -32,10 +32,10 @@ class SharedSearcher(Searcher):
     It has no forecast: what its slice compiles early, another slice may claim.
 
     Args:
-        inner: proposes, while this slice holds the lock.
+        inner: searcher that proposes while this slice has the lock.
         pool: the proposals of all slices.
-        owned: configurations that this slice has claimed before; they come first.
-        alive: False: the slice is to end.
+        owned: configurations claimed earlier by this slice; they come first.
+        alive: returns False if the slice has to end.
     """
 
     def __init__(
@@ -47,16 +47,16 @@ class SharedSearcher(Searcher):
     ) -> None:
         self.pool = pool
         self.gave_up = False
-        """Nothing was handed out although the search goes on."""
+        """True if nothing was returned although the search continues."""
         self.spent = False
-        """All trials that the candidate may have are proposed."""
+        """True if all trials of the candidate are proposed."""
         self._inner = inner
         self._room = 0
-        """Of the slice that proposes: how many more it may propose."""
+        """Number of further trials that the proposing slice may propose."""
         self._alive = alive
         self._ready = deque(owned)
         self._known = {configuration_key(c) for c in owned}
-        """Claimed by this slice, whether handed out or not."""
+        """Keys of configurations claimed by this slice, whether returned or not."""
         self._hear_at = self._lead_at = 0.0
         self._began = time.monotonic()
         self._given = 0
@@ -84,7 +84,7 @@ class SharedSearcher(Searcher):
         self.pool.unlock()
 
     def _must_wait(self, count: int, asked_at: float) -> bool:
-        """Get `count` configurations ready, or what there is; True: another slice is about to propose."""
+        """Prepare up to `count` configurations; True if another slice is about to propose."""
         while len(self._ready) < count:
             self._claim(count - len(self._ready))
             if len(self._ready) >= count or (self._ready and not self._leads()):
@@ -103,7 +103,7 @@ class SharedSearcher(Searcher):
         return False
 
     def _ahead(self) -> int:
-        """How many this slice runs in `AHEAD_S`, by its pace so far."""
+        """Number of trials that this slice runs in `AHEAD_S`, by its pace so far."""
         pace = self._given / max(time.monotonic() - self._began, AHEAD_S)
         return max(1, min(int(AHEAD_S * pace), MOST_AHEAD))
 
@@ -111,7 +111,7 @@ class SharedSearcher(Searcher):
         self._own(self.pool.claim(max(wanted, self._ahead())))
 
     def _take_leftover(self) -> bool:
-        """What slices that have ended had claimed and did not run, once there is nothing else."""
+        """Claim the unfinished proposals of ended slices once nothing else is left."""
         before = len(self._ready)
         self._own(self.pool.take_leftover())
         return len(self._ready) > before
@@ -124,7 +124,7 @@ class SharedSearcher(Searcher):
                 self._ready.append(configuration)
 
     def _lead(self) -> bool:
-        """Propose from now on, unless another slice does."""
+        """Become the proposing slice, unless another one is."""
         now = time.monotonic()
         if not self._leads() and now >= self._lead_at:
             self._lead_at = now + LEAD_S
@@ -135,11 +135,11 @@ class SharedSearcher(Searcher):
         return self.pool.is_locked
 
     def _leads(self) -> bool:
-        """Whether this slice proposes. Two that did would propose more than the search may have."""
+        """True if this slice proposes. Two proposing slices would exceed the search's limit."""
         return self.pool.still_locked()
 
     def _fill_pool(self) -> None:
-        """Keep as much proposed as the others run until this slice asks again."""
+        """Keep as many proposals ready as the others run until this slice is called again."""
         if time.monotonic() >= self._hear_at:
             self._hear()
         if self._others == 0:
@@ -149,7 +149,7 @@ class SharedSearcher(Searcher):
             missing -= PROPOSE
 
     def _propose(self, own: int, pool: int = 0) -> bool:
-        """Ask the searcher, and store what nobody has proposed before; False: it has nothing more."""
+        """Ask the searcher and store new configurations; False if it has none."""
         if self._exhausted or self.spent:
             return False
         self.spent = self._room <= 0
@@ -165,7 +165,7 @@ class SharedSearcher(Searcher):
         return True
 
     def _settled(self) -> bool:
-        """Whether the slice that proposes has said that it proposes nothing more."""
+        """True if the proposing slice has recorded that it proposes nothing more."""
         self.spent, exhausted = self.pool.settled()
         return self.spent or exhausted
 

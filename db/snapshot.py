@@ -1,4 +1,4 @@
-"""Reads a job as `tuning.decisions.decide` sees it."""
+"""Reads a job in the form that `tuning.decisions.decide` needs."""
 
 from typing import TypeVar
 
@@ -55,8 +55,8 @@ def job_baseline(session: Session, job_id: str, before: int | None = None) -> Jo
 
 
 def elapsed_s(session: Session, row: JobRow) -> float:
-    """Seconds since the job first had its device, up to its end, without those that it waited for the device;
-    0 before the start."""
+    """Seconds from the job's first use of its device to its end, without the time it waited for the device; 0
+    before the start."""
     if row.started_at is None:
         return 0.0
     end = row.waiting_since or row.finished_at or session.execute(select(clock(session))).scalar_one()
@@ -64,19 +64,19 @@ def elapsed_s(session: Session, row: JobRow) -> float:
 
 
 def _classes(session: Session, job: JobRow) -> list[str]:
-    """Device classes that could serve a job: of those with its back end, the ones with the memory."""
+    """Device classes that could serve a job: with its back end and enough memory."""
     offered = WorkerRepository(session).of_backend(job.backend)
     return sorted({d.device_class for d in fitting(job.spec, offered)})
 
 
 def load_snapshot(session: Session, job_id: str, unserved_s: float = UNSERVED_S) -> JobSnapshot:
-    """Everything the next decision about a job depends on.
+    """Everything on which the next decision about a job depends.
 
     Args:
-        unserved_s: how long nobody may be able to serve it; 0: no longer than until a worker says so.
+        unserved_s: seconds for which no worker may be able to serve it; 0: until a worker reports so.
 
     Raises:
-        NotFound: there is no such job.
+        NotFound: no job has that id.
     """
     job = JobRepository(session).get(job_id, with_spec=True)
     tasks = TaskRepository(session).of_job(job_id)

@@ -1,4 +1,4 @@
-"""Where jobs stand: one statement, because clients ask for it again and again."""
+"""Statuses of jobs: one statement, because clients poll them."""
 
 import math
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ _JOB, _WORKLOAD, _CANDIDATE = JobRow.__table__, WorkloadRow.__table__, Candidate
 
 
 def poll_statuses(database: Database, job_ids: Sequence[str]) -> dict[str, JobStatus]:
-    """Where these jobs stand, without a transaction; those that there are, by id."""
+    """Statuses of these jobs by id, without a transaction; missing jobs are left out."""
     with database.single() as connection:
         return _read(connection, database.tenant, job_ids)
 
 
 def job_status(session: Session, job_id: str) -> JobStatus:
-    """Where a job stands, as this transaction sees it.
+    """Status of a job, as this transaction sees it.
 
     Raises:
-        NotFound: there is no such job.
+        NotFound: no job has that id.
     """
     found = job_statuses(session, [job_id])
     if not found:
@@ -40,7 +40,7 @@ def job_status(session: Session, job_id: str) -> JobStatus:
 
 
 def job_statuses(session: Session, job_ids: Sequence[str]) -> list[JobStatus]:
-    """Where these jobs stand, in this order."""
+    """Statuses of these jobs, in this order."""
     session.flush()
     found = _read(session.connection(), session.info.get(TENANT), job_ids)
     return [found[job_id] for job_id in job_ids if job_id in found]
@@ -58,7 +58,7 @@ def _read(connection: Connection, tenant: str | None, job_ids: Sequence[str]) ->
 
 @lru_cache
 def _query(postgres: bool, of_tenant: bool) -> Select[Any]:
-    """A row for every workload of every job. Core tables: no session adds the tenant here."""
+    """One row per workload of every job. Core tables: no session adds the tenant here."""
     feasible = (
         select(_CANDIDATE.c.feasible)
         .where(_CANDIDATE.c.job_id == _JOB.c.id)
@@ -78,7 +78,7 @@ def _query(postgres: bool, of_tenant: bool) -> Select[Any]:
 
 
 def not_begun(job: Row[Any]) -> bool:
-    """Whether a job has its first task, and no device yet that works on it."""
+    """True if a job has its first task, and no device works on it yet."""
     return job.state is JobState.BASELINE and job.started_at is None
 
 
@@ -128,7 +128,7 @@ def _status(rows: Sequence[Row[Any]], place: Place | None = None) -> JobStatus:
 
 
 def _detail(job: Row[Any], place: Place | None) -> str:
-    """What a job says of itself: one that waits for a device measures nothing yet."""
+    """Detail of a job; one that waits for its first device measures nothing yet."""
     said = "" if not_begun(job) and job.detail == MEASURING else str(job.detail)
     return said if place is None else f"{place.words}; {said}" if said else place.words
 
@@ -140,7 +140,8 @@ def _speedup(row: Row[Any]) -> float | None:
 
 
 def _best_speedup(speedups: Sequence[tuple[float, float | None]]) -> float | None:
-    """Over workloads, each with its own best; one that nothing beats keeps its baseline."""
+    """Weighted mean over workloads, each with its own best; a workload without a faster one keeps its
+    baseline."""
     if all(s is None for _, s in speedups):
         return None
     logs = sum(weight * math.log(max(1.0, s or 1.0)) for weight, s in speedups)

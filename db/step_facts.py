@@ -1,4 +1,4 @@
-"""What an agent step may know, read from the rows of its job."""
+"""Input of an agent step, read from the rows of its job."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,10 +33,10 @@ def step_facts(session: Session, job_id: str, payload: StepPayload, before: int 
     """The facts of a step.
 
     Args:
-        before: number of the step's task, for a step of the past: what later tasks brought is left out.
+        before: number of the step's task, for a past step; results of later tasks are left out.
 
     Raises:
-        NotFound: there is no such job, or no such candidate.
+        NotFound: the job or the candidate does not exist.
     """
     candidates, trials = CandidateRepository(session), TrialRepository(session)
     parent = None if payload.parent is None else candidates.get(payload.parent)

@@ -38,11 +38,11 @@ from warpsmith.tuning.tasks import Payload, Result
 Id = String(32)
 Tenant = String(64)
 DEFAULT_TENANT = "default"
-"""Of jobs that came without a key."""
+"""Tenant of jobs submitted without a key."""
 
 
 class Base(DeclarativeBase):
-    """Everything that Alembic looks after."""
+    """Base of all tables that Alembic manages."""
 
     metadata = MetaData(
         naming_convention={
@@ -55,7 +55,7 @@ class Base(DeclarativeBase):
 
 
 class JobRow(Base):
-    """One tuning request and where it stands. Counters are kept by whoever finishes trials."""
+    """One tuning request and its state. Counters are updated by the transactions that finish trials."""
 
     __tablename__ = "job"
     __table_args__ = (
@@ -67,9 +67,9 @@ class JobRow(Base):
     id: Mapped[str] = mapped_column(Id, primary_key=True)
     tenant: Mapped[str] = mapped_column(Tenant, default=DEFAULT_TENANT, server_default=DEFAULT_TENANT)
     api_key: Mapped[str | None] = mapped_column(Id)
-    """Id of the key that submitted it; None where none was asked for."""
+    """Id of the key that submitted it; None if no key was required."""
     priority: Mapped[int] = mapped_column(default=0, server_default="0")
-    """Among the jobs of its tenant; higher goes first."""
+    """Priority among the jobs of its tenant; higher goes first."""
     name: Mapped[str] = mapped_column(String(120))
     spec: Mapped[Job] = mapped_column(ModelJson("job", Job), deferred=True)
     spec_hash: Mapped[str] = mapped_column(String(64))
@@ -85,23 +85,23 @@ class JobRow(Base):
     budget_s: Mapped[float] = mapped_column(Float(53))
     budget_usd: Mapped[float] = mapped_column(Float(53), default=0.0, server_default="0")
     trials_proposed: Mapped[int] = mapped_column(default=0)
-    """Numbers given out; a number may stay unused."""
+    """Number of trial numbers given out; some may stay unused."""
     trials_done: Mapped[int] = mapped_column(default=0)
     trials_rejected: Mapped[int] = mapped_column(default=0)
     tokens_used: Mapped[int] = mapped_column(default=0)
     usd_used: Mapped[float] = mapped_column(Float(53), default=0.0)
     speedup: Mapped[float | None] = mapped_column(Float(53))
-    """Verified; None before the re-measurement."""
+    """Verified speed-up; None before the verification."""
     reason: Mapped[Reason | None] = mapped_column(ModelJson("reason", Reason))
-    """Why it ended; None before, of cancelled jobs, and of those that older versions ended."""
+    """Reason for the end; None before it, for cancelled jobs, and for those ended by older versions."""
     rung_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    """When it had its device for the first time."""
+    """Time at which it first had its device."""
     waited_s: Mapped[float] = mapped_column(Float(53), default=0.0, server_default="0")
-    """For its device, since then; no time of its budget."""
+    """Seconds of waiting for its device since then, which its budget does not pay for."""
     waiting_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    """None while it has its device, or needs none."""
+    """None while it has its device or needs none."""
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
@@ -134,16 +134,16 @@ class CandidateRow(Base):
     declined: Mapped[tuple[str, ...]] = mapped_column(ModelJson("texts", tuple[str, ...]))
     feasible: Mapped[int | None]
     settled: Mapped[int | None]
-    """How many trials the candidate could have in all when its shared search had proposed them all."""
+    """Total number of trials of the candidate when its shared search had proposed them all."""
     exhausted: Mapped[bool] = mapped_column(default=False)
-    """The searcher of its shared search has nothing more to propose."""
+    """True if the searcher of its shared search has nothing more to propose."""
     made_by: Mapped[str] = mapped_column(Id)
     """The task of the agent step that made it."""
     trials: Mapped[int] = mapped_column(default=0)
     measured: Mapped[int] = mapped_column(default=0)
     best_objective: Mapped[float | None] = mapped_column(Float(53))
     reuse_key: Mapped[str | None] = mapped_column(String(64), index=True)
-    """Trials of candidates with the same key count for each other."""
+    """Key of candidates that share their trials."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
@@ -161,7 +161,7 @@ class TrialRow(Base):
     job_id: Mapped[str] = mapped_column(Id, ForeignKey("job.id", ondelete="CASCADE"))
     candidate_id: Mapped[str] = mapped_column(Id, ForeignKey("candidate.id", ondelete="CASCADE"))
     number: Mapped[int]
-    """Counts over the whole job, in the order of proposal."""
+    """Number within the job, in the order of proposal."""
     configuration: Mapped[Configuration] = mapped_column(ModelJson("configuration", Configuration))
     key: Mapped[str] = mapped_column(String(16))
     state: Mapped[TrialState] = mapped_column(words(TrialState))
@@ -172,18 +172,18 @@ class TrialRow(Base):
     stage: Mapped[str | None] = mapped_column(String(16))
     """Stage of a rejection."""
     reason_group: Mapped[str | None] = mapped_column(String(200))
-    """Reason of a rejection with its numbers blanked, so that like reasons count together."""
+    """Reason of a rejection with its numbers blanked, so that similar reasons count together."""
     seconds: Mapped[float | None] = mapped_column(Float(53))
     task_id: Mapped[str | None] = mapped_column(Id)
     """The slice that finished it."""
     reused: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """Taken over from another job; it was not run in this one."""
+    """True if taken over from another job instead of being run in this one."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
 class TaskRow(Base):
-    """A piece of work for a worker, with its lease."""
+    """A unit of work for a worker, with its lease."""
 
     __tablename__ = "task"
     __table_args__ = (
@@ -197,7 +197,7 @@ class TaskRow(Base):
     job_id: Mapped[str] = mapped_column(Id, ForeignKey("job.id", ondelete="CASCADE"))
     tenant: Mapped[str] = mapped_column(Tenant, default=DEFAULT_TENANT, server_default=DEFAULT_TENANT)
     priority: Mapped[int] = mapped_column(default=0, server_default="0")
-    """Tenant and priority are those of the job, so that claims need not look there."""
+    """Priority of the job. Tenant and priority are copied here, so that claims need not read the job."""
     number: Mapped[int]
     """Order within the job."""
     kind: Mapped[TaskKind] = mapped_column(words(TaskKind))
@@ -212,17 +212,17 @@ class TaskRow(Base):
     lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     worker: Mapped[str | None] = mapped_column(Id)
     history: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list)
-    """One entry for every attempt that failed: at, attempt, worker, cause, detail."""
+    """One entry per failed attempt: at, attempt, worker, cause, detail."""
     rung_at: Mapped[datetime] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     waited_s: Mapped[float] = mapped_column(Float(53), default=0.0, server_default="0")
-    """What its job's `waited_s` has of it."""
+    """Its part of the job's `waited_s`."""
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
 class OutboxRow(Base):
-    """A bell that must be rung, written with what it announces."""
+    """A message to publish, written in the transaction that causes it."""
 
     __tablename__ = "outbox"
     __table_args__ = (Index("ix_outbox_published_at_id", "published_at", "id"),)
@@ -238,7 +238,7 @@ class OutboxRow(Base):
 
 
 class AgentStepRow(Base):
-    """One call of one role, whole, so that a job can be replayed."""
+    """Complete record of one call of one role, so that a job can be replayed."""
 
     __tablename__ = "agent_step"
 
@@ -249,11 +249,11 @@ class AgentStepRow(Base):
     round: Mapped[int]
     provider: Mapped[str] = mapped_column(String(64))
     model: Mapped[str] = mapped_column(String(200), default="", server_default="")
-    """Which model, or who in their own words."""
+    """Name of the model, or of the answerer in their own words."""
     fallback: Mapped[str] = mapped_column(Text, default="", server_default="")
-    """Why the rules answered in another provider's place."""
+    """Reason why the rules answered in another provider's place."""
     notes: Mapped[str] = mapped_column(Text, default="", server_default="")
-    """What went wrong on the way, a line each."""
+    """Problems on the way, one per line."""
     calls: Mapped[int] = mapped_column(default=0, server_default="0")
     prompt: Mapped[str] = mapped_column(Text)
     reply: Mapped[str] = mapped_column(Text)
@@ -264,7 +264,7 @@ class AgentStepRow(Base):
 
 
 class AgentRequestRow(Base):
-    """A question that waits for somebody outside, and the answer."""
+    """A question that waits for an external answer, and the answer."""
 
     __tablename__ = "agent_request"
 
@@ -282,7 +282,7 @@ class AgentRequestRow(Base):
     reply: Mapped[str | None] = mapped_column(Text)
     answered_by: Mapped[str] = mapped_column(String(120), default="")
     refusals: Mapped[int] = mapped_column(default=0)
-    """Answers that were of no use."""
+    """Number of refused answers."""
     last_refusal: Mapped[str] = mapped_column(Text, default="")
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     deadline: Mapped[datetime] = mapped_column(UtcDateTime)
@@ -290,12 +290,12 @@ class AgentRequestRow(Base):
 
 
 class ApiKeyRow(Base):
-    """A key to the API: what it opens, never the key itself."""
+    """An API key's rights and limits, never the key itself."""
 
     __tablename__ = "api_key"
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
-    """The part of the key that is no secret."""
+    """The public part of the key."""
     digest: Mapped[str] = mapped_column(String(64))
     """SHA-256 of the whole key, which is random enough for a fast hash."""
     name: Mapped[str] = mapped_column(String(120))
@@ -308,7 +308,7 @@ class ApiKeyRow(Base):
 
 
 class WorkerRow(Base):
-    """A worker and what it offers."""
+    """A worker and its capabilities."""
 
     __tablename__ = "worker"
 
@@ -319,28 +319,28 @@ class WorkerRow(Base):
     queues: Mapped[tuple[str, ...]] = mapped_column(ModelJson("texts", tuple[str, ...]))
     devices: Mapped[tuple[DeviceInfo, ...]] = mapped_column(ModelJson("devices", tuple[DeviceInfo, ...]))
     unavailable: Mapped[dict[str, str]] = mapped_column(ModelJson("reasons", dict[str, str]))
-    """Back ends, and queues for want of a compiler, that it cannot serve, and why."""
+    """Back ends, and queues without a compiler, that it cannot serve, with the reason."""
     device_faults: Mapped[dict[str, str]] = mapped_column(
         ModelJson("reasons", dict[str, str]), default=dict, server_default="{}"
     )
-    """By `uid` of a device that was found and is no longer used: the fault."""
+    """Faults by `uid` of devices that were found and are no longer used."""
     draining: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """The worker was told to end what it has begun, to take nothing more, and to go."""
+    """True if the worker was told to finish its current task, take nothing more, and stop."""
     compile_slots: Mapped[int] = mapped_column(default=0, server_default="0")
-    """Compilations for others that it runs at once."""
+    """Number of concurrent compilations for other workers."""
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
     started_at: Mapped[datetime] = mapped_column(UtcDateTime)
     stopped_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
 class CompilationRow(Base):
-    """What a device's worker lets a compile node compile, and the binary; soon forgotten."""
+    """A compilation requested by a device's worker, and the binary; deleted soon."""
 
     __tablename__ = "compilation"
     __table_args__ = (Index("ix_compilation_queue_state", "queue", "state"),)
 
     key: Mapped[str] = mapped_column(String(64), primary_key=True)
-    """The hash of all that the binary is made from."""
+    """Hash of everything that determines the binary."""
     queue: Mapped[str] = mapped_column(String(140))
     state: Mapped[CompilationState] = mapped_column(words(CompilationState))
     kernel: Mapped[ConfiguredKernel] = mapped_column(ModelJson("configured", ConfiguredKernel))
@@ -351,7 +351,7 @@ class CompilationRow(Base):
 
 
 class EventRow(Base):
-    """What happened to a job, in order; never changed."""
+    """Events of a job, in order; never changed."""
 
     __tablename__ = "event"
     __table_args__ = (Index("ix_event_job_id_id", "job_id", "id"),)

@@ -1,4 +1,4 @@
-"""Sessions bound to a tenant: every query of theirs sees that tenant's rows alone, whatever it asks."""
+"""Sessions bound to a tenant: all their queries see only that tenant's rows."""
 
 from functools import lru_cache
 from typing import Any
@@ -13,7 +13,7 @@ TENANT = "tenant"
 
 
 def watch(sessions: sessionmaker[Session]) -> None:
-    """Have the sessions of this maker keep to the tenant that they are bound to, if any."""
+    """Bind the sessions of this maker to their tenant, if they have one."""
     event.listen(sessions, "do_orm_execute", _keep_to_tenant)
 
 
@@ -25,7 +25,7 @@ def _keep_to_tenant(state: ORMExecuteState) -> None:
 
 @lru_cache(maxsize=256)
 def _criteria(tenant: str) -> tuple[Any, ...]:
-    """One condition for every table that belongs to a tenant, by itself or through its job."""
+    """One condition per table that belongs to a tenant, directly or through its job."""
     job = JobRow.__table__.alias()  # else a query of jobs would take it for its own
     found = []
     for mapper in Base.registry.mappers:

@@ -1,4 +1,4 @@
-"""Keeps the trials of a slice: batches, committed about once a second, fenced by the lease."""
+"""Stores the trials of a slice in batches, committed about once a second and fenced by the lease."""
 
 import logging
 import threading
@@ -22,14 +22,13 @@ log = logging.getLogger(__name__)
 
 
 class DatabaseSink:
-    """The `TrialSink` of one slice (see `tuning.ports`). Call `close` in the end.
+    """The `TrialSink` of one slice (see `tuning.ports`). Call `close` at the end.
 
-    A thread commits, so that a finished trial is safe within a second even where the next one is
-    slow. A database that is away is waited for: trials stay in memory until it is back or the lease
-    is lost.
+    A thread commits, so that a finished trial is stored within a second even if the next one is slow. An
+    unavailable database is waited for: trials stay in memory until it is back or the lease is lost.
 
     Args:
-        claimed: proposals are stored by whoever makes them; see `db.shared_search`.
+        claimed: True: the proposing slice stores proposals; see `db.shared_search`.
     """
 
     def __init__(
@@ -51,14 +50,14 @@ class DatabaseSink:
         self._thread.start()
 
     def proposed(self, configurations: Sequence[Configuration]) -> None:
-        """Remember what is about to run."""
+        """Record configurations that are about to run."""
         if self._claimed:
             return
         with self._buffers:
             self._proposed += configurations
 
     def finished(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
-        """A trial ended; it is never run again once this is committed, within a second."""
+        """Record a finished trial. Once committed, within a second, it is never run again."""
         with self._buffers:
             self._finished.append(FinishedTrial(configuration, outcome, seconds))
             if len(self._finished) >= MAX_BATCH:
@@ -69,10 +68,10 @@ class DatabaseSink:
         return self._lease.alive() and not self._spent
 
     def close(self) -> None:
-        """Commit what is left.
+        """Commit the remaining trials.
 
         Raises:
-            LeaseLost: the task is somebody else's; what was not committed is dropped.
+            LeaseLost: another worker has the task; uncommitted trials are dropped.
         """
         self._ended.set()
         self._full.set()

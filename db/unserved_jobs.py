@@ -1,4 +1,4 @@
-"""Finds out whether anybody can serve a job, and if not, what workers say."""
+"""Finds out whether any worker can serve a job, and if not, the workers' reasons."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -12,11 +12,11 @@ from warpsmith.tuning.decisions.unserved_jobs import Unserved
 NO_DEVICE = "it serves no such device"
 DRAINING = "it was told to end what it has begun, and to go"
 PUT_ASIDE = "put aside: "
-"""Before the fault of a device."""
+"""Prefix of a device's fault."""
 
 
 def unserved(session: Session, job: JobRow, limit_s: float) -> Unserved | None:
-    """What workers lack for a job; None where one can serve it.
+    """Capabilities that workers lack for a job; None if one can serve it.
 
     Args:
         limit_s: see `Unserved.limit_s`.

@@ -1,4 +1,4 @@
-"""What an operator does with workers, on the database of the settings: `warpsmith drain`."""
+"""Operations of an operator on workers, in the database of the settings: `warpsmith drain`."""
 
 from db import migrate
 from db.engine import open_database
@@ -7,10 +7,10 @@ from warpsmith.settings import Settings, settings
 
 
 def drain(worker_id: str, current: Settings | None = None) -> str:
-    """Tell a worker to end what it has begun, and to go; returns the name of its machine.
+    """Tell a worker to finish its current task and stop; returns the name of its machine.
 
     Raises:
-        NotFound: no worker of that id is at work.
+        NotFound: no running worker has that id.
         Unavailable: the schema of the database does not fit.
     """
     chosen = current or settings()

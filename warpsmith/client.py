@@ -32,11 +32,11 @@ TIMEOUT_S = 30.0
 
 
 class Client:
-    """Talks to one service. Raises `Unavailable` where it cannot be reached or is at fault,
-    `NotFound` and `InvalidInput` as the service says.
+    """Client of one service. Raises `Unavailable` if it cannot be reached or fails, and `NotFound` and
+    `InvalidInput` as the service reports them.
 
     Args:
-        url: where the service is (`http://127.0.0.1:8765`).
+        url: address of the service (`http://127.0.0.1:8765`).
         key: API key; the embedded service needs none.
     """
 
@@ -58,7 +58,7 @@ class Client:
         self._http.close()
 
     def submit(self, job: Job, key: str | None = None, priority: int = 0) -> JobStatus:
-        """Post a job; with the same key again, the same job comes back."""
+        """Submit a job. The same key returns the same job."""
         headers = {"Idempotency-Key": key} if key else {}
         headers["Content-Type"] = "application/json"
         params = [("priority", str(priority))] if priority else []
@@ -66,11 +66,11 @@ class Client:
         return self._call(JobStatus, "POST", "/v1/jobs", content=body, headers=headers, params=params)
 
     def status(self, job_id: str) -> JobStatus:
-        """Where a job stands."""
+        """Status of a job."""
         return self._call(JobStatus, "GET", _job(job_id))
 
     def definition(self, job_id: str) -> Job:
-        """A job as it was submitted."""
+        """The job as it was submitted."""
         return self._call(Job, "GET", f"{_job(job_id)}/definition")
 
     def jobs(
@@ -85,16 +85,16 @@ class Client:
         created_before: datetime | None = None,
         tenant: str = "",
     ) -> JobPage:
-        """One page of jobs, newest first: those for which everything given holds.
+        """One page of the jobs that match all given filters, newest first.
 
         Args:
             after: `next` of the last page.
-            states: any of these.
+            states: states, of which a job has one.
             name: part of the name, in any case.
             device: a device class.
-            created_from: submitted then or later; a time with its zone.
-            created_before: submitted before then; a time with its zone.
-            tenant: jobs of this one, or of everybody (`*`), for a key of the scope `admin`.
+            created_from: earliest time of submission, with its zone.
+            created_before: time, with its zone, before which jobs were submitted.
+            tenant: tenant, or `*` for all; needs a key of the scope `admin`.
         """
         params = [("state", state.value) for state in states]
         params += [("label", f"{key}={value}") for key, value in (labels or {}).items()]
@@ -126,10 +126,10 @@ class Client:
         return self._call(JobResult, "GET", f"{_job(job_id)}/result")
 
     def cancel(self, job_id: str, tenant: str = "") -> JobStatus:
-        """End a job.
+        """Cancel a job.
 
         Args:
-            tenant: whose it is, or `*`, for a key of the scope `admin`.
+            tenant: tenant of the job, or `*` for any; needs a key of the scope `admin`.
         """
         if tenant:
             path = f"/v1/fleet/jobs/{quote(job_id, safe='')}/cancel"
@@ -137,7 +137,7 @@ class Client:
         return self._call(JobStatus, "POST", f"{_job(job_id)}/cancel")
 
     def events(self, job_id: str) -> Iterator[EventView]:
-        """What happened to a job, oldest first."""
+        """Events of a job, oldest first."""
         after = 0
         while True:
             params = [("after", str(after))] if after else []
@@ -148,11 +148,11 @@ class Client:
             after = page.next
 
     def workers(self) -> WorkerList:
-        """Workers seen lately."""
+        """Workers seen recently."""
         return self._call(WorkerList, "GET", "/v1/workers")
 
     def ready(self) -> str:
-        """Empty when the service is ready; else what it lacks."""
+        """Empty if the service is ready; else the reason why it is not."""
         try:
             reply = self._http.get("/readyz")
         except httpx2.HTTPError as exc:

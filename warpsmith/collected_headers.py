@@ -1,4 +1,4 @@
-"""Headers that a source on this machine includes, collected to be sent with the job."""
+"""Collects the headers that a source on this machine includes, to send them with the job."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from warpsmith.rewrite.source.included_headers import INCLUDE
 
 @dataclass(frozen=True)
 class SentHeaders:
-    """What `kernel.files` and `kernel.include_dirs` become."""
+    """Values of `kernel.files` and `kernel.include_dirs`."""
 
     files: Mapping[str, str]
     include_dirs: tuple[str, ...]
     missing: tuple[tuple[Path, str], ...] = ()
-    """Names that were not found, with the folder of the file that includes them; a compiler or an operator
-    may know them."""
+    """Names that were not found, each with the folder of the including file; a compiler or an operator may
+    know them."""
 
 
 def headers_of(source: str, beside: Path, include_dirs: Iterable[Path]) -> SentHeaders:
     """Every header that a source includes, at any depth, from its own folder and from `include_dirs`.
 
-    Nothing outside of these folders is read, wherever an `#include` leads. What is found in none of them
-    is left to the compiler.
+    Nothing outside these folders is read, wherever an `#include` leads. Headers found in none of them are
+    left to the compiler.
 
     Args:
-        beside: the source's own folder; searched first.
+        beside: the source's own folder, searched first.
 
     Raises:
-        InvalidInput: more than may be sent, or a header that is no text.
+        InvalidInput: the headers exceed the limit, or one is not text.
     """
     folders = list(dict.fromkeys(d.resolve() for d in (beside, *include_dirs)))
     found: dict[Path, str] = {}
@@ -76,14 +76,14 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="strict")
     except UnicodeDecodeError:
-        # Comments in the encoding of their time; every byte stays a character of its own.
+        # Old comments have various encodings; every byte becomes one character.
         return path.read_text(encoding="latin-1")
     except OSError as exc:
         raise InvalidInput("kernel.include_dirs", f"{path} cannot be read: {exc.strerror or exc}") from exc
 
 
 def _names(folders: Sequence[Path]) -> dict[Path, str]:
-    """What each outermost folder is called among the headers; the only one has no name."""
+    """Names of the outermost folders among the headers; a single one has an empty name."""
     outer = [d for d in folders if not any(d != o and d.is_relative_to(o) for o in folders)]
     if len(outer) == 1:
         return {outer[0]: ""}
@@ -98,7 +98,7 @@ def _names(folders: Sequence[Path]) -> dict[Path, str]:
 
 
 def _sent(path: Path, names: Mapping[Path, str]) -> str:
-    """The path by which a file or folder of this machine is sent."""
+    """The path under which a file or folder of this machine is sent."""
     outer = next(o for o in names if path.is_relative_to(o))
     inner = path.relative_to(outer).as_posix()
     parts = [names[outer], "" if inner == "." else inner]

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong, in words that name the field and the fix."""
+"""Pydantic's validation errors in words that name the field and the correction."""
 
 import difflib
 import re
@@ -29,12 +29,12 @@ _MEANT = {alias: name for name, aliases in _ALIASES.items() for alias in aliases
 def field_problems(
     problems: Iterable[Mapping[str, Any]], model: type[BaseModel], data: object = None
 ) -> list[tuple[str, str]]:
-    """Dotted field and message of every problem; an unknown field or word comes with the one that is meant.
+    """Dotted field and message of every problem; for an unknown field or word, with the likely intended one.
 
     Args:
-        problems: as pydantic lists them (`ValidationError.errors`).
-        model: whose field names may be meant.
-        data: what was validated; messages then name the argument that a number stands for.
+        problems: problems as pydantic lists them (`ValidationError.errors`).
+        model: model whose field names are suggested.
+        data: the validated data; messages then name the argument with that index.
     """
     listed = list(problems)
     missing = [p["loc"] for p in listed if p["type"] == "missing"]
@@ -62,7 +62,7 @@ def field_problems(
 
 
 def _meant(loc: Place, missing: Sequence[Place], model: type[BaseModel]) -> str:
-    """The field that a misspelt one stands for: first those that are missing beside it."""
+    """The field that a misspelt one stands for; missing fields beside it come first."""
     name = str(loc[-1])
     siblings = [str(p[-1]) for p in missing if p[:-1] == loc[:-1]]
     near = difflib.get_close_matches(name, siblings, n=1, cutoff=0.5)
@@ -71,7 +71,7 @@ def _meant(loc: Place, missing: Sequence[Place], model: type[BaseModel]) -> str:
 
 
 def _word(problem: Mapping[str, Any]) -> str:
-    """What to say of a word that is none of those allowed."""
+    """Message for a word that is none of those allowed."""
     given = problem.get("input")
     if not isinstance(given, str) or len(given) > 40:
         return ""
@@ -84,7 +84,7 @@ def _word(problem: Mapping[str, Any]) -> str:
 
 
 def _argument(loc: Place, data: object) -> str:
-    """`argument x: ` where a problem lies within an argument."""
+    """The prefix `argument x: ` if a problem lies within an argument; else empty."""
     if loc[:2] != ("kernel", "arguments") or len(loc) < 4:
         return ""
     try:
@@ -95,7 +95,8 @@ def _argument(loc: Place, data: object) -> str:
 
 
 def _has_inner(place: Place, problems: Iterable[Mapping[str, Any]]) -> bool:
-    """Pydantic calls a list too short when its items are wrong; the items say enough."""
+    """True if an item of the list has a problem. Pydantic then also calls the list too short, which adds
+    nothing."""
     return any(len(p["loc"]) > len(place) and p["loc"][: len(place)] == place for p in problems)
 
 

@@ -1,4 +1,4 @@
-"""Takes decisions: snapshot, decide, apply, all in one transaction under the job's lock."""
+"""Takes decisions: snapshot, decide and apply in one transaction under the job's lock."""
 
 import logging
 
@@ -30,15 +30,15 @@ from warpsmith.tuning.decisions.decide import (
 from warpsmith.tuning.decisions.end_reason import reason_of
 
 MAX_DECISIONS = 20
-"""Decisions in a row before others get their turn; far above what one event leads to."""
+"""Limit on consecutive decisions, far above the number that one event causes."""
 
 log = logging.getLogger(__name__)
 
 
 def advance(database: Database, job_id: str, unserved_s: float = UNSERVED_S) -> int:
-    """Decide until nothing changes; returns how many decisions were applied.
+    """Decide until nothing changes; returns the number of applied decisions.
 
-    Doing so twice, or from two processes at once, does nothing more than once.
+    Calling it twice, or from two processes at once, has no further effect.
 
     Args:
         unserved_s: see `load_snapshot`.
@@ -64,7 +64,7 @@ def _advance(database: Database, job_id: str, unserved_s: float) -> int:
 
 
 def apply_actions(session: Session, job_id: str, snapshot: JobSnapshot, actions: tuple[Action, ...]) -> bool:
-    """Write what was decided; True where anything changed but the words."""
+    """Write the decided actions; True if anything changed beyond the detail."""
     changed = False
     state = snapshot.state
     for action in actions:

@@ -1,8 +1,8 @@
-"""Works from the database alone, without messages: what a pool does while the broker is away.
+"""Works from the database alone, without messages, while the broker is unavailable.
 
-Started by `worker.main` beside each Celery pool once the broker has been silent for a while, and ended
-when it answers again. Slower than the bell, and one process a pool; correct for the same reasons,
-because tasks are claimed in the database either way.
+`worker.main` starts it beside each Celery pool once the broker has been silent for a while, and ends it when
+the broker responds again. It is slower than messages and has one process per pool. It is correct for the same
+reason, because tasks are claimed in the database either way.
 """
 
 import logging
@@ -21,17 +21,17 @@ from worker import advance, compile_node, task_runner
 from worker.process_context import Context, context
 
 POLL_S = 0.5
-"""How often an idle process looks for work."""
+"""Seconds between looks for work of an idle process."""
 OVERDUE_S = 1.0
-"""A bell that no relay could ring for so long is answered here."""
+"""Seconds after which a message that no relay could publish is handled here."""
 IDLE_S = 2.0
-"""A job that nothing is open for, and that was not rung for so long, is decided about again."""
+"""Seconds after which a job without open work and notification is decided about again."""
 
 log = logging.getLogger(__name__)
 
 
 def serve(queues: Sequence[str]) -> None:
-    """Work until SIGTERM; a task that has begun is ended first."""
+    """Work until SIGTERM; a running task is finished first."""
     stop = threading.Event()
 
     def handle(_signum: int, _frame: FrameType | None) -> None:
@@ -52,7 +52,7 @@ def serve(queues: Sequence[str]) -> None:
 
 
 def step(made: Context, queues: Sequence[str]) -> bool:
-    """Everything that waits once; False where nothing did."""
+    """Handle everything that waits, once; False if nothing did."""
     busy = False
     if CONTROL_QUEUE in queues:
         busy = decide_all(made) > 0
@@ -65,11 +65,11 @@ def step(made: Context, queues: Sequence[str]) -> bool:
 
 
 def decide_all(made: Context) -> int:
-    """Take the decisions that nobody could be rung for; returns for how many jobs."""
+    """Take the pending decisions for which no message could be sent; returns the number of jobs."""
     with made.database.write() as session:
         JobRepository(session).ring_idle(IDLE_S)
         jobs = set(OutboxRepository(session).take_overdue(ADVANCE, OVERDUE_S))
-    # A crash between that commit and the decision leaves an idle job, which is rung again.
+    # A crash between that commit and the decision leaves an idle job, which is notified again.
     for job_id in jobs:
         advance.advance(made.database, job_id, made.settings.unserved_limit_s)
     return len(jobs)

@@ -15,7 +15,7 @@ app.set_default()
 
 @signals.setup_logging.connect  # type: ignore[untyped-decorator]
 def _keep_our_logging(**_: Any) -> None:
-    """Celery sets up no logging where somebody answers this; `worker.pool` has done so."""
+    """Celery sets up no logging if this signal has a handler; `worker.pool` has set it up."""
 
 
 @signals.worker_process_init.connect  # type: ignore[untyped-decorator]

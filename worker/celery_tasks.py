@@ -1,4 +1,4 @@
-"""What Celery calls. A message carries an id; everything else is in the database."""
+"""Celery's entry points. A message carries an id; everything else is in the database."""
 
 import logging
 import time
@@ -12,14 +12,14 @@ from worker.celery_app import app
 from worker.process_context import context
 
 AWAY_S = 1.0
-"""Pause after a message that found no database, so that a queue is not emptied in vain."""
+"""Pause in seconds after a message that found no database, so that a queue is not emptied in vain."""
 
 log = logging.getLogger(__name__)
 
 
 @app.task(name=RUN_TASK)  # type: ignore[untyped-decorator]
 def run_task(task_id: str) -> None:
-    """Claim a task, do it, store the result."""
+    """Claim a task, run it, store the result."""
     _patiently(lambda: task_runner.answer(context(), task_id))
 
 
@@ -41,7 +41,7 @@ def _advance(job_id: str) -> None:
 
 
 def _patiently(work: Callable[[], object]) -> None:
-    """A message that is lost with the database away is rung again later."""
+    """Run the work; a message lost while the database is unavailable is sent again later."""
     try:
         work()
     except (InterfaceError, OperationalError) as exc:

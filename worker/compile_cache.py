@@ -1,4 +1,4 @@
-"""Compiled kernels by the hash of all that they are made from, in a folder that workers may share."""
+"""Compiled kernels in a folder that workers may share, by the hash of everything that determines them."""
 
 import contextlib
 import hashlib
@@ -24,17 +24,17 @@ from warpsmith.tuning.ports import CompilerPort
 FORMAT = 1
 SWEEP_S = 300.0
 KEEP = 0.8
-"""A sweep leaves so much of the limit."""
+"""Fraction of the size limit that a sweep leaves."""
 
 log = logging.getLogger(__name__)
 
 
 class ArtifactStore:
-    """Binaries on disk, each with a digest of itself: a damaged one counts as none.
+    """Binaries on disk, each with its own digest: a damaged one counts as missing.
 
     Args:
-        folder: trusted like the program itself: whoever writes there decides what devices run.
-        limit_bytes: what was not used for longest goes first.
+        folder: folder, trusted like the program itself: its content is run on devices.
+        limit_bytes: size limit; the least recently used binaries are removed first.
     """
 
     def __init__(self, folder: Path, limit_bytes: int) -> None:
@@ -43,7 +43,7 @@ class ArtifactStore:
         self._sweep_at = time.monotonic()
 
     def get(self, key: str) -> Compiled | None:
-        """What was stored under the key; None where there is nothing whole."""
+        """The binary stored under the key; None if there is no intact one."""
         path = self._path(key)
         try:
             found = unpack(path.read_bytes())
@@ -53,11 +53,11 @@ class ArtifactStore:
         return found
 
     def put(self, key: str, compiled: Compiled) -> None:
-        """Store a binary; a full disk only means that it is compiled again."""
+        """Store a binary; if the disk is full, it is compiled again next time."""
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Under another name first: a reader sees all of it or nothing.
+            # Written under another name first, so that a reader sees all of it or nothing.
             descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
             with os.fdopen(descriptor, "wb") as file:
                 file.write(pack(compiled))
@@ -89,7 +89,7 @@ class ArtifactStore:
 
 
 class CachedCompiler:
-    """Implements `tuning.ports.CompilerPort` over another: what was compiled before is read instead."""
+    """Implements `tuning.ports.CompilerPort` over another one, and reads earlier results from the store."""
 
     def __init__(self, inner: CompilerPort, store: ArtifactStore) -> None:
         self._inner = inner
@@ -112,7 +112,7 @@ class CachedCompiler:
         return future
 
     def __getattr__(self, name: str) -> Any:
-        # Pools have more than the port asks for: `warm`, `close`.
+        # Pools have more methods than the port: `warm`, `close`.
         return getattr(self._inner, name)
 
     def _keep(self, key: str, done: "Future[Compiled | Rejected]") -> None:
@@ -124,7 +124,7 @@ class CachedCompiler:
 
 
 def pack(compiled: Compiled) -> bytes:
-    """A binary with its facts, and a digest of both."""
+    """A binary with its facts and a digest of both, as bytes."""
     fields = {
         "entry": compiled.entry,
         "facts": compiled.facts.model_dump(mode="json"),
@@ -136,7 +136,7 @@ def pack(compiled: Compiled) -> bytes:
 
 
 def unpack(data: bytes) -> Compiled | None:
-    """What was packed; None where it is damaged."""
+    """The inverse of `pack`; None if the data are damaged."""
     digest, _, rest = data.partition(b"\n")
     if hashlib.sha256(rest).hexdigest().encode() != digest:
         return None
@@ -155,7 +155,7 @@ def unpack(data: bytes) -> Compiled | None:
 
 
 def artifact_key(kernel: ConfiguredKernel, device: DeviceInfo) -> str | None:
-    """The hash of all that a binary is made from; None where that is not all known here.
+    """The hash of everything that determines a binary; None if that is not fully known here.
 
     Include folders belong to the operator, and their files may change under the same name.
     """

@@ -1,4 +1,4 @@
-"""A compile node: compiles what device workers of the fleet have no compiler free for."""
+"""A compile node: compiles kernels for device workers that have no free compiler."""
 
 import logging
 import os
@@ -17,19 +17,20 @@ from worker.device_setup import compile_pool
 from worker.process_context import Context
 
 COMPILE_DEVICES = "WARPSMITH_COMPILE_DEVICES"
-"""Environment of a pool, set by `worker.supervisor`: devices here whose platform compiles, as JSON."""
+"""Environment variable of a pool, set by `worker.supervisor`: local devices whose platform compiles, as
+JSON."""
 DEVICES = TypeAdapter(tuple[DeviceInfo, ...])
 
 log = logging.getLogger(__name__)
 
 
 def answer(context: Context, key: str) -> bool:
-    """A bell rang: compile that, where it is still wanted; False where it is not."""
+    """Compile the announced kernel if it is still requested; False if it is not."""
     return _compile(context, lambda compilations: compilations.take(key, context.worker_id))
 
 
 def run_next(context: Context, queue: str) -> bool:
-    """Compile what has waited longest; False where nothing waits."""
+    """Compile the kernel that has waited longest; False if none waits."""
     return _compile(context, lambda compilations: compilations.take_next(queue, context.worker_id))
 
 
@@ -42,7 +43,7 @@ def _compile(context: Context, take: Callable[[CompilationRepository], Wanted | 
         return False
     device = wanted.device
     if device.backend is not Backend.CUDA:
-        # The platform compiles for the device as it is numbered here.
+        # The platform compiles for the device by its local number.
         same = (d for d in _devices() if d.device_class == device.device_class)
         device = next(same, device)
     compiled = _compiler(context).submit(wanted.kernel, device).result()
@@ -58,7 +59,7 @@ _compilers: dict[int, CompilerPort] = {}
 
 
 def _compiler(context: Context) -> CompilerPort:
-    """One compile child for each process of the pool."""
+    """One compile child per process of the pool."""
     pid = os.getpid()
     if pid not in _compilers:
         _compilers.clear()

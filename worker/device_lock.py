@@ -1,4 +1,4 @@
-"""Workers of one machine take turns on a device, and say who has it."""
+"""Exclusive use of a device among the workers of one machine, in order of arrival."""
 
 import fcntl
 import os
@@ -14,7 +14,7 @@ from warpsmith.domain.device import DeviceInfo
 POLL_S = 0.05
 
 Waiting = Callable[[str], None]
-"""Called again and again with what is waited for; what it raises ends the wait."""
+"""Called repeatedly with the text of what is waited for; an exception that it raises ends the wait."""
 
 
 def _in_silence(_words: str) -> None: ...
@@ -22,10 +22,10 @@ def _in_silence(_words: str) -> None: ...
 
 @contextmanager
 def device_lock(device: DeviceInfo, waiting: Waiting = _in_silence) -> Iterator[None]:
-    """Wait until no other worker of this machine uses the device; ends with the process.
+    """Context with exclusive use of the device among all workers of this machine; the lock ends with the
+    process.
 
-    Whoever waits longest has the turn, so that one who needs the device again and again cannot keep others
-    from it.
+    The longest-waiting worker is next, so that one that needs the device repeatedly cannot starve the others.
     """
     name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{device.backend.value}-{device.uid}")[:100]
     path = Path(tempfile.gettempdir()) / f"warpsmith-device-{os.getuid()}-{name}.lock"
@@ -62,7 +62,7 @@ def _holder(path: Path) -> str:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """A descriptor of a file of one's own, whose locks end with it."""
+    """A descriptor of its own for the file; its locks end when it is closed."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield descriptor

@@ -1,4 +1,4 @@
-"""Puts the real ports together: compile pool, device children, reference child, searchers."""
+"""Assembles the real ports: compile pool, device children, reference child, searchers."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from warpsmith.sandbox import CompilePool
 
 LIBRARIES_BYTES = 4 << 30
-"""Address space of a child beside what its job holds: libraries, stacks, a reference's own temporaries."""
+"""Address space of a child beyond its job's data: libraries, stacks, a reference's own temporaries."""
 LEAST_GAIN, MOST_GAIN_LEFT = 0.001, 0.003
-"""Bounds of the relative gain, to be expected of one more trial, below which a search ends."""
+"""Bounds of the relative gain, expected of one more trial, below which a search ends."""
 NOISE_SHARE = 0.2
-"""Of the device's noise: many trials can add up to what one cannot."""
+"""Fraction of the noise below which a gain is ignored; small gains add up, so not all of it."""
 
 History = Callable[[], Sequence[tuple[Configuration, float | None]]]
-"""Finished trials of a search, in order; None where a configuration was rejected."""
+"""Returns finished trials of a search, in order; None: the configuration was rejected."""
 
 
 Fleet = Callable[[CompilerPort, int], FleetCompiler]
-"""Makes a compiler of one that compiles so many kernels at once."""
+"""Factory: (local compiler, its concurrency) → compiler that also uses compile nodes."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """A searcher that has heard of everything finished before."""
+    """A searcher that has been told all finished trials."""
 
     searcher: Searcher
     feasible: int
@@ -48,13 +48,13 @@ class Search:
 
 
 class DeviceSetup(Protocol):
-    """A device with all that is needed to work on it."""
+    """A device with everything that work on it needs."""
 
     ports: SessionPorts
 
     @property
     def compile_ahead(self) -> int:
-        """Configurations that are worth compiling while one is on the device, at most."""
+        """Limit on the configurations that are worth compiling while one is on the device."""
         ...
 
     def search(
@@ -69,23 +69,23 @@ class DeviceSetup(Protocol):
         """The search of a template.
 
         Args:
-            history: asked for once, when the searcher is needed; it proposes none of these again.
-            unfinished: what it proposed before and was never told of; this comes before anything else.
-            starts: what is worth a try first, by what other searches found.
-            noise: of the device, as a share of a time; less than a part of it is no gain.
+            history: called once, when the searcher is needed; none of these is proposed again.
+            unfinished: configurations proposed earlier without a result; they come first.
+            starts: first proposals, from other searches.
+            noise: relative noise of the device; a gain below a part of it is ignored.
         """
         ...
 
 
 class Holding(Protocol):
-    """Hears of a wait for the device, and of its end."""
+    """Is notified of a wait for the device, and of its end."""
 
     def waits(self, words: str) -> None:
-        """Called while the device is not free; what it raises ends the wait."""
+        """Called while the device is busy; an exception that it raises ends the wait."""
         ...
 
     def has(self) -> None:
-        """Called when it is held."""
+        """Called when the device is acquired."""
         ...
 
 
@@ -99,7 +99,7 @@ def hold_device(setup: DeviceSetup, hold: Holding) -> Iterator[None]:
 
 @contextmanager
 def open_session(setup: DeviceSetup, job: Job, hold: Holding) -> Iterator[DeviceSession]:
-    """A session with a secret seed of its own, while nobody else on this machine uses the device."""
+    """Context with a session of its own secret seed and exclusive use of the device on this machine."""
     with hold_device(setup, hold):
         made = DeviceSession(job, setup.ports)
         try:
@@ -109,7 +109,7 @@ def open_session(setup: DeviceSetup, job: Job, hold: Holding) -> Iterator[Device
 
 
 class PortsSetup:
-    """A device behind its ports, searched by the searcher that the job names."""
+    """A device behind its ports, with the searcher that the job names."""
 
     def __init__(self, ports: SessionPorts, compile_ahead: Callable[[], int]) -> None:
         self.ports = ports
@@ -156,7 +156,7 @@ class RealDeviceSetup(PortsSetup):
     """One device of this machine: children that compile, run and compute references.
 
     Args:
-        fleet: has compile nodes help compilers of this machine, of which there are so many.
+        fleet: factory for a compiler that also uses compile nodes.
     """
 
     def __init__(self, settings: Settings, device: DeviceInfo, fleet: Fleet | None = None) -> None:
@@ -216,7 +216,7 @@ class ReplaySetup(PortsSetup):
 
 
 def open_setup(settings: Settings, device: DeviceInfo, fleet: Fleet | None = None) -> DeviceSetup:
-    """The real thing; see `RealDeviceSetup`."""
+    """The setup of a real device; see `RealDeviceSetup`."""
     if device.backend is Backend.REPLAY:
         return ReplaySetup(settings, device)
     return RealDeviceSetup(settings, device, fleet)

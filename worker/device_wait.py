@@ -1,4 +1,4 @@
-"""A task gets its device: what the job says until then, and from when on its budget pays."""
+"""A task's wait for its device: the job's detail meanwhile, and the start of its paid time."""
 
 import time
 
@@ -9,15 +9,15 @@ from warpsmith.errors import LeaseLost
 from worker.process_context import Context
 
 SAID_AFTER_S = 0.3
-"""A shorter wait is not worth the words."""
+"""Seconds below which a wait is not reported."""
 
 
 class Stopping(Exception):
-    """This worker is to stop; the task goes back to its queue."""
+    """This worker has to stop; the task goes back to its queue."""
 
 
 class Hold:
-    """Of the device, by one task. Implements `worker.device_setup.Holding`."""
+    """A task's hold of the device. Implements `worker.device_setup.Holding`."""
 
     def __init__(self, context: Context, row: TaskRow, lease: Lease) -> None:
         self._context = context
@@ -27,11 +27,11 @@ class Hold:
         self._began: float | None = None
 
     def waits(self, words: str) -> None:
-        """It is waited for the device.
+        """Report that the task waits for the device.
 
         Raises:
-            LeaseLost: the task is somebody else's, or its job has ended.
-            Stopping: this worker is to stop.
+            LeaseLost: another worker has the task, or its job has ended.
+            Stopping: this worker has to stop.
         """
         if self._lease.lost:
             raise LeaseLost(f"task {self._task_id}")

@@ -1,4 +1,4 @@
-"""What a job's other candidates found, as first proposals for a new one."""
+"""Winners of a job's other candidates, as first proposals for a new one."""
 
 from collections.abc import Sequence
 
@@ -11,16 +11,16 @@ from warpsmith.domain.space import Configuration
 from warpsmith.search.warm_starts import onto, starts_from
 
 HISTORIES = 4
-"""Candidates that are looked at: the parent, then the newest."""
+"""Limit on the candidates considered: the parent, then the newest."""
 SETTLED_IN = 12
-"""Trials after which a search no longer needs to be told where to start."""
+"""Number of trials after which a search needs no first proposals any more."""
 
 
 def earlier_starts(session: Session, candidate: CandidateRow, finished: int) -> Sequence[Configuration]:
     """Winners of the job's other candidates, in this candidate's parameters.
 
     Args:
-        finished: trials of this candidate so far.
+        finished: finished trials of this candidate so far.
     """
     if finished >= SETTLED_IN:
         return ()

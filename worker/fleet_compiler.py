@@ -1,8 +1,9 @@
-"""Compiling with the fleet's help: what this machine's compilers cannot begin at once, compile nodes may.
+"""Compiling with the fleet's help: compile nodes take kernels that this machine's compilers cannot start at
+once.
 
-A request is a row in the database; a node takes it, and the binary comes back the same way. Nothing
-depends on the nodes: what none of them has begun is taken back as soon as a compiler is free here, and
-what one of them does not bring is compiled here after all.
+A request is a row in the database; a node takes it, and the binary comes back the same way. Nothing depends
+on the nodes: requests that none has begun are taken back as soon as a compiler is free here, and binaries
+that a node does not deliver are compiled here.
 """
 
 import logging
@@ -29,11 +30,11 @@ from worker.compile_cache import artifact_key, unpack
 
 POLL_S = 0.02
 LOOK_S = 5.0
-"""How often is asked which compile nodes there are."""
+"""Seconds between queries for compile nodes."""
 LATE_S = 10.0
-"""A node that has not brought a binary by then is no longer waited for."""
+"""Seconds after which a node's binary is no longer waited for."""
 LATE_RATIO, SOON_S = 5.0, 1.0
-"""Once some were brought: so many times the longest of them, but not sooner than this."""
+"""After the first deliveries: limit as a multiple of the longest one, but at least these seconds."""
 
 Ring = Callable[[str, str, str], object]
 
@@ -42,17 +43,17 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class _Order:
-    """A kernel that somebody waits for."""
+    """A kernel that a caller waits for."""
 
     wanted: Wanted
     result: "Future[Compiled | Rejected]" = field(default_factory=Future)
     since: float = field(default_factory=time.monotonic)
     announced: bool = False
-    """The fleet knows of it."""
+    """True if the fleet was asked for it."""
     here: bool = False
-    """This machine compiles it."""
+    """True if this machine compiles it."""
     waits: bool = False
-    """No node had begun it, when last seen."""
+    """True if no node had begun it at the last check."""
 
     @property
     def key(self) -> str:
@@ -63,17 +64,17 @@ class FleetCompiler:
     """Implements `tuning.ports.CompilerPort` over this machine's compilers and those of the fleet.
 
     Args:
-        here: compiles on this machine.
-        width: how many kernels `here` compiles at once.
-        device: whose kernels these are.
-        ring: name, queue and subject of a message; may be lost.
+        here: compiler of this machine.
+        width: number of kernels that `here` compiles concurrently.
+        device: device for which these kernels are compiled.
+        ring: sends a message (name, queue, subject), which may be lost.
     """
 
     def __init__(
         self, here: CompilerPort, width: int, device: DeviceInfo, database: Database, ring: Ring
     ) -> None:
         self.helped = 0
-        """Kernels that compile nodes have compiled."""
+        """Number of kernels that compile nodes have compiled."""
         self._here = here
         self._width = width
         self._queue = compile_queue(device)
@@ -82,7 +83,7 @@ class FleetCompiler:
         self._orders: dict[str, _Order] = {}
         self._busy = 0
         self._longest_s: float | None = None
-        """That a binary from a node has taken."""
+        """Longest delivery time of a node's binary, seconds."""
         self._slots, self._look_at = 0, 0.0
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -90,7 +91,7 @@ class FleetCompiler:
         self._closed = False
 
     def slots(self) -> int:
-        """How many kernels the fleet's compile nodes compile at once for this device."""
+        """Number of kernels that the fleet's compile nodes compile concurrently for this device."""
         if time.monotonic() >= self._look_at:
             try:
                 with self._database.read() as session:
@@ -126,7 +127,7 @@ class FleetCompiler:
                 self._thread.start()
 
     def close(self) -> None:
-        """Leave the database alone from now on; what the fleet still has is compiled here."""
+        """Stop using the database; pending requests are compiled here."""
         with self._lock:
             self._closed, thread = True, self._thread
         self._wake.set()
@@ -146,12 +147,12 @@ class FleetCompiler:
                 log.warning("compiling without the fleet: %s", type(exc).__name__)
                 self._all_here()
             except Exception:
-                # Whatever it is: somebody waits for these kernels.
+                # Any error: callers wait for these kernels.
                 log.exception("compiling without the fleet")
                 self._all_here()
 
     def _away(self) -> list[_Order]:
-        """What this machine does not compile, oldest first."""
+        """Kernels that this machine does not compile, oldest first."""
         with self._lock:
             return [o for o in self._orders.values() if not o.here]
 
@@ -167,7 +168,7 @@ class FleetCompiler:
             self._ring(COMPILE, self._queue, key)
 
     def _collect(self) -> None:
-        # What came in since then is not in the database yet, which is not to say that it is lost.
+        # Kernels submitted since then are not in the database yet and are not lost.
         away = {o.key: o for o in self._away() if o.announced}
         if not away:
             return
@@ -188,14 +189,14 @@ class FleetCompiler:
                 self._compile_after_all(order)
 
     def _is_lost(self, order: _Order, state: CompilationState | None) -> bool:
-        """Nothing is to come of it: forgotten, damaged, failed, or a node that has died."""
+        """True if no result will come: the row is gone, damaged or failed, or its node has died."""
         if state is CompilationState.TAKEN:
             usual = math.inf if self._longest_s is None else max(SOON_S, LATE_RATIO * self._longest_s)
             return time.monotonic() - order.since > min(usual, LATE_S)
         return state is not CompilationState.WANTED
 
     def _take_back(self) -> None:
-        """What no node has begun, while compilers are free here."""
+        """Take back requests that no node has begun, while compilers are free here."""
         waiting = {o.key: o for o in self._away() if o.waits}
         some = list(waiting)[: max(0, self._width - self._busy)]
         if not some:

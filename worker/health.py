@@ -1,4 +1,4 @@
-"""Whether a worker of this machine is at work: `python -m worker.health`, the health check of its image."""
+"""Health check of a worker image: `python -m worker.health` looks for a running worker of this machine."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from warpsmith.settings import settings
 
 
 def main() -> int:
-    """0 where a worker of this host was heard of lately; 1 where none was, or the database is away."""
+    """0 if a worker of this host was seen recently; 1 if none was, or the database is unavailable."""
     database = open_database(settings())
     host = os.uname().nodename
     try:

@@ -1,7 +1,7 @@
 """The worker: `python -m worker.main [--queues ...] [--embedded]`.
 
-Finds the devices of this machine, registers, and keeps one Celery pool for `control` and `agents` and
-one for each device. This process is the steward; it never loads a device library.
+Finds the devices of this machine, registers, and keeps one Celery pool for `control` and `agents` and one per
+device. This process is the steward; it never loads a device library.
 """
 
 import argparse
@@ -36,9 +36,9 @@ from worker.supervisor import TICK_S, Supervisor
 from worker.watchdog import Watchdog
 
 STOP_S = 15.0
-"""How long pools may take to end their slices before they are killed."""
+"""Seconds that pools may take to end their slices before they are killed."""
 EMBEDDED_STOP_S = 4.0
-"""The same where somebody waits at a terminal: what is cut off is done again by the same command."""
+"""The same seconds if a user waits at a terminal; interrupted work is done again by the same command."""
 SCHEMA_WAIT_S = 30.0
 
 log = logging.getLogger(__name__)
@@ -52,16 +52,16 @@ def run(
     pool_module: str = "worker.pool",
     devices: Sequence[DeviceInfo] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, or, embedded, until the parent ends.
+    """Serve until SIGTERM or SIGINT or, if embedded, until the parent ends.
 
     Args:
-        queues: what to serve; everything that this machine can where empty.
+        queues: queues to serve; empty: all that this machine can.
         concurrency: processes for queues that need no device; 0: two.
         pool_module: module that runs one pool.
-        devices: found by asking every back end where not given.
+        devices: devices; None: found by probing every back end.
 
     Raises:
-        Unavailable: the database is not there or has another schema, or nothing can be served.
+        Unavailable: the database is unavailable or has another schema, or nothing can be served.
     """
     stop = threading.Event()
     _stop_on_signals(stop)
@@ -140,7 +140,8 @@ def _holds_nothing(database: Database, worker_id: str) -> bool:
 
 
 def _wait_for_schema(current: Settings, stop: threading.Event) -> None:
-    """Whoever migrates may have been started in the same moment, and workers of before may be about to end.
+    """Wait for the schema: a migration may have started at the same time, and older workers may be about to
+    end.
 
     Raises:
         Unavailable: the database is away, its schema does not fit, or workers of another version are
@@ -161,10 +162,10 @@ def _wait_for_schema(current: Settings, stop: threading.Event) -> None:
 
 
 def _require_same_version(current: Settings) -> None:
-    """Programs of two versions would misread each other's rows.
+    """Check the version, since programs of two versions would misread each other's rows.
 
     Raises:
-        Unavailable: a living worker has another version; says which, and what to do.
+        Unavailable: a living worker has another version; the message says which, and what to do.
     """
     database = open_database(current)
     try:
@@ -189,7 +190,7 @@ def _stop_on_signals(stop: threading.Event) -> None:
 
 
 def _probe(replay_dir: Path | None) -> tuple[Sequence[DeviceInfo], dict[str, str]]:
-    """Devices of this machine; where recorded timings are served, those alone."""
+    """Devices of this machine; only the recorded ones if recorded timings are served."""
     if replay_dir is not None:
         from warpsmith.backends import replay
 
@@ -205,7 +206,7 @@ def _everything(devices: Sequence[DeviceInfo]) -> tuple[str, ...]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; settings are those of `WARPSMITH_*`."""
+    """Command line, with the settings of `WARPSMITH_*`."""
     parser = argparse.ArgumentParser(prog="python -m worker.main", description=__doc__)
     parser.add_argument(
         "--queues", default="", help="comma-separated: control, agents, compile, gpu, gpu.<class>"

@@ -1,7 +1,7 @@
 """One Celery pool: `python -m worker.pool --queues control,agents --concurrency 2`.
 
-Started by `worker.main`, which gives it the id of its worker row and, where it serves device queues,
-its device. Children of the pool run tasks; they never load a device library.
+`worker.main` starts it with the id of its worker row and, if it serves device queues, its device. Children of
+the pool run tasks; they never load a device library.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Which pools a worker runs for the queues that it is to serve."""
+"""Plans the pools of a worker for the queues that it serves."""
 
 import json
 import os
@@ -20,9 +20,9 @@ from warpsmith.errors import Unavailable
 from warpsmith.sandbox.environment import child_environment
 
 ALL_DEVICES = "gpu"
-"""In `--queues`: the queues of all devices found here."""
+"""Name in `--queues` for the queues of all devices found here."""
 ALL_COMPILERS = "compile"
-"""In `--queues`: everything that can be compiled here for devices of other machines."""
+"""Name in `--queues` for everything that can be compiled here for devices of other machines."""
 CUDA_COMPILER_S = 60.0
 
 _PATH = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
@@ -38,11 +38,11 @@ class PoolPlan:
     concurrency: int
     device: DeviceInfo | None = None
     compiles_for: tuple[DeviceInfo, ...] = ()
-    """Devices here whose platform compiles for others."""
+    """Local devices whose platform compiles for others."""
 
     @property
     def compile_slots(self) -> int:
-        """Compilations for others that it runs at once."""
+        """Number of concurrent compilations for others."""
         return self.concurrency if any(q.startswith(COMPILE_PREFIX) for q in self.queues) else 0
 
 
@@ -53,15 +53,15 @@ def plan_pools(
     compile_workers: int = 0,
     missing: Mapping[str, str] | None = None,
 ) -> list[PoolPlan]:
-    """The pools that serve `queues`: one for what needs no device, one for compilers, one for each device.
+    """The pools that serve `queues`: one without a device, one for compilers, one per device.
 
     Args:
-        concurrency: processes for what needs no device; 0: two.
-        compile_workers: compilations for others at once; 0: one per core.
-        missing: why queues of compilers cannot be served here.
+        concurrency: processes for queues without a device; 0: two.
+        compile_workers: concurrent compilations for others; 0: one per core.
+        missing: reasons why queues of compilers cannot be served here.
 
     Raises:
-        Unavailable: nothing on this machine could serve any of them.
+        Unavailable: this machine can serve none of them.
     """
     light = tuple(q for q in queues if q in (CONTROL_QUEUE, AGENT_QUEUE))
     plans = [PoolPlan("light", light, max(2, concurrency))] if light else []
@@ -83,7 +83,7 @@ def plan_pools(
 
 
 def compilers_missing() -> dict[str, str]:
-    """Compilers that could serve any machine and are not here, by queue, and why."""
+    """Missing compilers that could serve any machine, by queue, with the reason."""
     try:
         tried = subprocess.run(
             [sys.executable, "-I", "-c", _PATH + _LOAD_NVRTC, json.dumps([p for p in sys.path if p])],

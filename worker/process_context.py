@@ -1,4 +1,4 @@
-"""What a pool process works with: made once in each process, after the fork."""
+"""Resources of a pool process, created once per process after the fork."""
 
 import os
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ from worker.fleet_compiler import FleetCompiler
 
 WORKER_ID = "WARPSMITH_WORKER_ID"
 POOL_DEVICE = "WARPSMITH_POOL_DEVICE"
-"""Environment of a pool, set by `worker.main`: the id of its worker row, and its device as JSON."""
+"""Environment variable of a pool, set by `worker.main`: the id of its worker row, and its device as JSON."""
 
 
 @dataclass
 class Context:
-    """Settings, database, bell, and the device where this pool has one."""
+    """Settings, database, bell, and the device if this pool has one."""
 
     settings: Settings
     database: Database

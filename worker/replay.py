@@ -1,4 +1,5 @@
-"""Decides a job again from its records, with recorded replies and no model: `python -m worker.replay ID`."""
+"""Repeats the decisions of a job from its records, with recorded replies and no model: `python -m
+worker.replay ID`."""
 
 import argparse
 import sys
@@ -38,28 +39,28 @@ from warpsmith.tuning.tasks import Payload, Result, SlicePayload, StepPayload, S
 
 MAX_DECISIONS = 10_000
 REUSED = "reused by "
-"""Before a candidate's id: its trials that other jobs had run."""
+"""Prefix of a candidate's id for trials that other jobs had run."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What became of a replay."""
+    """Result of a replay."""
 
     candidates: int
-    """Reached again with the same template."""
+    """Number of candidates reached again with the same template."""
     steps: int
-    """Agent steps answered from records."""
+    """Number of agent steps answered from records."""
     differences: tuple[str, ...]
 
 
 def replay(session: Session, job_id: str, include_dirs: Mapping[str, Path]) -> Replay:
-    """Decide a job again, from its first row to its end.
+    """Repeat the decisions of a job, from its first row to its end.
 
     Args:
-        include_dirs: permitted include folders by name, as they were.
+        include_dirs: permitted include folders by name, as at the time of the job.
 
     Raises:
-        NotFound: there is no such job.
+        NotFound: no job has that id.
     """
     return _Run(session, job_id, include_dirs).run()
 
@@ -89,7 +90,7 @@ class _Run:
         self._now = JobSnapshot(self._job.spec, JobState.QUEUED, None, classes, 0.0, 0, (), ())
 
     def run(self) -> Replay:
-        """Decide until the job ends, or leaves its records."""
+        """Decide until the job ends, or deviates from its records."""
         for _ in range(MAX_DECISIONS):
             actions = decide(self._look())
             if not actions or self._differences:
@@ -109,10 +110,10 @@ class _Run:
         return Replay(self._same, steps, tuple(self._differences))
 
     def _look(self) -> JobSnapshot:
-        """What the next recorded decision went by.
+        """The snapshot of the next recorded decision.
 
-        A decision that starts slices has recorded how many devices there were, how many slices were still
-        open, and what was done; before any other decision all slices had ended.
+        A decision that starts slices has recorded the number of devices, of open slices and of finished
+        trials. Before any other decision all slices had ended.
         """
         place = len(self._now.tasks)
         payload = self._tasks[place].payload if place < len(self._tasks) else None
@@ -130,7 +131,7 @@ class _Run:
         return replace(self._now, candidates=known, devices=seen.devices)
 
     def _end_slice(self) -> bool:
-        """Bring the result of the open slice that ended first; False where none of them ever ended."""
+        """Apply the result of the open slice that ended first; False if none ever ended."""
         ended = [r for r in self._open if r.state is not TaskState.CANCELLED]
         if not ended:
             return False
@@ -144,7 +145,7 @@ class _Run:
         return True
 
     def _elapsed_s(self) -> float:
-        """When the next recorded decision was taken."""
+        """Seconds on the job's clock at the next recorded decision."""
         place = len(self._now.tasks)
         at = self._tasks[place].created_at if place < len(self._tasks) else self._job.finished_at
         if at is None or self._job.started_at is None:
@@ -215,7 +216,7 @@ class _Run:
         return TaskView(row.id, row.kind, row.state, row.payload, result, row.error)
 
     def _step(self, row: TaskRow, payload: StepPayload, recorded: StepResult) -> StepResult:
-        """The result of a step from its recorded reply; the rules, which need none, think again."""
+        """The result of a step from its recorded reply; the rules, which need none, are run again."""
         facts = step_facts(self._session, row.job_id, payload, before=row.number)
         context = StepContext(**vars(facts), include_dirs=self._include_dirs)
         step = self._steps.get(row.id)
@@ -237,7 +238,7 @@ class _Run:
 
     def _count(self, candidate: str, trials: Sequence[TrialRow]) -> None:
         objectives = [t.objective for t in trials if t.objective is not None]
-        # What other jobs had found was taken over before the candidate's first slice, and spent no trial.
+        # Results of other jobs were taken over before the candidate's first slice, and cost no trial.
         known = self._trials.pop(f"{REUSED}{candidate}", [])
         objectives += [t.objective for t in known if t.objective is not None]
         counted = []
@@ -254,7 +255,7 @@ class _Run:
 
 
 def _by_the_same_clock(replayed: Payload | None, recorded: Payload | None) -> Payload | None:
-    """What was asked, with the recorded seconds: the clock went on a little before the row was written."""
+    """The payload with the recorded seconds, since the clock advanced a little before the row was written."""
     for kind in (SlicePayload, VerifyPayload):
         if isinstance(replayed, kind) and isinstance(recorded, kind):
             return replayed.model_copy(update={"seconds": recorded.seconds})
@@ -262,7 +263,7 @@ def _by_the_same_clock(replayed: Payload | None, recorded: Payload | None) -> Pa
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; the database is that of the settings."""
+    """Command line, for the database of the settings."""
     parser = argparse.ArgumentParser(prog="python -m worker.replay", description=__doc__)
     parser.add_argument("job")
     options = parser.parse_args(arguments)

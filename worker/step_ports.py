@@ -1,4 +1,4 @@
-"""What agent steps need of the database: the job's purse, and the mailbox of one step."""
+"""Database-backed ports of agent steps: the job's budget, and the request of one step."""
 
 from agents.external import Letter
 from agents.model_budget import Cost
@@ -8,7 +8,7 @@ from db.repositories.jobs import JobRepository
 
 
 class JobPurse:
-    """The budget of a job. Reservations are committed before a call, so that a crash cannot forget one."""
+    """The budget of a job. Reservations are committed before a call, so that a crash cannot lose one."""
 
     def __init__(self, database: Database, job_id: str) -> None:
         self._database = database
@@ -38,7 +38,7 @@ class JobPurse:
 
 
 class StepMailbox:
-    """The request of one step, as rows have it."""
+    """The request of one step, stored in rows."""
 
     def __init__(self, database: Database, task_id: str) -> None:
         self._database = database

@@ -1,6 +1,6 @@
-"""What keeps the fleet going beside the pools: relay, sweeper, heartbeat.
+"""Keeps the fleet running beside the pools: relay, sweeper, heartbeat.
 
-Any number of stewards may run at once; each does what it finds undone.
+Any number of stewards may run at once; each does the work that it finds undone.
 """
 
 import logging
@@ -23,14 +23,14 @@ from warpsmith.settings import Settings
 
 RELAY_S = 0.2
 QUIET_S = 10.0
-"""A task that nobody claimed, or an open job that nothing happens to, is rung again after this."""
+"""Seconds after which a message is sent again for an unclaimed task, or for an open job without activity."""
 PRUNE_S = 600.0
 
 log = logging.getLogger(__name__)
 
 
 class Steward:
-    """Call `tick` often; each duty runs when its time has come."""
+    """Call `tick` often; each duty runs when it is due."""
 
     def __init__(self, settings: Settings, database: Database, bell: Bell, worker_id: str) -> None:
         self._settings = settings
@@ -38,7 +38,7 @@ class Steward:
         self._bell = bell
         self._worker_id = worker_id
         self.draining = False
-        """An operator has told this worker to go."""
+        """True if an operator has told this worker to stop."""
         self._due: dict[Callable[[], object], tuple[float, float]] = {
             self.relay: (0.0, RELAY_S),
             self.sweep: (0.0, settings.sweep_s),
@@ -47,7 +47,7 @@ class Steward:
         }
 
     def tick(self) -> None:
-        """Do what is due; a database that is away is waited for."""
+        """Do what is due; an unavailable database is waited for."""
         for duty, (due, every_s) in self._due.items():
             if time.monotonic() < due:
                 continue
@@ -58,11 +58,11 @@ class Steward:
             self._due[duty] = (time.monotonic() + every_s, every_s)
 
     def relay(self) -> int:
-        """Ring what waits in the outbox."""
+        """Publish waiting messages of the outbox."""
         return relay(self._database, self._bell)
 
     def sweep(self) -> None:
-        """Take back expired leases, and ring for what nobody has heard of."""
+        """Take back expired leases, and send messages again for forgotten work."""
         with self._database.write() as session:
             expired = TaskRepository(session).expire(self._settings.max_attempts)
             quiet = TaskRepository(session).ring_quiet(QUIET_S)
@@ -73,20 +73,20 @@ class Steward:
             log.info(words, len(expired), len(quiet), len(idle), len(unserved))
 
     def heartbeat(self) -> None:
-        """Say that this worker is there."""
+        """Record that this worker is alive."""
         with self._database.write() as session:
             workers = WorkerRepository(session)
             workers.heartbeat(self._worker_id)
             self.draining = workers.is_stopping(self._worker_id)
 
     def prune(self) -> None:
-        """Forget old bells and binaries."""
+        """Delete old messages and binaries."""
         with self._database.write() as session:
             OutboxRepository(session).prune()
             CompilationRepository(session).prune()
 
     def begin(self, backends: list[str]) -> None:
-        """At the start: take over from dead workers of this machine, and ring for all that waits."""
+        """Start: take over from dead workers of this machine, and send messages for all that waits."""
         with self._database.write() as session:
             workers = WorkerRepository(session)
             for row in workers.of_host(os.uname().nodename):
@@ -99,14 +99,14 @@ class Steward:
             WaitRepository(session).ring_unserved(0.0)
 
     def end(self) -> None:
-        """At the end, when the pools are gone: return what they still held."""
+        """End, after the pools: give back the tasks that they still held."""
         with self._database.write() as session:
             TaskRepository(session).give_back(self._worker_id)
         self.relay()
 
 
 def _runs(pid: int) -> bool:
-    """True where a process of that id is there and is not this one, which has just begun."""
+    """True if another process with that id runs. This process has just begun and does not count."""
     if pid == os.getpid():
         return False
     try:

@@ -22,10 +22,11 @@ log = logging.getLogger(__name__)
 
 
 def export_study(context: Context, job_id: str, candidate: CandidateRow, *, wait: bool = True) -> None:
-    """Append what the study lacks. A study that cannot be written now is caught up by the next call.
+    """Append the missing trials to the study. If it cannot be written now, the next call catches up.
 
     Args:
-        wait: for another process that writes this study; else leave it to that one and to later calls.
+        wait: wait for another process that writes this study; else leave it to that process and to later
+            calls.
     """
     name = ""
     try:
@@ -43,8 +44,8 @@ def export_study(context: Context, job_id: str, candidate: CandidateRow, *, wait
 
 
 def export_later(context: Context, job_id: str, candidate: CandidateRow) -> None:
-    """After a slice. While a study is written, a device of its own need not wait; the host's cores would
-    be disturbed, so there it is done at once."""
+    """Export the study after a slice, in the background if the device has its own memory. The host's cores
+    would be disturbed, so there it is done at once."""
     if context.device_setup().ports.opener.info.shares_host:
         export_study(context, job_id, candidate, wait=False)
         return
@@ -60,7 +61,7 @@ def export_later(context: Context, job_id: str, candidate: CandidateRow) -> None
 
 
 _waiting: set[str] = set()
-"""Candidates whose study is to be written by this process."""
+"""Candidates whose study this process still has to write."""
 
 
 @lru_cache(maxsize=1)
@@ -69,7 +70,7 @@ def _thread(_pid: int) -> ThreadPoolExecutor:
 
 
 def _patient(url: URL) -> URL:
-    """What a crash of the server forgets of a study is appended again, so nothing waits for the disk."""
+    """The URL with asynchronous commits: trials lost in a server crash are appended again."""
     if url.get_backend_name() != "postgresql":
         return url
     return url.update_query_dict({"options": "-c synchronous_commit=off"})

@@ -1,4 +1,4 @@
-"""The processes of a worker: a Celery pool for each plan, and stand-ins while the broker is silent."""
+"""The processes of a worker: one Celery pool per plan, and stand-ins while the broker is silent."""
 
 import logging
 import os
@@ -15,13 +15,14 @@ from worker.process_context import POOL_DEVICE, WORKER_ID
 TICK_S = 0.05
 RESTART_S = 1.0
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-"""A searcher's matrices are small, and pools side by side whose threads wait for each other crawl."""
+"""Thread limits: a searcher's matrices are small, and concurrent pools with many threads slow each other
+down."""
 
 log = logging.getLogger(__name__)
 
 
 class Supervisor:
-    """Starts the pools, starts them again when they end by themselves, and stops them."""
+    """Starts the pools, restarts those that end by themselves, and stops them."""
 
     def __init__(self, plans: Sequence[PoolPlan], worker_id: str, pool_module: str) -> None:
         self.plans = plans
@@ -33,7 +34,7 @@ class Supervisor:
         self._retired: list[subprocess.Popen[bytes]] = []
 
     def keep_running(self) -> None:
-        """Start what does not run; a pool that has just ended has to wait a moment."""
+        """Start missing pools; one that has just ended waits a moment."""
         for plan in self.plans:
             process = self._running.get(plan.name)
             if process is not None and process.poll() is None:
@@ -46,7 +47,7 @@ class Supervisor:
                 self._running[plan.name] = self._start(plan)
 
     def restart(self, plan: PoolPlan) -> None:
-        """Kill a pool that does not hear; `keep_running` starts it again."""
+        """Kill a pool that takes no messages; `keep_running` starts it again."""
         process = self._running.get(plan.name)
         if process is not None:
             process.kill()
@@ -61,7 +62,7 @@ class Supervisor:
                 self._retired.append(process)
 
     def stand_in(self, wanted: bool) -> None:
-        """Work from the database beside every pool, or stop doing so; what has begun is ended first."""
+        """Start or stop working from the database beside every pool; running tasks are finished first."""
         for plan in self.plans:
             process = self._direct.get(plan.name)
             runs = process is not None and process.poll() is None
@@ -71,9 +72,9 @@ class Supervisor:
                 process.terminate()
 
     def stop(self, seconds: float, idle: Callable[[], bool]) -> None:
-        """Ask every pool to end; kill what has not ended after `seconds`, or once nothing is held.
+        """Ask every pool to end; kill those that have not ended after `seconds`, or once no task is held.
 
-        Celery takes seconds to say goodbye; without a task there is nothing to wait for.
+        Celery takes seconds to shut down; without a task there is nothing to wait for.
         """
         for process in self._alive():
             process.terminate()
@@ -99,5 +100,6 @@ class Supervisor:
         command = [sys.executable, "-m", self._module, "--queues", ",".join(plan.queues)]
         command += ["--concurrency", str(plan.concurrency), "--name", f"{plan.name}-{self._worker_id}"]
         command += ["--direct"] if direct else []
-        # A session of its own: Ctrl-C in a terminal reaches this process only, which stops them in order.
+        # A session of its own: Ctrl-C in a terminal reaches this process only, which stops the pools in
+        # order.
         return subprocess.Popen(command, env=environment, start_new_session=True)

@@ -1,4 +1,4 @@
-"""Runs one task: claim, work under a lease, store the result with its bell in one transaction."""
+"""Runs one task: claim it, work under a lease, and store the result with its message in one transaction."""
 
 import logging
 import time
@@ -36,7 +36,7 @@ from worker.works.verify import verify
 
 STORE_AGAIN_S = 0.5
 PATIENCE_S = 0.5
-"""A device waits so long for a job that has begun before it begins another one of its tenant."""
+"""Seconds that a device waits for a started job before it starts another one of the same tenant."""
 LOOK_AGAIN_S = 0.02
 
 log = logging.getLogger(__name__)
@@ -56,21 +56,21 @@ WORK: dict[TaskKind, Worker] = {
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an attempt brought no result."""
+    """Reason why an attempt brought no result."""
 
     cause: str
     detail: str
     final: bool = False
-    """Another attempt cannot help."""
+    """True if another attempt cannot help."""
 
 
 def run_task(context: Context, task_id: str) -> bool:
-    """Do a task; False where somebody else has it or had it, which is no error."""
+    """Run a task; False if another worker has or had it, which is no error."""
     return _run(context, _claim(context, lambda tasks, w, lease_s: tasks.claim(task_id, w, lease_s)))
 
 
 def run_next(context: Context, queue: str) -> bool:
-    """Do what is most urgent in a queue; False where nothing waits there."""
+    """Run the most urgent task of a queue; False if none waits there."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         found = _claim_next(context, queue, PATIENCE_S if time.monotonic() < deadline else 0.0)
@@ -80,10 +80,10 @@ def run_next(context: Context, queue: str) -> bool:
 
 
 def answer(context: Context, task_id: str) -> bool:
-    """A bell rang for a task: do what is most urgent in its queue, be it this task or another.
+    """Handle the message for a task: run the most urgent task of its queue, which may be another one.
 
-    Every waiting task has a bell of its own, so none is left behind; and a lost bell is made good by
-    the next one.
+    Every waiting task has a message of its own, so none is left behind; a lost message is compensated by the
+    next one.
     """
     with context.database.read() as session:
         queue = TaskRepository(session).queue_of(task_id)
@@ -119,7 +119,7 @@ def _run(context: Context, row: Claimed) -> bool:
 
 
 def _describe(span: Span, outcome: Done | Parked | Failure) -> None:
-    """What became of an attempt, in its span."""
+    """Record the outcome of an attempt in its span."""
     if isinstance(outcome, Failure):
         span.set_status(StatusCode.ERROR, outcome.cause)
     elif isinstance(outcome, Done) and isinstance(outcome.result, SliceResult):
@@ -127,13 +127,13 @@ def _describe(span: Span, outcome: Done | Parked | Failure) -> None:
 
 
 def ring(context: Context) -> None:
-    """Publish what the last transaction announced, so that nobody waits for the steward."""
+    """Publish the messages of the last transaction, so that nobody waits for the steward."""
     relay(context.database, context.bell)
 
 
 def _decide(context: Context, job_id: str) -> None:
-    """What comes next for the job, at once: the message that says so may wait behind those of many jobs,
-    and meanwhile its device would begin another one."""
+    """Decide about the job at once: the message for it may wait behind those of many jobs, and meanwhile its
+    device would start another one."""
     try:
         advance(context.database, job_id, context.settings.unserved_limit_s)
     except DBAPIError as exc:
@@ -182,7 +182,7 @@ def _attempt(context: Context, row: TaskRow, lease: Lease) -> Done | Parked | Fa
 
 
 def _quarantine(context: Context, words: str) -> None:
-    """This worker takes nothing more for its device, until it is started again."""
+    """Make this worker take nothing more for its device until it is restarted."""
     device = context.device_setup().ports.opener.info
     log.error("%s is put aside: %s", device.name, words)
     with context.database.write() as session:
@@ -190,7 +190,7 @@ def _quarantine(context: Context, words: str) -> None:
 
 
 def _store_patiently(context: Context, row: TaskRow, token: str, outcome: Done | Parked | Failure) -> None:
-    """A result is worth waiting for a database that is away; the lease says for how long."""
+    """Store a result, and wait for an unavailable database as long as the lease allows."""
     deadline = time.monotonic() + context.settings.lease_s
     while True:
         try:

@@ -1,6 +1,6 @@
 """Trials of earlier jobs that still count: same kernel, same checks, same device class, same protocol.
 
-They are told to the searcher and may become finalists; what is published is measured anew all the same.
+They are told to the searcher and may become finalists. Published figures are always measured anew.
 """
 
 import hashlib
@@ -22,17 +22,17 @@ from warpsmith.tuning.tasks import BaselineResult
 from worker.process_context import Context
 
 PROTOCOL = 2
-"""Of checking and timing; raise it when outcomes of before can no longer be compared with those of now."""
+"""Version of checking and timing; raise it when older outcomes can no longer be compared with new ones."""
 NOT_JUDGED_BY = frozenset(
     {"name", "parameters", "constraints", "rewrite", "agents", "strategy", "searcher", "budget", "seed"}
 )
-"""Fields of a job that change what is tried, and not what becomes of it."""
+"""Fields of a job that change which configurations are tried, but not their outcomes."""
 LASTING = frozenset({Stage.COMPILE, Stage.RESOURCES, Stage.GUARD, Stage.CORRECTNESS})
-"""Rejections that would be made again; the others may have been the machine's fault, or the space's."""
+"""Stages of rejections that would occur again; others may be due to the machine or the space."""
 
 
 def reuse_key(job: Job, template: Template, tenant: str, device_class: str) -> str:
-    """Equal for two candidates whose trials mean the same. Tenants share nothing."""
+    """Key that is equal for two candidates whose trials are interchangeable. Tenants share nothing."""
     fields = job.model_dump(mode="json", exclude=set(NOT_JUDGED_BY))
     fields["workloads"] = sorted(w.key for w in job.workloads)
     judged = [__version__, PROTOCOL, tenant, device_class, fields, template.kernel.model_dump(mode="json")]
@@ -43,13 +43,13 @@ def reuse_key(job: Job, template: Template, tenant: str, device_class: str) -> s
 def adopt_known(
     context: Context, row: TaskRow, candidate: CandidateRow, job: Job, baseline: BaselineResult
 ) -> int:
-    """Before the first trial of a candidate: take over what is known; how many trials that was."""
+    """Take over known outcomes before the first trial of a candidate; returns their number."""
     within_s = context.settings.reuse_trials_s
     if within_s <= 0:
         return 0
     assert row.lease_token is not None
     with context.database.write() as session:
-        # The fence: whoever has lost this task writes nothing.
+        # The fence: a worker that has lost this task writes nothing.
         TaskRepository(session).renew(row.id, row.lease_token, context.settings.lease_s)
         device_class = JobRepository(session).get(row.job_id).device_class or ""
         key = reuse_key(job, candidate.template, row.tenant, device_class)
@@ -62,7 +62,7 @@ def adopt_known(
 def still_count(
     job: Job, space: Space, baseline: BaselineResult, known: Iterable[TrialRow]
 ) -> Iterable[FinishedTrial]:
-    """Known outcomes as this job would have them; the default configuration is always run."""
+    """Known outcomes that are valid for this job; the default configuration is always run."""
     before = costs(job, baseline.timings)
     values = {p.name: {configuration_key({p.name: v}) for v in p.values} for p in space.parameters}
     default = configuration_key(space.defaults)

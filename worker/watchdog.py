@@ -1,4 +1,4 @@
-"""Notices a broker that is silent, and pools that do not hear it."""
+"""Detects a silent broker, and pools that take no messages."""
 
 import logging
 import time
@@ -13,21 +13,21 @@ from worker.supervisor import Supervisor
 
 PING_S = 1.0
 SILENT_S = 3.0
-"""A broker that does not answer for so long is done without."""
+"""Seconds without an answer after which the broker is not relied on."""
 STEADY_S = 5.0
-"""A broker has to answer for so long before the stand-ins go."""
+"""Seconds for which a broker must respond before the stand-ins end."""
 DEAF_CHECK_S = 10.0
 DEAF_S = 60.0
-"""A pool that takes nothing for so long, while something waits in its queues, is started again."""
+"""Seconds after which a pool is restarted that takes nothing while its queues have work."""
 
 log = logging.getLogger(__name__)
 
 
 class Watchdog:
-    """Call `tick` often.
+    """Checks the broker and the pools; call `tick` often.
 
-    Celery has had releases in which a worker stops consuming after its broker was restarted, or waits
-    half a minute before it connects again; neither may stop the fleet.
+    Some Celery releases stop consuming after a restart of the broker, or take half a minute to reconnect;
+    neither may stop the fleet.
     """
 
     def __init__(self, pools: Supervisor, bell: Bell, database: Database, worker_id: str) -> None:
@@ -43,7 +43,7 @@ class Watchdog:
         self._deaf_due = now + DEAF_S
 
     def tick(self) -> None:
-        """Look at the broker and at the pools when it is time."""
+        """Check the broker and the pools if it is time."""
         now = time.monotonic()
         if now >= self._ping_due:
             self._listen()
@@ -54,7 +54,7 @@ class Watchdog:
             self._deaf_due = time.monotonic() + DEAF_CHECK_S
 
     def _retire_sick(self) -> None:
-        """Pools whose device was put aside must not take bells that others could answer."""
+        """End pools whose device has a fault, so that they take no messages that others could handle."""
         try:
             with self._database.read() as session:
                 workers = WorkerRepository(session)

@@ -1,4 +1,4 @@
-"""Alembic's environment: runs on the connection that `db.migrate` hands over, for our tables only."""
+"""Alembic's environment: runs on the connection given by `db.migrate`, for our tables only."""
 
 from alembic import context
 

@@ -1,1 +1,1 @@
-"""All queries. A repository works inside the session it is given and never commits."""
+"""All queries. A repository works inside the given session and never commits."""

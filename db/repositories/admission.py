@@ -1,4 +1,4 @@
-"""What counts against a limit when a job is submitted: jobs that are open, or were accepted lately."""
+"""Usage that counts against limits when a job is submitted: open jobs, and jobs accepted recently."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,39 +13,39 @@ from db.tables import JobRow
 DAY_S = 86400.0
 MINUTE_S = 60.0
 _LOCK = 0x77617271
-"""An advisory lock, so that two submissions at once do not both take the last place."""
+"""Advisory lock, so that two concurrent submissions do not both take the last place."""
 
 
 @dataclass(frozen=True)
 class Used:
-    """What the jobs of one key have taken."""
+    """Usage by the jobs of one key."""
 
     submitted: int
-    """In the last minute."""
+    """Jobs submitted in the last minute."""
     open: int
     device_s: float
-    """Of jobs submitted in the last day: granted while they are open, else what they took."""
+    """Seconds of jobs submitted in the last day: granted ones while open, else used ones."""
     usd: float
 
 
 class Admission:
-    """Figures over the `job` table; use a session that is bound to no tenant."""
+    """Figures over the `job` table; needs a session that is bound to no tenant."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def lock(self) -> None:
-        """Keep other submissions waiting until this transaction ends; SQLite has one writer anyway."""
+        """Make other submissions wait until this transaction ends; SQLite has one writer anyway."""
         if self._session.get_bind().dialect.name == "postgresql":
             self._session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
 
     def open_jobs(self) -> int:
-        """Open jobs of everybody."""
+        """Number of open jobs of all tenants."""
         query = select(func.count()).where(JobRow.state.in_(OPEN_JOB_STATES))
         return self._session.execute(query).scalar_one()
 
     def used_by(self, key: str) -> Used:
-        """What one key has taken."""
+        """Usage of one key."""
         now = utc_now()
         query = select(
             JobRow.state,

@@ -1,4 +1,4 @@
-"""Requests to agents outside: asked once, answered once or never."""
+"""Questions to external agents: asked once, answered at most once."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ OPEN, ANSWERED, EXPIRED = "open", "answered", "expired"
 
 
 class AgentRequestRepository:
-    """Everything that is asked of the `agent_request` table."""
+    """Queries on the `agent_request` table."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -56,7 +56,7 @@ class AgentRequestRepository:
         return row
 
     def has(self, request_id: str) -> bool:
-        """Whether there is a request of that id."""
+        """True if a request with that id exists."""
         query = select(AgentRequestRow.id).where(AgentRequestRow.id == request_id)
         return self._session.execute(query).first() is not None
 
@@ -64,7 +64,7 @@ class AgentRequestRepository:
         """One request.
 
         Raises:
-            NotFound: there is none of that id.
+            NotFound: no request has that id.
         """
         row = self._session.get(AgentRequestRow, request_id, populate_existing=True)
         if row is None:
@@ -81,7 +81,7 @@ class AgentRequestRepository:
     def open(
         self, job_id: str | None = None, after: str | None = None, limit: int = 50
     ) -> Sequence[AgentRequestRow]:
-        """Requests that may be answered now, oldest first; those of ended jobs are not among them."""
+        """Requests that may be answered now, oldest first, without those of ended jobs."""
         query = (
             select(AgentRequestRow)
             .join(TaskRow, TaskRow.id == AgentRequestRow.task_id)
@@ -97,12 +97,12 @@ class AgentRequestRepository:
         return self._session.scalars(query).all()
 
     def is_open(self, row: AgentRequestRow) -> bool:
-        """True where an answer would still be taken."""
+        """True if an answer would still be accepted."""
         task = TaskRepository(self._session).get(row.task_id)
         return row.state == OPEN and row.deadline > utc_now() and task.state in OPEN_TASK_STATES
 
     def answer(self, request_id: str, reply: str, by: str) -> bool:
-        """Store a good answer and wake its step; False where the request is closed."""
+        """Store a valid answer and wake its step; False if the request is closed."""
         values = {"state": ANSWERED, "reply": reply, "answered_by": by, "answered_at": utc_now()}
         task_id = self._close(request_id, values)
         if task_id is None:
@@ -111,11 +111,11 @@ class AgentRequestRepository:
         return True
 
     def expire(self, request_id: str) -> bool:
-        """Nobody answered in time; False where somebody has."""
+        """Close a request past its deadline; False if it was answered."""
         return self._close(request_id, {"state": EXPIRED}) is not None
 
     def refuse(self, request_id: str, why: str) -> None:
-        """An answer was of no use; the request stays open."""
+        """Record a refused answer; the request stays open."""
         query = update(AgentRequestRow).where(AgentRequestRow.id == request_id)
         values = {"refusals": AgentRequestRow.refusals + 1, "last_refusal": why[:4000]}
         self._session.execute(query.values(values))

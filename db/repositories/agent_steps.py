@@ -1,4 +1,4 @@
-"""Agent steps, whole."""
+"""Complete records of agent steps."""
 
 from collections.abc import Sequence
 

@@ -16,7 +16,7 @@ from warpsmith.tuning.tasks import SlicePayload
 
 
 class CandidateRepository:
-    """Everything that is asked of the `candidate` table."""
+    """Queries on the `candidate` table."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -57,7 +57,7 @@ class CandidateRepository:
         """One candidate with its template.
 
         Raises:
-            NotFound: there is none of that id.
+            NotFound: no candidate has that id.
         """
         options = [undefer(CandidateRow.template)]
         row = self._session.get(CandidateRow, candidate_id, options=options, populate_existing=True)
@@ -73,7 +73,7 @@ class CandidateRepository:
         return self._session.scalars(query.execution_options(populate_existing=True)).all()
 
     def set_state(self, candidate_id: str, state: CandidateState) -> bool:
-        """Move a candidate; False where it is there already."""
+        """Move a candidate; False if it already has that state."""
         changed = self._session.execute(
             update(CandidateRow)
             .where(CandidateRow.id == candidate_id, CandidateRow.state != state)
@@ -86,7 +86,7 @@ class CandidateRepository:
         return True
 
     def set_reuse_key(self, candidate_id: str, key: str) -> None:
-        """Say whose trials count for this one, and for whom its trials count."""
+        """Set the key of candidates that share their trials."""
         query = update(CandidateRow).where(CandidateRow.id == candidate_id)
         self._session.execute(query.values(reuse_key=key))
 
@@ -96,11 +96,11 @@ class CandidateRepository:
         self._session.execute(query.values(feasible=feasible))
 
     def settle(self, candidate_id: str, trials: int | None) -> None:
-        """A shared search proposes nothing more.
+        """Record that a shared search proposes nothing more.
 
         Args:
-            trials: how many the candidate may have in all, if all of them are proposed; None: the searcher
-                has nothing more to propose.
+            trials: total number of trials of the candidate, if all are proposed; None: the searcher is
+                exhausted.
         """
         query = update(CandidateRow).where(CandidateRow.id == candidate_id)
         if trials is None:
@@ -113,13 +113,14 @@ class CandidateRepository:
         EventRepository(self._session).add(job_id, "settled", said)
 
     def settled(self, candidate_id: str) -> tuple[int | None, bool]:
-        """The most trials that a shared search has proposed in full, and whether its searcher has no more."""
+        """The total number of trials that a shared search has proposed, and whether its searcher is
+        exhausted."""
         query = select(CandidateRow.settled, CandidateRow.exhausted).where(CandidateRow.id == candidate_id)
         row = self._session.execute(query).one()
         return row.settled, row.exhausted
 
     def running_slices(self, job_id: str, candidate_id: str) -> int:
-        """How many slices of a candidate are running."""
+        """Number of running slices of a candidate."""
         query = select(TaskRow.payload).where(TaskRow.job_id == job_id, TaskRow.state == TaskState.RUNNING)
         payloads = self._session.scalars(query.where(TaskRow.kind == TaskKind.SLICE))
         return sum(isinstance(p, SlicePayload) and p.candidate == candidate_id for p in payloads)

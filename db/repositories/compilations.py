@@ -1,4 +1,4 @@
-"""Compilations that one worker wants and another does. Nothing here is missed if it is lost."""
+"""Compilations requested by one worker and done by another. A lost row does no harm."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,31 +13,31 @@ from warpsmith.domain.state import CompilationState
 from warpsmith.domain.template import ConfiguredKernel
 
 KEEP_S = 600.0
-"""A binary is soon in the folder of whoever wanted it."""
+"""Seconds after which rows are deleted; the requester has stored the binary by then."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Something to compile."""
+    """A requested compilation."""
 
     key: str
-    """The hash of all that the binary is made from."""
+    """Hash of everything that determines the binary."""
     queue: str
     kernel: ConfiguredKernel
     device: DeviceInfo
 
 
 class CompilationRepository:
-    """Everything that is asked of the `compilation` table. Writes do not wait for the disk."""
+    """Queries on the `compilation` table. Writes do not wait for the disk."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def want(self, wanted: Sequence[Wanted]) -> list[str]:
-        """Ask for these; the keys of those that nobody had asked for."""
+        """Request these compilations; returns the keys that were not requested before."""
         without_waiting_for_the_disk(self._session)
         now = utc_now()
-        # In one order everywhere: two that want the same would else wait for each other.
+        # One order everywhere: otherwise two requests for the same keys could deadlock.
         rows = [
             {**vars(w), "state": CompilationState.WANTED, "created_at": now}
             for w in sorted(wanted, key=lambda w: w.key)
@@ -46,7 +46,7 @@ class CompilationRepository:
         return list(self._session.scalars(insert.returning(CompilationRow.key)))
 
     def take(self, key: str, worker: str) -> Wanted | None:
-        """Compile this one; None where somebody else does, or nobody wants it any more."""
+        """Take this compilation; None if another worker has it, or it is no longer requested."""
         without_waiting_for_the_disk(self._session)
         row = self._session.execute(
             update(CompilationRow)
@@ -57,14 +57,14 @@ class CompilationRepository:
         return None if row is None else Wanted(key, row.queue, row.kernel, row.device)
 
     def take_next(self, queue: str, worker: str) -> Wanted | None:
-        """Compile what has waited longest in a queue; None: nothing waits."""
+        """Take the compilation that has waited longest in a queue; None if none waits."""
         waiting = (CompilationRow.queue == queue, CompilationRow.state == CompilationState.WANTED)
         query = select(CompilationRow.key).where(*waiting).order_by(CompilationRow.created_at).limit(1)
         key = self._session.scalar(query.with_for_update(skip_locked=True))
         return None if key is None else self.take(key, worker)
 
     def finish(self, key: str, worker: str, artifact: bytes | None) -> None:
-        """What came of it; None: no binary. Nothing happens where it is no longer this worker's."""
+        """Store the binary (None: there is none). Nothing happens if another worker has taken over."""
         without_waiting_for_the_disk(self._session)
         state = CompilationState.FAILED if artifact is None else CompilationState.DONE
         self._session.execute(
@@ -75,7 +75,7 @@ class CompilationRepository:
         )
 
     def states(self, keys: Sequence[str]) -> Mapping[str, CompilationState]:
-        """Where these stand; what is forgotten is left out."""
+        """States of these compilations; deleted ones are left out."""
         query = select(CompilationRow.key, CompilationRow.state).where(CompilationRow.key.in_(keys))
         return {row.key: row.state for row in self._session.execute(query)}
 
@@ -87,7 +87,7 @@ class CompilationRepository:
         return {row.key: row.artifact for row in self._session.execute(query) if row.artifact is not None}
 
     def withdraw(self, keys: Sequence[str]) -> list[str]:
-        """Take back what no node has begun; which of these that was."""
+        """Withdraw those that no node has begun; returns their keys."""
         without_waiting_for_the_disk(self._session)
         gone = (
             delete(CompilationRow)
@@ -97,6 +97,6 @@ class CompilationRepository:
         return list(self._session.scalars(gone))
 
     def prune(self, older_s: float = KEEP_S) -> None:
-        """Forget what was asked for long ago."""
+        """Delete old requests."""
         before = clock(self._session, -older_s)
         self._session.execute(delete(CompilationRow).where(CompilationRow.created_at < before))

@@ -1,4 +1,4 @@
-"""Waiting for a device: what the job says meanwhile, and what its budget does not pay for."""
+"""Waiting for a device: the job's detail meanwhile, and the time that its budget does not pay for."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,21 +14,21 @@ from db.tables import JobRow, TaskRow
 from warpsmith.domain.state import JobState, TaskState
 
 WAITS = "; waits: "
-"""Between what a job does and what it waits for, in its detail."""
+"""Separator, in a job's detail, between its activity and what it waits for."""
 OPEN_STATES = tuple(state for state in JobState if not state.is_terminal)
 
 
 class WaitRepository:
-    """The clock of a job stands still from `begin` to `end`; it starts with the first `end`."""
+    """Stops a job's clock from `begin` to `end`; the clock starts with the first `end`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def begin(self, job_id: str, at: datetime | None = None) -> None:
-        """The job wants its device, and no task of it is at work there.
+        """Record that the job waits for its device, and none of its tasks uses one.
 
         Args:
-            at: since then; now where not given.
+            at: start of the wait; None: now.
         """
         ours = (TaskRow.job_id == job_id, TaskRow.queue.startswith(DEVICE_PREFIX, autoescape=True))
         works = exists().where(*ours, TaskRow.state == TaskState.RUNNING)
@@ -39,8 +39,8 @@ class WaitRepository:
         )
 
     def end(self, job_id: str, task_id: str) -> None:
-        """A task of the job has the device: its seconds count from now on, or again."""
-        # Rows of tasks before the job's, as workers do that store a result.
+        """Record that a task of the job has the device; its seconds count from now on."""
+        # Rows of tasks before the job's, in the order of workers that store a result.
         task = self._session.get(TaskRow, task_id, with_for_update=True, populate_existing=True)
         job = self._session.get(JobRow, job_id, with_for_update=True, populate_existing=True)
         assert task is not None
@@ -56,7 +56,7 @@ class WaitRepository:
         job.detail = job.detail.split(WAITS)[0]
 
     def note(self, job_id: str, words: str) -> None:
-        """Say in the job's detail what it waits for; empty: for nothing."""
+        """Add to the job's detail what it waits for; empty: nothing."""
         row = self._session.get(JobRow, job_id, with_for_update=True, populate_existing=True)
         if row is None or row.state.is_terminal:
             return
@@ -66,7 +66,7 @@ class WaitRepository:
             row.detail = said
 
     def ring_unserved(self, quiet_s: float, limit: int = 100) -> Sequence[str]:
-        """Ring `advance` for jobs whose task waits for a device that no living worker offers."""
+        """Send `advance` to jobs whose task waits for a device that no living worker offers."""
         offered = WorkerRepository(self._session).all_device_classes()
         before = utc_now() - timedelta(seconds=quiet_s)
         waits = exists().where(

@@ -1,4 +1,4 @@
-"""What happened to jobs, in order."""
+"""Events of jobs, in order."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,7 @@ class EventRepository:
         self._session = session
 
     def add(self, job_id: str, kind: str, data: Mapping[str, Detail] | None = None) -> None:
-        """Something happened."""
+        """Append an event."""
         self._session.add(EventRow(job_id=job_id, at=utc_now(), kind=kind, data=dict(data or {})))
 
     def page(self, job_id: str, after: int = 0, limit: int = 200) -> Sequence[EventRow]:

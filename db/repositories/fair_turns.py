@@ -1,4 +1,4 @@
-"""Whose turn it is in a queue."""
+"""Order in which the tasks of a queue are served."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,26 +19,26 @@ class Turn:
     task_id: str
     tenant: str
     begins: bool
-    """It is the first of its job."""
+    """True if it is the first task of its job."""
 
 
 @dataclass(frozen=True)
 class Soon:
-    """Nothing is to be taken now: a job that has begun is about to go on."""
+    """Nothing should be taken now: a started job is about to continue."""
 
 
 class Turns:
-    """Tenants take turns; within a tenant jobs that have begun go before those that have not."""
+    """Tenants take turns; within a tenant, started jobs go before others."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def next(self, queue: str) -> Turn | None:
-        """The next task of a queue; None: nothing waits.
+        """The next task of a queue; None if none waits.
 
-        The tenant that was served longest ago comes first. Among its tasks the order is: lost on its way,
-        higher priority, of a job that has begun, longer wait (of the job where it begins). Parked tasks
-        are left alone. Any number of workers may ask at once; each gets another task.
+        The tenant that was served longest ago comes first. Its tasks are ordered by: lost attempts, higher
+        priority, started jobs, longer wait (of the job if it has not started). Parked tasks are left alone.
+        Any number of workers may call this at once; each gets a different task.
         """
         waiting = (TaskRow.state == TaskState.QUEUED, TaskRow.queue == queue, TaskRow.rung_at <= utc_now())
         begins = TaskRow.number == 0
@@ -57,10 +57,10 @@ class Turns:
         return None
 
     def is_being_decided(self, queue: str, tenant: str, within_s: float) -> bool:
-        """Whether a job of this queue has ended a task, or asked an agent, within so many seconds and has
-        nothing else to do.
+        """True if a job of this queue has ended a task, or asked an agent, within this number of seconds and
+        has no other work.
 
-        Decisions and rules take some milliseconds, and the job then goes on; a model may take minutes.
+        Decisions and rules take some milliseconds, and the job then continues; a model may take minutes.
         """
         since = clock(self._session, -within_s)
         of_job = TaskRow.job_id == JobRow.id

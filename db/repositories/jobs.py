@@ -1,4 +1,4 @@
-"""Jobs: created once, moved by compare-and-set, final once they have ended."""
+"""Jobs: created once, moved by compare-and-set, final once ended."""
 
 import hashlib
 import json
@@ -25,10 +25,10 @@ OPEN_JOB_STATES = tuple(s for s in JobState if not s.is_terminal)
 
 @dataclass(frozen=True)
 class JobFilter:
-    """Which jobs a list shows; everything that is given must hold."""
+    """Filter of a list of jobs; all given conditions must hold."""
 
     states: Sequence[JobState] = ()
-    """In any of these; in any state where none is given."""
+    """States, of which a job has one; empty: any state."""
     labels: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
     """Part of the name, in any case."""
@@ -36,18 +36,18 @@ class JobFilter:
     created_from: datetime | None = None
     created_before: datetime | None = None
     tenant: str = ""
-    """In a session that is bound to none: this one's alone."""
+    """Tenant, in a session that is bound to none."""
 
 
 class KeyReused(InvalidInput):
-    """An idempotency key that came before with another job."""
+    """An idempotency key was used before with another job."""
 
 
 EVERY_JOB = JobFilter()
 
 
 class JobRepository:
-    """Everything that is asked of the `job` and `workload` tables."""
+    """Queries on the `job` and `workload` tables."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -61,15 +61,15 @@ class JobRepository:
         api_key: str | None = None,
         priority: int = 0,
     ) -> tuple[JobRow, bool]:
-        """Store a job and the bell that starts it; the flag is False where it was stored before.
+        """Store a job and its first message; the flag is False if it was already stored.
 
         Args:
-            idempotency_key: the job's name for whoever submits it, within a tenant.
+            idempotency_key: the submitter's name for the job, unique within a tenant.
             api_key: id of the key that submits it.
             priority: among the jobs of the tenant; higher goes first.
 
         Raises:
-            KeyReused: the key came before with another job.
+            KeyReused: the key was used before with another job.
         """
         digest = spec_hash(job)
         job_id = new_id()
@@ -113,7 +113,7 @@ class JobRepository:
         """One job, as the database has it now.
 
         Raises:
-            NotFound: there is none of that id.
+            NotFound: no job has that id.
         """
         options = [undefer(JobRow.spec)] if with_spec else []
         row = self._session.get(JobRow, job_id, options=options, populate_existing=True)
@@ -122,11 +122,11 @@ class JobRepository:
         return row
 
     def has(self, job_id: str) -> bool:
-        """Whether there is a job of that id."""
+        """True if a job with that id exists."""
         return self._session.execute(select(JobRow.id).where(JobRow.id == job_id)).first() is not None
 
     def trials_spent(self, job_id: str) -> bool:
-        """True where the job has run all trials of its budget."""
+        """True if the job has run all trials of its budget."""
         query = select(JobRow.trials_done >= JobRow.budget_trials).where(JobRow.id == job_id)
         return bool(self._session.execute(query).scalar_one())
 
@@ -138,7 +138,7 @@ class JobRepository:
         if only.tenant:
             query = query.where(JobRow.tenant == only.tenant)
         if only.states:
-            # What waits for its first turn is shown as queued, see `db.status`.
+            # A job that waits for its first turn is shown as queued; see `db.status`.
             waits = (JobRow.state == JobState.BASELINE) & JobRow.started_at.is_(None)
             shown = JobRow.state.in_(only.states) & ~waits
             query = query.where(shown | waits if JobState.QUEUED in only.states else shown)
@@ -173,12 +173,12 @@ class JobRepository:
         detail: str = "",
         reason: Reason | None = None,
     ) -> bool:
-        """Compare-and-set of the state; False where the job is not in `source` any more.
+        """Compare-and-set of the state; False if the job is no longer in `source`.
 
-        A job that ends takes its open tasks with it: whoever holds one loses the lease.
+        A job that ends also ends its open tasks; their workers lose the lease.
 
         Args:
-            reason: of a job that ends, why.
+            reason: reason for the end of a job.
 
         Raises:
             ValueError: `JOB_MOVES` has no such move.
@@ -189,7 +189,7 @@ class JobRepository:
         if target.is_terminal:
             values["reason"] = reason
             values["finished_at"] = clock(self._session)
-            # Rows of tasks before the job's, as workers do that store a result.
+            # Rows of tasks before the job's, in the order of workers that store a result.
             TaskRepository(self._session).lock_open(job_id)
         moved = self._session.execute(
             update(JobRow)
@@ -205,7 +205,7 @@ class JobRepository:
         return True
 
     def set_detail(self, job_id: str, detail: str) -> bool:
-        """Say what the job is doing; False where that is what it says, or the job has ended."""
+        """Set the job's detail; False if it is unchanged, or the job has ended."""
         changed = self._session.execute(
             update(JobRow)
             .where(JobRow.id == job_id, JobRow.detail != detail, JobRow.state.in_(OPEN_JOB_STATES))
@@ -215,10 +215,10 @@ class JobRepository:
         return changed is not None
 
     def cancel(self, job_id: str) -> JobRow:
-        """End a job; one that has ended stays as it is.
+        """Cancel a job; one that has ended is left unchanged.
 
         Raises:
-            NotFound: there is none of that id.
+            NotFound: no job has that id.
         """
         row = self.get(job_id)
         while not row.state.is_terminal:
@@ -238,23 +238,23 @@ class JobRepository:
         return changed is not None
 
     def pinned(self, device_class: str) -> int:
-        """How many open jobs are bound to a device class."""
+        """Number of open jobs bound to a device class."""
         query = select(func.count()).where(
             JobRow.state.in_(OPEN_JOB_STATES), JobRow.device_class == device_class
         )
         return self._session.execute(query).scalar_one()
 
     def set_round(self, job_id: str, round_: int) -> None:
-        """The job is in this round now."""
+        """Set the job's current round."""
         self._session.execute(update(JobRow).where(JobRow.id == job_id).values(round=round_))
 
     def spend(self, job_id: str, tokens: int, usd: float) -> None:
-        """Count what an agent step cost."""
+        """Add the cost of an agent step."""
         values = {"tokens_used": JobRow.tokens_used + tokens, "usd_used": JobRow.usd_used + usd}
         self._session.execute(update(JobRow).where(JobRow.id == job_id).values(values))
 
     def reserve(self, job_id: str, tokens: int, usd: float) -> bool:
-        """Set money aside before a model is called; False where the job's budget does not cover it."""
+        """Reserve cost before a model is called; False if the job's budget does not cover it."""
         budget = self.get(job_id, with_spec=True).spec.budget
         reserved = self._session.execute(
             update(JobRow)
@@ -266,29 +266,29 @@ class JobRepository:
         return reserved is not None
 
     def set_baseline(self, job_id: str, times_us: Mapping[str, float]) -> None:
-        """Times of the user's kernel by workload."""
+        """Store the times of the user's kernel by workload."""
         for key, value in times_us.items():
             query = update(WorkloadRow).where(WorkloadRow.job_id == job_id, WorkloadRow.key == key)
             self._session.execute(query.values(baseline_us=value))
 
     def set_verified(self, job_id: str, speedup: float, best_us: Mapping[str, float]) -> None:
-        """The published figures take the place of the best so far."""
+        """Replace the best so far by the published figures."""
         self._session.execute(update(JobRow).where(JobRow.id == job_id).values(speedup=speedup))
         for key, value in best_us.items():
             query = update(WorkloadRow).where(WorkloadRow.job_id == job_id, WorkloadRow.key == key)
             self._session.execute(query.values(best_us=value))
 
     def lock(self, job_id: str) -> None:
-        """Keep every other decision about this job waiting until this transaction ends.
+        """Make every other decision about this job wait until this transaction ends.
 
-        SQLite has one writer at a time, which is lock enough.
+        SQLite has one writer at a time, which suffices as a lock.
         """
         if self._session.get_bind().dialect.name == "postgresql":
             query = text("SELECT pg_advisory_xact_lock(hashtextextended(:id, 0))")
             self._session.execute(query, {"id": job_id})
 
     def ring_idle(self, quiet_s: float, limit: int = 100) -> Sequence[str]:
-        """Ring `advance` for open jobs that have no open task and were not rung for `quiet_s`."""
+        """Send `advance` to open jobs without an open task that were not notified for `quiet_s`."""
         busy = exists().where(
             TaskRow.job_id == JobRow.id, TaskRow.state.in_((TaskState.QUEUED, TaskState.RUNNING))
         )
@@ -306,7 +306,7 @@ class JobRepository:
         return ids
 
     def ring_unpinned(self, backends: Sequence[str]) -> Sequence[str]:
-        """Ring `advance` for jobs that wait for a worker with one of these back ends."""
+        """Send `advance` to jobs that wait for a worker with one of these back ends."""
         query = select(JobRow.id).where(
             JobRow.state == JobState.QUEUED, JobRow.device_class.is_(None), JobRow.backend.in_(backends)
         )
@@ -321,7 +321,7 @@ class JobRepository:
                 OutboxRepository(self._session).add_advance(job_id)
 
     def stored(self, tenant: str, idempotency_key: str | None) -> bool:
-        """True where a job came with this key before."""
+        """True if a job with this key is already stored."""
         if idempotency_key is None:
             return False
         query = exists().where(JobRow.tenant == tenant, JobRow.idempotency_key == idempotency_key)

@@ -1,4 +1,4 @@
-"""API keys: looked up by their id, checked by their digest, ended by revocation or with time."""
+"""API keys: found by id, checked by digest, ended by revocation or expiry."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from warpsmith.errors import NotFound
 
 
 class KeyRepository:
-    """Everything that is asked of the `api_key` table."""
+    """Queries on the `api_key` table."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -26,7 +26,7 @@ class KeyRepository:
         limits: KeyLimits,
         expires_at: datetime | None = None,
     ) -> tuple[ApiKeyRow, str]:
-        """A new key; the text comes back this once."""
+        """A new key; its text is returned only here."""
         key_id, key = new_key()
         row = ApiKeyRow(
             id=key_id,
@@ -43,10 +43,10 @@ class KeyRepository:
         return row, key
 
     def find(self, key: str) -> ApiKeyRow | None:
-        """The row of a key that opens something now; None for any other text."""
+        """The row of a valid key; None for any other text."""
         key_id = id_of(key)
         row = None if key_id is None else self._session.get(ApiKeyRow, key_id)
-        # A key that is not there takes as long to refuse as one with a wrong secret.
+        # An unknown key takes as long to refuse as one with a wrong secret.
         genuine = fits(key, row.digest if row is not None else "0" * 64)
         return row if row is not None and genuine and is_active(row) else None
 
@@ -54,7 +54,7 @@ class KeyRepository:
         """One key by its id.
 
         Raises:
-            NotFound: there is none of that id.
+            NotFound: no key has that id.
         """
         row = self._session.get(ApiKeyRow, key_id, populate_existing=True)
         if row is None:
@@ -66,15 +66,15 @@ class KeyRepository:
         return self._session.scalars(select(ApiKeyRow).order_by(ApiKeyRow.created_at, ApiKeyRow.id)).all()
 
     def any_active(self) -> bool:
-        """True where some key opens something."""
+        """True if a valid key exists."""
         lasts = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > utc_now())
         return bool(self._session.scalar(select(exists().where(ApiKeyRow.revoked_at.is_(None), lasts))))
 
     def revoke(self, key_id: str) -> bool:
-        """End a key; False where it was ended before.
+        """Revoke a key; False if it had already ended.
 
         Raises:
-            NotFound: there is none of that id.
+            NotFound: no key has that id.
         """
         changed = self._session.execute(
             update(ApiKeyRow)
@@ -86,10 +86,10 @@ class KeyRepository:
         return changed is not None
 
     def rotate(self, key_id: str, grace_s: float) -> tuple[ApiKeyRow, str]:
-        """A new key in the place of an old one, which ends after `grace_s`.
+        """A new key that replaces an old one; the old one ends after `grace_s`.
 
         Raises:
-            NotFound: there is none of that id, or it opens nothing any more.
+            NotFound: no key has that id, or it is no longer valid.
         """
         old = self.get(key_id)
         if not is_active(old):
@@ -106,5 +106,5 @@ class KeyRepository:
 
 
 def is_active(row: ApiKeyRow) -> bool:
-    """True while the key opens something."""
+    """True while the key is valid."""
     return row.revoked_at is None and (row.expires_at is None or row.expires_at > utc_now())

@@ -1,4 +1,4 @@
-"""Bells that must be rung, stored in the transaction that makes them true."""
+"""Outgoing messages, stored in the transaction that causes them."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -14,34 +14,34 @@ KEEP_PUBLISHED_S = 3600.0
 
 
 class OutboxRepository:
-    """Stores and hands out bells."""
+    """Stores and returns outgoing messages."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def add(self, name: str, queue: str, subject: str) -> OutboxRow:
-        """A bell that the relay will ring once this transaction is committed."""
+        """Add a message that the relay will publish once this transaction is committed."""
         row = OutboxRow(name=name, queue=queue, subject=subject, created_at=utc_now(), attempts=0)
         self._session.add(row)
         return row
 
     def add_advance(self, job_id: str) -> OutboxRow:
-        """Somebody is to look at what this job needs next."""
+        """Add a message that asks for the next decision about this job."""
         return self.add(ADVANCE, CONTROL_QUEUE, job_id)
 
     def any_waiting(self) -> bool:
-        """True where a bell is to be rung; locks nothing."""
+        """True if a message waits; locks nothing."""
         return bool(self._session.scalar(select(exists().where(OutboxRow.published_at.is_(None)))))
 
     def waiting(self, limit: int = 100) -> Sequence[OutboxRow]:
-        """Bells to ring, oldest first, locked against other relays until the transaction ends."""
+        """Waiting messages, oldest first, locked against other relays until the transaction ends."""
         query = select(OutboxRow).where(OutboxRow.published_at.is_(None)).order_by(OutboxRow.id).limit(limit)
         return self._session.scalars(query.with_for_update(skip_locked=True)).all()
 
     def take_overdue(self, name: str, older_s: float, limit: int = 20) -> Sequence[str]:
-        """Subjects of bells that no relay could ring for `older_s`, for whoever answers without a broker.
+        """Take subjects of messages that no relay could publish for `older_s`, for work without a broker.
 
-        They count as published from now on, so commit before acting on them only where that is made good.
+        Marks them published. Commit before acting only if the caller recovers from a crash in between.
         """
         before = utc_now() - timedelta(seconds=older_s)
         query = (
@@ -56,18 +56,18 @@ class OutboxRepository:
         return [row.subject for row in rows]
 
     def mark_published(self, ids: Sequence[int]) -> None:
-        """They have been rung."""
+        """Mark messages as published."""
         if ids:
             values = {"published_at": clock(self._session), "attempts": OutboxRow.attempts + 1}
             self._session.execute(update(OutboxRow).where(OutboxRow.id.in_(ids)).values(values))
 
     def mark_failed(self, ids: Sequence[int]) -> None:
-        """The broker did not take them; they stay waiting."""
+        """Record that the broker did not take them; they stay waiting."""
         if ids:
             values = {"attempts": OutboxRow.attempts + 1}
             self._session.execute(update(OutboxRow).where(OutboxRow.id.in_(ids)).values(values))
 
     def prune(self, older_s: float = KEEP_PUBLISHED_S) -> None:
-        """Forget bells rung long ago."""
+        """Delete messages published long ago."""
         limit = utc_now() - timedelta(seconds=older_s)
         self._session.execute(delete(OutboxRow).where(OutboxRow.published_at < limit))

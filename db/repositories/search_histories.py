@@ -1,4 +1,4 @@
-"""What a search has brought so far, as its searcher hears of it."""
+"""Results of a search, in the form told to its searcher."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import TrialState
 
 Told = tuple[Configuration, float | None]
-"""A configuration and its objective, or its estimate where it was cut short; None where it was rejected."""
+"""A configuration and its objective, or its estimate if it was pruned; None: it was rejected."""
 
 
 @dataclass(frozen=True)
 class FinishedCounts:
-    """How many trials of a candidate are finished."""
+    """Numbers of finished trials of a candidate."""
 
     all: int
     run: int
-    """Not taken over from earlier jobs."""
+    """Trials not taken over from earlier jobs."""
     of_task: int
 
 
 class HistoryRepository:
-    """Reads the `trial` table, without what only reports need of a trial."""
+    """Reads the columns of the `trial` table that a search needs."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -56,7 +56,7 @@ class HistoryRepository:
         return [o for o in reversed(self._session.scalars(query).all()) if isinstance(o, Measured)]
 
     def counted(self, candidate_id: str) -> int:
-        """Trials of a candidate that spend its budget, those that are proposed included."""
+        """Number of a candidate's trials that count against its budget, proposed ones included."""
         query = select(func.count(TrialRow.id)).where(TrialRow.candidate_id == candidate_id, ~TrialRow.reused)
         return self._session.execute(query).scalar_one()
 
@@ -77,7 +77,7 @@ class HistoryRepository:
         return self._told(TrialRow.id.in_(ids))
 
     def _told(self, *which: ColumnElement[bool]) -> list[Told]:
-        # Outcomes are long, and only those that were cut short are needed.
+        # Outcomes are long, and only those of pruned trials are needed.
         outcome = case((is_cut_short(), TrialRow.outcome), else_=None)
         query = select(TrialRow.configuration, TrialRow.objective, outcome).where(*which)
         rows = self._session.execute(query.order_by(TrialRow.number))

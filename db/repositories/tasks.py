@@ -1,4 +1,4 @@
-"""Tasks: claimed by compare-and-set, fenced by a lease token, returned when the lease runs out."""
+"""Tasks: claimed by compare-and-set, fenced by a lease token, returned when the lease expires."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -25,19 +25,19 @@ LEASE_EXPIRED = "lease expired"
 WORKER_DIED = "worker died"
 WORKER_STOPPED = "worker stopped"
 LOST_CAUSES = frozenset({DATABASE_AWAY, LEASE_EXPIRED, WORKER_DIED})
-"""The attempt was lost with its machine, which says little about the task itself."""
+"""Causes for which an attempt was lost with its machine; they say little about the task itself."""
 LOST_FACTOR = 3
-"""A task may be lost this many times as often as it may fail; one that kills its workers ends too."""
+"""Ratio of allowed losses to allowed failures; a task that kills its workers ends too."""
 
 
 class TaskRepository:
-    """Everything that is asked of the `task` table."""
+    """Queries on the `task` table."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def enqueue(self, job_id: str, kind: TaskKind, queue: str, payload: Payload | None) -> TaskRow:
-        """A new task and its bell."""
+        """A new task and its message."""
         query = select(func.coalesce(func.max(TaskRow.number), -1) + 1).where(TaskRow.job_id == job_id)
         number = self._session.execute(query).scalar_one()
         of_job = select(JobRow.tenant, JobRow.priority).where(JobRow.id == job_id)
@@ -68,7 +68,7 @@ class TaskRepository:
         """One task, as the database has it now.
 
         Raises:
-            NotFound: there is none of that id.
+            NotFound: no task has that id.
         """
         row = self._session.get(TaskRow, task_id, populate_existing=True)
         if row is None:
@@ -81,7 +81,7 @@ class TaskRepository:
         return self._session.scalars(query.execution_options(populate_existing=True)).all()
 
     def claim(self, task_id: str, worker: str, lease_s: float) -> TaskRow | None:
-        """Take a queued task; None where somebody else has it or it has ended.
+        """Claim a queued task; None if another worker has it or it has ended.
 
         The returned row carries the lease token that every later write needs.
         """
@@ -103,11 +103,11 @@ class TaskRepository:
     def claim_next(
         self, queue: str, worker: str, lease_s: float, patience_s: float = 0.0
     ) -> TaskRow | Soon | None:
-        """Take the next task of a queue; None: nothing waits. Each of many workers gets another task.
+        """Claim the next task of a queue; None if none waits. Concurrent workers get different tasks.
 
         Args:
-            patience_s: `Soon` is returned instead of a job's first task where a job that has begun may
-                want the device within so many seconds of its last.
+            patience_s: seconds after its last task within which a started job may need the device again;
+                `Soon` is then returned instead of another job's first task.
         """
         turns = Turns(self._session)
         turn = turns.next(queue)
@@ -118,11 +118,11 @@ class TaskRepository:
         return self.claim(turn.task_id, worker, lease_s)
 
     def queue_of(self, task_id: str) -> str | None:
-        """The queue of a task; None where there is no such task."""
+        """The queue of a task; None if there is no such task."""
         return self._session.execute(select(TaskRow.queue).where(TaskRow.id == task_id)).scalar_one_or_none()
 
     def deaf(self, worker: str, queues: Sequence[str], quiet_s: float) -> bool:
-        """True where something has waited for `quiet_s`, and this worker took nothing from these queues."""
+        """True if something has waited for `quiet_s`, and this worker took nothing from these queues."""
         before = clock(self._session, -quiet_s)
         ours = TaskRow.queue.in_(queues)
         now = clock(self._session)
@@ -136,15 +136,15 @@ class TaskRepository:
         return bool(self._session.execute(select(waits & ~busy & ~took)).scalar_one())
 
     def renew(self, task_id: str, token: str, lease_s: float) -> None:
-        """Hold on to a task for another `lease_s`.
+        """Extend the lease of a task by `lease_s`.
 
         Raises:
-            LeaseLost: it is somebody else's now, or its job has ended.
+            LeaseLost: another worker has it now, or its job has ended.
         """
         self._fenced(task_id, token, {"lease_until": clock(self._session, lease_s)})
 
     def is_held(self, task_id: str, token: str) -> bool:
-        """Whether a task is still whose lease has this token."""
+        """True if the lease with this token is still valid."""
         held = (TaskRow.id == task_id, TaskRow.lease_token == token, TaskRow.state == TaskState.RUNNING)
         return bool(self._session.execute(select(exists().where(*held))).scalar_one())
 
@@ -152,7 +152,7 @@ class TaskRepository:
         """Store the result.
 
         Raises:
-            LeaseLost: it is somebody else's now, or its job has ended.
+            LeaseLost: another worker has it now, or its job has ended.
         """
         values = {
             "state": TaskState.DONE,
@@ -166,13 +166,13 @@ class TaskRepository:
     def fail(
         self, task_id: str, token: str, cause: str, detail: str, max_attempts: int, *, final: bool = False
     ) -> TaskState:
-        """An attempt failed: queue the task again, or give it up.
+        """Record a failed attempt: queue the task again, or give it up.
 
         Args:
             final: another attempt cannot help.
 
         Raises:
-            LeaseLost: it is somebody else's now, or its job has ended.
+            LeaseLost: another worker has it now, or its job has ended.
         """
         row = self.get(task_id)
         if row.lease_token != token or row.state is not TaskState.RUNNING:
@@ -183,12 +183,12 @@ class TaskRepository:
         return TaskState(values["state"])
 
     def held_by(self, worker: str) -> int:
-        """How many tasks a worker holds."""
+        """Number of tasks that a worker holds."""
         query = select(func.count()).where(TaskRow.state == TaskState.RUNNING, TaskRow.worker == worker)
         return self._session.execute(query).scalar_one()
 
     def give_back(self, worker: str, task_id: str | None = None) -> int:
-        """Queue again what a stopping worker holds (or one task of it); the attempt does not count."""
+        """Queue again the tasks of a stopping worker (or one of them); the attempt does not count."""
         query = select(TaskRow).where(TaskRow.state == TaskState.RUNNING, TaskRow.worker == worker)
         if task_id is not None:
             query = query.where(TaskRow.id == task_id)
@@ -201,12 +201,12 @@ class TaskRepository:
         return len(rows)
 
     def park(self, task_id: str, token: str, until: datetime) -> None:
-        """Let a task wait for something outside; it is rung when that comes, or at `until`.
+        """Let a task wait for an external event; it is queued again at the event, or at `until`.
 
         The attempt does not count.
 
         Raises:
-            LeaseLost: it is somebody else's now, or its job has ended.
+            LeaseLost: another worker has it now, or its job has ended.
         """
         values = {
             "state": TaskState.QUEUED,
@@ -218,7 +218,7 @@ class TaskRepository:
         self._fenced(task_id, token, values)
 
     def wake(self, task_id: str) -> None:
-        """What a parked task waited for has come."""
+        """Queue a parked task again because its event has occurred."""
         changed = self._session.execute(
             update(TaskRow)
             .where(TaskRow.id == task_id, TaskRow.state == TaskState.QUEUED)
@@ -229,7 +229,7 @@ class TaskRepository:
             OutboxRepository(self._session).add(RUN_TASK, changed, task_id)
 
     def expire(self, max_attempts: int, limit: int = 100) -> Sequence[TaskRow]:
-        """Take back tasks whose lease has run out; those tried too often are given up."""
+        """Take back tasks whose lease has expired; those tried too often are given up."""
         query = (
             select(TaskRow)
             .where(TaskRow.state == TaskState.RUNNING, TaskRow.lease_until < clock(self._session))
@@ -245,7 +245,7 @@ class TaskRepository:
         return rows
 
     def expire_of(self, worker: str, max_attempts: int) -> Sequence[TaskRow]:
-        """Take back what a worker held that is known to be dead."""
+        """Take back the tasks of a worker that is known to be dead."""
         query = select(TaskRow).where(TaskRow.state == TaskState.RUNNING, TaskRow.worker == worker)
         rows = self._session.scalars(query.with_for_update(skip_locked=True)).all()
         for row in rows:
@@ -253,9 +253,9 @@ class TaskRepository:
         return rows
 
     def ring_quiet(self, quiet_s: float, per_queue: int = 20) -> Sequence[str]:
-        """Ring once more for tasks that nobody claimed for `quiet_s`: the message may be lost.
+        """Send a message again for tasks that nobody claimed for `quiet_s`, since the first may be lost.
 
-        Only the oldest of a queue are rung, so that a long queue is not flooded.
+        Only the oldest tasks of a queue are included, so that a long queue is not flooded.
         """
         rank = func.row_number().over(partition_by=TaskRow.queue, order_by=TaskRow.id).label("rank")
         # A parked task was rung in the future, so to say, and takes nobody's place.
@@ -276,12 +276,12 @@ class TaskRepository:
         return ids
 
     def lock_open(self, job_id: str) -> None:
-        """Keep the open tasks of a job as they are until this transaction ends."""
+        """Lock the open tasks of a job until this transaction ends."""
         query = select(TaskRow.id).where(TaskRow.job_id == job_id, TaskRow.state.in_(OPEN_TASK_STATES))
         self._session.execute(query.order_by(TaskRow.id).with_for_update()).all()
 
     def cancel_open(self, job_id: str) -> None:
-        """End every open task of a job; whoever runs one loses its lease."""
+        """End every open task of a job; their workers lose the lease."""
         self._session.execute(
             update(TaskRow)
             .where(TaskRow.job_id == job_id, TaskRow.state.in_(OPEN_TASK_STATES))
@@ -338,7 +338,7 @@ class TaskRepository:
 
 
 def _is_last(row: TaskRow, cause: str, max_attempts: int) -> bool:
-    """True where the task is given up after this failure. Losses and failures count apart."""
+    """True if the task is given up after this failure. Losses and failures are counted separately."""
     causes = [str(entry["cause"]) for entry in row.history] + [cause]
     lost = sum(c in LOST_CAUSES for c in causes)
     failed = sum(c not in LOST_CAUSES and c != WORKER_STOPPED for c in causes)

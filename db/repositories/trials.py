@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
 
 @dataclass(frozen=True)
 class FinishedTrial:
-    """What a slice says about a configuration."""
+    """A slice's result for a configuration."""
 
     configuration: Configuration
     outcome: Outcome
@@ -30,14 +30,14 @@ class FinishedTrial:
 
 @dataclass(frozen=True)
 class RejectionGroup:
-    """Like rejections of a job, and the first of them."""
+    """Similar rejections of a job, and the first of them."""
 
     count: int
     first: TrialRow
 
 
 class TrialRepository:
-    """Everything that is asked of the `trial` table."""
+    """Queries on the `trial` table."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -49,7 +49,7 @@ class TrialRepository:
         configurations: Sequence[Configuration],
         task_id: str | None = None,
     ) -> None:
-        """Remember what is about to run; what is known already stays as it is."""
+        """Store configurations that are about to run; known ones are left unchanged."""
         if not configurations:
             return
         first = self.take_numbers(job_id, len(configurations))
@@ -58,7 +58,7 @@ class TrialRepository:
         self._session.execute(insert_new(self._session, TrialRow), rows)
 
     def take_numbers(self, job_id: str, count: int) -> int:
-        """The first of so many numbers for trials of a job; those that stay unused do no harm."""
+        """Reserve this number of trial numbers of a job; returns the first. Unused numbers do no harm."""
         taken = (
             update(JobRow)
             .where(JobRow.id == job_id)
@@ -75,14 +75,14 @@ class TrialRepository:
         configurations: Sequence[Configuration],
         numbers: Sequence[int],
     ) -> list[Configuration]:
-        """Propose what was not proposed before; returns what that was.
+        """Propose configurations not proposed before; returns them.
 
         Args:
-            task_id: the slice that is to run it; None: whichever claims it.
-            numbers: at least one for each; see `take_numbers`.
+            task_id: the slice that runs them; None: any slice may claim them.
+            numbers: at least one per configuration; see `take_numbers`.
         """
         by_key = {configuration_key(c): c for c in configurations}
-        # In one order everywhere: two that propose the same would else wait for each other.
+        # One order everywhere: otherwise two proposals of the same configurations could deadlock.
         ordered = [by_key[key] for key in sorted(by_key)]
         rows = _proposals(job_id, candidate_id, task_id, ordered, numbers)
         insert = insert_new(self._session, TrialRow).values(rows).returning(TrialRow.key)
@@ -90,9 +90,9 @@ class TrialRepository:
         return [c for key, c in by_key.items() if key in won]
 
     def claim_pooled(self, candidate_id: str, task_id: str, count: int) -> list[Configuration]:
-        """Take up to so many proposals that no slice has, oldest first."""
+        """Claim up to `count` proposals without a slice, oldest first."""
         pool = select(TrialRow.id).where(*_in_pool(candidate_id)).order_by(TrialRow.number).limit(count)
-        # Not within the update: Postgres may run a query there twice, and lock more rows than asked for.
+        # A separate query: within the update, Postgres may run it twice and lock more rows than requested.
         ids = self._session.scalars(pool.with_for_update(skip_locked=True)).all()
         if not ids:
             return []
@@ -106,21 +106,21 @@ class TrialRepository:
         return [row.configuration for row in sorted(taken, key=lambda row: int(row.number))]
 
     def pooled(self, candidate_id: str) -> int:
-        """Proposals that no slice has."""
+        """Number of proposals without a slice."""
         query = select(func.count()).select_from(TrialRow).where(*_in_pool(candidate_id))
         return self._session.execute(query).scalar_one()
 
     def drop_pooled(self, candidate_id: str) -> None:
-        """Nobody is going to run what is still proposed."""
+        """Delete proposals that nobody will run."""
         self._session.execute(delete(TrialRow).where(*_in_pool(candidate_id)))
 
     def take_leftover(
         self, job_id: str, candidate_id: str, task_id: str, *, pooled: bool = True
     ) -> list[Configuration]:
-        """Own what was proposed and never finished, unless a slice that is open has it.
+        """Claim unfinished proposals, except those of open slices.
 
         Args:
-            pooled: what no slice ever had as well.
+            pooled: include proposals that no slice ever had.
         """
         others = select(TaskRow.id).where(
             TaskRow.job_id == job_id,
@@ -139,9 +139,10 @@ class TrialRepository:
     def finish(
         self, job_id: str, candidate_id: str, task_id: str | None, trials: Sequence[FinishedTrial]
     ) -> int:
-        """Store outcomes of proposed trials; one that is finished already keeps its outcome.
+        """Store outcomes of proposed trials; a finished trial keeps its outcome.
 
-        Counters and the best so far of job, candidate and workloads follow. Returns how many were new.
+        Also updates counters and the best so far of job, candidate and workloads. Returns the number of new
+        outcomes.
         """
         fresh = self._store(candidate_id, task_id, trials)
         if not fresh:
@@ -170,7 +171,7 @@ class TrialRepository:
             self._improve(job_id, measured)
 
     def known(self, reuse_key: str, within_s: float, limit: int = 20_000) -> Sequence[TrialRow]:
-        """Trials that were run for other candidates with this key, newest first, one a configuration."""
+        """Trials run for other candidates with this key, newest first, one per configuration."""
         query = (
             select(TrialRow)
             .join(CandidateRow, CandidateRow.id == TrialRow.candidate_id)
@@ -186,7 +187,8 @@ class TrialRepository:
         return list(found.values())
 
     def adopt(self, job_id: str, candidate_id: str, trials: Sequence[FinishedTrial]) -> int:
-        """Take over outcomes from other jobs; they spend nothing of this one's budget. How many were new."""
+        """Take over outcomes from other jobs, without cost to this job's budget; returns the number of new
+        ones."""
         self.propose(job_id, candidate_id, [t.configuration for t in trials])
         fresh = self._store(candidate_id, None, trials, reused=True)
         self._count_measured(job_id, candidate_id, fresh)
@@ -200,7 +202,7 @@ class TrialRepository:
         return self._session.scalars(query).all()
 
     def has(self, job_id: str, number: int) -> bool:
-        """Whether the job has a trial of that number."""
+        """True if the job has a trial of that number."""
         query = select(TrialRow.number).where(TrialRow.job_id == job_id, TrialRow.number == number)
         return self._session.execute(query).first() is not None
 
@@ -219,12 +221,12 @@ class TrialRepository:
         yield from self._session.scalars(query)
 
     def cut_short(self, job_id: str) -> int:
-        """Trials that did not run on all workloads, because they were hopeless."""
+        """Number of trials that were pruned."""
         query = select(func.count()).select_from(TrialRow)
         return self._session.execute(query.where(TrialRow.job_id == job_id, is_cut_short())).scalar_one()
 
     def rejections(self, job_id: str, limit: int = 50) -> Sequence[RejectionGroup]:
-        """Rejected trials by stage and like reason, most frequent first."""
+        """Rejected trials by stage and similar reason, most frequent first."""
         count, first = func.count().label("count"), func.min(TrialRow.id).label("first")
         groups = (
             select(count, first)
@@ -249,7 +251,7 @@ class TrialRepository:
         trials: Sequence[FinishedTrial],
         reused: bool = False,
     ) -> list[FinishedTrial]:
-        """Finish what is still proposed; which of these trials that was."""
+        """Finish trials that are still proposed; returns them."""
         by_key = {configuration_key(t.configuration): t for t in reversed(trials)}
         open_ = (
             select(TrialRow.id, TrialRow.key)
@@ -265,7 +267,7 @@ class TrialRepository:
         table = cast(Table, TrialRow.__table__)
         query = update(table).where(table.c.id == bindparam("row"))
         query = query.values(state=TrialState.FINISHED, finished_at=clock(self._session))
-        # Many at once: the driver sends them together.
+        # One call for many rows: the driver sends them together.
         self._session.connection().execute(query, values)
         stored = {row.key for row in rows}
         return [t for key, t in by_key.items() if key in stored]
@@ -283,7 +285,7 @@ class TrialRepository:
 
 
 def is_cut_short() -> ColumnElement[bool]:
-    """Finished without having run on all workloads, because it was hopeless."""
+    """Condition: finished without having run on all workloads, because it was hopeless."""
     return TrialRow.outcome_kind == "cut_short"
 
 
@@ -324,7 +326,7 @@ def _proposals(
 
 
 def _values(trial: FinishedTrial) -> dict[str, Any]:
-    """Columns that an outcome fills."""
+    """Column values of an outcome."""
     outcome = trial.outcome
     return {
         "outcome": outcome,

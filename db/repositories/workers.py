@@ -1,4 +1,4 @@
-"""Workers and what they offer."""
+"""Workers and their capabilities."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -12,16 +12,16 @@ from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import NotFound
 
 ALIVE_S = 15.0
-"""A worker that has not been heard of for longer counts as gone."""
+"""Seconds without a heartbeat after which a worker counts as gone."""
 SHOWN_S = 3600.0
 RECENT = 1000
-"""Workers, the latest, among which one that served a queue is looked for."""
+"""Number of latest workers among which one that served a queue is searched."""
 FAULT_CHARACTERS = 1000
 """Characters of a device's fault that are stored, at most."""
 
 
 class WorkerRepository:
-    """Everything that is asked of the `worker` table."""
+    """Queries on the `worker` table."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -37,10 +37,10 @@ class WorkerRepository:
         unavailable: dict[str, str],
         compile_slots: int = 0,
     ) -> WorkerRow:
-        """A worker has come up.
+        """Register a started worker.
 
         Args:
-            compile_slots: how many compilations for others it runs at once.
+            compile_slots: number of concurrent compilations for other workers.
         """
         now = utc_now()
         row = WorkerRow(
@@ -62,47 +62,47 @@ class WorkerRepository:
         return row
 
     def heartbeat(self, worker_id: str) -> None:
-        """The worker is there."""
+        """Record that the worker is alive."""
         query = update(WorkerRow).where(WorkerRow.id == worker_id)
         self._session.execute(query.values(last_seen=clock(self._session)))
 
     def stop(self, worker_id: str) -> None:
-        """The worker goes in order."""
+        """Record that the worker stops regularly."""
         query = update(WorkerRow).where(WorkerRow.id == worker_id)
         self._session.execute(query.values(stopped_at=clock(self._session)))
 
     def drain(self, worker_id: str) -> WorkerRow:
-        """The worker is to end what it has begun, take nothing more, and go.
+        """Ask the worker to finish its current task, take nothing more, and stop.
 
         Raises:
-            NotFound: no worker of that id is at work.
+            NotFound: no running worker has that id.
         """
         row = self._session.get(WorkerRow, worker_id, with_for_update=True)
         if row is None or row.stopped_at is not None:
             raise NotFound(f"no worker {worker_id} is at work; `warpsmith workers` lists them")
-        # No search counts on its devices any more.
+        # Searches no longer count on its devices.
         row.devices = ()
         row.draining = True
         return row
 
     def other_version(self, version: str) -> WorkerRow | None:
-        """A living worker of another version, if there is one."""
+        """A living worker of another version; None if there is none."""
         return next((w for w in self.seen_lately(ALIVE_S) if w.version != version), None)
 
     def put_aside(self, worker_id: str, device: DeviceInfo, reason: str) -> None:
-        """Record the fault of a device; the worker offers that device no more."""
+        """Record the fault of a device; the worker no longer offers it."""
         row = self._session.get(WorkerRow, worker_id, with_for_update=True)
         if row is not None:
             row.devices = tuple(d for d in row.devices if d.uid != device.uid)
             row.device_faults = row.device_faults | {device.uid: reason[:FAULT_CHARACTERS]}
 
     def has_put_aside(self, worker_id: str, device: DeviceInfo) -> bool:
-        """Whether that device is no longer to be used."""
+        """True if that device must no longer be used."""
         query = select(WorkerRow.device_faults).where(WorkerRow.id == worker_id)
         return device.uid in (self._session.execute(query).scalar_one_or_none() or {})
 
     def of_host(self, hostname: str) -> Sequence[WorkerRow]:
-        """Workers of a machine that have not stopped in order."""
+        """Workers of a machine that have not stopped regularly."""
         query = select(WorkerRow).where(WorkerRow.hostname == hostname, WorkerRow.stopped_at.is_(None))
         return self._session.scalars(query).all()
 
@@ -113,7 +113,7 @@ class WorkerRepository:
         return bool(self._session.execute(query).scalar_one_or_none())
 
     def seen_lately(self, within_s: float = SHOWN_S) -> Sequence[WorkerRow]:
-        """Workers heard of in the last hour, newest first; those that stopped in order are left out."""
+        """Workers seen in the last hour, newest first, without those that stopped regularly."""
         query = select(WorkerRow).where(WorkerRow.last_seen > utc_now() - timedelta(seconds=within_s))
         query = query.where(WorkerRow.stopped_at.is_(None)).order_by(WorkerRow.id.desc())
         return self._session.scalars(query.execution_options(populate_existing=True)).all()
@@ -123,7 +123,8 @@ class WorkerRepository:
         return self.seen_lately(ALIVE_S)
 
     def last_seen_with(self, queue: str) -> datetime | None:
-        """When a worker that served a queue was heard of last, be it gone or not; None: there was none."""
+        """Time at which a worker that served a queue was last seen, even if it is gone; None if there was
+        none."""
         query = select(WorkerRow).order_by(WorkerRow.last_seen.desc()).limit(RECENT)
         return next((w.last_seen for w in self._session.scalars(query) if queue in w.queues), None)
 
@@ -141,11 +142,11 @@ class WorkerRepository:
         return [d for w in alive for d in w.devices if d.backend.value == backend]
 
     def devices(self, device_class: str) -> int:
-        """How many devices of a class living workers offer; two workers may share one."""
+        """Number of devices of a class that living workers offer; two workers may share one."""
         alive = self.seen_lately(ALIVE_S)
         return len({(w.hostname, d.uid) for w in alive for d in w.devices if d.device_class == device_class})
 
     def compile_slots(self, queue: str) -> int:
-        """How many compilations of a queue living workers that stay run at once."""
+        """Number of concurrent compilations of a queue over all living workers that stay."""
         alive = (w for w in self.seen_lately(ALIVE_S) if not w.draining)
         return sum(w.compile_slots for w in alive if queue in w.queues)

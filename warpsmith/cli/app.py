@@ -312,7 +312,7 @@ def validate(
 
 
 def _messages(exc: WarpsmithError) -> list[str]:
-    """Each problem of a job file is a message of its own."""
+    """One message per problem of a job file."""
     return [placed(exc.path, f) for f in exc.findings] if isinstance(exc, InvalidJob) else [str(exc)]
 
 

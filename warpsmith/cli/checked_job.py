@@ -1,4 +1,5 @@
-"""A job as `submit` and `tune` send it: what its source shows to be wrong is told before anything starts."""
+"""The job in the form that `submit` and `tune` send. Errors visible in its source are reported before
+anything starts."""
 
 from warpsmith.domain.job import Job
 from warpsmith.job_checks.launch import launch_findings
@@ -10,10 +11,10 @@ def checked_job(file: JobFile, checks: bool = True) -> Job:
     """The job of a file.
 
     Args:
-        checks: look at the source as well; False for a source that the parse takes wrongly.
+        checks: check the source as well; False for a source that the parser misreads.
 
     Raises:
-        InvalidJob: what is wrong with which field, in the order of the file.
+        InvalidJob: the fields that are wrong, in the order of the file.
     """
     job = file.job()
     findings = [f for f in (*signature_findings(job), *launch_findings(job)) if f.is_error] if checks else []

@@ -1,4 +1,4 @@
-"""A job's kernel compiled as it is, and as its template, in a throw-away child and without a launch."""
+"""Compiles a job's kernel as it is and as its template, in a throw-away child and without a launch."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _NO_ENTRY = re.compile(r"no kernel '")
 
 @dataclass(frozen=True)
 class CompileTrial:
-    """How it went."""
+    """Result of a trial compilation."""
 
     note: str
     findings: tuple[Finding, ...] = ()
@@ -39,9 +39,9 @@ def try_compile(
     """Compile with the defaults of all parameters.
 
     Args:
-        devices: of the job's back end. CUDA needs none: it is compiled for `arch` then.
-        lacking: why there is no device.
-        arch: such as `sm_90`.
+        devices: devices of the job's back end. CUDA needs none and is then compiled for `arch`.
+        lacking: the reason why there is no device.
+        arch: CUDA architecture such as `sm_90`.
     """
     from warpsmith.sandbox.compile_host import CompilePool
 
@@ -77,7 +77,7 @@ def _defaults(template: Template) -> ConfiguredKernel:
 
 def _rejected(found: Rejected) -> Finding:
     if found.reason.startswith("the compiler crashed"):
-        # A compiler that is not installed ends in the same way as one that a source broke.
+        # A missing compiler and one that a source crashed end in the same way.
         words = found.log.strip().rsplit("errors.Unavailable: ", maxsplit=1)[-1][:500]
         return Finding("kernel.backend", f"not compiled: {found.reason}: {words}", is_error=False)
     if _NO_ENTRY.match(found.reason):
@@ -94,7 +94,7 @@ def _rejected(found: Rejected) -> Finding:
 
 
 def any_cuda_device(arch: str) -> DeviceInfo:
-    """A device that is not at hand, with the limits that every CUDA device has at least."""
+    """A stand-in for an absent device, with the limits that every CUDA device has at least."""
     limits = DeviceLimits(
         max_threads_per_block=1024,
         max_block_x=1024,

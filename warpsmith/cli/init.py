@@ -1,4 +1,4 @@
-"""`init`: a job file for a kernel that so far is only source."""
+"""`init`: writes a job file for a kernel that exists only as source."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,12 @@ _MAX_SHOWN = 8
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a user says about a kernel besides its files."""
+    """The user's options for a kernel, besides its files."""
 
     entry: str | None = None
     backend: Backend | None = None
     defines: tuple[str, ...] = ()
-    """`NAME` or `NAME=VALUE`, as compilers take them."""
+    """Macros as `NAME` or `NAME=VALUE`."""
     include_dirs: tuple[Path, ...] = ()
 
 
@@ -29,7 +29,7 @@ def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
     """A job file for a kernel of these files.
 
     Raises:
-        InvalidInput: nothing shows the language, or no such kernel in the sources.
+        InvalidInput: the language is unclear, or the sources have no such kernel.
     """
     defines = _defines(wanted.defines)
     found = find_source(sources, target, wanted.backend, wanted.include_dirs)
@@ -55,7 +55,7 @@ def _defines(given: Sequence[str]) -> dict[str, str]:
 
 
 def _elsewhere(found: FoundSource, defines: Mapping[str, str]) -> str:
-    """Which header has kernels, where the file itself has none."""
+    """A hint to the header that has kernels, if the file itself has none."""
     places = []
     for path, text in found.headers.files.items():
         names = [k.name for k in find_kernels(text, found.dialect, defines)]

@@ -1,4 +1,4 @@
-"""What `init` is given: device sources, headers, and host files that hold kernels as text."""
+"""Inputs of `init`: device sources, headers, and host files that hold kernels as text."""
 
 import os
 import re
@@ -24,21 +24,21 @@ _ENDINGS = {
 }
 _HEADERS = (".cuh", ".h", ".hpp", ".hh", ".clh", ".inl", ".inc")
 _LOOKS = 8
-"""Rounds of looking for folders whose headers include others."""
+"""Limit on the rounds of searching folders whose headers include others."""
 _LEVELS = 8
-"""Folders above a source that are looked at for what it includes."""
+"""Limit on the folders above a source that are searched for its includes."""
 
 
 @dataclass(frozen=True)
 class FoundSource:
-    """What a skeleton is made from."""
+    """Source from which a skeleton is made."""
 
     text: str
-    """All device code that is read for kernels."""
+    """All device code that is searched for kernels."""
     shown: str
-    """How it is called."""
+    """Name of the source in messages."""
     lines: tuple[str, ...]
-    """Of the job's `kernel`: how it gets to the source."""
+    """Lines of the job's `kernel` that lead to the source."""
     headers: SentHeaders
     dialect: Dialect
 
@@ -50,10 +50,10 @@ def find_source(
 
     Args:
         target: the job file; paths in it are relative to its folder.
-        backend: where the files do not show it.
+        backend: used if the files do not show it.
 
     Raises:
-        InvalidInput: nothing shows what language they are in.
+        InvalidInput: the language is unclear.
     """
     texts = [path.read_text(errors="replace") for path in paths]
     dialect = Dialect.from_backend(backend or _backend_of(paths, texts))
@@ -98,7 +98,7 @@ def _backend_of(paths: Sequence[Path], texts: Sequence[str]) -> Backend:
 
 
 def _inside(text: str, dialect: Dialect) -> str | None:
-    """The device source that a file holds as text, where its kernels are there; None for device sources."""
+    """The device source that a host file holds as text, if its kernels are there; None for device sources."""
     found = embedded_sources(text, dialect.markers)
     if not found:
         return None
@@ -115,7 +115,7 @@ def _block(text: str) -> list[str]:
 
 
 def _folders(source: str, beside: Path, include_dirs: Sequence[Path]) -> tuple[list[Path], SentHeaders]:
-    """The folders that the headers of a source are in, those given and those found above them."""
+    """The folders of a source's headers: those given and those found above them."""
     folders = [d.resolve() for d in include_dirs]
     sent = SentHeaders({}, ())
     for _ in range(_LOOKS):
@@ -131,7 +131,7 @@ def _folders(source: str, beside: Path, include_dirs: Sequence[Path]) -> tuple[l
 
 
 def _above(missing: tuple[Path, str]) -> Path | None:
-    """The folder to search so that a name is found that a file of another folder includes."""
+    """The folder to search for a name that a file of another folder includes."""
     folder, name = missing
     if name.startswith("../"):
         there = (folder / name).resolve()

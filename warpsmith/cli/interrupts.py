@@ -1,4 +1,4 @@
-"""Signals that ask a command to end: it ends what it started, and says how to go on."""
+"""Signals that ask a command to end: it ends the processes it started and says how to continue."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """Somebody asked this process to end. No `except Exception` takes it for an error.
+    """A signal asked this process to end. No `except Exception` catches it.
 
     Args:
         signum: the signal that asked.
@@ -21,19 +21,20 @@ class Interrupted(BaseException):
 
     @property
     def exit_code(self) -> int:
-        """As shells have it."""
+        """The exit code by the convention of shells."""
         return 128 + self.signum
 
 
 class Interrupts:
-    """What a signal does. The first is raised as `Interrupted`; none disturbs what ends after it."""
+    """Signal handling. The first signal is raised as `Interrupted`; later ones do not disturb the
+    clean-up."""
 
     def __init__(self) -> None:
         self._raised = False
         self._again: Callable[[], None] | None = None
 
     def hurry_with(self, action: Callable[[], None]) -> None:
-        """Have another Ctrl-C, while things end, do this."""
+        """Set the action of a further Ctrl-C during the clean-up."""
         self._again = action
 
     def handle(self, signum: int, _frame: FrameType | None) -> None:
@@ -41,14 +42,14 @@ class Interrupts:
         if not self._raised:
             self._raised = True
             raise Interrupted(signum)
-        # `timeout` sends its signal twice; only somebody at a terminal asks again.
+        # `timeout` sends its signal twice; only a user at a terminal asks again.
         if signum == signal.SIGINT and self._again is not None:
             self._again()
 
 
 @contextmanager
 def interrupts() -> Iterator[Interrupts]:
-    """Within it SIGINT, SIGTERM and SIGHUP raise `Interrupted`; what is ignored (nohup) stays so.
+    """Context in which SIGINT, SIGTERM and SIGHUP raise `Interrupted`; ignored signals (nohup) stay ignored.
 
     Only the main thread may enter it.
     """

@@ -1,4 +1,4 @@
-"""Labels as the commands take them: `--label key=value`."""
+"""The option `--label key=value` of the commands."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ def labels_of(given: Sequence[str] | None) -> dict[str, str]:
     """Labels by key.
 
     Raises:
-        InvalidInput: one is no `key=value`.
+        InvalidInput: a label is not of the form `key=value`.
     """
     found = {}
     for text in given or ():
@@ -23,9 +23,9 @@ def labels_of(given: Sequence[str] | None) -> dict[str, str]:
 
 
 def labelled(job: Job, labels: Mapping[str, str]) -> Job:
-    """The job with more labels; these go before its own.
+    """The job with further labels, which override its own.
 
     Raises:
-        InvalidInput: a label that a job cannot have.
+        InvalidInput: a label is not valid in a job.
     """
     return parse_job(job.model_dump(mode="json") | {"labels": {**job.labels, **labels}}) if labels else job

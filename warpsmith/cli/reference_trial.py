@@ -1,4 +1,4 @@
-"""A job's NumPy reference, run once on small inputs in its sandboxed child."""
+"""Runs a job's NumPy reference once, on small inputs in its sandboxed child."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,9 +11,9 @@ from warpsmith.errors import ChildDied, ExpressionError, InvalidInput
 from warpsmith.job_checks.finding import Finding
 
 SMALL_ELEMENTS = 1 << 18
-"""Elements of all buffers together that are drawn without a thought."""
+"""Elements of all buffers up to which the job's own sizes are used."""
 MOST_ELEMENTS = 1 << 24
-"""Elements that are drawn where the reference fails on smaller sizes than the job's."""
+"""Limit on the elements if the reference fails on smaller sizes than the job's."""
 TIMEOUT_S = 20.0
 _LINE = re.compile(r'File "reference", line (\d+)')
 _FIELD = "reference.source"
@@ -21,21 +21,21 @@ _FIELD = "reference.source"
 
 @dataclass(frozen=True)
 class ReferenceTrial:
-    """How it went."""
+    """Result of the trial."""
 
     note: str
-    """What ran; empty where nothing did."""
+    """Description of the run; empty if nothing ran."""
     finding: Finding | None = None
 
 
 def try_reference(job: Job, device: Mapping[str, Value]) -> ReferenceTrial:
-    """Run the reference on sizes of the job, or on smaller ones where those are large.
+    """Run the reference on the job's sizes, or on smaller ones if those are large.
 
-    A reference may count on sizes that the job really has, so one that fails on smaller ones is run
-    on the job's own, where these are not beyond `MOST_ELEMENTS`.
+    A reference may rely on the job's real sizes. One that fails on smaller sizes is therefore run on the
+    job's own, if they do not exceed `MOST_ELEMENTS`.
 
     Args:
-        device: names of a device's limits, for shapes that use them.
+        device: limits of a device by name, for shapes that use them.
     """
     if not isinstance(job.reference, NumpyReference):
         return ReferenceTrial("")
@@ -56,7 +56,7 @@ def _first_that_runs(job: Job, reference: NumpyReference, device: Mapping[str, V
             runner.numpy(reference.source, reference.function, plan, workload.dimensions)
         except (InvalidInput, ChildDied) as exc:
             words = exc.message if isinstance(exc, InvalidInput) else str(exc)
-            # A slow reference is no wrong one: the limit here is less than a worker's.
+            # A slow reference is not wrong; the limit here is shorter than a worker's.
             certain = own and "ran past" not in words
             line = _LINE.search(words)
             failed = Finding(
@@ -71,7 +71,7 @@ def _first_that_runs(job: Job, reference: NumpyReference, device: Mapping[str, V
 
 
 def _declared(job: Job, words: str) -> str:
-    """Where the shape comes from that a result does not have."""
+    """Hint to the origin of a shape that a result does not have."""
     for n, argument in enumerate(job.kernel.arguments):
         if words.startswith(f"{argument.name!r} has shape"):
             extents = ", ".join(e.text for e in argument.shape)
@@ -80,7 +80,7 @@ def _declared(job: Job, words: str) -> str:
 
 
 def _plans(job: Job, device: Mapping[str, Value]) -> Iterator[tuple[Workload, WorkloadPlan]]:
-    """The smallest workload, before it one with smaller dimensions where it is large."""
+    """The smallest workload, preceded by one with smaller dimensions if it is large."""
     scope = {**device, **job.space.defaults}
     plans = [(w, plan_workload(job.kernel, w, scope, seed=1)) for w in job.workloads]
     own, plan = min(plans, key=lambda item: _elements(item[1]))

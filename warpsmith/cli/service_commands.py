@@ -1,4 +1,4 @@
-"""`serve` and `worker`: the applications, which are not part of the wheel, found by name; and clients."""
+"""`serve`, `worker` and the client: the applications, which are not part of the wheel, are loaded by name."""
 
 import ipaddress
 import signal
@@ -15,10 +15,10 @@ from warpsmith.settings import settings
 
 
 def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
-    """Run the API until SIGTERM or SIGINT, or until the process ends that started it for itself alone.
+    """Run the API until SIGTERM or SIGINT, or until the process ends that started it for its own use.
 
     Raises:
-        Unavailable: it would listen beyond loopback without a key that could open it.
+        Unavailable: it would listen beyond loopback although no API key exists.
     """
     parent_death.end_with_parent(signal.SIGTERM)
     current = settings()
@@ -60,7 +60,7 @@ def worker(queues: Sequence[str], concurrency: int) -> None:
 
 
 def connect(url: str) -> Client:
-    """A client that shows the key of `WARPSMITH_API_KEY`."""
+    """A client that sends the key of `WARPSMITH_API_KEY`."""
     key = settings().api_key
     return Client(url, None if key is None else key.get_secret_value())
 
@@ -69,7 +69,7 @@ def application(name: str) -> Any:
     """A module of the applications.
 
     Raises:
-        Unavailable: this installation has the core only.
+        Unavailable: this installation has only the core.
     """
     try:
         return import_module(name)

@@ -1,4 +1,4 @@
-"""What people see: progress, and the report in the terminal."""
+"""Terminal output: progress, and the report."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,7 +50,7 @@ def status_lines(status: JobStatus) -> list[str]:
 
 
 def listed_line(status: JobStatus) -> str:
-    """A job as one line of a list: with its age, its labels and, where it has gained nothing, the reason."""
+    """A job as one line of a list, with its age, its labels and, if it gained nothing, the reason."""
     labels = "".join(f" {key}={value}" for key, value in status.labels.items())
     whose = f" of {status.tenant}" if status.tenant else ""
     ended_badly = status.state in (JobState.FAILED, JobState.CANCELLED)
@@ -61,7 +61,7 @@ def listed_line(status: JobStatus) -> str:
 
 
 def event_line(event: EventView) -> str:
-    """An event as one line: when, what, and what it says."""
+    """An event as one line: time, kind and text."""
     said = " ".join(str(value) for key, value in event.data.items() if value and key != "task")
     return f"{event.at:%Y-%m-%d %H:%M:%S} {event.kind} {said}"
 
@@ -75,7 +75,7 @@ def _age(age: timedelta) -> str:
 
 
 def follow(client: Client, job_id: str) -> JobStatus:
-    """Show progress until the job ends: a live display, or a line now and then without a terminal."""
+    """Show progress until the job ends: a live display, or occasional lines if there is no terminal."""
     console = Console(stderr=True)
     with _display(console) as show:
         return client.wait(job_id, show)

@@ -1,4 +1,4 @@
-"""`tune`: the whole service on this machine, for one job, over HTTP like any other client."""
+"""`tune`: the whole service on this machine for one job, over HTTP like any other client."""
 
 import contextlib
 import hashlib
@@ -35,11 +35,11 @@ STOP_S = 25.0
 
 
 def tune(path: Path, out: Path, include_dirs: Sequence[Path] = (), checks: bool = True) -> int:
-    """Tune one job file; the exit code, 128 and the signal's number where one has ended it.
+    """Tune one job file; returns the exit code, 128 plus the number of a signal that ended it.
 
     Args:
         include_dirs: searched for headers, besides the folders that the job file names.
-        checks: hold the job against its source before anything starts.
+        checks: check the job against its source before anything starts.
     """
     file = JobFile.read(path, include_dirs)
     job = checked_job(file, checks)
@@ -47,7 +47,7 @@ def tune(path: Path, out: Path, include_dirs: Sequence[Path] = (), checks: bool 
         try:
             return _tune(file, job, out, signals)
         except Interrupted as exc:
-            # The terminal may be what has ended.
+            # The terminal may have ended.
             with contextlib.suppress(OSError):
                 typer.echo("interrupted; the same command goes on", err=True)
             return exc.exit_code
@@ -69,7 +69,7 @@ def _tune(file: JobFile, job: Job, out: Path, signals: Interrupts) -> int:
 
 
 def _submit(client: Client, job: Job) -> JobStatus:
-    """The same job file goes on with the same job where that was interrupted, else it is a new one."""
+    """Submit the job; the same file resumes an interrupted job, otherwise it is a new one."""
     content = hashlib.sha256(job.model_dump_json().encode()).hexdigest()[:40]
     for run in count(1):
         status = client.submit(job, f"tune-{content}-{run}")
@@ -126,7 +126,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """What the service has started ends with it."""
+    """End the service and all processes that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 

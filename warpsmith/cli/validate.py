@@ -1,4 +1,4 @@
-"""`validate`: what can be known of a job file without launching anything."""
+"""`validate`: checks of a job file that need no launch."""
 
 import json
 import re
@@ -23,13 +23,13 @@ from warpsmith.sandbox.device_host import Probe, probe_devices
 from warpsmith.settings import Settings
 
 _GIVEN = re.compile(r"kernel\.cl(?=:\d)|kernel\.cu(?=[(:]\d)|<source>(?=:\d)")
-"""What compilers are told that a source is called."""
+"""Names under which compilers report the source."""
 _RUNS = (Backend.CUDA, Backend.OPENCL)
 
 
 @dataclass
 class Report:
-    """What was found; what is empty was not reached."""
+    """Findings; fields that were not reached are empty."""
 
     path: Path
     findings: list[Finding] = field(default_factory=list)
@@ -48,21 +48,21 @@ class Report:
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a look may use."""
+    """Options of a check."""
 
     settings: Settings
     compiles: bool = False
-    """Compile the kernel as well, as it is and as a template."""
+    """Whether the kernel is compiled as well, as it is and as a template."""
     arch: str = "sm_90"
-    """What CUDA is compiled for where no CUDA device is at hand."""
+    """CUDA architecture to compile for if no CUDA device is present."""
     include_dirs: tuple[Path, ...] = ()
-    """Searched for headers, besides the folders that the job file names."""
+    """Folders searched for headers, besides those that the job file names."""
     probe: Callable[[], Probe] = probe_devices
-    """The devices of this machine."""
+    """Returns the devices of this machine."""
 
 
 def validate(path: Path, wishes: Wishes) -> Report:
-    """Look at a job file."""
+    """Check a job file."""
     report = Report(path)
     try:
         file = JobFile.read(path, wishes.include_dirs)
@@ -108,7 +108,7 @@ def _look(report: Report, job: Job, wishes: Wishes) -> None:
 
 
 def _devices(backend: Backend, ask: Callable[[], Probe]) -> tuple[Sequence[DeviceInfo], str]:
-    """Devices of this machine for a back end, and why there is none."""
+    """Devices of this machine for a back end, or the reason why there is none."""
     if backend not in _RUNS:
         return (), ""
     try:
@@ -140,7 +140,7 @@ def _count(job: Job, space: Space, scope: Mapping[str, Value]) -> str:
 
 
 def _name_source(report: Report, file: JobFile) -> None:
-    """A source in a file of its own goes by the name of that file, not by what a compiler calls it."""
+    """Replace a compiler's name for a source file by the name of that file."""
     name = (file.data.get("kernel") or {}).get("source_file")
     if isinstance(name, str):
         report.findings = [
@@ -196,7 +196,7 @@ def summary(report: Report) -> Iterator[str]:
 
 
 def as_json(report: Report) -> str:
-    """For programs: what was found, by line, and what would be tuned."""
+    """Findings by line, and what would be tuned, as JSON for programs."""
     job, template = report.job, report.template
     found = [
         {
@@ -221,7 +221,7 @@ def as_json(report: Report) -> str:
 
 
 def show(report: Report) -> None:
-    """Findings to stderr, in the order of the file; what a valid job holds to stdout."""
+    """Print findings to stderr, in the order of the file, and the summary of a valid job to stdout."""
     for finding in report.findings:
         severity = "error" if finding.is_error else "warning"
         typer.echo(f"{severity}: {placed(report.path, finding)}", err=True)

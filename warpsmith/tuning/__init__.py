@@ -1,1 +1,1 @@
-"""Tuning: pure decisions and the loops that drive devices through ports."""
+"""Tuning: pure decisions, and the loops that drive devices through ports."""

@@ -116,12 +116,12 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
 def _refused(
     device: DeviceInfo, timings: Sequence[WorkloadTiming], words: str, rejected: Rejected | None = None
 ) -> BaselineResult:
-    """A job that cannot be tuned, with what was measured of it before that was known."""
+    """The result for a job that cannot be tuned, with the measurements made before that was known."""
     return BaselineResult(device=device, timings=tuple(timings), rejected=rejected, refused=words)
 
 
 def _cases(session: DeviceSession, workload: Workload) -> list[Case]:
-    """Its own draw, another one, and families."""
+    """Cases of a workload: its own draw, another one, and families."""
     return [Case(workload), session.another_draw(workload), *family_cases(session, workload)]
 
 
@@ -135,7 +135,7 @@ def _expect(
 
 
 def _left_out(time_left: BaselineTime) -> list[str]:
-    """What a baseline with long launches left out, and the budget that would have had room for more."""
+    """Notes on checks that a baseline with long launches left out, and the budget that would allow them."""
     if not time_left.left_out:
         return []
     words = f"{time_left.words}, and the baseline has a quarter of budget.seconds"
@@ -148,7 +148,7 @@ def _left_out(time_left: BaselineTime) -> list[str]:
 def _start_prefetch(
     session: DeviceSession, prefetch: ReferencePrefetch, following: Sequence[Workload]
 ) -> list[Case]:
-    """Have the references of the next workload begun, where there is one; its cases, or none."""
+    """Start computing the references of the next workload, if there is one; returns its cases, or none."""
     if not following or not may_overlap(session):
         return []
     try:
@@ -202,7 +202,7 @@ def _measure(
 
 
 def _refuse_endless(session: DeviceSession, time_left: BaselineTime) -> None:
-    """Raises `InvalidInput` where the least that a baseline needs is more than the whole budget."""
+    """Raises `InvalidInput` if the least time of a baseline exceeds the whole budget."""
     least_s = time_left.least_s(block_plan(session.job.objective.cache))
     if least_s > time_left.budget_s:
         words = f"{time_left.words}, and a baseline about {least_s:.0f} s; raise it to"
@@ -217,7 +217,7 @@ def _noise(
     workload: Workload,
     time_left: BaselineTime,
 ) -> float:
-    """Half width of the interval of the kernel against itself, in this process and in another one."""
+    """Half width of the A/A interval of the kernel, in this process and in another one."""
     size = launch_size(kernel, workload, session.ports.opener.info)
     plan = block_plan(session.job.objective.cache)
     second = DeviceSession(session.job, session.ports, seed=session.seed)

@@ -1,4 +1,4 @@
-"""What a configuration costs: the time of a launch, or its energy where the job asks for that."""
+"""Cost of a configuration: the time of a launch, or its energy if the job minimises energy."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,23 +8,23 @@ from warpsmith.domain.outcome import WorkloadTiming
 
 
 def time_us(job: Job, timing: WorkloadTiming) -> float | None:
-    """Microseconds in the objective's cache state; None where that was not timed."""
+    """Microseconds in the objective's cache state; None if that was not timed."""
     summary = timing.cold if job.objective.cache is CacheState.COLD else timing.hot
     return None if summary is None else summary.median_us
 
 
 def times_us(job: Job, timings: Sequence[WorkloadTiming]) -> dict[str, float]:
-    """Microseconds by workload key, of those workloads that were timed in the objective's cache state."""
+    """Microseconds by workload key, for workloads timed in the objective's cache state."""
     return {t.workload: us for t in timings if (us := time_us(job, t)) is not None}
 
 
 def cost(job: Job, timing: WorkloadTiming) -> float | None:
-    """What the objective is about: microseconds or millijoules; None where it was not measured."""
+    """Cost in the objective's unit: microseconds or millijoules; None if not measured."""
     return time_us(job, timing) if job.objective.metric is Metric.TIME else timing.energy_mj
 
 
 def costs(job: Job, timings: Sequence[WorkloadTiming]) -> dict[str, float]:
-    """By workload key, of those where it was measured."""
+    """Costs by workload key, for workloads where it was measured."""
     return {t.workload: value for t in timings if (value := cost(job, t))}
 
 

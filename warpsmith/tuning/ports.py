@@ -1,4 +1,5 @@
-"""What tuning needs from the rest of the house. Small on purpose: a fake is ten lines."""
+"""Ports: the interfaces that tuning needs from the other packages. They are small, so that a fake takes ten
+lines."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -43,7 +44,7 @@ class DevicePort(Protocol):
         ...
 
     def unload(self, handle: int) -> None:
-        """Drop a binary."""
+        """Unload a binary."""
         ...
 
     def run(
@@ -59,7 +60,7 @@ class DevicePort(Protocol):
         """Restore inputs, poison outputs, launch once, and bring back outputs (whole, or `ranges`).
 
         Args:
-            repeat: launch a second time, over a result of which a random half is spoiled.
+            repeat: launch a second time, over a result of which a random half is overwritten.
         """
         ...
 
@@ -88,16 +89,16 @@ class DeviceOpener(Protocol):
         """A fresh process with its own context.
 
         Raises:
-            ChildDied: the device does not come up.
+            ChildDied: the device cannot be opened.
         """
         ...
 
 
 class ConditionsPort(Protocol):
-    """Asks a device how it is while kernels are timed."""
+    """Reads the state of a device while kernels are timed."""
 
     def read(self, side: Literal["A", "B"]) -> Conditions | None:
-        """Clocks, temperature and power now; None where the device does not say."""
+        """Current clocks, temperature and power; None if the device does not report them."""
         ...
 
 
@@ -105,10 +106,10 @@ class SanitizerPort(Protocol):
     """Runs a kernel once under the platform's tools for memory errors, races and misused barriers."""
 
     def findings(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> Mapping[str, str]:
-        """By tool, the first thing that it found; empty where it found nothing.
+        """First finding by tool; empty if there is none.
 
         Raises:
-            Unavailable: a tool did not run to its end; says which and why.
+            Unavailable: a tool did not finish; the message says which and why.
         """
         ...
 
@@ -126,23 +127,24 @@ class CountersPort(Protocol):
 
 
 class ReferencePort(Protocol):
-    """Computes expected outputs away from every candidate's process."""
+    """Computes expected outputs outside of every candidate's process."""
 
     def numpy_many(
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
         """Run a NumPy reference on several cases in sandboxed children: flat, float64 or exact integers.
 
-        What fails is an item of the answer, not raised: `InvalidInput`, which names what the function did.
+        A failed case is an `InvalidInput` item of the result and is not raised; it names the function's
+        error.
         """
         ...
 
 
 class Searcher(Protocol):
-    """Proposes configurations and hears results; never executes anything."""
+    """Proposes configurations and is told results; never executes anything."""
 
     def ask(self, count: int) -> Sequence[Configuration]:
-        """Up to `count` configurations not asked before; fewer or none when the space is exhausted."""
+        """Up to `count` configurations not asked before; fewer or none if the space is exhausted."""
         ...
 
     def tell(self, configuration: Configuration, value: float | None) -> None:
@@ -151,42 +153,43 @@ class Searcher(Protocol):
 
     @property
     def forecast(self) -> "CompileForecast | None":
-        """What compilers may work ahead on. None: nothing is compiled before it is asked for."""
+        """Forecast for compiling ahead. None: nothing is compiled before it is asked for."""
         return None
 
 
 class CompileForecast(Protocol):
-    """What a searcher will probably ask for, and what it learns from compiling it early."""
+    """Configurations that a searcher will probably ask for, and what it learns from compiling them early."""
 
     def likely(self, count: int) -> Sequence[Configuration]:
-        """Up to `count` that it may ask for soon and has no report on, the likeliest first. Asks nothing."""
+        """Up to `count` configurations without a report that it may ask for soon, likeliest first. Asks
+        nothing."""
         ...
 
     def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
-        """What a compiler reported.
+        """Record a compiler's report.
 
         Args:
-            occupancy: resident warps over the most that fit; None if unknown.
+            occupancy: resident warps divided by the most that fit; None if unknown.
             spills: whether registers are spilled to memory.
         """
         ...
 
     def exclude(self, configuration: Configuration) -> None:
-        """The configuration does not build: it is never to be asked for. It was no trial."""
+        """The configuration does not compile and is never to be asked for. It does not count as a trial."""
         ...
 
 
 class TrialSink(Protocol):
-    """Where a slice keeps its trials; commits about once a second."""
+    """Store of a slice's trials; commits about once a second."""
 
     def proposed(self, configurations: Sequence[Configuration]) -> None:
-        """Remember what is about to run."""
+        """Record configurations that are about to run."""
         ...
 
     def finished(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
-        """A trial ended; it is never run again."""
+        """Record a finished trial, which is never run again."""
         ...
 
     def alive(self) -> bool:
-        """Flush, renew the lease, and say whether to go on (False: lease lost, job cancelled)."""
+        """Flush, renew the lease, and return whether to continue (False: lease lost, job cancelled)."""
         ...

@@ -21,35 +21,35 @@ class CheckedCase(Frozen):
     dimensions: dict[str, int]
     family: Family = Family.DECLARED
     neighbour_of: str = ""
-    """Key of the workload that this shape is near to; empty for a listed workload."""
+    """Key of the workload from which this shape was derived; empty for a listed workload."""
     max_error: float = 0.0
-    """Of the user's kernel, in units of the tolerance."""
+    """Largest error of the user's kernel, in units of the tolerance."""
     spread: float = 0.0
-    """Difference of two of its runs, likewise; 0 where they are equal to the last bit."""
+    """Largest difference of two runs of it, in the same unit; 0 if they are equal to the last bit."""
     elements: int = 0
-    """Compared elements of all outputs."""
+    """Number of compared elements of all outputs."""
     growth: dict[str, float] = Field(default_factory=dict)
-    """How much larger outputs typically are than on the workload's own inputs; absolute tolerances
-    grow with them."""
+    """Growth of outputs by name: their typical size divided by that on the workload's own inputs. Absolute
+    tolerances grow with it."""
     sizes: dict[str, float] = Field(default_factory=dict)
-    """Typical size of outputs on the workload's own inputs, which default tolerances go by; empty in
+    """Typical size of outputs on the workload's own inputs, on which default tolerances are based; empty in
     results of older versions."""
 
 
 class Counters(Frozen):
-    """What the platform's profiler saw of one kernel, on the heaviest workload that it runs on."""
+    """Hardware counters of one kernel on the heaviest workload that it runs on."""
 
     kernel: str = ""
     """`ConfiguredKernel.key` of that kernel."""
     values: dict[str, float] = {}
     """Hardware counters by name."""
     missing: str = ""
-    """Why there are none, in one sentence; empty where there are, or where none were asked for."""
+    """Reason why there are none, in one sentence; empty if there are, or if none were requested."""
 
     @model_validator(mode="before")
     @classmethod
     def _older(cls, data: Any) -> Any:
-        """Results of older versions hold the values alone."""
+        """Results of older versions hold the values only."""
         bare = isinstance(data, dict) and not data.keys() <= cls.model_fields.keys()
         return {"values": data} if bare else data
 
@@ -61,14 +61,14 @@ class BaselinePayload(Frozen):
 
 
 class BaselineResult(Frozen):
-    """The user's kernel on every workload, or why it cannot be used."""
+    """Measurements of the user's kernel on every workload, or the reason why it cannot be used."""
 
     kind: Literal[TaskKind.BASELINE] = TaskKind.BASELINE
     device: DeviceInfo
     timings: tuple[WorkloadTiming, ...] = ()
     facts: CompileFacts = CompileFacts()
     aa_width: float = 0.0
-    """Half width of the 95 % interval of this kernel against itself: the noise that claims must clear."""
+    """Half width of the kernel's 95 % A/A interval: the noise that claims must exceed."""
     refused: str = ""
     """Why the job cannot be tuned; empty if it can."""
     rejected: Rejected | None = None
@@ -78,11 +78,11 @@ class BaselineResult(Frozen):
     globals: tuple[str, ...] = ()
     """Device variables of the user's kernel; candidates may have the same."""
     notes: tuple[str, ...] = ()
-    """What weakens the checks of this job."""
+    """Circumstances that weaken the checks of this job."""
     counters: Counters = Counters()
     """Hardware counters of the user's kernel."""
     ceilings: Ceilings | None = None
-    """What the device's memory and launches allow, measured by our own kernels."""
+    """Ceilings of the device, measured with the service's own kernels."""
     seconds: float = 0.0
     """Seconds that all this took; 0 in results of older versions."""
 
@@ -95,7 +95,7 @@ class JobBaseline(BaselineResult):
 
 
 class ProposedCase(Frozen):
-    """A shape, or inputs of another family at a listed workload, that a tester asks for."""
+    """A shape, or inputs of another family for a listed workload, requested by a tester."""
 
     dimensions: dict[str, int]
     family: Family = Family.DECLARED
@@ -135,11 +135,11 @@ Bottleneck = Literal["memory", "latency", "launch", "occupancy", "spills", "arit
 
 
 class Profile(Frozen):
-    """What a profiler concludes from the facts."""
+    """A profiler's conclusions from the facts."""
 
     bottleneck: Bottleneck
     hypotheses: tuple[str, ...] = ()
-    """What to change and why, most promising first."""
+    """Changes and their reasons, most promising first."""
 
 
 class StepPayload(Frozen):
@@ -149,23 +149,23 @@ class StepPayload(Frozen):
     role: AgentRole
     round: int = Field(ge=1)
     attempt: int = Field(default=0, ge=0)
-    """How many templates of this round were rejected before, but for those whose fault was found."""
+    """Number of earlier rejected templates of this round, without those due to a faulty rule."""
     parent: str | None = None
     """Candidate to start from; None: the user's kernel."""
     failure: str = ""
-    """Why the previous attempt was rejected."""
+    """Reason why the previous attempt was rejected."""
     plan: str = ""
-    """What the planner asked of the templater."""
+    """The planner's task for the templater."""
     profile: Profile | None = None
-    """What the profiler said of the kernel to start from."""
+    """The profiler's reply about the kernel to start from."""
     rejected: str | None = None
-    """The candidate that the repairer is to mend."""
+    """Candidate that the repairer has to mend."""
     draft: Template | None = None
-    """What the tuner is to set bounds to."""
+    """Template for which the tuner has to set bounds."""
     declined: tuple[str, ...] = ()
-    """What the templater of the draft declined."""
+    """Rules that the templater of the draft declined."""
     faults: tuple[RuleFault, ...] = ()
-    """Rules that made templates of this job fail; they are not to be used again."""
+    """Rules that made templates of this job fail; they must not be used again."""
 
 
 class StepResult(Frozen):
@@ -177,22 +177,22 @@ class StepResult(Frozen):
     declined: tuple[str, ...] = ()
     plan: str = ""
     stop: str = ""
-    """Why there is nothing more to try; empty where there is."""
+    """Reason why there is nothing more to try; empty if there is something."""
     expected_gain: float | None = None
-    """The planner's: speed-up over the best so far; None where it does not say."""
+    """The planner's expected speed-up over the best so far; None if it gives none."""
     profile: Profile | None = None
-    """The profiler's."""
+    """The profiler's reply."""
     cases: tuple[ProposedCase, ...] = ()
-    """The tester's."""
+    """The tester's cases."""
     ask_tuner: bool = False
-    """The template goes to the tuner before it is searched."""
+    """True if the template goes to the tuner before it is searched."""
     prompt: str = ""
     reply: str = ""
     model: str = ""
     fallback: str = ""
-    """Why the rules answered in another provider's place; empty where they did not."""
+    """Reason why the rules answered in another provider's place; empty if they did not."""
     notes: tuple[str, ...] = ()
-    """What went wrong on the way: refused calls, replies of no use."""
+    """Problems on the way: refused calls, unusable replies."""
     calls: int = 0
     tokens: int = 0
     usd: float = 0.0
@@ -200,14 +200,14 @@ class StepResult(Frozen):
 
 
 class Seen(Frozen):
-    """What the decision that starts a slice goes by, so that a replay can take it again."""
+    """State on which the decision to start a slice was based, so that a replay can repeat it."""
 
     devices: int
-    """That the job might use."""
+    """Number of devices that the job could use."""
     beside: int
-    """Slices of the candidate that were open."""
+    """Number of open slices of the candidate."""
     trials: int
-    """Of the candidate that were done, those of open slices included."""
+    """Number of the candidate's finished trials, including those of open slices."""
 
 
 class SlicePayload(Frozen):
@@ -216,51 +216,53 @@ class SlicePayload(Frozen):
     kind: Literal[TaskKind.SLICE] = TaskKind.SLICE
     candidate: str
     trials: int = Field(ge=1)
-    """How many trials this slice may have; where it is shared, it and those beside it have them together."""
+    """Trials that this slice may run. If `shared`, the limit is for all slices of the candidate that run at
+    the same time."""
     seconds: float = Field(gt=0)
     shared: bool = False
-    """Other slices of the candidate may run at the same time, so each configuration is claimed first."""
+    """True if other slices of the candidate may run at the same time, so that each configuration is claimed
+    first."""
     candidate_trials: int | None = None
-    """Where it is shared: how many trials the candidate may have in all."""
+    """If shared: number of trials that the candidate may have in total."""
     seen: Seen | None = None
-    """None: not recorded, as by older versions."""
+    """None: not recorded by older versions."""
 
 
 class SliceResult(Frozen):
-    """What became of a slice."""
+    """Result of a slice."""
 
     kind: Literal[TaskKind.SLICE] = TaskKind.SLICE
     trials: int = 0
     seconds: float = 0.0
     exhausted: bool = False
-    """The searcher has nothing more to propose."""
+    """True if the searcher has nothing more to propose."""
     spent: bool = False
-    """All trials that its slices may have between them are proposed."""
+    """True if all trials of the candidate's slices have been proposed."""
     rejected: str = ""
-    """The template fails with its default configuration, and why: the candidate is of no use."""
+    """Failure of the template with its default configuration, which rejects the candidate."""
     faults: tuple[RuleFault, ...] = ()
-    """The rules for which it does, where they were found; without them it holds."""
+    """The rules that cause this failure, if they were found."""
     feasible: int | None = None
 
 
 class VerifyPayload(Frozen):
-    """Winners are to be measured again."""
+    """Request to measure winners again."""
 
     kind: Literal[TaskKind.VERIFY] = TaskKind.VERIFY
     pairs: int = Field(default=12, ge=4, le=200)
     seconds: float | None = None
-    """That it may take, energy included; comparisons are made whatever they take."""
+    """Seconds that it may take, energy included; comparisons are made whatever they take."""
 
 
 class Choice(Frozen):
-    """What serves a workload. No candidate: the baseline stays."""
+    """Choice for a workload. Without a candidate the baseline stays."""
 
     workload: str
     candidate: str | None = None
     configuration: Configuration | None = None
     speedups: dict[str, float] = {}
-    """By workload, baseline time over this configuration's: on its own the low end of the verified
-    interval, on others what the search saw."""
+    """Baseline time divided by this configuration's time, by workload: for its own workload the low end of
+    the verified interval, for others the figure of the search."""
 
 
 class VerifyResult(Frozen):
@@ -272,7 +274,7 @@ class VerifyResult(Frozen):
     speedup: float
     """Weighted geometric mean over workloads; a workload that keeps its baseline counts as 1."""
     withdrawn: tuple[str, ...] = ()
-    """Winners of the search that failed their second check, and why."""
+    """Winners of the search that failed their second check, with the reason."""
 
 
 Payload = Annotated[

@@ -1,1 +1,1 @@
-"""Inputs, comparison and guards: whether a kernel computed the right thing."""
+"""Inputs, comparison and guards that decide whether a kernel computed the right result."""

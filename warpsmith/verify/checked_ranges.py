@@ -1,4 +1,4 @@
-"""Which elements of an output a search trial looks at."""
+"""Chooses the elements of an output that a search trial compares."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ MIN_CHUNKS = 64
 def sample_ranges(elements: int, row: int, rng: np.random.Generator, budget: int) -> list[tuple[int, int]]:
     """Half-open, sorted, disjoint ranges of a flat output of `elements`.
 
-    The first and the last row's beginnings and ends are always among them, so that skipped first or
-    last blocks and ragged edges show; the rest lies at random places the kernel cannot know.
+    The ranges always include the beginnings and ends of the first and last row, to detect skipped first or
+    last blocks and ragged edges. The others lie at random places that the kernel cannot know.
 
     Args:
         row: extent of the fastest dimension.
         rng: a source that the kernel cannot predict.
-        budget: about how many elements to look at.
+        budget: approximate number of elements to compare.
     """
     if elements <= budget:
         return [(0, elements)]
@@ -27,7 +27,7 @@ def sample_ranges(elements: int, row: int, rng: np.random.Generator, budget: int
     starts = np.concatenate([fixed, anywhere, row_ends])
     starts = np.unique(np.maximum(starts[starts < elements], 0))
     stops = np.minimum(starts + chunk, elements)
-    # Sorted spans of one length: a span begins a new range where the one before it ends earlier.
+    # Sorted spans of equal length: a span begins a new range if the span before it ends earlier.
     fresh = np.concatenate([[True], starts[1:] > stops[:-1]])
     first = np.flatnonzero(fresh)
     last = np.concatenate([first[1:] - 1, [starts.size - 1]])

@@ -1,4 +1,4 @@
-"""Comparison of what a kernel wrote with what it should have written."""
+"""Compares a kernel's output with the expected one."""
 
 import math
 from collections.abc import Iterator
@@ -14,45 +14,47 @@ from warpsmith.verify.dtypes import epsilon, widened
 Array = NDArray[np.generic]
 
 CHUNK_ELEMENTS = 1 << 17
-"""Compared at once: temporaries that stay in a core's cache; 2^22 elements take four times as long each."""
+"""Elements compared at once, so that temporaries stay in a core's cache; with 2^22, each takes four times as
+long."""
 BUDGET_FACTOR = 2.0
-"""How many times the error of the user's kernel a candidate may have."""
+"""Allowed error of a candidate, as a multiple of the error of the user's kernel."""
 BUDGET_ULPS = 2.0
-"""Units in the last place that it may have besides: the same sum in another order costs as much."""
+"""Further allowed error in units in the last place: summation in another order costs as much."""
 STRAYS, STRAY_FACTOR = 2, 2.0
-"""So many elements may have up to so many times what the budget allows: luck. On other inputs the largest of
-1199 errors of the very same kernel, sums of 5000 numbers, is more than twice as large in 1.3 % of cases."""
+"""Number of elements that may exceed the budget by chance, and the factor up to which they may. On other
+inputs, the largest of 1199 errors of the same kernel (sums of 5000 numbers) is more than twice as large in
+1.3 % of cases."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How exact a candidate must be, within the tolerance."""
+    """Required exactness of a candidate, within the tolerance."""
 
     baseline_error: float
     """Largest error of the user's own kernel, in units of the tolerance."""
     dtype: Dtype
-    """Whose last place counts: at the element's size, or at the typical one where that is larger."""
+    """Type whose last place counts: at the element's size, or at the typical size if that is larger."""
 
 
 @dataclass(frozen=True)
 class ErrorReport:
-    """How far an output is from its reference."""
+    """Errors of an output against its reference."""
 
     max_error: float
-    """Largest |got - want| / (atol + rtol |want|); infinite where NaN or infinity does not match."""
+    """Largest |got - want| / (atol + rtol |want|); infinite if NaN or infinity does not match."""
     wrong: int
-    """Elements beyond the tolerance."""
+    """Number of elements beyond the tolerance."""
     first_wrong: int | None
     detail: str
     over_budget: int = 0
-    """Elements within the tolerance, but with more error than the budget allows; 0 where they may be luck."""
+    """Number of elements within the tolerance but over the error budget; 0 if they may be chance."""
 
 
 def compare(got: Array, want: Array, tolerance: Tolerance, budget: Budget | None = None) -> ErrorReport:
     """Compare flat arrays element by element, in pieces so that memory stays small.
 
-    An element passes when |got - want| <= atol + rtol |want|. NaN passes only where NaN is wanted,
-    infinity only where the same infinity is; with a tolerance of zero the elements must be equal.
+    An element passes when |got - want| <= atol + rtol |want|. NaN passes only if NaN is wanted, infinity only
+    if the same infinity is wanted; with a tolerance of zero the elements must be equal.
 
     Raises:
         ValueError: the lengths differ.
@@ -94,17 +96,17 @@ def _in_words(worst: float, tolerance: Tolerance, got: Array) -> str:
 
 
 def pieces(size: int) -> Iterator[slice]:
-    """Slices that cover so many elements, each small enough that temporaries are cheap."""
+    """Slices that cover this number of elements, each small enough for cheap temporaries."""
     return (slice(begin, begin + CHUNK_ELEMENTS) for begin in range(0, size, CHUNK_ELEMENTS))
 
 
 def passes(got: Array, want: Array, tolerance: Tolerance) -> bool:
-    """Whether no element is wrong, see `compare`; ends at the first piece that has one."""
+    """True if no element is wrong (see `compare`); ends at the first piece with a wrong one."""
     return all((_errors(got[p], want[p], tolerance) <= 1.0).all() for p in pieces(got.size))
 
 
 def root_mean_square(values: Array) -> float:
-    """Typical size of the finite elements; 0 where there are none."""
+    """Root mean square of the finite elements; 0 if there are none."""
     largest = max((float(_finite(values[p]).max(initial=0.0)) for p in pieces(values.size)), default=0.0)
     if not largest:
         return 0.0
@@ -117,7 +119,7 @@ def root_mean_square(values: Array) -> float:
 
 
 def same_bits(got: Array, want: Array) -> bool:
-    """Whether flat arrays are alike to the last bit; costs a tenth of a comparison."""
+    """True if flat arrays are equal to the last bit; costs a tenth of a comparison."""
     if got.dtype != want.dtype:
         return False
     return np.array_equal(got.view(np.uint8), want.view(np.uint8))

@@ -10,7 +10,7 @@ from warpsmith.domain.kernel import Dtype
 
 
 def numpy_dtype(dtype: Dtype) -> np.dtype[np.generic]:
-    """The NumPy type of the same bits (bfloat16 comes from ml_dtypes)."""
+    """The NumPy type with the same bits (bfloat16 comes from ml_dtypes)."""
     if dtype is Dtype.BFLOAT16:
         bfloat16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
         return bfloat16
@@ -18,25 +18,25 @@ def numpy_dtype(dtype: Dtype) -> np.dtype[np.generic]:
 
 
 def reference_dtype(dtype: Dtype) -> np.dtype[np.generic]:
-    """The type in which a reference computes: float64, or the widest integer of that sign."""
+    """The type in which a reference computes: float64, or the widest integer of the same sign."""
     if dtype.is_float:
         return np.dtype(np.float64)
     return np.dtype(np.uint64 if dtype.value.startswith("u") else np.int64)
 
 
 def widened(values: NDArray[np.generic]) -> NDArray[np.float64]:
-    """The same numbers as float64; those of two bytes are looked up. May be `values` itself."""
+    """The same numbers as float64; two-byte types use a look-up table. The result may be `values` itself."""
     if values.dtype.itemsize == 2 and values.dtype.kind not in "iu":
         result: NDArray[np.float64] = np.take(_all_of(values.dtype), values.view(np.uint16))
         return result
-    # A kernel may leave signalling NaNs, of which the conversion would warn.
+    # A kernel may leave signalling NaNs, about which the conversion would warn.
     with np.errstate(invalid="ignore"):
         return values.astype(np.float64, copy=False)
 
 
 @cache
 def _all_of(dtype: np.dtype[np.generic]) -> NDArray[np.float64]:
-    """What each of the 65,536 patterns of two bytes means."""
+    """Values of all 65,536 patterns of a two-byte type."""
     with np.errstate(invalid="ignore"):
         return np.arange(1 << 16, dtype=np.uint16).view(dtype).astype(np.float64)
 
@@ -60,5 +60,5 @@ def epsilon(dtype: Dtype) -> float:
 
 
 def largest(dtype: Dtype) -> float:
-    """The largest finite number of a float type; infinity where NumPy's own is no smaller."""
+    """The largest finite number of a float type; infinity if NumPy's own type is not smaller."""
     return _LARGEST.get(dtype, float("inf"))

@@ -1,8 +1,8 @@
-"""Families of inputs: what is made of a drawn array without leaving what the argument promises.
+"""Families of inputs: transformations of a drawn array within the argument's promise.
 
-A float input without a draw, or with a normal one, may be scaled and may be zero anywhere. Uniform
-and integer draws promise a range, and often that an integer is an index: those are rearranged and
-repeated, and made zero only where zero lies in the range. Constants stay.
+A float input without a draw, or with a normal one, may be scaled and may be zero anywhere. Uniform and
+integer draws promise a range, and often that an integer is an index. They are rearranged and repeated, and
+made zero only if the range contains zero. Constants stay unchanged.
 """
 
 import numpy as np
@@ -15,23 +15,24 @@ Array = NDArray[np.generic]
 
 FACTOR_UP = 16.0
 FACTOR_DOWN = 1.0 / 256.0
-"""A power of two, so that scaled inputs keep their digits; small enough that half floats stay normal."""
+"""Scale factor: a power of two, so that scaled inputs keep their digits, and large enough that half floats
+stay normal."""
 SPARSE_SHARE = 1.0 / 16.0
-"""Elements of a sparse input that are not zero."""
+"""Share of the elements of a sparse input that are not zero."""
 SPIKE_EVERY = 1024
-"""One element of so many, at least one, is a spike; the others are zero."""
+"""Distance between spikes in elements (at least one spike); the other elements are zero."""
 SPIKE = 8.0
-"""What a spike is, in units of the drawn value."""
+"""Value of a spike, in units of the drawn value."""
 DISTINCT = 3
-"""Different values in a repeated input."""
+"""Number of different values in a repeated input."""
 WIDE_EXPONENTS = (-20.0, 20.0)
-"""Powers of two between which the sizes of a wide input are spread."""
+"""Range of powers of two over which the sizes of a wide input are spread."""
 WIDE_HALF_EXPONENTS = (-8.0, 7.0)
-"""The same for half floats: products of two stay finite."""
+"""The same range for half floats, in which products of two stay finite."""
 
 
 def applied(family: Family, values: Array, buffer: BufferPlan, rng: np.random.Generator) -> Array:
-    """`values` as the family has them; unchanged where it would break what the argument promises."""
+    """`values` transformed by the family; unchanged if that would break the argument's promise."""
     draw = buffer.draw
     if family is Family.DECLARED or (draw is not None and draw.distribution is Distribution.CONSTANT):
         return values
@@ -58,7 +59,7 @@ def applied(family: Family, values: Array, buffer: BufferPlan, rng: np.random.Ge
 
 
 def _wide(values: Array, dtype: Dtype, rng: np.random.Generator) -> Array:
-    """Sizes spread evenly over many powers of two, with the signs of `values`."""
+    """Values whose sizes are spread evenly over many powers of two, with the signs of `values`."""
     low, high = WIDE_HALF_EXPONENTS if dtype is Dtype.FLOAT16 else WIDE_EXPONENTS
     sizes = np.exp2(rng.uniform(low, high, values.size))
     return np.copysign(sizes, values.astype(np.float64)).astype(values.dtype)

@@ -20,7 +20,7 @@ Array = NDArray[np.generic]
 POOL_ELEMENTS = 1 << 20
 TILE_ELEMENTS = 1 << 16
 INTEGER_RANGE = Draw(distribution=Distribution.INTEGERS, low=0, high=128)
-"""How integer inputs are drawn where the job does not say."""
+"""Default distribution of integer inputs."""
 
 
 def draw_inputs(plan: WorkloadPlan) -> dict[str, Array]:
@@ -42,11 +42,11 @@ def draw_buffer(buffer: BufferPlan, seed: int, variant: int = 0, family: Family 
 def drawn_pieces(
     buffer: BufferPlan, seed: int, variant: int = 0, family: Family = Family.DECLARED
 ) -> Iterator[Array]:
-    """The elements of one buffer in order, some at a time: however large it is, a few megabytes are held.
+    """The elements of one buffer in order and in pieces, so that only a few megabytes are held.
 
     Args:
-        variant: another set of values of the same distribution (buffer sets of one timing).
-        family: what is made of that draw.
+        variant: number of a set of values of the same distribution (buffer sets of one timing).
+        family: transformation of the drawn values.
     """
     rng = np.random.Generator(np.random.PCG64(_key(seed, buffer.name, variant)))
     draw = buffer.draw or (Draw() if buffer.dtype.is_float else INTEGER_RANGE)

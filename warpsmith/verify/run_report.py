@@ -1,4 +1,4 @@
-"""What one checked launch brought back."""
+"""Reports of a child on one checked launch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,35 +12,35 @@ Array = NDArray[np.generic]
 Ranges = Sequence[tuple[int, int]]
 """Half-open element ranges of a flattened buffer."""
 ReferenceCase = tuple[WorkloadPlan, Mapping[str, int]]
-"""What a reference is computed for: a plan, and the dimensions of its workload."""
+"""Input of a reference: a plan, and the dimensions of its workload."""
 
 
 @dataclass(frozen=True)
 class RunReport:
-    """One checked launch: poisoned outputs before it, guards and read-only inputs looked at after it."""
+    """One checked launch: outputs poisoned before it, guards and read-only inputs checked after it."""
 
     outputs: Mapping[str, Array]
-    """Every mutated argument: its whole flat contents, or the asked ranges joined in order."""
+    """Every mutated argument: its whole flat contents, or the requested ranges joined in order."""
     guard_violations: tuple[str, ...]
     """Buffers whose guard zones changed."""
     changed_inputs: tuple[str, ...]
     """Read-only inputs that changed."""
     repeated: Mapping[str, Array] | None = None
-    """The same of a second launch on the same inputs, where one was asked for."""
+    """Outputs of a second launch on the same inputs, if one was requested."""
     changed_globals: tuple[str, ...] = ()
-    """Device variables that are not what they were when the binary was loaded."""
+    """Device variables that differ from their values after loading."""
     poison: Mapping[str, bytes] = field(default_factory=dict)
-    """Four bytes, again and again, that outputs held before the launch, by name; none where they were not
-    filled. For messages alone."""
+    """The repeated four bytes that outputs held before the launch, by name; empty if they were not filled.
+    Used in messages only."""
 
 
 @dataclass(frozen=True)
 class TimedReport:
-    """One random launch among those that were timed."""
+    """One random launch among the timed ones."""
 
     run: RunReport
     other: bool
-    """It had the other inputs of the `TimedCheck`, not the workload's own."""
+    """True if it had the other inputs of the `TimedCheck` instead of the workload's own."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The tolerance of an output that the job gives none for: by what it holds and how long its sums are."""
+"""Default tolerance of an output, from the size of its values and the length of its sums."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,22 +15,24 @@ from warpsmith.verify.dtypes import epsilon, widened
 Array = NDArray[np.generic]
 
 SUM_FACTOR = 3.0
-"""The largest error of a plain sum of n random terms, in steps of float32 at its typical size times the root
-of n, is 1.2 among a million such sums."""
+"""Bound of the error of a plain sum of n random terms, in steps of float32 at its typical size times the root
+of n; the largest among a million such sums is 1.2."""
 SHORT_SUM = 16
-"""Terms that are allowed for where the extents suggest fewer: stencils and polynomials show in none."""
+"""Least number of terms that is assumed if the extents suggest fewer, since stencils and polynomials are not
+visible in extents."""
 SORTED_PARTIAL = 0.4
-"""Largest partial sum of n sorted normal terms, over n times their standard deviation."""
+"""Largest partial sum of n sorted normal terms, divided by n times their standard deviation."""
 OUTLIERS = 8.0
-"""Times the median that a typical size may be: few large elements must not hide what the others are."""
+"""Limit of the typical size, as a multiple of the median: a few large elements must not hide the size of the
+others."""
 SAMPLED = 1 << 16
-"""Elements of which the median is taken."""
+"""Number of elements from which the median is taken."""
 SMALLEST = {Dtype.FLOAT16: 2.0**-23, Dtype.BFLOAT16: 2.0**-126, Dtype.FLOAT32: 2.0**-126}
-"""Numbers this small may be flushed to zero, or lie two steps apart."""
+"""Numbers of this size may be flushed to zero or be two steps apart."""
 
 
 def typical_size(*draws: Array) -> float:
-    """How large the elements of an output are; 0 where all are zero.
+    """Typical size of the elements of an output; 0 if all are zero.
 
     Args:
         draws: the output for several inputs, because a single sum may be near zero by chance.
@@ -49,19 +51,18 @@ def typical_size(*draws: Array) -> float:
 
 
 def output_sizes(plan: WorkloadPlan, draws: Sequence[Mapping[str, Array]]) -> dict[str, float]:
-    """`typical_size` of every float output."""
+    """`typical_size` of every floating-point output, by name."""
     floats = [b.name for b in plan.mutated if b.dtype.is_float]
     return {name: typical_size(*(d[name] for d in draws)) for name in floats}
 
 
 def longest_sum(plan: WorkloadPlan, output: BufferPlan) -> float:
-    """Terms of the longest sum that the declared extents suggest, at least 1.
+    """Number of terms of the longest sum that the declared extents suggest, at least 1.
 
-    An output that reads one input evenly sums as many elements of it as there are for each of its own; a
-    product of two matrices sums the root of what it reads of both.
-
-    Sorted inputs add all terms of one sign first: their partial sums reach n times a term instead of its
-    root, and roundings grow with them. They count as the random terms whose sum is as large.
+    An output that reads one input evenly sums the ratio of their numbers of elements. A product of two
+    matrices sums the root of its reads of both. Sorted inputs add all terms of one sign first: partial sums
+    reach n terms instead of the root of n, and roundings grow with them. They count as the number of random
+    terms with an equally large sum.
     """
     read = [b.elements for b in plan.buffers if b.role is not Role.OUTPUT and b.name != output.name]
     alone = max((n / output.elements for n in read), default=1.0)
@@ -71,22 +72,23 @@ def longest_sum(plan: WorkloadPlan, output: BufferPlan) -> float:
 
 
 def default_tolerance(base: Tolerance, dtype: Dtype, size: float, terms: float) -> Tolerance:
-    """`base`, which is meant for elements of size 1, for an output of this size that sums so many terms.
+    """`base`, which is meant for elements of size 1, scaled to an output of this size that sums this number
+    of terms.
 
-    An element of typical size is held to what `base` alone holds it to; where elements are smaller than 1,
-    to less. What sums need near zero is given to the absolute part and taken from the relative one. Sums
-    are taken to be done in float32 at least: one done in half is less exact than it need be.
+    An element of typical size is held to what `base` alone requires; if elements are smaller than 1, to less.
+    The allowance that sums need near zero is added to the absolute part and taken from the relative one. Sums
+    are assumed to be computed in at least float32: one computed in half is less exact than necessary.
     """
     step = min(epsilon(dtype), epsilon(Dtype.FLOAT32))
     summed = min(base.rtol / 2, SUM_FACTOR * step * math.sqrt(max(SHORT_SUM, terms)))
     atol = max(base.atol * min(size, 1.0), summed * size, SMALLEST.get(dtype, 2.0**-1022))
     excess = max(0.0, atol - base.atol) / size if size > 0.0 else 0.0
-    # A copy is not validated: what a job may ask for has a limit, what outputs hold has none.
+    # A copy is not validated: a job's request has a limit, an output's size has none.
     return base.model_copy(update={"atol": atol, "rtol": base.rtol - excess})
 
 
 def passing_atol(got: Array, want: Array, rtol: float) -> float:
-    """The smallest absolute tolerance, of two digits, with which `got` passes; infinite where none does."""
+    """The smallest absolute tolerance, of two digits, with which `got` passes; infinite if none does."""
     needed = 0.0
     with np.errstate(invalid="ignore", over="ignore"):
         for piece in pieces(got.size):

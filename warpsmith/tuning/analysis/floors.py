@@ -8,7 +8,7 @@ from warpsmith.tuning.tasks import BaselineResult
 
 
 def floors(job: Job, baseline: BaselineResult) -> dict[str, Floor]:
-    """The shortest time of every workload, by key; none where the device's ceilings are not known."""
+    """The floor of every workload, by key; empty if the device's ceilings are unknown."""
     if baseline.ceilings is None:
         return {}
     found = {}

@@ -1,8 +1,8 @@
-"""How the time moves with each parameter, from the search's own trials. Pure.
+"""Effect of each parameter on the time, from the search's own trials. Pure.
 
-The share of the variance of log time that the values of a parameter explain, corrected for the number of
-values (epsilon squared), so that noise explains nothing on average. A search looks more closely where it is
-good, so these shares describe what it has seen and not the whole space.
+Importance is the share of the variance of log time that the values of a parameter explain, corrected for the
+number of values (epsilon squared), so that noise explains nothing on average. A search samples good regions
+more densely, so these shares describe its trials and not the whole space.
 """
 
 import math
@@ -14,9 +14,9 @@ from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.space import Configuration
 
 MIN_TRIALS = 8
-"""Fewer measured trials say nothing of parameters."""
+"""Number of measured trials below which no effect is reported."""
 LEAST = 0.02
-"""Pairs that explain less than this beyond their parameters are left out."""
+"""Least share that a pair must explain beyond its parameters to be reported."""
 MAX_PAIRS = 6
 
 Trials = Sequence[tuple[Configuration, Outcome]]
@@ -27,11 +27,11 @@ class Effect(Frozen):
 
     parameter: str
     importance: float
-    """Share of the variance of log time that it explains, 0 to 1."""
+    """Share of the variance of log time that the parameter explains, 0 to 1."""
     best: dict[str, float]
     """Best objective by value; below 1 is faster than the user's kernel."""
     rejected: dict[str, str] = {}
-    """By value: `rejected of tried`, where any was."""
+    """`rejected of tried` by value, for values with rejections."""
 
 
 class Interaction(Frozen):
@@ -39,7 +39,7 @@ class Interaction(Frozen):
 
     parameters: tuple[str, str]
     importance: float
-    """Share that the pair explains beyond its two parameters."""
+    """Share of the variance that the pair explains beyond its two parameters."""
 
 
 def effects(trials: Trials) -> tuple[tuple[Effect, ...], tuple[Interaction, ...]]:

@@ -1,4 +1,4 @@
-"""What is known of a kernel and its search, in numbers: for models, rules and the report. Pure."""
+"""Facts about a kernel and its search in numbers: for models, rules and the report. Pure."""
 
 from collections.abc import Mapping
 
@@ -26,50 +26,50 @@ class WorkloadFacts(Frozen):
     workload: str
     time_us: float
     bytes: int
-    """Of all buffers, each moved once; in and out count twice."""
+    """Bytes of all buffers, each moved once; in-out buffers count twice."""
     bytes_per_s: float
-    """Of these bytes in this time."""
+    """Those bytes divided by the time."""
     floor_us: float | None = None
-    """Shortest time that the device's memory and launches allow; None: not measured."""
+    """Shortest time that the device's memory and launches allow, µs; None: not measured."""
     floor_bound: str = ""
     """`bytes`, `flops` or `launch`."""
     roofline_share: float | None = None
-    """Floor over time: 1 is as fast as the device allows."""
+    """Floor divided by time: 1 is as fast as the device allows."""
     blocks: int = 0
     threads_per_block: int = 0
     shared_bytes: int = 0
-    """Dynamic, of a block."""
+    """Bytes of dynamic shared memory per block."""
     occupancy: float | None = None
-    """Resident warps over the most that fit; None where the platform does not say."""
+    """Resident warps divided by the most that fit; None if the platform does not report it."""
 
 
 class KernelFacts(Frozen):
-    """One kernel: what the compiler said and how it ran."""
+    """One kernel: the compiler's report and its timings."""
 
     configuration: Configuration = {}
     objective: float = 1.0
-    """Time over that of the user's kernel."""
+    """Time divided by that of the user's kernel."""
     registers: int | None = None
     spill_bytes: int | None = None
     static_shared_bytes: int | None = None
     local_bytes: int | None = None
     workloads: tuple[WorkloadFacts, ...] = ()
     counters: dict[str, float] = {}
-    """What a profiler of the platform measured on the heaviest workload, where one may be used."""
+    """Hardware counters on the heaviest workload, if a profiler is available."""
     counters_missing: str = ""
-    """Why a profiler that was to be used measured nothing; empty where none was."""
+    """The reason why a requested profiler measured nothing; empty if none was requested."""
 
 
 class Facts(Frozen):
-    """The user's kernel, the best of a candidate, and what its search has seen."""
+    """The user's kernel, the best of a candidate, and the trials of its search."""
 
     peak_bytes_per_s: float | None = None
-    """Of a copy by our own kernel, cold or hot as the objective is; None: not measured."""
+    """Rate of a copy by the service's own kernel, cold or hot as in the objective; None: not measured."""
     launch_us: float | None = None
-    """Device time of a kernel that does nothing."""
+    """Device time of an empty kernel, µs."""
     baseline: KernelFacts
     best: KernelFacts | None = None
-    """None: nothing was measured yet."""
+    """None: nothing is measured yet."""
     trials: int = 0
     measured: int = 0
     effects: tuple[Effect, ...] = Field(default=(), max_length=64)
@@ -79,7 +79,7 @@ class Facts(Frozen):
 def facts_of(
     job: Job, baseline: BaselineResult, template: Template | None = None, trials: Trials = ()
 ) -> Facts:
-    """The facts of a job, and of one candidate of it with its finished trials."""
+    """The facts of a job, and of one of its candidates with its finished trials."""
     user = Template(kernel=job.kernel, space=job.space)
     own_us = {t.workload: time_us(job, t) for t in baseline.timings}
     best = None
@@ -110,7 +110,7 @@ def facts_of(
 
 
 def best_of(trials: Trials) -> tuple[Configuration, Measured] | None:
-    """The fastest trial, the first of several; None where none was measured."""
+    """The fastest trial, the first of several; None if none was measured."""
     measured = [(c, o) for c, o in trials if isinstance(o, Measured)]
     return min(measured, key=lambda pair: pair[1].objective, default=None)
 
@@ -185,7 +185,8 @@ def _workload(
 
 
 def occupancy_of(size: LaunchSize, compiled: CompileFacts, device: DeviceInfo) -> float | None:
-    """Resident warps over the most that fit, for one launch; None where the platform does not say."""
+    """Resident warps divided by the most that fit, for one launch; None if the platform does not report
+    it."""
     if compiled.registers is None:
         return None
     threads = size.block[0] * size.block[1] * size.block[2]

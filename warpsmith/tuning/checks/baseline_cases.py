@@ -1,4 +1,5 @@
-"""On which inputs and shapes the user's kernel is right, besides its workloads: candidates must be, too."""
+"""Inputs and shapes, besides the workloads, on which the user's kernel is right; candidates must be right on
+them, too."""
 
 import random
 from collections.abc import Iterable
@@ -30,11 +31,11 @@ from warpsmith.verify.dtypes import largest
 from warpsmith.verify.inputs import drawn_pieces
 
 FAMILIES_ELSEWHERE = 3
-"""Families, drawn by lot, that larger workloads than the smallest are checked with."""
+"""Number of families, drawn at random, with which workloads larger than the smallest are checked."""
 
 
 def family_cases(session: DeviceSession, workload: Workload) -> list[Case]:
-    """Families that make other inputs of this workload's, so that there is something to check."""
+    """Families that change this workload's inputs, so that there is something to check."""
     if not session.defences.families:
         return []
     families = [f for f in Family if f is not Family.DECLARED]
@@ -48,7 +49,7 @@ def family_cases(session: DeviceSession, workload: Workload) -> list[Case]:
 
 
 def _makes_other(family: Family, buffer: BufferPlan, seed: int) -> bool:
-    """Whether a family makes anything else of a buffer; ends at the first piece that differs."""
+    """True if a family changes a buffer; ends at the first piece that differs."""
     own, made = drawn_pieces(buffer, seed), drawn_pieces(buffer, seed, family=family)
     return any(not same_bits(a, b) for a, b in zip(own, made, strict=True))
 
@@ -56,7 +57,7 @@ def _makes_other(family: Family, buffer: BufferPlan, seed: int) -> bool:
 def passing(
     session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, cases: Iterable[Case], of: str = ""
 ) -> list[CheckedCase]:
-    """Those of `cases` on which the user's kernel is right and its reference finite.
+    """The `cases` on which the user's kernel is right and its reference finite.
 
     Args:
         of: key of the workload that the cases are neighbours of.
@@ -100,7 +101,8 @@ def neighbour_cases(
     session.renew()
     by_size = sorted(session.job.workloads, key=lambda w: size_bytes(session, w))
     smallest, largest_ = by_size[0], by_size[-1]
-    # Nothing may rely on the largest listed shape being the largest: a dispatch table serves others.
+    # A dispatch table serves shapes that are not listed, so no kernel may rely on the largest listed one
+    # being the largest.
     shapes = {w.key: w for w in (beyond_all(largest_), *neighbours(session.job, smallest))}
     near = [w for w in shapes.values() if _makes_sense(session, w)]
     every = [Case(w) for w in session.allowed(session.user_template, kernel, near)]
@@ -111,7 +113,7 @@ def neighbour_cases(
 
 
 def check_case(session: DeviceSession, handle: int, case: Case, size: LaunchSize) -> CheckedCase | Rejected:
-    """The user's kernel on one case: how exact it is, and how steady."""
+    """Run the user's kernel on one case: its error and its repeatability."""
     plan = session.plan(case)
     report = session.device(case).run(handle, plan.key, size, repeat=session.defences.determinism)
     grown = CheckedCase(
@@ -134,7 +136,8 @@ def check_case(session: DeviceSession, handle: int, case: Case, size: LaunchSize
 
 
 def _growth(session: DeviceSession, case: Case) -> dict[str, float]:
-    """By output, how much larger the case makes it than the workload's own inputs do; only where it does."""
+    """Growth of outputs by name: how much larger the case makes them than the workload's own inputs; only if
+    it does."""
     if case.family is Family.DECLARED:
         return {}
     own, other = session.expected(Case(case.workload)), session.expected(case)
@@ -154,7 +157,7 @@ def _finite(session: DeviceSession, case: Case) -> bool:
 
 
 def _makes_sense(session: DeviceSession, workload: Workload) -> bool:
-    """Whether every buffer has elements there, and not too many."""
+    """True if every buffer of the workload has elements, and not too many."""
     try:
         plan = session.plan(workload)
     except ExpressionError:

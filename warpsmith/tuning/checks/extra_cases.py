@@ -1,4 +1,4 @@
-"""What first-time candidates and winners are checked with beyond their workloads' own draws."""
+"""Checks of first-time candidates and winners beyond their workloads' own draws."""
 
 import secrets
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,13 @@ from warpsmith.tuning.session.device_session import Case, DeviceSession
 from warpsmith.tuning.session.launch_limits import size_within_limits
 
 MAX_NEIGHBOURS = 9
-"""Shapes near the smallest workload that are tried."""
+"""Limit on the shapes near the smallest workload that are tried."""
 NEIGHBOUR_BYTES = 64 << 20
-"""Buffers of a neighbour together, at most."""
+"""Limit on the bytes of all buffers of a neighbouring shape."""
 FAMILY_BYTES = 64 << 20
-"""Workloads larger than this are checked with one family besides their own draw, not with all."""
+"""Bytes above which a workload is checked with one further family instead of all."""
 SMALL_PRIME, LARGE_PRIME = 7, 97
-"""One below any block, one that no power of two divides."""
+"""Two primes as extents: one below any block, one that is odd and larger."""
 
 
 def neighbours(job: Job, workload: Workload) -> list[Workload]:
@@ -37,17 +37,18 @@ def neighbours(job: Job, workload: Workload) -> list[Workload]:
 
 
 def beyond_all(workload: Workload) -> Workload:
-    """The same with every dimension one more: not even one extent is a listed one."""
+    """The workload with every dimension increased by one, so that no extent is a listed one."""
     return Workload(dimensions={name: extent + 1 for name, extent in workload.dimensions.items()})
 
 
 def size_bytes(session: DeviceSession, workload: Workload) -> int:
-    """Bytes of all buffers. Raises `ExpressionError` where a shape cannot be evaluated."""
+    """Bytes of all buffers. Raises `ExpressionError` if a shape cannot be evaluated."""
     return sum(b.size_bytes for b in session.plan(workload).buffers)
 
 
 def certain_cases(session: DeviceSession, workload: Workload) -> list[Case]:
-    """What every winner of a workload is checked with; not what is drawn by lot for each, nor neighbours."""
+    """Cases with which every winner of a workload is checked, without neighbours and cases drawn at
+    random."""
     certain = [Case(workload), session.another_draw(workload)]
     if session.defences.families and size_bytes(session, workload) <= FAMILY_BYTES:
         certain += [Case(workload, family) for family in _families(session, workload)]
@@ -64,7 +65,7 @@ def further_cases(
     """Families of `workloads`, and neighbours that the constraints allow.
 
     Args:
-        every: all families of every workload; otherwise all of the smallest, one of each of the others.
+        every: True: all families of every workload; False: all of the smallest and one of each other.
     """
     smallest = min(workloads, key=lambda w: size_bytes(session, w))
     for workload in workloads:
@@ -87,7 +88,7 @@ def check_further(
     workloads: Sequence[Workload],
     every: bool = False,
 ) -> Rejected | None:
-    """Check other inputs and shapes, every element; the first that is wrong, or None.
+    """Check other inputs and shapes in every element; returns the first rejection, or None.
 
     Raises:
         ChildDied: the child is gone; call `renew`.
@@ -115,7 +116,7 @@ def check_further(
 
 
 def _families(session: DeviceSession, workload: Workload) -> list[Family]:
-    """Those in which the user's kernel was right on a workload."""
+    """Families in which the user's kernel was right on a workload."""
     known = [c for c in session.cases if c.dimensions == workload.dimensions]
     return [c.family for c in known if c.family is not Family.DECLARED]
 
@@ -126,7 +127,7 @@ def _in_case(case: Case, rejected: Rejected) -> Rejected:
 
 
 def describe(case: Case) -> str:
-    """A case in the words of a reason."""
+    """Text that describes a case in a reason."""
     if case.family is Family.DECLARED:
         return f"at the neighbouring shape {case.workload.key}"
     return f"with {case.family.value} inputs at {case.workload.key}"

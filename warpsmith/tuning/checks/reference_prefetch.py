@@ -1,4 +1,4 @@
-"""References of what comes next, computed by the host while the device is busy with what is not timed."""
+"""Computes upcoming references on the host while the device is busy and nothing is timed."""
 
 import os
 from collections import deque
@@ -17,21 +17,21 @@ from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.run_report import Array, ReferenceCase
 
 KEPT_BYTES = 2 << 30
-"""Outputs that are computed beforehand, at most; what they leave out is computed in its turn."""
+"""Limit on the bytes of prefetched outputs; the rest is computed when needed."""
 WIDE_BYTES = 8
 CORES_SHARE = 2
-"""One core in so many computes beforehand: the others are for what launches, checks and inspects."""
+"""Number of cores per prefetching core; the others serve launches, checks and sanitizers."""
 
 
 class ReferencePrefetch:
-    """Implements `ReferencePort` over another one, which it also asks for what is wanted next.
+    """Implements `ReferencePort` over another one, and prefetches the references needed next.
 
-    A graph's first launch follows the event that begins a sample after some microseconds of the host, which
-    all samples of small kernels hold a share of: cores that draw inputs and compute would be seen in them.
-    So nothing is computed beforehand while something is timed (`paused`), nor beside what somebody waits
-    for, whose children then have the memory and the cores to themselves.
+    The first launch of a graph follows the event that begins a sample after some microseconds of host time,
+    which count in all samples of small kernels. Cores that draw inputs and compute would lengthen them. So
+    nothing is prefetched while something is timed (`paused`), nor while a caller waits for a reference, whose
+    children then have memory and cores to themselves.
 
-    Belongs to one thread. What it shares with the thread that computes it touches only while that rests.
+    Not thread-safe. State shared with the background thread is touched only while that thread is paused.
     """
 
     def __init__(self, inner: ReferencePort) -> None:
@@ -48,23 +48,24 @@ class ReferencePrefetch:
     def prefetch_next(
         self, session: DeviceSession, workload: Workload, following: Sequence[Workload]
     ) -> None:
-        """Begin what winners of the next workload are checked with, where there is one and it is possible.
+        """Prefetch the references with which winners of the next workload are checked, if that is possible.
 
         Args:
-            workload: that winners are checked on now.
+            workload: workload on which winners are checked now.
         """
         if not following or not may_overlap(session):
             return
         with suppress(ExpressionError):  # it is said in its turn
-            # First all that is certain of this one, or it would wait for the other's.
+            # The certain cases of the present workload come first; otherwise it would wait for the next
+            # one's.
             session.expect(certain_cases(session, workload))
             self.start(session, certain_cases(session, following[0]))
 
     def start(self, session: DeviceSession, cases: Iterable[Case]) -> None:
-        """Have `cases` computed, in their order, when nothing is timed; forgets what was left of others.
+        """Compute `cases` in order whenever nothing is timed; earlier requests are dropped.
 
         Raises:
-            ExpressionError: a shape of theirs cannot be evaluated.
+            ExpressionError: a shape of a case cannot be evaluated.
         """
         reference = session.job.reference
         assert isinstance(reference, NumpyReference)
@@ -76,7 +77,7 @@ class ReferencePrefetch:
     def numpy_many(
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
-        """See `ReferencePort.numpy_many`. What is known beforehand is handed over, and forgotten here."""
+        """See `ReferencePort.numpy_many`. Prefetched results are returned and removed from the store."""
         with self.paused():
             asked = {plan for plan, _ in cases}
             self._line = deque(c for c in self._line if c[0] not in asked)
@@ -87,7 +88,7 @@ class ReferencePrefetch:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Within it nothing is computed beforehand. To enter it takes as long as what has been begun."""
+        """Context in which nothing is prefetched. Entering waits for computations that have begun."""
         self._rest()
         self._quiet += 1
         try:
@@ -97,7 +98,7 @@ class ReferencePrefetch:
             self._resume()
 
     def close(self) -> None:
-        """Forget everything. No thread and no child is left when it returns."""
+        """Drop everything. No thread and no child is left when it returns."""
         self._rest()
         self._line.clear()
         self._found.clear()
@@ -118,22 +119,22 @@ class ReferencePrefetch:
             cases = [self._line.popleft() for _ in range(min(self._at_once, len(self._line)))]
             found = self._inner.numpy_many(*self._asked, cases)
             for (plan, _), outputs in zip(cases, found, strict=True):
-                # What fails here is computed again when somebody asks, and the words are said then.
+                # A failed case is computed again on request, and its error is reported then.
                 if not isinstance(outputs, InvalidInput):
                     self._found[plan] = outputs
 
 
 def may_overlap(session: DeviceSession) -> bool:
-    """Whether the host may compute references while the device works.
+    """True if the host may compute references while the device works.
 
-    Not where kernels run on the host's own cores, and not where the user's kernel is the reference.
+    False if kernels run on the host's own cores, or if the user's kernel is the reference.
     """
     return isinstance(session.job.reference, NumpyReference) and not session.ports.opener.info.shares_host
 
 
 @contextmanager
 def prefetch_references(session: DeviceSession) -> Iterator[ReferencePrefetch]:
-    """While it is open, the session has its references from there."""
+    """Context in which the session takes its references from a prefetcher."""
     own = session.ports
     made = ReferencePrefetch(own.reference)
     session.ports = replace(own, reference=made)
@@ -145,7 +146,7 @@ def prefetch_references(session: DeviceSession) -> Iterator[ReferencePrefetch]:
 
 
 def _kept(cases: Iterable[ReferenceCase]) -> Iterator[ReferenceCase]:
-    """The first of them, as many as there is memory for."""
+    """The first cases that fit in the memory limit."""
     left = KEPT_BYTES
     for plan, dims in cases:
         left -= WIDE_BYTES * sum(b.elements for b in plan.mutated)

@@ -1,4 +1,4 @@
-"""Winners under the platform's sanitizers, held against what these say of the user's own kernel."""
+"""Runs winners under the platform's sanitizers, compared with the findings for the user's own kernel."""
 
 import logging
 
@@ -11,10 +11,10 @@ from warpsmith.tuning.ports import SanitizerPort
 from warpsmith.tuning.session.device_session import DeviceSession
 
 LARGEST_BYTES = 256 << 20
-"""Larger workloads are not inspected: instrumented kernels are slow."""
+"""Bytes above which a workload is not inspected, since instrumented kernels are slow."""
 
 NOT_RUN = "not run"
-"""In the place of a tool's name."""
+"""Key used in place of a tool's name."""
 
 Built = tuple[ConfiguredKernel, Compiled]
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class SanitizerCheck:
-    """Remembers findings, so that a binary is inspected once on a workload."""
+    """Keeps findings, so that a binary is inspected once per workload."""
 
     def __init__(self, session: DeviceSession, sanitizer: SanitizerPort) -> None:
         self._session = session
@@ -30,10 +30,10 @@ class SanitizerCheck:
         self._found: dict[bytes, dict[str, str]] = {}
 
     def inspect(self, workload: Workload, winner: Built, own: Built) -> dict[str, str] | Rejected:
-        """Findings by tool, or a rejection for one that the user's kernel does not have.
+        """Findings by tool, or a rejection for a finding that the user's kernel does not have.
 
-        Tools that did not run, and findings that both kernels have, are noted and reject nothing. A binary
-        that wins several workloads is inspected on the first.
+        Tools that did not run, and findings of both kernels, are noted and reject nothing. A binary that wins
+        several workloads is inspected on the first.
         """
         if sum(b.size_bytes for b in self._session.plan(workload).buffers) > LARGEST_BYTES:
             return {}

@@ -1,4 +1,4 @@
-"""What a tester asks for, tried on the user's kernel. Where that is right, candidates must be, too."""
+"""Tries a tester's cases on the user's kernel. Candidates must be right on those on which it is right."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ def check_proposals(
 
 
 def _right(session: DeviceSession, cases: Sequence[Case], near: str) -> list[CheckedCase]:
-    """Those on which the user's kernel is right."""
+    """The cases on which the user's kernel is right."""
     if near:
         fits = {w.key for w in _allowed(session, cases)}
         cases = [c for c in cases if c.workload.key in fits]
@@ -57,7 +57,7 @@ def _right(session: DeviceSession, cases: Sequence[Case], near: str) -> list[Che
 
 
 def _small(session: DeviceSession, workload: Workload) -> bool:
-    """Whether the shape can be made, and does not take too much memory."""
+    """True if the shape can be evaluated and fits in the memory limit."""
     try:
         extents = [e for b in session.plan(workload).buffers for e in b.shape]
         return min(extents) >= 1 and size_bytes(session, workload) <= NEIGHBOUR_BYTES

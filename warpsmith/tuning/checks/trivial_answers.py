@@ -1,4 +1,4 @@
-"""The task gate: a job that a trivial answer would pass cannot be tuned, because nothing would be checked."""
+"""The task gate: a job that a trivial answer would pass is refused, because nothing would be checked."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,10 +18,10 @@ ADVICE = "tighten the tolerances or draw other inputs"
 
 
 def untestable(session: DeviceSession, workload: Workload, another: Case) -> str:
-    """Why a trivial answer would pass this job's own check; empty where none does.
+    """The reason why a trivial answer would pass this job's check; empty if none does.
 
     Args:
-        another: other values of the same inputs, whose answer must not pass.
+        another: other values of the same inputs; their result must not pass.
     """
     if not session.defences.task_gate:
         return ""
@@ -33,7 +33,7 @@ def untestable(session: DeviceSession, workload: Workload, another: Case) -> str
     if drawn and _passes(session, workload, session.expected(another), expected):
         return f"untestable: the answer to other inputs would pass the check; {ADVICE}"
     copies = [_nearest_input(session, workload, b, expected[b.name], drawn) for b in plan.mutated]
-    # A kernel that copies has this very answer, exactly; nothing else may.
+    # A kernel that copies has exactly this result; no other result may pass.
     if None not in copies and not all(copies):
         return f"untestable: a copied input would pass the check; {ADVICE}"
     return ""
@@ -42,7 +42,7 @@ def untestable(session: DeviceSession, workload: Workload, another: Case) -> str
 def _trivial_answers(
     plan: WorkloadPlan, expected: Mapping[str, Array]
 ) -> Iterator[tuple[str, Mapping[str, Array]]]:
-    # One element is its own mean; there the answer to other inputs says whether anything is checked.
+    # A single element equals its mean; the result for other inputs then shows whether anything is checked.
     several = any(b.elements > 1 for b in plan.mutated)
     for name, fill in (("zeros", 0.0), ("a constant", None))[: 1 + several]:
         answer = {}
@@ -57,7 +57,7 @@ def _trivial_answers(
 def _nearest_input(
     session: DeviceSession, workload: Workload, output: BufferPlan, want: Array, drawn: Sequence[BufferPlan]
 ) -> bool | None:
-    """Whether the first input that would pass as this output equals it; None where no input would pass."""
+    """True if the first input that would pass as this output equals it; None if no input would pass."""
     plan, tolerance = session.plan(workload), tolerance_on(session, workload, output)
     for buffer in drawn:
         if buffer.elements != want.size:

@@ -1,1 +1,2 @@
-"""Decisions: what a job does next and why it ends, as pure functions of its rows. Loads no NumPy."""
+"""Decisions: the next actions of a job and the reason for its end, as pure functions of its rows. Loads no
+NumPy."""

@@ -1,4 +1,4 @@
-"""What to do next, as a pure function of what the database holds."""
+"""The next actions of a job, as a pure function of its rows."""
 
 from warpsmith.domain.job import Strategy
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 MAX_REPAIRS = 2
-"""Templates of one round that may be rejected, for no rule that was found, before the round is given up."""
+"""Number of rejected templates, without a faulty rule found, after which a round is given up."""
 
 
 def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
@@ -115,7 +115,7 @@ def _go_on(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
     """The next branch of this round, the first of the next one, or the verification.
 
     Args:
-        why: nothing more is to be expected of the branch that was followed last; empty where it is over.
+        why: the reason why the last branch was given up; empty if it ended normally.
     """
     spent = _budget_spent(snapshot) or at_the_floor(
         snapshot.job, baseline_of(snapshot), best_so_far(snapshot)
@@ -142,7 +142,7 @@ def _open(snapshot: JobSnapshot, round_: int, parent: str | None) -> tuple[Actio
 
 
 def _profile(snapshot: JobSnapshot, candidate: str | None) -> tuple[Action, ...]:
-    """The platform's profiler over the best of a candidate, where it works and has not seen that."""
+    """Profile the best configuration of a candidate, if the platform can and it was not profiled yet."""
     if _seconds_left(snapshot) <= 1 or not to_profile(snapshot.tasks, baseline_of(snapshot), candidate):
         return ()
     assert candidate is not None
@@ -220,7 +220,7 @@ def _search(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[Action,
 
 
 def _widen(snapshot: JobSnapshot) -> tuple[Action, ...]:
-    """Another slice of the search that is on, for every device that has none; nothing else is begun."""
+    """A further slice of the running search for every device without one; nothing else is started."""
     searching = next((c for c in snapshot.candidates if c.state is CandidateState.SEARCHING), None)
     open_ = [t.payload for t in snapshot.tasks if t.is_open]
     slices = [p for p in open_ if isinstance(p, SlicePayload) and p.shared]
@@ -254,7 +254,7 @@ def _slices(
 
 
 def _search_on(snapshot: JobSnapshot) -> tuple[Action, ...]:
-    """What agents leave of the trials goes to the best candidate, where its space has more to try."""
+    """The trials that agents left go to the best candidate, if its space has untried configurations."""
     best = next((p for p in _parents(snapshot, snapshot.job.budget.rounds + 1) if p is not None), None)
     slices = [] if best is None else slice_results(snapshot.tasks, best)
     if best is None or not slices or any(s.exhausted for s in slices):
@@ -301,25 +301,26 @@ def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None
 
 
 def _rounds(snapshot: JobSnapshot) -> int:
-    """A search without agents has one candidate, and so one round."""
+    """Number of rounds. A search without agents has one candidate and so one round."""
     return 1 if snapshot.job.strategy is Strategy.SEARCH else snapshot.job.budget.rounds
 
 
 def _parents(snapshot: JobSnapshot, round_: int) -> list[str | None]:
-    """Whom a round starts from: the best candidates of the rounds before it. The first: the user's kernel."""
+    """Starting points of a round: the best candidates of earlier rounds, or the user's kernel in the
+    first."""
     before = [(c.best_objective, c.number, c.id) for c in snapshot.candidates if c.round < round_]
     ranked = sorted((b, n, i) for b, n, i in before if b is not None)
     return [i for _, _, i in ranked[: snapshot.job.agents.parents]] or [None]
 
 
 def _unopened(snapshot: JobSnapshot, round_: int) -> list[str | None]:
-    """Parents of a round that nobody was asked about."""
+    """Parents of a round without an agent step."""
     opened = {p.parent for p in steps_of(snapshot) if p.round == round_ and p.role != "tester"}
     return [p for p in _parents(snapshot, round_) if p not in opened]
 
 
 def _trial_share(snapshot: JobSnapshot, candidate: CandidateSummary) -> int:
-    """Trials this candidate may have in all: what others left, over the branches that are to come."""
+    """Trials that this candidate may have in total: the remaining ones divided by the branches to come."""
     others = sum(c.trials for c in snapshot.candidates if c.id != candidate.id)
     step = last_task(snapshot, TaskKind.AGENT_STEP)
     if step is not None and step.id not in {c.made_by for c in snapshot.candidates}:

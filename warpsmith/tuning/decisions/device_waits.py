@@ -1,4 +1,4 @@
-"""Jobs that wait for a device: they are bound to one, say what they wait for, or are given up. Pure."""
+"""Jobs that wait for a device: they are bound to one, report what they wait for, or are given up. Pure."""
 
 from warpsmith.domain.state import JobState
 from warpsmith.tuning.decisions.snapshot import Action, JobSnapshot, NoteWait, PinDevice, SetJobState
@@ -17,7 +17,7 @@ def pin(snapshot: JobSnapshot) -> tuple[Action, ...]:
 
 
 def given_up(snapshot: JobSnapshot) -> tuple[Action, ...]:
-    """What becomes of a job whose device nobody offers any more; nothing where somebody does."""
+    """Actions for a job whose device no worker offers any more; empty if a worker does."""
     if snapshot.unserved is None:
         return ()
     begun = any(t.result is not None for t in snapshot.tasks)

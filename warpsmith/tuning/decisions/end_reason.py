@@ -1,4 +1,4 @@
-"""Why a job ended as it did, from what the database holds. Pure."""
+"""The reason for a job's end, from its rows. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,17 +13,17 @@ from warpsmith.tuning.decisions.time_budget import verification_s
 from warpsmith.tuning.tasks import BaselineResult, StepResult, VerifyPayload, VerifyResult
 
 DECORATION = ("lift_constants", "launch_bounds", "restrict", "fast_math")
-"""Rules that leave the kernel's way of working alone: none of them comes near to anything."""
+"""Rules that do not change how a kernel works; they bring it no closer to the floor."""
 MOST_TRIED = 0.5
-"""Where less than this share of the space was tried, the budget is the reason."""
+"""Share of the space below which the budget is the reason that little was tried."""
 
 
 def reason_of(snapshot: JobSnapshot, state: JobState, detail: str) -> Reason | None:
-    """Why a job that ends now ends so; None for one that was cancelled.
+    """The reason for the end of a job; None if it was cancelled.
 
     Args:
-        state: the state that it ends in.
-        detail: what the decision says.
+        state: final state of the job.
+        detail: text of the decision.
     """
     if state is JobState.CANCELLED:
         return None
@@ -36,7 +36,8 @@ def reason_of(snapshot: JobSnapshot, state: JobState, detail: str) -> Reason | N
 
 
 def tried(snapshot: JobSnapshot) -> str:
-    """`12 of 560 configurations tried; the budget of 60 seconds is spent`; empty where none was."""
+    """Text such as `12 of 560 configurations tried; the budget of 60 seconds is spent`; empty if none was
+    tried."""
     if not snapshot.trials_done:
         return ""
     words = f"{snapshot.trials_done} configurations tried"
@@ -86,7 +87,7 @@ def _failed(snapshot: JobSnapshot, detail: str) -> tuple[ReasonCode, str]:
 
 
 def _template_failed(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
-    """Where templates were made and none of them came through its first check."""
+    """The reason if templates were made and none passed its first check; else None."""
     made = [c for c in snapshot.candidates if _is_changed(snapshot, c)]
     failed = [c for c in made if c.state is CandidateState.REJECTED]
     faults = list(_faults(snapshot))
@@ -113,7 +114,7 @@ def _floor(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
 
 
 def _lost(snapshot: JobSnapshot, found: VerifyResult) -> tuple[ReasonCode, str] | None:
-    """Where the search saw more than noise, and the re-measurement did not."""
+    """The reason if the search saw more than noise and the verification did not confirm it."""
     best = best_so_far(snapshot)
     noise = baseline_of(snapshot).aa_width
     if best is None or 1 / best < 1 + max(LEAST_GAIN, noise):
@@ -153,7 +154,7 @@ def _best(snapshot: JobSnapshot) -> tuple[ReasonCode, str]:
 
 
 def _is_changed(snapshot: JobSnapshot, candidate: CandidateSummary) -> bool:
-    """Whether a candidate is more than the user's own kernel with the user's own parameters."""
+    """True if a candidate is more than the user's own kernel with the user's own parameters."""
     template = _template(snapshot, candidate)
     own = snapshot.job
     if template is None:
@@ -172,18 +173,18 @@ def _step(snapshot: JobSnapshot, candidate: CandidateSummary) -> StepResult | No
 
 
 def _declined(snapshot: JobSnapshot) -> Sequence[str]:
-    """By the newest template."""
+    """Rules declined by the newest template."""
     steps = [s for c in snapshot.candidates if (s := _step(snapshot, c)) is not None]
     return steps[-1].declined if steps else ()
 
 
 def _faults(snapshot: JobSnapshot) -> Iterator[str]:
-    """Rules that were left out because their rewrite failed, and how it did."""
+    """Rules left out because their rewrite failed, with the failure."""
     return (fault.words for fault in faults_of(snapshot))
 
 
 def _nearest(snapshot: JobSnapshot) -> str:
-    """The first rule that declined for what the kernel is and would have changed how it works."""
+    """The first declined rule that would have changed how the kernel works."""
     left_out = {*DECORATION, *(f.rule for f in faults_of(snapshot))}
     for words in _declined(snapshot):
         rule, _, why = words.partition(": ")
@@ -193,7 +194,7 @@ def _nearest(snapshot: JobSnapshot) -> str:
 
 
 def _spent(snapshot: JobSnapshot) -> str:
-    """Which budget ended the search; empty where none did."""
+    """The budget that ended the search; empty if none did."""
     budget = snapshot.job.budget
     if snapshot.trials_done >= budget.trials:
         return f"the budget of {budget.trials} trials is spent"

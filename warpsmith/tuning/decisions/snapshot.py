@@ -1,4 +1,4 @@
-"""A job as decisions see it, and what they can ask for."""
+"""A job as the input of decisions, and the actions that decisions return."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MEASURING = "measuring the kernel as it is"
 
 @dataclass(frozen=True)
 class TaskView:
-    """A task as decisions see it."""
+    """A task in the form that decisions need."""
 
     id: str
     kind: TaskKind
@@ -28,25 +28,25 @@ class TaskView:
 
     @property
     def is_open(self) -> bool:
-        """True while somebody may still bring a result."""
+        """True while a worker may still return a result."""
         return self.state in (TaskState.QUEUED, TaskState.RUNNING)
 
 
 @dataclass(frozen=True)
 class CandidateSummary:
-    """A candidate as decisions see it."""
+    """A candidate in the form that decisions need."""
 
     id: str
     number: int
     round: int
     state: CandidateState
     made_by: str
-    """Task that made it."""
+    """Id of the task that made it."""
     trials: int
     measured: int
     best_objective: float | None
     feasible: int | None = None
-    """Configurations that it has; None where nobody has counted them yet."""
+    """Number of its configurations; None if not counted yet."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ class JobSnapshot:
     available_classes: Sequence[str]
     """Device classes of living workers with the job's back end."""
     elapsed_s: float
-    """Since the job first had its device, without what it waited for it."""
+    """Seconds since the job first had its device, without the time it waited for the device."""
     trials_done: int
     tasks: Sequence[TaskView]
     candidates: Sequence[CandidateSummary]
     devices: int = 1
-    """This job's share of the living devices of its class: so many slices may run at once."""
+    """This job's share of the living devices of its class: the number of slices that may run concurrently."""
     unserved: Unserved | None = None
-    """What workers lack, where the job waits for a device and nobody offers it."""
+    """Capabilities that workers lack, if the job waits for a device that none offers."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class StartTask:
 
 @dataclass(frozen=True)
 class AddCandidate:
-    """Store the template an agent step brought."""
+    """Store the template that an agent step returned."""
 
     number: int
     round: int
@@ -118,7 +118,7 @@ class SetJobState:
 
 @dataclass(frozen=True)
 class NoteWait:
-    """Say in the job's detail what it waits for."""
+    """Add to the job's detail what it waits for."""
 
     words: str
 

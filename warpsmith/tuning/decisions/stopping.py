@@ -8,20 +8,20 @@ from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.tasks import BaselineResult
 
 FLOOR_NEAR = 1.05
-"""A time within this factor of the floor is not searched further."""
+"""Factor of the floor within which a time is not searched further."""
 LEAST_GAIN = 0.01
-"""An expected gain below this is none; the device's own noise may ask for more."""
+"""Least expected gain that is worth a search; the device's own noise may require more."""
 MOST_NOISE = 0.05
-"""Noise above this may pass, and so it does not end a job by itself."""
+"""Noise above which a job is not ended for its noise, since such noise may pass."""
 
 
 def at_the_floor(job: Job, baseline: BaselineResult, objective: float | None) -> str:
-    """Why nothing is left to gain, in words; empty where something is, or where nobody knows.
+    """The reason why no gain is left; empty if there is one, or if it is unknown.
 
-    The floor moves every byte once. A kernel that is faster than that by more than the margin reads less
-    than all its inputs, or reads them from a cache, and so the floor says nothing of it. The same
-    holds where kernels share the host's cores: its caches and its other work blur the floor. A floor of
-    operations is that of plain single precision, which matrix units undercut, so it ends nothing.
+    The floor moves every byte once. A kernel that is faster than the floor by more than the margin reads only
+    part of its inputs, or reads them from a cache, so the floor does not apply. The same holds if kernels
+    share the host's cores, whose caches and other work blur the floor. A floor of operations is that of plain
+    single precision, which matrix units undercut, so it ends nothing.
     """
     if job.objective.metric is Metric.ENERGY:
         return ""
@@ -47,7 +47,7 @@ def at_the_floor(job: Job, baseline: BaselineResult, objective: float | None) ->
 
 
 def no_gain(expected: float | None, baseline: BaselineResult) -> str:
-    """Why a planner's expectation is not worth its cost, in words; empty where it is."""
+    """The reason why a planner's expected gain is not worth its cost; empty if it is."""
     if expected is None:
         return ""
     least = 1 + max(LEAST_GAIN, min(MOST_NOISE, baseline.aa_width))

@@ -17,7 +17,7 @@ from warpsmith.tuning.tasks import (
 
 
 def best_so_far(snapshot: JobSnapshot) -> float | None:
-    """The best objective of any candidate; None where none was measured."""
+    """The best objective of any candidate; None if none was measured."""
     return min((c.best_objective for c in snapshot.candidates if c.best_objective is not None), default=None)
 
 
@@ -29,7 +29,7 @@ def baseline_of(snapshot: JobSnapshot) -> JobBaseline:
 
 
 def steps_of(snapshot: JobSnapshot) -> list[StepPayload]:
-    """What agents were asked, in order."""
+    """Questions to agents, in order."""
     return [t.payload for t in snapshot.tasks if isinstance(t.payload, StepPayload)]
 
 
@@ -40,12 +40,12 @@ def last_task(snapshot: JobSnapshot, kind: TaskKind) -> TaskView | None:
 
 
 def faults_of(snapshot: JobSnapshot) -> tuple[RuleFault, ...]:
-    """Rules of ours that made templates of this job fail, each once, as they were found."""
+    """Faulty rewrite rules of this job, each once, in the order of discovery."""
     return faults_in(t.result for t in snapshot.tasks)
 
 
 def faults_in(results: Iterable[Result | None]) -> tuple[RuleFault, ...]:
-    """The same, of results of tasks."""
+    """Faulty rewrite rules in results of tasks."""
     found: dict[str, RuleFault] = {}
     for result in results:
         for fault in result.faults if isinstance(result, SliceResult) else ():
@@ -54,13 +54,13 @@ def faults_in(results: Iterable[Result | None]) -> tuple[RuleFault, ...]:
 
 
 def mending(snapshot: JobSnapshot) -> str:
-    """What a job says while a template is made again."""
+    """Detail of a job while a template is made again."""
     faults = faults_of(snapshot)
     return f"mending a template of ours; {faults[-1].words}" if faults else "mending a rejected template"
 
 
 def last_slice(snapshot: JobSnapshot, candidate: str) -> SliceResult | None:
-    """The result of a candidate's newest slice; None where there is none yet."""
+    """The result of a candidate's newest slice; None if there is none yet."""
     for task in reversed(snapshot.tasks):
         if isinstance(task.payload, SlicePayload) and task.payload.candidate == candidate:
             return task.result if isinstance(task.result, SliceResult) else None
@@ -68,7 +68,7 @@ def last_slice(snapshot: JobSnapshot, candidate: str) -> SliceResult | None:
 
 
 def slice_results(tasks: Iterable[TaskView], candidate: str) -> list[SliceResult]:
-    """What slices of a candidate brought back, in their order."""
+    """Results of a candidate's slices, in order."""
     return [
         t.result
         for t in tasks
@@ -79,7 +79,7 @@ def slice_results(tasks: Iterable[TaskView], candidate: str) -> list[SliceResult
 
 
 def is_spent(tasks: Iterable[TaskView], candidate: str, trials: int) -> bool:
-    """Whether slices of a candidate that may have so many trials in all have proposed them all."""
+    """True if the slices of a candidate have proposed all of this number of trials."""
     return any(
         isinstance(t.payload, SlicePayload)
         and t.payload.candidate == candidate

@@ -1,29 +1,30 @@
-"""How a job's seconds are divided: what is kept for verifying winners, and who gets what is left of it."""
+"""Division of a job's seconds between verification and everything else."""
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job, Metric
 from warpsmith.tuning.tasks import BaselineResult
 
 LEAST_SHARE = 0.15
-"""Of the job's seconds, for verification."""
+"""Fraction of the job's seconds that verification gets at least."""
 SEARCH_SHARE = 0.4
-"""Of them, for what lies between the baseline and the verification, where there are enough for the least."""
+"""Share of the job's seconds kept for agents and search, once `LEAST_SHARE` is set aside for verification."""
 FIRST_SHARE, FIRST_S = 0.1, 5.0
-"""Share of the job's seconds, and seconds, for the first batch of trials, whatever was spent before it."""
+"""Share of the job's seconds, and limit in seconds, for the first batch of trials, whatever was spent before
+it."""
 DEVICE_EACH_S = 4.0
-"""Of a workload's verification on a device of its own, beside what the baseline took: six processes that
-open the device, blocks of timings, four sanitizers. On an H200 4.6 and 3.3 s were seen."""
+"""Seconds to verify a workload on a device with its own memory, beyond the baseline's time: six processes
+that open the device, blocks of timings, four sanitizers. On an H200 4.6 and 3.3 s were measured."""
 ENERGY_EACH_S = 30.0
-"""The same for a job about energy: three configurations, each with runs of the energy counter."""
+"""The same seconds if the objective is energy: three configurations, each with runs of the energy counter."""
 HOST_EACH_S = 0.5
-"""The same where kernels run on the host's cores, which neither open slowly nor have sanitizers."""
+"""The same seconds if kernels run on the host's cores, which open quickly and have no sanitizers."""
 
 
 def verification_s(job: Job, baseline: BaselineResult | None) -> float:
-    """Seconds that are kept for verification: as many as it is expected to take, within bounds.
+    """Seconds reserved for verification: its expected time, within bounds.
 
-    What it is not given it takes beyond the budget: a comparison is never cut short, and one of a search
-    that had no time is worth nothing.
+    Verification may overrun the budget: a comparison is never truncated. A comparison after a search without
+    time would be worthless.
     """
     least = LEAST_SHARE * job.budget.seconds
     if baseline is None:
@@ -34,7 +35,7 @@ def verification_s(job: Job, baseline: BaselineResult | None) -> float:
 
 
 def first_batch_s(job: Job) -> float:
-    """Seconds that the first batch of trials has at least: a baseline that took them all was for nothing."""
+    """Least seconds of the first batch of trials: a baseline that used all the time would be in vain."""
     return max(FIRST_SHARE * job.budget.seconds, FIRST_S)
 
 

@@ -1,4 +1,4 @@
-"""Jobs that no worker can serve: what they say, and when they are given up. Pure."""
+"""Jobs that no worker can serve: their detail, and when they are given up. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ MOST_REASONS = 5
 
 @dataclass(frozen=True)
 class Unserved:
-    """Nobody offers what a job needs."""
+    """A job's need that no worker serves."""
 
     needs: str
-    """A back end, or the device class that the job was begun on, in words."""
+    """The back end, or the device class on which the job was begun, in words."""
     lacking: Mapping[str, Sequence[str]]
-    """By reason, the machines that say so; empty where no worker has reported yet."""
+    """Machines by the reason that they report; empty if no worker has reported yet."""
     seconds: float
-    """For so long."""
+    """Seconds for which no worker has served it."""
     limit_s: float
-    """After so long a job that has not begun fails; 0: at once, whatever has begun, because there is one
-    worker only, and it will not come to have more."""
+    """Seconds after which a job that has not begun fails. 0: at once, even if it has begun, because the only
+    worker will not gain capabilities."""
 
     def words(self, begun: bool) -> str:
-        """What the job says.
+        """Detail of the job.
 
         Args:
             begun: see `is_over`.
@@ -38,10 +38,10 @@ class Unserved:
         return f"no worker has anything for {self.needs} ({shown}){until}"
 
     def is_over(self, begun: bool) -> bool:
-        """Whether the job is given up.
+        """True if the job is given up.
 
         Args:
-            begun: it has results, which a worker that comes back goes on from.
+            begun: the job has results, from which a returning worker continues.
         """
         if not self.lacking or (begun and self.limit_s):
             return False

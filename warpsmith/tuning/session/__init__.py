@@ -1,1 +1,1 @@
-"""A session: one job on one device, its expected outputs, and the check of what a launch wrote."""
+"""A session: one job on one device, its expected outputs, and the check of a launch's outputs."""

@@ -11,7 +11,7 @@ def compiled_baseline(session: DeviceSession) -> tuple[ConfiguredKernel, Compile
     """The user's kernel, compiled again.
 
     Raises:
-        InvalidInput: it does not compile any more.
+        InvalidInput: it no longer compiles.
     """
     kernel = session.user_template.configured(session.job.space.defaults)
     compiled = session.compile(kernel)

@@ -1,4 +1,4 @@
-"""Whether a device still does what it should: a kernel of our own whose result is known."""
+"""Probes a device with a kernel of the service's own whose result is known."""
 
 import numpy as np
 
@@ -12,15 +12,15 @@ from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.verify.inputs import draw_inputs
 
 VECTORS = 1 << 16
-"""Vectors of four floats that are copied."""
+"""Vectors of four floats to copy."""
 ATTEMPTS = 2
 
 
 def why_sick(ports: SessionPorts) -> str:
-    """What is wrong with the device, in words; empty where it copies a vector as it should.
+    """Description of the device's fault; empty if it copies a vector correctly.
 
-    A device that fails once gets a second chance in a fresh process: the first may have met what another
-    process left there.
+    A device that fails once is tried again in a fresh process: the first may have met remains of another
+    process.
     """
     words = ""
     for _ in range(ATTEMPTS):

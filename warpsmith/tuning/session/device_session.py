@@ -39,11 +39,11 @@ from warpsmith.verify.run_report import Array, Ranges
 __all__ = ["Case", "CheckedLaunch", "DeviceSession", "SessionPorts"]
 
 SAMPLED_ELEMENTS = 65_536
-"""Elements of each output that a search trial compares; first-time candidates and winners: all."""
+"""Elements of each output that a search trial compares; first-time candidates and winners compare all."""
 TIMED_ELEMENTS = 16_384
 """Elements of each output of a timed launch that are compared."""
 FIRST_OTHER_VARIANT = 1_000
-"""Variants below this are those that timings rotate over."""
+"""First number of variants for other inputs; timings rotate over the variants below it."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class DeviceSession:
     seed: int = field(default_factory=lambda: secrets.randbits(48))
     ceilings: Ceilings | None = None
     sizes: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Typical size of outputs by workload and name, see `tuning.session.output_scale`."""
+    """Typical size of outputs by workload and name; see `tuning.session.output_scale`."""
     _device: DevicePort | None = None
     _prepared: set[CaseKey] = field(default_factory=set)
     _plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class DeviceSession:
 
     @property
     def defences(self) -> Defences:
-        """What is checked here."""
+        """The defences in force."""
         return NOTHING_RUNS if self.ports.opener.info.backend is Backend.REPLAY else self.ports.defences
 
     @property
@@ -80,14 +80,15 @@ class DeviceSession:
         return Template(kernel=self.job.kernel, space=self.job.space)
 
     def learn(self, baseline: BaselineResult) -> None:
-        """Take over what the user's kernel was found to be right on, and how exactly."""
+        """Adopt the cases on which the user's kernel was right, with its errors."""
         self._cases = {(Workload(dimensions=c.dimensions).key, c.family): c for c in baseline.cases}
         self.sizes = {w: c.sizes for (w, _), c in self._cases.items()}
         self._own_globals = frozenset(baseline.globals)
         self.ceilings = baseline.ceilings
 
     def other(self, workload: Workload) -> Case:
-        """Inputs beside the workload's own: one random family and variant for the life of this session."""
+        """Inputs other than the workload's own: one random family and variant for the life of this
+        session."""
         if workload.key not in self._others:
             families = [Family.DECLARED]
             if self.defences.families:
@@ -113,8 +114,8 @@ class DeviceSession:
         """A living child that has `of` prepared.
 
         Raises:
-            ChildDied: it does not come up.
-            DeviceSick: the child before it died, and now a kernel of our own fails as well.
+            ChildDied: the device cannot be opened.
+            DeviceSick: the previous child died, and now the probe kernel fails as well.
         """
         if self._device is None:
             self._probe()
@@ -135,7 +136,7 @@ class DeviceSession:
             raise DeviceSick(words)
 
     def release(self, of: Workload | Case) -> None:
-        """Free a workload's buffers, where it is prepared."""
+        """Free a workload's buffers, if it is prepared."""
         key = _case(of).key
         if self._device is not None and key in self._prepared:
             self._device.release(key)
@@ -145,7 +146,7 @@ class DeviceSession:
         """Drop the child; the next use opens a fresh one.
 
         Args:
-            faulted: the child died; before the next one the device has to show that it is well.
+            faulted: the child died; the device is probed before the next one.
         """
         self._suspect = self._suspect or faulted
         device, self._device = self._device, None
@@ -167,16 +168,16 @@ class DeviceSession:
         return self.ports.compiler.submit(expecting_launches(kernel, self.job.workloads, info), info)
 
     def refuse_binary(self, kernel: ConfiguredKernel, compiled: Compiled) -> Rejected | None:
-        """Why a binary may not run; None where it may."""
+        """The reason why a binary may not run; None if it may."""
         if not self.defences.globals:
             return None
         return undeclared_globals(kernel, compiled, self._own_globals)
 
     def expected(self, of: Workload | Case) -> Mapping[str, Array]:
-        """What every mutated argument must hold, flat, by argument name.
+        """Expected contents of every mutated argument, flat, by argument name.
 
         Raises:
-            InvalidInput: the reference is of no use; says why.
+            InvalidInput: the reference cannot be used; the message says why.
         """
         failed = self.expect([_case(of)])
         if failed:
@@ -184,7 +185,7 @@ class DeviceSession:
         return self._expected[_case(of).key]
 
     def expect(self, cases: Iterable[Case]) -> dict[CaseKey, InvalidInput]:
-        """Compute what is not known yet, in one process; cases that failed, by key."""
+        """Compute missing expected outputs in one process; returns errors by the key of failed cases."""
         missing = {c.key: c for c in cases if c.key not in self._expected}
         if not missing:
             return {}
@@ -206,20 +207,20 @@ class DeviceSession:
         return failed
 
     def adopt(self, other: "DeviceSession") -> None:
-        """Share what another session with the same seed computes and knows."""
+        """Share expected outputs and knowledge with another session of the same seed."""
         assert other.seed == self.seed
         self._expected, self._others = other._expected, other._others
         self._cases, self._own_globals = other._cases, other._own_globals
         self.ceilings = other.ceilings
 
     def forget_cases(self) -> None:
-        """Free expected outputs of inputs that no search trial gets."""
+        """Free expected outputs of inputs that no search trial uses."""
         kept = {c.key for c in self._others.values()}
         for key in [k for k in self._expected if not k.is_own_draw and k not in kept]:
             del self._expected[key]
 
     def forget_expected(self, workload: Workload) -> None:
-        """Free the memory of expected outputs that will not be needed again."""
+        """Free expected outputs that will not be needed again."""
         for key in [k for k in self._expected if k.workload == workload.key]:
             del self._expected[key]
 
@@ -237,10 +238,10 @@ class DeviceSession:
     def launch(
         self, handle: int, of: Workload | Case, size: LaunchSize, *, whole: bool, repeat: bool = False
     ) -> CheckedLaunch:
-        """Launch once on poisoned outputs and bring back what is there.
+        """Launch once on poisoned outputs and read them back.
 
         Args:
-            repeat: launch again over a half-spoiled result; it must be the same.
+            repeat: launch again over a half-overwritten result; both results must be equal.
 
         Raises:
             ChildDied: the child is gone; call `renew`.
@@ -253,7 +254,8 @@ class DeviceSession:
         return CheckedLaunch(case, plan, report, ranges)
 
     def evaluate(self, launch: CheckedLaunch) -> float | Rejected:
-        """The largest error in units of the tolerance. Needs no device: any thread may ask."""
+        """The largest error in units of the tolerance, or a rejection. Needs no device; any thread may call
+        it."""
         found = check_run(
             self.job,
             launch.plan,
@@ -285,11 +287,11 @@ class DeviceSession:
         other: Case | None,
         redraw: bool | None = None,
     ) -> tuple[TimingSamples, CheckedLaunch | None]:
-        """Time a launch, and bring back what a random one of those that were timed left.
+        """Time a launch, and read back the outputs of a random one among the timed launches.
 
         Args:
-            other: inputs that no other launch has, which that launch may get.
-            redraw: whether it does, where they can be written between two samples; None: by chance.
+            other: inputs of no other launch, which that launch may get.
+            redraw: whether it gets them, if they can be written between two samples; None: at random.
         """
         on = self.defences
         timing, key = replace(timing, apart=on.outputs_apart), self.plan(workload).key
@@ -308,12 +310,12 @@ class DeviceSession:
         return samples, CheckedLaunch(case, self.plan(case), seen.run, ranges, "in a launch that was timed")
 
     def refuse(self, launch: CheckedLaunch | None) -> Rejected | None:
-        """Why what a launch left is wrong; None where it is right or was not looked at."""
+        """The rejection if a launch's outputs are wrong; None if they are right or were not checked."""
         found = None if launch is None else self.evaluate(launch)
         return found if isinstance(found, Rejected) else None
 
     def below_floor(self, workload: Workload, time_us: float) -> str:
-        """Why no kernel can be so fast, in words; empty where one can, or where nothing is known."""
+        """The reason why a time is impossibly short; empty if it is possible, or if the floor is unknown."""
         if not self.defences.floor or self.ceilings is None:
             return ""
         return below_floor(self.floor(workload), time_us)
@@ -326,13 +328,13 @@ class DeviceSession:
         return floor_of(self.plan(workload), self.ceilings, job.objective.cache, shares_host, operations)
 
     def known(self, of: Workload | Case) -> CheckedCase | None:
-        """How the user's kernel did on such inputs."""
+        """Result of the user's kernel on these inputs; None if unknown."""
         case = _case(of)
         return self._cases.get((case.workload.key, case.family))
 
     @property
     def cases(self) -> Sequence[CheckedCase]:
-        """All on which the user's kernel is right."""
+        """All cases on which the user's kernel is right."""
         return tuple(self._cases.values())
 
 

@@ -1,4 +1,4 @@
-"""The user's kernel as its own reference, where the job has no other."""
+"""The user's kernel as its own reference, if the job has no other."""
 
 from collections.abc import Iterable, Mapping
 
@@ -15,7 +15,7 @@ from warpsmith.verify.run_report import Array
 def run_own_kernel(
     ports: SessionPorts, kernel: ConfiguredKernel, cases: Iterable[tuple[WorkloadPlan, Workload]]
 ) -> list[Mapping[str, Array] | InvalidInput]:
-    """Outputs of every case, in processes that no candidate ran in; what fails is an item, not raised.
+    """Outputs of every case, in processes that ran no candidate; a failed case is an item and not raised.
 
     Raises:
         InvalidInput: the kernel does not compile.
@@ -36,7 +36,7 @@ def run_own_kernel(
                     handle = device.load(compiled)
                 device.prepare(plan)
                 report = device.run(handle, plan.key, launch_size(kernel, workload, device.info))
-                # A kernel that damaged its process ends it here at the latest, and is no reference.
+                # A kernel that damaged its process ends it here at the latest, and cannot be a reference.
                 device.release(plan.key)
                 found.append(report.outputs)
             except (ChildDied, KernelRefused, ExpressionError) as exc:

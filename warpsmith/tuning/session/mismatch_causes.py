@@ -1,4 +1,4 @@
-"""What a wrong output says of its cause, in the words of a refusal. People read it; no kernel does."""
+"""Likely causes of a wrong output, for the text of a refusal. Only people read it."""
 
 import numpy as np
 
@@ -12,7 +12,8 @@ UNWRITTEN = "never written"
 NEARLY_ALL = 0.9
 """Share of wrong elements above which the declared type is the first suspect."""
 SMALL_ERROR = 0.01
-"""An error below this share of the typical element may be one of rounding: the tolerance for it is named."""
+"""Error, as a share of the typical element, below which it may be rounding; the message then names a
+tolerance."""
 
 
 def why_wrong(
@@ -27,12 +28,12 @@ def why_wrong(
     ranges: Ranges | None,
     own: bool,
 ) -> str:
-    """Why an output is refused, and what would help.
+    """The reason why an output is refused, and a likely remedy.
 
     Args:
-        poison: four bytes that the output was filled with; empty: it was not.
-        ranges: where the compared elements lie; None: all of them are compared.
-        own: it is the user's kernel, which may have to be declared in another way.
+        poison: the four bytes that filled the output; empty: it was not filled.
+        ranges: ranges of the compared elements; None: all are compared.
+        own: True for the user's kernel, whose declaration may be wrong.
     """
     missing = unwritten(got, want, poison, ranges)
     if missing.size:
@@ -46,7 +47,7 @@ def why_wrong(
 
 
 def unwritten(got: Array, want: Array, poison: bytes, ranges: Ranges | None) -> Array:
-    """Elements, by their place in the whole buffer, that still hold the bytes they were filled with."""
+    """Indices, in the whole buffer, of elements that still hold the fill bytes."""
     places = np.arange(got.size) if ranges is None else np.concatenate([np.arange(a, b) for a, b in ranges])
     if not poison or not got.size:
         return places[:0]

@@ -1,4 +1,4 @@
-"""What a checked launch, or a binary, is worth. Decided in the worker, from what the child brought back."""
+"""Checks of a launch's report, or of a binary. They run in the worker, on data read back from the child."""
 
 import re
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ from warpsmith.verify.run_report import Array, Ranges, RunReport
 from warpsmith.verify.tolerance import default_tolerance, longest_sum
 
 BUDGET_ELEMENTS = 1024
-"""With fewer compared elements the baseline's largest error says too little about its errors."""
+"""Number of compared elements below which the baseline's largest error is no basis for a budget."""
 BUDGET_FAMILIES = (Family.DECLARED, Family.SCALED_UP, Family.SCALED_DOWN)
-"""Families in which all elements are different draws, for the same reason."""
+"""Families in which all elements are different draws, as a budget requires."""
 _NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _DECLARED = re.compile(r"\b(?:const|constexpr)\b[^;={}()]*?\b(\w+)\s*(?:\[[^;={}]*)?(?:=|\{)")
 _COMPILERS = re.compile(r"\$\w+(\$\w+)*|__unnamed_\d+")
@@ -43,9 +43,9 @@ def check_run(
     """Guards, read-only inputs, device variables and outputs of one checked launch.
 
     Args:
-        known: how the user's kernel did on such inputs; None: not known, so no budget for errors.
+        known: result of the user's kernel on these inputs; None: unknown, so there is no error budget.
         own_globals: device variables that the user's kernel has as well; None: it is that kernel.
-        steady: two runs of the user's kernel never differed, so that a candidate's may not.
+        steady: True if two runs of the user's kernel never differed; a candidate's must not differ either.
 
     Returns:
         The largest error in units of the tolerance.
@@ -98,9 +98,9 @@ def check_run(
 
 
 def tolerance_of(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase | None) -> Tolerance:
-    """The job's own tolerance, or the default for what the output holds.
+    """The job's own tolerance, or the default for the output's values.
 
-    The absolute part of either grows with outputs that other inputs make larger.
+    The absolute part of either grows if other inputs make the output larger.
     """
     tolerance = job.tolerance(buffer.name, buffer.dtype)
     if known is not None and buffer.dtype.is_float and buffer.name not in job.tolerances:
@@ -155,10 +155,10 @@ def kept_variables(kernel: ConfiguredKernel, compiled: Compiled) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _is_constant(source: str, symbol: str) -> bool:
-    """Whether the variable of this (perhaps mangled) symbol is declared const, and nowhere otherwise.
+    """True if the variable of this (perhaps mangled) symbol is declared const, and nowhere else otherwise.
 
-    A write through a cast is found later, by the variable's contents. The compiler's own symbols are
-    texts of printf and assert.
+    A write through a cast is detected later by the variable's contents. The compiler's own symbols are texts
+    of printf and assert.
     """
     if _COMPILERS.fullmatch(symbol) and symbol not in source:
         return True

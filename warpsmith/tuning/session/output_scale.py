@@ -1,4 +1,4 @@
-"""How large the outputs of a job are, which its default tolerances go by."""
+"""Typical size of a job's outputs, on which its default tolerances are based."""
 
 from warpsmith.domain.job import Tolerance, Workload
 from warpsmith.domain.plan import BufferPlan
@@ -10,12 +10,13 @@ from warpsmith.verify.tolerance import output_sizes
 
 
 def sizes_of(session: DeviceSession, workload: Workload) -> dict[str, float]:
-    """Typical size of every float output by name; of a listed workload, over two draws of its inputs.
+    """Typical size of every float output by name; for a listed workload, over two draws of its inputs.
 
-    Outputs of another shape may cancel by its extents: it has the least size of the listed ones at least.
+    Outputs of another shape may cancel because of its extents, so their size is at least the least size over
+    the listed shapes.
 
     Raises:
-        InvalidInput: the reference is of no use.
+        InvalidInput: the reference cannot be used.
     """
     if workload.key not in session.sizes:
         listed = [w.key for w in session.job.workloads]
@@ -29,6 +30,6 @@ def sizes_of(session: DeviceSession, workload: Workload) -> dict[str, float]:
 
 
 def tolerance_on(session: DeviceSession, workload: Workload, output: BufferPlan) -> Tolerance:
-    """Of an output on the workload's own inputs. Raises as `sizes_of` does."""
+    """Tolerance of an output on the workload's own inputs. Raises as `sizes_of` does."""
     sized = CheckedCase(dimensions=workload.dimensions, sizes=sizes_of(session, workload))
     return tolerance_of(session.job, session.plan(workload), output, sized)

@@ -1,4 +1,4 @@
-"""The ports a bench works through, and what it checks with."""
+"""The ports of a session, and its defences."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,25 +20,25 @@ from warpsmith.verify.run_report import Ranges, RunReport
 NOTHING_RUNS = Defences(
     timed_launches=False, families=False, neighbours=False, floor=False, determinism=False
 )
-"""For recorded timings, of which there is nothing to check."""
+"""Defences for recorded timings, for which nothing can be checked."""
 
 
 @dataclass(frozen=True)
 class SessionPorts:
-    """The ports a bench works through."""
+    """The ports of a session."""
 
     opener: DeviceOpener
     compiler: CompilerPort
     reference: ReferencePort
     defences: Defences = field(default_factory=Defences)
     sanitizer: SanitizerPort | None = None
-    """None where the platform has none."""
+    """None if the platform has no sanitizer."""
     conditions: ConditionsPort | None = None
-    """None where the device cannot be asked."""
+    """None if the device cannot report its state."""
     counters: CountersPort | None = None
-    """None where the operator wants none, or the platform has none."""
+    """None if the operator disabled counters, or the platform has none."""
     energy: EnergyCounter | None = None
-    """None where the device has no such counter."""
+    """None if the device has no energy counter."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class Case:
 
 @dataclass(frozen=True)
 class CheckedLaunch:
-    """What one checked launch brought back, not judged yet."""
+    """Data of one checked launch, not evaluated yet."""
 
     case: Case
-    """Whose expected outputs it must have."""
+    """Case whose expected outputs it must match."""
     plan: WorkloadPlan
     report: RunReport
     ranges: Mapping[str, Ranges] | None
     words: str = ""
-    """What goes before the reason of a rejection."""
+    """Prefix of a rejection's reason."""

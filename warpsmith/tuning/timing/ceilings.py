@@ -1,4 +1,5 @@
-"""What a device can do at most, measured once by our own kernels through the same ports as candidates."""
+"""Peak rates of a device, measured once with the service's own kernels through the same ports as
+candidates."""
 
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -24,22 +25,22 @@ from warpsmith.tuning.session.session_ports import SessionPorts
 
 SAMPLES = 15
 ENOUGH_S = 0.5
-"""Seconds of samples after which fewer than `SAMPLES` do, for each of our kernels."""
+"""Seconds of samples per ceiling kernel after which fewer than `SAMPLES` suffice."""
 VECTOR_BYTES = 16
 COLD_BYTES = 256 << 20
-"""What a cold copy reads, where the device's memory is large and its own."""
+"""Bytes that a cold copy reads, if the device's memory is large and its own."""
 HOST_COLD_BYTES = 16 << 20
 HOT_SHARE = 8
-"""A hot copy reads this part of the last cache, and writes as much."""
+"""Divisor of the last-level cache's size: a hot copy reads that part of it and writes as much."""
 DEFAULT_CACHE_BYTES = 4 << 20
 MULTIPLY_BLOCKS = 64
-"""Blocks for each multiprocessor."""
+"""Blocks per multiprocessor."""
 
 
 def ceilings_of(ports: SessionPorts) -> Ceilings | None:
-    """The ceilings of the ports' device, measured the first time in this process.
+    """The ceilings of the ports' device, measured once per process.
 
-    None where our kernels do not run there, so that nothing can be said.
+    None if the ceiling kernels do not run there.
     """
     info = ports.opener.info
     key = f"{info.uid} {info.driver}"
@@ -66,7 +67,7 @@ def _measure(ports: SessionPorts, info: DeviceInfo) -> Ceilings | None:
     device = ports.opener.open()
     try:
         timer = _Timer(ports, device)
-        # All are submitted before the first is timed, so that the compilers work side by side.
+        # All are submitted before the first is timed, so that they compile concurrently.
         copies = timer.submit(copy_kernel(info.backend), cold), timer.submit(copy_kernel(info.backend), hot)
         multiplies = timer.submit(multiply_kernel(info.backend), multiplied)
         empty = timer.submit(empty_kernel(info.backend), BLOCK)
@@ -88,7 +89,7 @@ def _measure(ports: SessionPorts, info: DeviceInfo) -> Ceilings | None:
 
 @dataclass(frozen=True)
 class _Submitted:
-    """One of our kernels, on its way through a compiler."""
+    """A ceiling kernel that is being compiled."""
 
     kernel: ConfiguredKernel
     workload: Workload

@@ -15,13 +15,13 @@ from warpsmith.tuning.session.device_session import DeviceSession
 EVERY_S = 5.0
 """Seconds between two measurements."""
 TOLERATED = 0.1
-"""Drift up to this is not corrected: a measurement has noise of its own."""
+"""Relative drift up to which nothing is corrected, since a measurement has its own noise."""
 
 
 def corrected(metric: Metric, outcome: Outcome, ratio: float) -> Outcome:
-    """The outcome of a trial that was timed while the device ran so much slower.
+    """The outcome of a trial, corrected for a device that ran slower by this ratio.
 
-    An energy stays as it is: a device that is held back takes less power for longer.
+    Energies are unchanged: a throttled device takes less power for longer.
     """
     if not isinstance(outcome, Measured) or abs(ratio - 1.0) <= TOLERATED:
         return outcome
@@ -30,10 +30,10 @@ def corrected(metric: Metric, outcome: Outcome, ratio: float) -> Outcome:
 
 
 class DriftWatch:
-    """Times the user's kernel on one workload from time to time.
+    """Times the user's kernel on one workload at intervals.
 
-    Trials timed while it runs slower or faster than it did are marked with the ratio, and their
-    objective is divided by it. Figures that are published come from interleaved blocks and need none.
+    Trials timed while it runs slower or faster than before are marked with the ratio, and their objective is
+    divided by it. Published figures come from interleaved blocks and need no correction.
     """
 
     def __init__(self, session: DeviceSession, baseline_us: Mapping[str, float]) -> None:
@@ -49,11 +49,11 @@ class DriftWatch:
 
     @property
     def is_steady(self) -> bool:
-        """Whether times could be compared with earlier ones at the last measurement."""
+        """True if, at the last measurement, times were comparable with earlier ones."""
         return abs(self._ratio - 1.0) <= TOLERATED
 
     def ratio(self) -> float:
-        """How much slower the device is than at the baseline, measured now if that is due."""
+        """Current time of the user's kernel divided by its baseline time, measured now if due."""
         if self._pending is not None and time.monotonic() - self._measured_at >= EVERY_S:
             self._measure(self._pending.result())
             self._measured_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""Energy of two kernels on one workload, in turns."""
+"""Energy of two kernels on one workload, measured alternately."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -17,17 +17,17 @@ from warpsmith.tuning.timing.paired_blocks import Side
 from warpsmith.tuning.timing.spare_time import SpareTime
 
 PAIRS = 3
-"""Runs of each kernel."""
+"""Number of runs of each kernel."""
 ENERGIES_S = 1.2 * 2 * PAIRS * RUN_S
-"""That the energies of two kernels take."""
+"""Seconds needed to measure the energies of two kernels."""
 SILENT = "the device's energy counter did not move as it should"
 MIN_SAVING = 0.02
-"""No difference in energy below this is called one."""
+"""Least relative difference in energy that is ever claimed."""
 
 
 @dataclass(frozen=True)
 class Energies:
-    """Millijoules of one launch."""
+    """Millijoules per launch of both kernels."""
 
     baseline_mj: float
     winner_mj: float
@@ -36,7 +36,7 @@ class Energies:
 
 
 def saves_energy(comparison: Comparison) -> bool:
-    """Whether a winner needs less than the baseline, beyond what runs of one kernel differ by."""
+    """True if a winner needs less energy than the baseline by more than runs of one kernel differ."""
     before, after = comparison.baseline_mj, comparison.best_mj
     if before is None or after is None:
         return False
@@ -44,22 +44,22 @@ def saves_energy(comparison: Comparison) -> bool:
 
 
 def counts_energy(counter: EnergyCounter | None) -> bool:
-    """Whether a device has a counter that can be read."""
+    """True if a device has an energy counter that can be read."""
     return counter is not None and counter.energy_j() is not None
 
 
 def measurable(job: Job) -> bool:
-    """Whether a long run of launches needs no work between them that would be counted, too."""
+    """True if a long run of launches needs no work between them, which would be counted as well."""
     return all(a.role is not Role.INOUT for a in job.kernel.arguments)
 
 
 def launch_mj(
     side: Side, counter: EnergyCounter, time_us: float
 ) -> tuple[float | None, CheckedLaunch | None]:
-    """Millijoules of a launch, from one run, and what a random launch of it left.
+    """Millijoules per launch from one run, and the outputs of a random launch of it.
 
     Args:
-        time_us: of a launch, so that the run is long enough.
+        time_us: time of a launch, µs; sets the length of the run.
 
     Raises:
         ChildDied: the child is gone.
@@ -72,7 +72,7 @@ def launch_mj(
 
 
 def metered(side: Side, timing: WorkloadTiming) -> WorkloadTiming | Rejected:
-    """A timing with the energy of a launch in it.
+    """A timing extended by the energy of a launch.
 
     Raises:
         ChildDied: the child is gone.
@@ -88,13 +88,13 @@ def metered(side: Side, timing: WorkloadTiming) -> WorkloadTiming | Rejected:
 def energies(
     job: Job, counter: EnergyCounter, sides: Mapping[str, Side], times_us: Mapping[str, float], seed: int
 ) -> Energies | Rejected | None:
-    """Energy of a launch of both, in interleaved runs; None where the device does not tell.
+    """Energy per launch of both, in interleaved runs; None if the device does not report it.
 
-    Rejected where a launch of such a run left something wrong.
+    Rejected if a launch of such a run has wrong outputs.
 
     Args:
         sides: the baseline, `A`, and the winner, `B`.
-        times_us: of a launch of each, so that runs are long enough.
+        times_us: time of a launch of each, µs; sets the lengths of the runs.
 
     Raises:
         ChildDied: a child is gone.
@@ -123,7 +123,7 @@ def energies_in_time(
     seed: int,
     spare: SpareTime,
 ) -> Energies | Rejected | None:
-    """See `energies`; None as well where nobody asked for them and there is no time."""
+    """See `energies`; also None if energy was not requested and there is no time for it."""
     if counter is None or not (job.objective.metric is Metric.ENERGY or spare.fits(ENERGIES_S)):
         return None
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Hardware counters of the user's kernel and of winners, where the platform's profiler may be used."""
+"""Hardware counters of the user's kernel and of winners, if the platform's profiler is permitted."""
 
 import logging
 
@@ -17,7 +17,7 @@ MAX_WORDS = 500
 def counters_of(
     session: DeviceSession, template: Template | None = None, configuration: Configuration | None = None
 ) -> Counters:
-    """The counters of a configuration, by default of the user's kernel, or why there are none.
+    """The counters of a configuration, by default of the user's kernel, or the reason why there are none.
 
     They are taken on the heaviest workload that the constraints allow.
     """

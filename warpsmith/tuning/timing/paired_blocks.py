@@ -1,4 +1,4 @@
-"""Blocks of timings, the user's kernel and a winner in turns, with what the device says meanwhile."""
+"""Alternating blocks of timings of the user's kernel and a winner, with the device's state during each."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -14,12 +14,12 @@ from warpsmith.tuning.ports import ConditionsPort
 from warpsmith.tuning.session.device_session import DeviceSession
 
 LAST_CHECKS = 2
-"""Launches that are looked at when all blocks of a process are done."""
+"""Number of launches that are checked after all blocks of a process."""
 REDONE = 3
-"""How often a block is timed again whose clocks were held down."""
+"""Limit on repeated timings of a block whose clocks were throttled."""
 MIN_BLOCK_SAMPLES = 3
 BLOCK_S = 0.5
-"""A block whose launches are so long that it would take longer has fewer samples: there are many blocks."""
+"""Seconds above which a block has fewer samples; there are many blocks."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TimedBlocks:
 
     @property
     def throttled(self) -> bool:
-        """Whether a block stayed throttled however often it was timed: no claim can be made."""
+        """True if a block stayed throttled in all its timings; no claim can then be made."""
         return any(c.throttled for c in self.conditions)
 
 
@@ -40,7 +40,7 @@ TimeBlock = Callable[[bool], Sequence[float] | Rejected]
 
 @dataclass(frozen=True)
 class Side:
-    """One kernel of a comparison in its process. Both sides are looked at alike, since that takes time."""
+    """One kernel of a comparison in its process. Both sides are checked alike, since checks take time."""
 
     session: DeviceSession
     workload: Workload
@@ -48,7 +48,7 @@ class Side:
     size: LaunchSize
 
     def block(self, plan: TimingPlan) -> TimeBlock:
-        """Times one block, one launch of it with inputs of its own where it is told so."""
+        """Returns a function that times one block; called with True, one launch gets freshly drawn inputs."""
         other = self.session.another_draw(self.workload)
 
         def time(redrawn: bool) -> Sequence[float] | Rejected:
@@ -61,13 +61,13 @@ class Side:
         return time
 
     def plain_us(self, plan: TimingPlan) -> float:
-        """One timing of which no launch is looked at."""
+        """One timing without a checked launch."""
         key = self.session.plan(self.workload).key
         timed = self.session.device(self.workload).time(self.handle, key, self.size, plan)
         return summarise(timed.samples.samples_us, 1).median_us
 
     def last_checks(self, plan: TimingPlan) -> Rejected | None:
-        """Inputs that no launch had, after all that was timed."""
+        """Launches on new inputs after all timings; returns a rejection, or None."""
         # By now a kernel that remembers launches knows every address.
         time = self.block(replace(plan, samples=1))
         for _ in range(LAST_CHECKS):
@@ -78,7 +78,7 @@ class Side:
 
 
 def block_plan(cache: CacheState) -> TimingPlan:
-    """How a block is timed."""
+    """Timing plan of a block."""
     plan = search_plan(cache)
     samples = max(MIN_BLOCK_SAMPLES, plan.samples // 2)
     return TimingPlan(plan.cache, samples, plan.launches, enough_s=BLOCK_S, least=1)
@@ -92,8 +92,8 @@ def interleaved(
 ) -> TimedBlocks | Rejected:
     """Time blocks in `order` ("A": the user's kernel, "B": the winner).
 
-    Every second block of a side, from a random one on, has inputs that no other launch had: the
-    callables are told so.
+    Every second block of a side, starting at random, has inputs of no other launch: its function is called
+    with True.
     """
     samples: dict[str, list[Sequence[float]]] = {"A": [], "B": []}
     seen: list[Conditions] = []
@@ -116,6 +116,6 @@ def interleaved(
 
 
 def joined(parts: Sequence[TimedBlocks]) -> TimedBlocks:
-    """Blocks of several pairs of processes as one."""
+    """Blocks of several pairs of processes, joined."""
     samples = {side: [block for part in parts for block in part.samples[side]] for side in ("A", "B")}
     return TimedBlocks(samples, tuple(c for part in parts for c in part.conditions))

@@ -1,4 +1,4 @@
-"""Spare time of a verification: whether an energy measurement still fits in."""
+"""Spare time of a verification: decides whether a further measurement still fits."""
 
 import time
 from dataclasses import dataclass, field
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 @dataclass
 class SpareTime:
-    """Of a verification: whether something beside the comparisons fits in.
+    """Spare seconds of a verification, beside its comparisons.
 
     Args:
-        seconds: that the verification may take; None: as long as it likes.
-        parts: comparisons that it is made of, equally long as far as is known.
+        seconds: time limit of the verification; None: no limit.
+        parts: number of comparisons, assumed to be equally long.
     """
 
     seconds: float | None
@@ -20,7 +20,7 @@ class SpareTime:
     _extra_s: float = 0.0
 
     def fits(self, extra_s: float) -> bool:
-        """Whether so many more seconds, at the end of a part, leave enough for the parts to come."""
+        """True if this number of seconds, at the end of a part, leaves enough for the remaining parts."""
         if self.seconds is None:
             return True
         taken = time.monotonic() - self._begun
@@ -28,9 +28,9 @@ class SpareTime:
         return taken + extra_s + each * (self.parts - self._done - 1) <= self.seconds
 
     def took(self, extra_s: float) -> None:
-        """So many seconds went into something beside the comparisons."""
+        """Record seconds spent on something beside the comparisons."""
         self._extra_s += extra_s
 
     def next_part(self) -> None:
-        """A part is done."""
+        """Start the next part."""
         self._done += 1

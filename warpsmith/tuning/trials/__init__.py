@@ -1,1 +1,1 @@
-"""Trials: what a slice proposes, compiles, checks, times and prunes."""
+"""Trials: a slice proposes, compiles, checks, times and prunes configurations."""

@@ -1,7 +1,7 @@
-"""Energy in a search: which trials are worth a run of the counter, and the energy of those that are.
+"""Selects the trials whose energy is worth measuring, by predicting energy from time.
 
-A run takes nearly a second of the device, where a timing takes milliseconds. How energy follows time is
-learnt, workload by workload, from the trials that were metered; one whose time promises too little is not.
+A run of the counter takes nearly a second on the device, a timing takes milliseconds. The relation of energy
+to time is learnt per workload from measured trials; a trial whose time promises too little is skipped.
 """
 
 import math
@@ -14,22 +14,22 @@ import numpy as np
 from warpsmith.tuning.trials.pruner import BY_CHANCE, ENOUGH, Estimate, expected_gain, predicted
 
 LEAST_GAIN = 0.005
-"""Relative gain, of the objective and of the mean over workloads of each one's own best together, that a
-metered trial must promise. Runs of one kernel differ by more (benchmarks/results/search/figures.md)."""
+"""Least relative gain that a measured trial must promise, in the objective and in the mean over workloads of
+each one's own best together. Runs of one kernel differ by more (benchmarks/results/search/figures.md)."""
 RUNS_DIFFER = 0.03
-"""No prediction is better than this."""
+"""Least relative uncertainty of a prediction."""
 
 
 @dataclass
 class EnergyPruner:
-    """Hears of every trial that was metered, and judges those that were only timed.
+    """Predicts energy from time per workload; decides whether a timed trial is worth an energy measurement.
 
     Args:
-        weights: by workload key, of all workloads of the job.
-        before: of the baseline by workload key: microseconds and millijoules.
-        cuts: whether anything is left unmetered.
-        draw: a number from 0 to 1, for what is metered by chance: nothing would be learnt of slow
-            configurations otherwise, and nobody would see whether estimates are right.
+        weights: weights of all workloads of the job, by key.
+        before: microseconds and millijoules of the baseline, by workload key.
+        cuts: False: the energy of every trial is measured.
+        draw: returns a number from 0 to 1 that selects trials at random; otherwise nothing would be learnt of
+            slow configurations, and estimates could not be checked.
     """
 
     weights: Mapping[str, float]
@@ -37,17 +37,17 @@ class EnergyPruner:
     cuts: bool = True
     draw: Callable[[], float] = random.random
     _seen: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    """By workload key, logarithms of time and energy over the baseline's."""
+    """Logarithms of time and energy divided by the baseline's, by workload key."""
     _best: float = math.inf
     """Logarithm of the best objective."""
 
     @property
     def before_mj(self) -> dict[str, float]:
-        """Millijoules of a launch of the baseline, by workload key."""
+        """Millijoules per launch of the baseline, by workload key."""
         return {key: millijoules for key, (_, millijoules) in self.before.items()}
 
     def learn(self, found: Mapping[str, tuple[float, float]]) -> None:
-        """A trial was metered: microseconds and millijoules by workload key."""
+        """Record a measured trial: microseconds and millijoules by workload key."""
         total = 0.0
         for key, pair in found.items():
             logs = self._logs(key, pair)
@@ -56,10 +56,10 @@ class EnergyPruner:
         self._best = min(self._best, total)
 
     def estimate_if_hopeless(self, times_us: Mapping[str, float]) -> Estimate | None:
-        """What is expected of a configuration that is not worth its runs; None: it is, or nobody knows.
+        """Estimate for a configuration that is not worth measuring; None: it is, or that is unknown.
 
         Args:
-            times_us: by workload key, of all workloads that allow it.
+            times_us: times of all workloads that allow it, by key.
         """
         if not self.cuts or any(len(self._seen.get(key, ())) < ENOUGH for key in times_us):
             return None

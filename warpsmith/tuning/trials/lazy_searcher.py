@@ -1,4 +1,4 @@
-"""A searcher that is made when it is needed."""
+"""A searcher that is created on first use."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,9 +7,9 @@ from warpsmith.tuning.ports import CompileForecast, Searcher
 
 
 class LazySearcher(Searcher):
-    """Makes the searcher at the first `ask` and then tells it all results so far.
+    """Creates the searcher at the first `ask` and then tells it all results so far.
 
-    Of the slices that share a search only one proposes; the others need no model of the results.
+    Of the slices that share a search only one proposes; the others need no model.
     """
 
     def __init__(self, make: Callable[[], Searcher]) -> None:

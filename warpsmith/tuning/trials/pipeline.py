@@ -1,4 +1,4 @@
-"""What a slice runs next: asked of the searcher just early enough that its binary is there in time."""
+"""The next configurations of a slice, requested just early enough for their binaries to be ready."""
 
 import math
 import time
@@ -17,10 +17,10 @@ from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.trials.speculative_compiler import Pending, SpeculativeCompiler
 
 FIRST_AHEAD = 4
-"""Configurations in preparation before it is known how long compiling and running take."""
+"""Configurations in preparation before the times of compiling and running are known."""
 SMOOTHING = 0.2
 SLACK = 1.5
-"""Compilations do not all take equally long, and the device must not wait for the slow ones."""
+"""Safety factor: compilations differ in length, and the device must not wait for the slow ones."""
 
 
 __all__ = ["Pending", "SliceLimits", "TrialPipeline"]
@@ -28,19 +28,19 @@ __all__ = ["Pending", "SliceLimits", "TrialPipeline"]
 
 @dataclass(frozen=True)
 class SliceLimits:
-    """When a slice ends by itself."""
+    """Limits at which a slice ends by itself."""
 
     seconds: float
     trials: int
     compile_ahead: int
-    """Configurations that may be compiling or waiting while one is on the device, at most."""
+    """Limit on the configurations that compile or wait while one is on the device."""
 
 
 class TrialPipeline:
     """Keeps the compilers just busy enough.
 
-    Every configuration in preparation was proposed without what is known when it runs. So no more are
-    asked for than compile in the time that the device needs for one.
+    A configuration in preparation was proposed without the results that arrive before it runs. So no more are
+    requested than compile in the time that the device needs for one.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class TrialPipeline:
         self._device_s: float | None = None
 
     def next(self, wanted: int) -> Pending | None:
-        """The next configuration to run; None when there is nothing left."""
+        """The next configuration to run; None if none is left."""
         shares_host = self._session.ports.opener.info.shares_host
         if not self._queue or not shares_host:
             self._fill(wanted)
         if not shares_host:
-            # Half of what may wait is what compiles at once.
+            # Half of the configurations that may wait compile at once.
             idle = -(-self._most // 2) - sum(not p.compiled.done() for p in self._queue)
             self._speculative.top_up(min(idle, wanted - len(self._queue)))
         if shares_host:
@@ -79,7 +79,7 @@ class TrialPipeline:
         return self._queue.popleft()
 
     def device_s(self, seconds: float) -> None:
-        """A trial was on the device for so long."""
+        """Record the device time of a trial in seconds."""
         self._device_s = _smoothed(self._device_s, seconds)
 
     def _ahead(self) -> int:

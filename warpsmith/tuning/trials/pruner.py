@@ -1,9 +1,9 @@
-"""What a trial's first workloads say of the others, so that a hopeless configuration ends early.
+"""Prunes a trial after its first workloads if they predict a hopeless result on the others.
 
-How workloads relate is learnt from the candidate's trials that ran on all of them: a regression of the
-logarithms of time over baseline time, local in the first workload, since configurations that are slow for
-different reasons relate differently. Which trials run on all workloads is decided by the first workloads
-alone, so that a regression on these is not biased by the choice.
+The relation between workloads is learnt from the candidate's trials on all of them: a regression of the
+logarithms of time divided by baseline time. It is local in the first workload, since configurations that are
+slow for different reasons relate differently. The first workloads alone decide which trials run on all, so
+that a regression on these is not biased by the selection.
 """
 
 import math
@@ -17,26 +17,28 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 LEAST_WORKLOADS = 3
-"""Of those that allow a configuration; with two there was little to save, and long searches became worse."""
+"""Least number of workloads that allow a configuration; with two there was little to save, and long searches
+became worse."""
 ENOUGH = 6
-"""Trials on all workloads before anything is said of another; more where more is regressed on."""
+"""Trials on all workloads before a prediction is made; more if more workloads are regressed on."""
 LEAST_GAIN = 0.0005
-"""Relative gain, of the objective and of the mean over workloads of each one's own best together, that the
-rest of a trial must promise."""
+"""Least relative gain that the rest of a trial must promise, in the objective and in the mean over workloads
+of each one's own best together."""
 BY_CHANCE = 0.1
-"""Share of hopeless trials that go on all the same: without them nothing would be learnt where times are bad,
-and nobody would see whether estimates are right."""
+"""Share of hopeless trials that continue at random. Otherwise nothing would be learnt about bad times, and
+estimates could not be checked."""
 NEAR = 1.02
-"""What is within this factor of the best of a workload runs on all: it may be the best when timed again."""
+"""Factor of a workload's best within which a configuration runs on all workloads: it may be the best when
+timed again."""
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 NARROW = 1e-3
 RIDGE = 1e-6
 
 
 def evenly(seed: int) -> Callable[[], float]:
-    """Numbers from 0 to 1 that are spread evenly in every stretch: of ten in a row, about one is below 0.1.
+    """Numbers from 0 to 1, spread evenly in every stretch: of ten in a row, about one is below 0.1.
 
-    Plain random numbers leave some seeds dozens of trials without one.
+    With plain random numbers some seeds go dozens of trials without one.
     """
     at = random.Random(seed).random()
 
@@ -50,23 +52,23 @@ def evenly(seed: int) -> Callable[[], float]:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is expected of a configuration that is not worth running on the other workloads."""
+    """Estimate for a configuration that is not worth running on the other workloads."""
 
     objective: float
-    """Never better than the best objective that was measured."""
+    """Estimated objective, never better than the best measured one."""
     goes_on: bool
-    """It runs on the others all the same, by chance."""
+    """True if it runs on the other workloads all the same, at random."""
 
 
 @dataclass
 class Pruner:
-    """Hears of every trial that ran on all workloads that allow it, and judges those that are under way.
+    """Learns from trials on all their workloads, and decides whether a running trial continues.
 
     Args:
-        weights: by workload key, of all workloads of the job.
-        baseline_us: by workload key.
-        cuts: whether any trial ends early.
-        draw: a number from 0 to 1, for what goes on by chance.
+        weights: weights of all workloads of the job, by key.
+        baseline_us: baseline times by workload key, µs.
+        cuts: False: no trial is pruned.
+        draw: returns a number from 0 to 1 that selects trials to continue at random.
     """
 
     weights: Mapping[str, float]
@@ -74,16 +76,16 @@ class Pruner:
     cuts: bool = True
     draw: Callable[[], float] = random.random
     steady: bool = True
-    """False: the device is slower or faster now than it was, and nothing ends early."""
+    """False if the device is slower or faster now than before; nothing is then pruned."""
     best_us: dict[str, float] = field(default_factory=dict)
     """The best so far by workload key."""
     _best: float = math.inf
     """Logarithm of the best objective."""
     _whole: list[dict[str, float]] = field(default_factory=list)
-    """Logarithms of time over baseline time, by workload key."""
+    """Logarithms of time divided by baseline time, by workload key."""
 
     def learn(self, times_us: Mapping[str, float]) -> None:
-        """A configuration ran on all workloads that allow it."""
+        """Record a configuration that ran on all workloads that allow it."""
         logs = self._logs(times_us)
         self._whole.append(logs)
         self._best = min(self._best, sum(self._share(k) * v for k, v in logs.items()))
@@ -91,7 +93,7 @@ class Pruner:
             self.best_us[key] = min(self.best_us.get(key, value), value)
 
     def order(self, keys: Sequence[str]) -> list[str]:
-        """The workload that says most of every other comes first; then the cheapest."""
+        """Workload keys: the best predictor of all others first, then the cheapest."""
         if not self.cuts:
             return list(keys)
         cheap = sorted(keys, key=lambda key: self.baseline_us[key])
@@ -106,10 +108,10 @@ class Pruner:
         return [first, *(key for key in cheap if key != first)]
 
     def estimate_if_hopeless(self, times_us: Mapping[str, float], rest: Sequence[str]) -> Estimate | None:
-        """What is expected of a hopeless configuration; None where it may be best somewhere, or nobody knows.
+        """Estimate for a hopeless configuration; None if it may be best somewhere, or if that is unknown.
 
         Args:
-            times_us: what was timed so far, by workload key, in the order of timing.
+            times_us: times so far by workload key, in the order of timing.
             rest: keys of the other workloads that allow it.
         """
         timed = list(times_us)
@@ -141,7 +143,7 @@ class Pruner:
         return self.weights[key] / sum(self.weights.values())
 
     def _table(self, keys: Sequence[str]) -> Floats:
-        """Trials that ran on all of these, a column a workload."""
+        """[trials, keys]: trials that ran on all of these workloads."""
         rows = [[logs[key] for key in keys] for logs in tuple(self._whole) if all(k in logs for k in keys)]
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(keys))
 
@@ -168,7 +170,7 @@ def predicted(x: Floats, y: Floats, at: Floats) -> tuple[Floats, Floats]:
 
 
 def expected_gain(best: float, mean: float, deviation: float) -> float:
-    """By how much a normal value is expected to undercut the best."""
+    """Expected improvement of a normally distributed value over the best."""
     if deviation <= 0:
         return max(0.0, best - mean)
     z = (best - mean) / deviation

@@ -1,4 +1,4 @@
-"""Which rewrite rules a template fails for, so that each costs itself and not the template."""
+"""Finds the rewrite rules for which a template fails, so that each costs itself and not the template."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from warpsmith.rewrite.rules import RULES
 from warpsmith.rewrite.templater import make_template
 
 Probe = Callable[[Template, Configuration], Rejected | None]
-"""Why a template is of no use with this configuration; None where it holds."""
+"""Returns the rejection of a template with this configuration; None if it passes."""
 
 
 def rules_at_fault(
@@ -23,15 +23,15 @@ def rules_at_fault(
     include_dirs: Mapping[str, Path],
     seconds: float,
 ) -> tuple[RuleFault, ...]:
-    """The rules without which a template holds with its defaults, each with what it did.
+    """The rules without which a template passes with its defaults, each with its failure.
 
-    The shortest run of rules that fails is looked for by bisection, and its last rule is left out; again
-    until what is left holds. Nothing is found where the template is not what the rules make, where it
-    fails without any rule, or where the time is over.
+    Bisection finds the shortest failing prefix of the rules, whose last rule is left out; this repeats until
+    the rest passes. Nothing is found if the rules do not reproduce the template, if it fails without any
+    rule, or if time runs out.
 
     Args:
-        first: why the template as it is was rejected.
-        seconds: that all this may take; a probe that was begun is ended.
+        first: rejection of the unchanged template.
+        seconds: time limit; a started probe is finished.
     """
     names = list(dict.fromkeys(a.rule for a in template.applied))
     if not names or not {r.name for r in RULES}.issuperset(names):

@@ -47,13 +47,13 @@ def run_slice(
 
     Args:
         leftover: configurations proposed by an earlier slice that never finished; they run first.
-        gate: the template is new: its default configuration is checked whole before anything else,
+        gate: the template is new: its default configuration is checked in every element before anything else,
             and a failure rejects the candidate.
-        earlier: outcomes of the candidate's earlier slices: how workloads, and energy and time, relate.
-        include_dirs: permitted include folders by name, as the template was made with.
+        earlier: outcomes of the candidate's earlier slices, from which the pruners learn.
+        include_dirs: permitted include folders by name, as when the template was made.
 
     Raises:
-        InvalidInput: the job's reference is of no use.
+        InvalidInput: the job's reference cannot be used.
     """
     session.learn(baseline)
     baseline_us = {t.workload: time_us(session.job, t) or 0.0 for t in baseline.timings}
@@ -106,7 +106,7 @@ class FinishedRun:
 
 @dataclass
 class _Running:
-    """A trial that is on the device, or was."""
+    """A trial that is or was on the device."""
 
     pending: Pending
     finished: "Future[FinishedRun]"
@@ -127,11 +127,11 @@ class _Slice:
     energy_pruner: EnergyPruner | None = None
     done: int = 0
     spoilt: bool = False
-    """The child is to be replaced before the next trial."""
+    """True if the child must be replaced before the next trial."""
     started: float = field(default_factory=time.monotonic)
 
     def gate(self) -> Rejected | None:
-        """The first trial of a template; why it is of no use, or None."""
+        """Run the first trial of a template; returns its rejection, or None."""
         configuration = self.template.space.defaults
         began = time.monotonic()
         self.sink.proposed([configuration])
@@ -144,7 +144,7 @@ class _Slice:
         return outcome if isinstance(outcome, Rejected) else None
 
     def faults(self, rejected: Rejected, include_dirs: Mapping[str, Path]) -> tuple[RuleFault, ...]:
-        """The rules that the template fails for, where the device can tell; these are no trials."""
+        """The rules for which the template fails, if the device can tell; these runs are no trials."""
         session = self.session
 
         def probe(template: Template, configuration: Configuration) -> Rejected | None:
@@ -205,7 +205,7 @@ class _Slice:
                 pipeline.device_s(self._collect(before, running, start))
 
     def finish(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
-        """Tell everybody."""
+        """Tell searcher, pruners and sink."""
         self.searcher.tell(configuration, told(outcome))
         self.sink.finished(configuration, outcome, seconds)
         self.done += 1
@@ -213,7 +213,7 @@ class _Slice:
             self.learn(outcome)
 
     def learn(self, outcome: Measured) -> None:
-        """Take in how workloads, and energy and time, relate; not from what drifted."""
+        """Let the pruners learn from an outcome, unless the device drifted."""
         if outcome.drift != 1.0:
             return
         times_us = {t.workload: time_us(self.session.job, t) or 0.0 for t in outcome.timings}
@@ -224,7 +224,7 @@ class _Slice:
             )
 
     def result(self, exhausted: bool = False, rejected: str = "") -> SliceResult:
-        """What the slice brought."""
+        """The result of the slice."""
         seconds = time.monotonic() - self.started
         return SliceResult(trials=self.done, seconds=seconds, exhausted=exhausted, rejected=rejected)
 
@@ -261,7 +261,7 @@ class _Slice:
 
 
 class _Here(Executor):
-    """Does at once what it is given."""
+    """Executor that runs each call at once in the caller's thread."""
 
     def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
         """See `Executor.submit`; raises what `fn` raises."""

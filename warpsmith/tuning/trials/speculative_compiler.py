@@ -1,7 +1,7 @@
-"""Compiles what a search may ask for next while compilers are idle, and tells it what they report.
+"""Compiles likely configurations while compilers are idle, and tells the searcher their reports.
 
-Registers, shared memory and spills are known long before a time is; a configuration that does not compile
-need not be asked for at all. A binary that is asked for later is there at once.
+Registers, shared memory and spills are known long before a time is, and a configuration that does not compile
+need not be proposed. The binary of a configuration that is proposed later is ready at once.
 """
 
 from concurrent.futures import Future
@@ -17,12 +17,12 @@ from warpsmith.tuning.ports import CompileForecast, Searcher
 from warpsmith.tuning.session.device_session import DeviceSession
 
 MOST_KEPT = 256
-"""Binaries that wait to be asked for; the oldest are dropped."""
+"""Limit on the binaries that are kept; the oldest are dropped."""
 
 
 @dataclass(frozen=True)
 class Pending:
-    """A configuration with its binary to come."""
+    """A configuration whose binary is being compiled."""
 
     configuration: Configuration
     kernel: ConfiguredKernel
@@ -30,10 +30,10 @@ class Pending:
 
 
 class SpeculativeCompiler:
-    """What is compiled before it is asked for.
+    """Compiles configurations before they are asked for.
 
     Args:
-        searcher: hears what compilers report if it has a forecast.
+        searcher: is told compilers' reports if it has a forecast.
     """
 
     def __init__(self, session: DeviceSession, template: Template, searcher: Searcher) -> None:
@@ -41,20 +41,20 @@ class SpeculativeCompiler:
         self._template = template
         self._searcher = searcher
         self._early: dict[str, Pending] = {}
-        """Not asked for so far, the oldest first."""
+        """Compiled but not yet asked for, oldest first."""
         self._unheard: list[Pending] = []
-        """Whose reports are still to come."""
+        """Configurations whose reports are pending."""
 
     def compile(self, configuration: Configuration) -> Pending:
-        """A configuration that was asked for, with the binary that is there or to come."""
+        """A configuration that was asked for, with its binary or pending compilation."""
         early = self._early.pop(configuration_key(configuration), None)
         return early or self._submit(configuration)
 
     def top_up(self, idle: int) -> None:
-        """Tell what compilers have reported, and have them compile so many more.
+        """Tell new compiler reports, and start as many compilations as compilers are idle.
 
         Args:
-            idle: compilers that have nothing else to do, those that are busy for this object included.
+            idle: number of compilers without other work, including those busy for this object.
         """
         forecast = self._searcher.forecast
         if forecast is None:
@@ -87,7 +87,7 @@ class SpeculativeCompiler:
                 continue
             key = configuration_key(pending.configuration)
             if pending.compiled.cancelled() or pending.compiled.exception() is not None:
-                # Whoever asks for it has it compiled again, and meets what is wrong with the compilers.
+                # A later request compiles it again and then reports the error.
                 self._early.pop(key, None)
                 continue
             found = pending.compiled.result()
@@ -99,7 +99,7 @@ class SpeculativeCompiler:
         self._unheard = waiting
 
     def _occupancy(self, kernel: ConfiguredKernel, facts: CompileFacts) -> float | None:
-        """The lowest over the workloads; None where the device's table or a launch says nothing."""
+        """The lowest occupancy over the workloads; None if it cannot be computed."""
         info = self._session.ports.opener.info
         found = []
         for workload in self._session.job.workloads:

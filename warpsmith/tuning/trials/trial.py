@@ -31,9 +31,9 @@ from warpsmith.tuning.trials.energy_pruner import EnergyPruner
 from warpsmith.tuning.trials.pruner import Estimate, Pruner
 
 GIVE_UP_RATIO = 3.0
-"""A configuration this many times slower than the baseline is timed with few samples only."""
+"""Slowness relative to the baseline above which a configuration is timed with few samples only."""
 HOPELESS_RATIO = 1.5
-"""The same against the best configuration so far: its figure ranks it well enough."""
+"""The same relative to the best configuration so far; few samples suffice to rank it."""
 
 _CHILD_STAGES = {"timeout": "ran past its deadline", "signal": "crashed", "device": "faulted"}
 
@@ -42,7 +42,7 @@ Evaluate = Callable[[CheckedLaunch], "Future[float | Rejected]"]
 
 @dataclass(frozen=True)
 class _Part:
-    """A workload of a trial."""
+    """Part of a trial: one workload."""
 
     workload: Workload
     checked: "Future[float | Rejected]"
@@ -54,13 +54,13 @@ class _Part:
 
     @property
     def is_refused(self) -> bool:
-        """Whether it is known by now that the trial is rejected."""
+        """True if the trial is known to be rejected."""
         evaluated = [f for f in (self.checked, self.timed) if f is not None and f.done()]
         return any(isinstance(f.result(), Rejected) for f in evaluated)
 
     @property
     def summary(self) -> TimeSummary | None:
-        """Of its samples; None where it was not timed."""
+        """Summary of its samples; None if it was not timed."""
         return None if self.samples is None else summarise(self.samples.samples_us, self.samples.launches)
 
 
@@ -118,7 +118,7 @@ class Trial:
         """The binary on the device."""
         self._parts: list[_Part] = []
         self._ended: Rejected | None = None
-        """Why it ended before every workload had its turn, other than by an evaluation."""
+        """Reason why it ended before its last workload, other than by an evaluation."""
         self._estimate: Estimate | None = None
         """What is expected of it, if it looked hopeless."""
         self._skipped: tuple[str, ...] = ()
@@ -314,7 +314,7 @@ class Trial:
 
 
 def child_words(exc: ChildDied) -> str:
-    """What became of a child, in the words of a reason."""
+    """Text on the end of a child, for a reason."""
     words = _CHILD_STAGES.get(exc.cause, "ended the process that ran it")
     return f"{words}: {exc.detail}"
 

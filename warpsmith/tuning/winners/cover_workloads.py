@@ -1,4 +1,5 @@
-"""Which few configurations together serve all workloads best: a p-median problem over log times."""
+"""Chooses the few configurations that together serve all workloads best: a p-median problem over log
+times."""
 
 import itertools
 import math
@@ -10,16 +11,16 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 MOST_SETS = 20_000
-"""Sets that are looked at one by one; beyond that, the best found by exchanges is taken."""
+"""Limit on the sets that are enumerated; beyond it, the best set found by exchanges is taken."""
 
 
 def choose_few(times: Floats, baseline: Floats, weights: Floats, count: int) -> list[int]:
     """At most `count` rows of `times` with the lowest weighted mean log time, ascending.
 
-    A workload is served by the fastest of the chosen, or by the baseline where that is faster.
+    A workload is served by the fastest of the chosen rows, or by the baseline if that is faster.
 
     Args:
-        times: [configurations, workloads], positive; infinity where one cannot serve a workload.
+        times: [configurations, workloads], positive; infinity if it cannot serve the workload.
         baseline: [workloads], positive.
         weights: [workloads].
     """
@@ -49,7 +50,7 @@ def _cost(logs: Floats, rows: Sequence[int]) -> float:
 
 
 def _exchanged(logs: Floats, count: int) -> tuple[int, ...]:
-    """Greedy, then the best exchange of one for another, as long as there is one."""
+    """Greedy choice, improved by the best single exchange as long as there is one."""
     chosen: list[int] = []
     rows = range(logs.shape[0])
     while len(chosen) < count:

@@ -1,4 +1,4 @@
-"""Finished trials that may win, and what the search knows of them."""
+"""Finished trials that may win, with their results in the search."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -28,9 +28,9 @@ class Finalist:
 
 
 def few(job: Job, finalists: Sequence[Finalist], baseline: BaselineResult | None) -> Sequence[Finalist]:
-    """No more finalists than the dispatch table may hold: those that serve all workloads best.
+    """The finalists that serve all workloads best, no more than the dispatch table may hold.
 
-    Where none is better than the baseline, the best is still compared with it.
+    If none is better than the baseline, the best is still compared with it.
     """
     if job.objective.configurations is None or not finalists:
         return finalists
@@ -46,7 +46,7 @@ def few(job: Job, finalists: Sequence[Finalist], baseline: BaselineResult | None
 def ranked(
     job: Job, workload: Workload, finalists: Iterable[Finalist], baseline: BaselineResult | None = None
 ) -> list[Finalist]:
-    """Finalists that were measured on `workload`, best first; what is slower than the baseline comes last."""
+    """Finalists measured on `workload`, best first; those slower than the baseline come last."""
     known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
     before = known.get(workload.key) or math.inf
     measured = [
@@ -58,14 +58,15 @@ def ranked(
 
 
 def searched_cost(job: Job, workload: Workload, finalist: Finalist) -> float:
-    """Its time or energy on a workload in the search, as the job asks; infinity where there is none."""
+    """Time or energy, as the objective asks, of a finalist on a workload in the search; infinity if
+    unknown."""
     if job.objective.metric is Metric.TIME:
         return searched_us(job, workload, finalist)
     return costs(job, finalist.outcome.timings).get(workload.key, math.inf)
 
 
 def searched_us(job: Job, workload: Workload, finalist: Finalist) -> float:
-    """Its time on a workload in the search; infinity where there is none."""
+    """Time of a finalist on a workload in the search, µs; infinity if unknown."""
     for timing in finalist.outcome.timings:
         if timing.workload == workload.key:
             return (time_us(job, timing) or math.inf) / finalist.outcome.drift
@@ -75,7 +76,7 @@ def searched_us(job: Job, workload: Workload, finalist: Finalist) -> float:
 def speedups(
     job: Job, finalist: Finalist, verified: Comparison | None, baseline: BaselineResult | None
 ) -> dict[str, float]:
-    """What is known of a winner on every workload: verified on its own, as the search saw it on others."""
+    """Speed-ups of a winner by workload: verified on its own workload, from the search on others."""
     known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
     found = {}
     for workload in job.workloads:
@@ -92,7 +93,7 @@ def chosen(
     verified: Comparison | None,
     baseline: BaselineResult | None,
 ) -> Choice:
-    """Who serves a workload; no finalist: the baseline."""
+    """The choice for a workload; the baseline if there is no finalist."""
     if finalist is None:
         return Choice(workload=workload.key)
     return Choice(
@@ -104,7 +105,7 @@ def chosen(
 
 
 def serves(job: Job, verified: Comparison) -> bool:
-    """Whether a verified configuration may take the baseline's place."""
+    """True if a verified configuration may replace the baseline."""
     if job.objective.metric is Metric.TIME:
         return verified.verdict is Verdict.FASTER
     return verified.verdict in (Verdict.FASTER, Verdict.EQUAL) and saves_energy(verified)
@@ -113,10 +114,10 @@ def serves(job: Job, verified: Comparison) -> bool:
 def elected(
     job: Job, verified: Sequence[tuple[Comparison, Finalist]]
 ) -> tuple[Comparison | None, Finalist | None]:
-    """The comparison to publish, and who serves the workload (None: the baseline).
+    """The comparison to publish, and the server of the workload (None: the baseline).
 
     Args:
-        verified: best in the search first; for time the only one.
+        verified: comparisons, best in the search first; for time there is one only.
     """
     if not verified:
         return None, None

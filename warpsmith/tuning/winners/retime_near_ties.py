@@ -1,19 +1,19 @@
-"""Near-ties at the top of a search, measured again, so that the winner is not the luckiest sample. Pure."""
+"""Times near-ties at the top of a search again, so that the winner is not the luckiest sample. Pure."""
 
 import math
 from collections.abc import Callable, Sequence
 
 CONTENDERS = 6
-"""Near-ties that are measured again, at most."""
+"""Limit on the near-ties that are timed again."""
 TIMINGS = 20
-"""Of all near-ties of a workload together, at most."""
+"""Limit on the new timings of all near-ties of a workload together."""
 WIDTH = 2.5
-"""How many times the noise a configuration may be behind the best and still count as a near-tie: the
-best of many samples is too good by about as much."""
+"""Distance to the best, in units of the noise, within which a configuration counts as a near-tie: the minimum
+of many samples is too good by about as much."""
 
 
 def near_ties(times: Sequence[float], noise: float) -> int:
-    """How many of `times`, ascending, cannot be told from the first.
+    """Number of leading `times`, ascending, that cannot be distinguished from the first.
 
     Args:
         noise: relative standard deviation of one of them.
@@ -25,15 +25,15 @@ def near_ties(times: Sequence[float], noise: float) -> int:
 def retime_near_ties(
     times: Sequence[float], noise: float, measure: Callable[[int], float | None], budget: int
 ) -> list[int]:
-    """An order of all `times` in which near-ties stand by what they were measured again.
+    """An order of all `times` in which near-ties are ordered by new measurements.
 
-    Rounds over those still in question; who is clearly behind is not measured further.
+    Rounds continue over the undecided ones; a configuration that is clearly behind is not timed further.
 
     Args:
-        times: of the search, ascending.
+        times: times of the search, ascending.
         noise: relative standard deviation of one of them.
-        measure: another time of one, by position; None where it failed, which puts it last.
-        budget: most measurements.
+        measure: measures one again, by position; None if that failed, which puts it last.
+        budget: limit on the measurements.
     """
     rest = list(range(len(times)))
     playing = rest[: near_ties(times, noise)] if times else []

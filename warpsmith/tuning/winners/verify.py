@@ -41,13 +41,14 @@ from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
 __all__ = ["Finalist", "overall_speedup", "ranked", "verify_winners"]
 
 PROCESSES = 3
-"""Pairs of processes over which the blocks of a comparison are spread."""
+"""Number of process pairs over which the blocks of a comparison are spread."""
 HOST_PROCESSES = 2
-"""The same where kernels run on the host's cores, whose figures differ more between blocks than processes."""
+"""The same number if kernels run on the host's cores, whose times differ more between blocks than between
+processes."""
 MIN_PAIRS = 3
-"""Block pairs of a pair of processes, at least."""
+"""Least number of block pairs per pair of processes."""
 CONTENDERS = 3
-"""Configurations of a workload that may be tried before its baseline is kept."""
+"""Limit on the configurations tried for a workload before its baseline is kept."""
 
 
 def verify_winners(
@@ -67,11 +68,11 @@ def verify_winners(
         aa_width: the device's own noise, from the baseline.
         pairs: block pairs of each comparison.
         alive: asked between workloads; False ends the work (the lease is lost).
-        baseline: what the user's kernel was found to be right on; winners must be, too.
-        spare: says whether there is time for the energy of winners that nobody asked for; None: always.
+        baseline: cases on which the user's kernel is right; winners must be right on them, too.
+        spare: decides whether there is time for energy that was not requested; None: always.
 
     Raises:
-        InvalidInput: the job's reference or kernel is of no use any more.
+        InvalidInput: the job's reference or kernel can no longer be used.
     """
     finalists = few(job, finalists, baseline)
     contest = _Contest(job, ports, aa_width, pairs, baseline, spare or SpareTime(None, len(job.workloads)))
@@ -131,11 +132,11 @@ class _Contest:
         self._prefetch.close()
 
     def prefetch_next(self, workload: Workload, following: Sequence[Workload]) -> None:
-        """Have references of the next workload computed while the device is busy with this one."""
+        """Prefetch references of the next workload while the device is busy with this one."""
         self._prefetch.prefetch_next(self._base, workload, following)
 
     def retimed(self, workload: Workload, contenders: Sequence[Finalist]) -> list[Finalist]:
-        """Near-ties of the search in the order of new timings, each candidate in a process of its own."""
+        """Near-ties of the search, ordered by new timings, each candidate in its own process."""
         sessions: dict[str, DeviceSession] = {}
         plan = search_plan(self._job.objective.cache)
 
@@ -157,7 +158,7 @@ class _Contest:
     def _timed_us(
         self, session: DeviceSession, workload: Workload, finalist: Finalist, plan: TimingPlan
     ) -> float | None:
-        """One more time of a finalist; None where it fails, which its second check would find as well."""
+        """One more time of a finalist, µs; None if it fails, which its second check would find as well."""
         kernel, compiled = self._binary(finalist, configuration_key(finalist.configuration))
         if isinstance(compiled, Rejected) or self._base.refuse_binary(kernel, compiled) is not None:
             return None
@@ -181,7 +182,7 @@ class _Contest:
     def decide(
         self, workload: Workload, contenders: Sequence[Finalist]
     ) -> tuple[Comparison | None, Finalist | None]:
-        """The comparison to publish, and who serves the workload (None: the baseline)."""
+        """The comparison to publish, and the server of the workload (None: the baseline)."""
         verified: list[tuple[Comparison, Finalist]] = []
         for finalist in contenders[:CONTENDERS]:
             try:
@@ -244,7 +245,7 @@ class _Contest:
         return fresh
 
     def _sanitized(self, workload: Workload, finalist: Finalist, result: Comparison) -> Comparison | str:
-        """`result` with what the platform's tools say of its kernel, or why it is withdrawn."""
+        """`result` extended by the sanitizers' findings, or the reason why the winner is withdrawn."""
         kernel, compiled = self._binary(finalist, result.configuration_key)
         if self._sanitizers is None or isinstance(compiled, Rejected):
             return result
@@ -266,8 +267,8 @@ class _Contest:
     ) -> TimedBlocks | Rejected:
         """Interleaved blocks over several pairs of processes.
 
-        Where a process's buffers lie moves small kernels by a per cent or two. One pair would take that for
-        a difference of the kernels, however many blocks it has.
+        The addresses of a process's buffers change the time of small kernels by a per cent or two. A single
+        pair would count that as a difference of the kernels, however many blocks it has.
         """
         processes = HOST_PROCESSES if self._ports.opener.info.shares_host else PROCESSES
         processes = max(1, min(processes, self._pairs // MIN_PAIRS))
