@@ -137,7 +137,7 @@ def jobs(
 
 @app.command()
 def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Where a job stands."""
+    """Status of a job."""
     from warpsmith.cli.service_commands import connect
     from warpsmith.cli.terminal_views import status_lines
 
@@ -200,7 +200,7 @@ def cancel(job_id: JobId, url: Url = DEFAULT_URL, tenant: Tenant = "") -> None:
 
 @app.command()
 def events(job_id: JobId, url: Url = DEFAULT_URL) -> None:
-    """What happened to a job, oldest first."""
+    """Events of a job, oldest first."""
     from warpsmith.cli.service_commands import connect
     from warpsmith.cli.terminal_views import event_line
 

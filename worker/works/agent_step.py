@@ -27,7 +27,7 @@ STEP_SHARE = 0.5
 
 
 def agent_step(context: Context, row: TaskRow, lease: Lease) -> Done | Parked:
-    """Ask an agent; a step that waits for somebody outside is parked."""
+    """Ask an agent; a step that waits for an external answer is parked."""
     payload = row.payload
     assert isinstance(payload, StepPayload)
     with context.database.read() as session:

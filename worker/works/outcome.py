@@ -14,12 +14,12 @@ from warpsmith.tuning.tasks import JobBaseline, Result
 
 
 def _nothing(session: Session) -> None:
-    """No effects."""
+    """Effects of a task without any."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a task, and what else belongs to the transaction that stores it."""
+    """The result of a task, and its effects in the transaction that stores it."""
 
     result: Result | None
     """None: the worker stops before the end; the task goes back to its queue."""
@@ -28,11 +28,11 @@ class Done:
 
 @dataclass(frozen=True)
 class Parked:
-    """The task waits for something outside."""
+    """The task waits for an external event."""
 
     until: datetime
     post: Callable[[Session], datetime | None]
-    """Part of the transaction that parks the task: until when it waits, None to go on at once."""
+    """Part of the transaction that parks the task; returns the end of the wait, None to continue at once."""
 
 
 def job_of(session: Session, row: TaskRow) -> Job:

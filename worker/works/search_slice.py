@@ -32,7 +32,7 @@ from worker.trial_reuse import adopt_known
 from worker.works.outcome import Done, baseline_of, job_of
 
 MOST_EARLIER = 200
-"""Outcomes of earlier slices that a slice hears of, the latest."""
+"""Limit on the latest outcomes of earlier slices from which a slice learns."""
 
 
 @dataclass(frozen=True)

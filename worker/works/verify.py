@@ -25,9 +25,9 @@ from worker.stored_study import export_study
 from worker.works.outcome import Done, baseline_of, job_of
 
 FINALISTS = 8
-"""Best trials of each workload that may be measured again; more than are ever needed."""
+"""Limit on the best trials per workload that may be measured again; more than are ever needed."""
 OVERALL = ""
-"""No workload's key."""
+"""Key for results over all workloads; no workload has it."""
 
 
 def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
@@ -60,7 +60,7 @@ def _publish(session: Session, job_id: str, result: VerifyResult, best_us: dict[
 
 
 def _finalists(job: Job, candidates: Iterable[CandidateRow], trials: Iterable[TrialRow]) -> list[Finalist]:
-    """The best few trials of every workload, and over all where few must serve all; no more are kept."""
+    """The best few trials of every workload, and overall if few must serve all; the rest is dropped."""
     best: dict[str, list[tuple[float, int, TrialRow]]] = {w.key: [] for w in job.workloads}
     best[OVERALL] = []
     for order, trial in enumerate(trials):
