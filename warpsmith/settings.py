@@ -92,7 +92,7 @@ class Settings(BaseSettings):
     agent_external_timeout_s: float = Field(default=600, gt=0)
     """Seconds after which the rules answer an open request that nobody has answered."""
     openai_base_url: str | None = None
-    """Of any server with OpenAI's chat completions; none: no model is called."""
+    """URL of any server with OpenAI's chat completions; None: no model is called."""
     openai_api_key: SecretStr | None = None
     openai_api_key_file: Path | None = None
     openai_model: str = ""
@@ -103,11 +103,11 @@ class Settings(BaseSettings):
     openai_timeout_s: float = Field(default=120, gt=0)
     """Deadline of one call of a model."""
     openai_retries: int = Field(default=3, ge=0, le=10)
-    """Calls after one that the server refused or lost."""
+    """Limit on the calls after one that the server refused or lost."""
     openai_repairs: int = Field(default=2, ge=0, le=10)
-    """Calls after one whose reply was of no use; the model is told why."""
+    """Limit on the calls after one with an unusable reply; the model is told the reason."""
     openai_max_output_tokens: int = Field(default=8192, ge=256)
-    """Of one reply."""
+    """Limit on the tokens of one reply."""
 
     @property
     def embedded(self) -> bool:
@@ -116,7 +116,7 @@ class Settings(BaseSettings):
 
     @property
     def unserved_limit_s(self) -> float:
-        """For how long a job may be one that no worker can serve; 0: until a worker says so."""
+        """Seconds for which a job may have no worker that can serve it; 0: until a worker reports so."""
         return 0.0 if self.embedded else self.unserved_s
 
     @property
@@ -130,7 +130,7 @@ class Settings(BaseSettings):
         return self.job_memory_mb << 20
 
     def provider_of(self, role: AgentRole) -> ProviderName:
-        """Who answers for a role of a job that does not choose."""
+        """Provider of a role for jobs that do not choose one."""
         return cast(ProviderName, _by_role(self.agent_providers).get(role, self.agent_provider))
 
     def model_of(self, role: str) -> str:

@@ -1,7 +1,7 @@
-"""Ends what this process has others do, once the work is nobody's any more: its children, all at once.
+"""Ends all children of this process at once if its work is recalled.
 
-A pool process does one task at a time, so all that it has begun belongs to that task. What still waits for
-a child, or is about to start one, gets `LeaseLost`.
+A pool process does one task at a time, so all its children belong to that task. Code that still waits for a
+child, or is about to start one, gets `LeaseLost`.
 """
 
 import threading
@@ -12,19 +12,19 @@ from warpsmith.errors import LeaseLost
 
 
 class Recallable(Protocol):
-    """Something that runs for this process."""
+    """A child or other activity that runs for this process."""
 
     def interrupt(self) -> None:
-        """End it at once; any thread may ask, at any time."""
+        """End it at once; any thread may call this at any time."""
         ...
 
     def kill(self) -> None:
-        """End it and give back what it held; may be called twice."""
+        """End it and release its resources; may be called twice."""
         ...
 
 
 class _Work:
-    """What this process does now."""
+    """Running activities of this process."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -32,14 +32,14 @@ class _Work:
         self.ended: list[Recallable] = []
         self.recalled = False
         self.count = 0
-        """How often something was recalled."""
+        """Number of recalls."""
 
 
 _work = _Work()
 
 
 def recall() -> None:
-    """End everything that runs; nothing more starts until `resume`."""
+    """End everything that runs; nothing starts until `resume`."""
     with _work.lock:
         _work.recalled = True
         _work.count += 1
@@ -50,7 +50,7 @@ def recall() -> None:
 
 
 def resume() -> None:
-    """What was recalled is over; the next task may begin."""
+    """Allow new activities; the recalled ones have ended."""
     with _work.lock:
         _work.recalled = False
         over = _work.ended.copy()
@@ -60,10 +60,10 @@ def resume() -> None:
 
 
 def register(started: Recallable) -> None:
-    """`started` is to be ended with everything else.
+    """Register an activity, which a recall ends.
 
     Raises:
-        LeaseLost: that has just happened; `started` is ended.
+        LeaseLost: a recall has just happened; `started` was ended.
     """
     with _work.lock:
         _work.running.add(started)
@@ -74,15 +74,15 @@ def register(started: Recallable) -> None:
 
 
 def mark() -> int:
-    """What `require_wanted` is to be given by work that begins later."""
+    """Mark of the present, for `require_wanted` in work that begins later."""
     return _work.count
 
 
 def require_wanted(since: int | None = None) -> None:
-    """The work goes on.
+    """Check that the work was not recalled.
 
     Args:
-        since: the `mark` of when it was asked for.
+        since: the `mark` at the time of the request.
 
     Raises:
         LeaseLost: it was recalled.

@@ -1,4 +1,4 @@
-"""`warpsmith keys`: API keys, made and ended in the database of the settings, by whoever runs the service."""
+"""`warpsmith keys`: API keys, created and revoked in the database of the settings, by an operator."""
 
 import re
 from typing import Annotated, Any

@@ -108,7 +108,7 @@ class Rejected(Frozen):
     reason: str = Field(max_length=2000)
     log: str = Field(default="", max_length=MAX_LOG_CHARACTERS)
     workload: str | None = None
-    """`Workload.key`."""
+    """The workload's `Workload.key`."""
     facts: CompileFacts | None = None
 
     @field_validator("workload")

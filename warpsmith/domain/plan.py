@@ -34,10 +34,10 @@ class CaseKey:
     """Names one set of inputs: of which workload, of which family, and which draw of it."""
 
     workload: str
-    """`Workload.key`."""
+    """The workload's `Workload.key`."""
     family: Family = Family.DECLARED
     variant: int = 0
-    """Another set of values of the same seed and family."""
+    """Number of a further set of values with the same seed and family."""
 
     @property
     def is_own_draw(self) -> bool:
@@ -100,7 +100,7 @@ class WorkloadPlan:
     """
 
     workload: str
-    """`Workload.key`."""
+    """The workload's `Workload.key`."""
     arguments: tuple[BufferPlan | ScalarPlan | LocalPlan, ...]
     seed: int
     family: Family = Family.DECLARED

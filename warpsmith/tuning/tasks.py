@@ -281,12 +281,12 @@ Payload = Annotated[
     BaselinePayload | CasesPayload | ProfilePayload | StepPayload | SlicePayload | VerifyPayload,
     Field(discriminator="kind"),
 ]
-"""What a task is given."""
+"""Payloads of tasks."""
 Result = Annotated[
     BaselineResult | CasesResult | ProfileResult | StepResult | SliceResult | VerifyResult,
     Field(discriminator="kind"),
 ]
-"""What a task brings back."""
+"""Results of tasks."""
 
 
 def joined(results: Iterable[Result | None]) -> JobBaseline | None:

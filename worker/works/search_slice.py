@@ -37,7 +37,7 @@ MOST_EARLIER = 200
 
 @dataclass(frozen=True)
 class _Known:
-    """What the database says of a search when a slice of it starts."""
+    """State of a search in the database when one of its slices starts."""
 
     job: Job
     candidate: CandidateRow

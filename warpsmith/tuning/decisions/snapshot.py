@@ -10,7 +10,7 @@ from warpsmith.tuning.decisions.unserved_jobs import Unserved
 from warpsmith.tuning.tasks import Payload, Result
 
 MEASURING = "measuring the kernel as it is"
-"""What a job says of itself from its first task on, if nothing else is to be said."""
+"""Default detail of a job from its first task on."""
 
 
 @dataclass(frozen=True)

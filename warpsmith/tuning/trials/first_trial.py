@@ -38,7 +38,7 @@ def run_trial(
     """A trial of which everything is evaluated before the next step; see `TrialContext` for the arguments.
 
     Raises:
-        InvalidInput: the job's reference is of no use.
+        InvalidInput: the job's reference cannot be used.
     """
     context = TrialContext(session, baseline_us, at_once(session), whole, energy_pruner=energy_pruner)
     trial = Trial(template, kernel, compiled, context)
@@ -57,7 +57,7 @@ def run_gate(
     """The first trial of a template: every element, then other inputs and other shapes.
 
     Raises:
-        InvalidInput: the job's reference is of no use.
+        InvalidInput: the job's reference cannot be used.
     """
     outcome = run_trial(
         session, template, kernel, compiled, baseline_us, whole=True, energy_pruner=energy_pruner

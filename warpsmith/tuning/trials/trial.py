@@ -128,7 +128,7 @@ class Trial:
         """Launch, check and time the configuration on every workload.
 
         Raises:
-            InvalidInput: the job's reference is of no use.
+            InvalidInput: the job's reference cannot be used.
         """
         self._ended = self.refuse() or self._run_allowed()
         if self._device is not None and self._handle is not None:
@@ -184,7 +184,7 @@ class Trial:
         """The outcome of the trial.
 
         Raises:
-            InvalidInput: the job's reference is of no use.
+            InvalidInput: the job's reference cannot be used.
         """
         timings = []
         for part in self._parts:
