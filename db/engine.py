@@ -125,7 +125,10 @@ def normal_url(url: str) -> URL:
 
 def clock(session: Session, offset_s: float = 0.0) -> ColumnElement[datetime]:
     """The current time by the clock that all workers share: the server's on Postgres, this machine's on
-    SQLite."""
+    SQLite.
+
+    Every time in a row that workers compare comes from here, so that a machine's wrong clock does no harm.
+    """
     if session.get_bind().dialect.name == "sqlite":
         return literal(datetime.now(UTC) + timedelta(seconds=offset_s), UtcDateTime)
     shifted = func.clock_timestamp(type_=DateTime(timezone=True)) + timedelta(seconds=offset_s)
@@ -151,7 +154,7 @@ def without_waiting_for_the_disk(session: Session) -> None:
 
 
 def utc_now() -> datetime:
-    """Now, aware, in UTC."""
+    """Now by this machine's clock, aware, in UTC. Times that workers compare come from `clock`."""
     return datetime.now(UTC)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from db.engine import clock
+from db.engine import clock, now
 from db.repositories.workers import ALIVE_S, WorkerRepository
 from db.tables import AgentStepRow, CompilationRow, JobRow, OutboxRow, TaskRow, TrialRow
 from warpsmith.domain.state import JobState, TaskKind, TaskState, TrialState
@@ -45,14 +45,14 @@ def _tasks(session: Session) -> Iterator[Sample]:
     query = select(TaskRow.queue, TaskRow.state, func.count(), func.min(TaskRow.rung_at))
     open_states = (TaskState.QUEUED, TaskState.RUNNING)
     query = query.where(TaskRow.state.in_(open_states)).group_by(TaskRow.queue, TaskRow.state)
-    now = session.execute(select(clock(session))).scalar_one()
+    at = now(session)
     for queue, state, count, oldest in session.execute(query):
         labels = {"queue": queue}
         if state is TaskState.RUNNING:
             yield Sample("warpsmith_tasks_running", "gauge", "Tasks that somebody works on.", count, labels)
             continue
         yield Sample("warpsmith_queue_depth", "gauge", "Tasks that wait.", count, labels)
-        age = max(0.0, (now - oldest).total_seconds())
+        age = max(0.0, (at - oldest).total_seconds())
         words = "Since the longest waiting task was last rung."
         yield Sample("warpsmith_queue_oldest_seconds", "gauge", words, age, labels)
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.exc import DBAPIError
 
-from db.engine import Database, utc_now, without_waiting_for_the_disk
+from db.engine import Database, now, without_waiting_for_the_disk
 from db.named_lock import Held, alone
 from db.repositories.candidates import CandidateRepository
 from db.repositories.search_histories import HistoryRepository, Told
@@ -105,14 +105,14 @@ class ProposalPool:
 
     def results(self) -> list[Told]:
         """Results of other slices since the last call, in the order of proposal."""
-        now = utc_now()
         with self._database.read() as session:
+            at = now(session)
             history = HistoryRepository(session)
             finished = history.finished_since(self.of.candidate_id, self.of.task_id, self._since)
             ids = set(finished) - self._told
             results = history.results(sorted(ids))
         self._told |= ids
-        self._since = now - timedelta(seconds=LATE_S)
+        self._since = at - timedelta(seconds=LATE_S)
         return results
 
     def other_slices(self) -> int:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from db.engine import utc_now
+from db.engine import now
 from db.repositories.candidates import CandidateRepository
 from db.repositories.events import EventRepository
 from db.repositories.jobs import EVERY_JOB, JobFilter, JobRepository
@@ -135,7 +135,7 @@ def candidate_list(session: Session, job_id: str) -> CandidateList:
 
 def worker_list(session: Session) -> WorkerList:
     """All workers seen recently."""
-    limit = utc_now() - timedelta(seconds=ALIVE_S)
+    limit = now(session) - timedelta(seconds=ALIVE_S)
     return WorkerList(
         items=tuple(
             WorkerView(

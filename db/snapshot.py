@@ -5,7 +5,7 @@ from typing import TypeVar
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from db.engine import clock
+from db.engine import now
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
@@ -59,7 +59,7 @@ def elapsed_s(session: Session, row: JobRow) -> float:
     before the start."""
     if row.started_at is None:
         return 0.0
-    end = row.waiting_since or row.finished_at or session.execute(select(clock(session))).scalar_one()
+    end = row.waiting_since or row.finished_at or now(session)
     return max(0.0, (end - row.started_at).total_seconds() - row.waited_s)
 
 

@@ -1,9 +1,8 @@
 """Finds out whether any worker can serve a job, and if not, the workers' reasons."""
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from db.engine import clock
+from db.engine import now
 from db.message_names import device_queue
 from db.repositories.workers import WorkerRepository
 from db.tables import JobRow, WorkerRow
@@ -37,8 +36,8 @@ def unserved(session: Session, job: JobRow, limit_s: float) -> Unserved | None:
     if job.device_class is not None:
         last = workers.last_seen_with(device_queue(job.device_class))
         times += [] if last is None else [last]
-    now = session.execute(select(clock(session))).scalar_one()
-    return Unserved(needs, lacking, max(0.0, (now - max(times)).total_seconds()), limit_s)
+    at = now(session)
+    return Unserved(needs, lacking, max(0.0, (at - max(times)).total_seconds()), limit_s)
 
 
 def _reason(worker: WorkerRow, job: JobRow) -> str:

@@ -2,7 +2,7 @@
 
 from agents.external import Letter
 from agents.model_budget import Cost
-from db.engine import Database, utc_now
+from db.engine import Database, now
 from db.repositories.agent_requests import OPEN, AgentRequestRepository
 from db.repositories.jobs import JobRepository
 
@@ -51,7 +51,7 @@ class StepMailbox:
             row = requests.of_task(self._task_id, lock=True)
             if row is None:
                 return None
-            if row.state == OPEN and row.deadline <= utc_now():
+            if row.state == OPEN and row.deadline <= now(session):
                 requests.expire(row.id)
                 row = requests.get(row.id)
             end = row.answered_at or row.deadline

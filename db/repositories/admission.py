@@ -6,7 +6,7 @@ from datetime import timedelta
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from db.engine import utc_now
+from db.engine import now
 from db.repositories.jobs import OPEN_JOB_STATES
 from db.tables import JobRow
 
@@ -46,7 +46,7 @@ class Admission:
 
     def used_by(self, key: str) -> Used:
         """Usage of one key."""
-        now = utc_now()
+        at = now(self._session)
         query = select(
             JobRow.state,
             JobRow.created_at,
@@ -56,13 +56,13 @@ class Admission:
             JobRow.budget_usd,
             JobRow.usd_used,
         )
-        recent = JobRow.created_at > now - timedelta(seconds=DAY_S)
+        recent = JobRow.created_at > at - timedelta(seconds=DAY_S)
         submitted = opened = 0
         device_s = usd = 0.0
         for row in self._session.execute(
             query.where(JobRow.api_key == key, recent | JobRow.state.in_(OPEN_JOB_STATES))
         ):
-            age_s = (now - row.created_at).total_seconds()
+            age_s = (at - row.created_at).total_seconds()
             is_open = not row.state.is_terminal
             submitted += age_s < MINUTE_S
             opened += is_open

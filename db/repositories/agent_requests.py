@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from db.engine import utc_now
+from db.engine import clock, now
 from db.identifiers import new_id
 from db.repositories.events import EventRepository
 from db.repositories.tasks import OPEN_TASK_STATES, TaskRepository
@@ -47,7 +47,7 @@ class AgentRequestRepository:
             answered_by="",
             refusals=0,
             last_refusal="",
-            created_at=utc_now(),
+            created_at=clock(self._session),
             deadline=deadline,
         )
         self._session.add(row)
@@ -85,7 +85,7 @@ class AgentRequestRepository:
         query = (
             select(AgentRequestRow)
             .join(TaskRow, TaskRow.id == AgentRequestRow.task_id)
-            .where(AgentRequestRow.state == OPEN, AgentRequestRow.deadline > utc_now())
+            .where(AgentRequestRow.state == OPEN, AgentRequestRow.deadline > clock(self._session))
             .where(TaskRow.state.in_(OPEN_TASK_STATES))
             .order_by(AgentRequestRow.id)
             .limit(limit)
@@ -99,11 +99,11 @@ class AgentRequestRepository:
     def is_open(self, row: AgentRequestRow) -> bool:
         """True if an answer would still be accepted."""
         task = TaskRepository(self._session).get(row.task_id)
-        return row.state == OPEN and row.deadline > utc_now() and task.state in OPEN_TASK_STATES
+        return row.state == OPEN and row.deadline > now(self._session) and task.state in OPEN_TASK_STATES
 
     def answer(self, request_id: str, reply: str, by: str) -> bool:
         """Store a valid answer and wake its step; False if the request is closed."""
-        values = {"state": ANSWERED, "reply": reply, "answered_by": by, "answered_at": utc_now()}
+        values = {"state": ANSWERED, "reply": reply, "answered_by": by, "answered_at": clock(self._session)}
         task_id = self._close(request_id, values)
         if task_id is None:
             return False

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from db.engine import utc_now
+from db.engine import clock
 from db.tables import AgentStepRow
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
@@ -34,7 +34,7 @@ class AgentStepRepository:
                 tokens=result.tokens,
                 usd=result.usd,
                 latency_s=result.latency_s,
-                created_at=utc_now(),
+                created_at=clock(self._session),
             )
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import case, select, update
 from sqlalchemy.orm import Session, undefer
 
-from db.engine import utc_now
+from db.engine import clock
 from db.identifiers import new_id
 from db.repositories.events import EventRepository
 from db.tables import CandidateRow, TaskRow
@@ -44,7 +44,7 @@ class CandidateRepository:
             made_by=made_by,
             trials=0,
             measured=0,
-            created_at=utc_now(),
+            created_at=clock(self._session),
         )
         self._session.add(row)
         self._session.flush()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from db.engine import clock, insert_new, utc_now, without_waiting_for_the_disk
+from db.engine import clock, insert_new, without_waiting_for_the_disk
 from db.tables import CompilationRow
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.state import CompilationState
@@ -36,10 +36,10 @@ class CompilationRepository:
     def want(self, wanted: Sequence[Wanted]) -> list[str]:
         """Request these compilations; returns the keys that were not requested before."""
         without_waiting_for_the_disk(self._session)
-        now = utc_now()
+        at = clock(self._session)
         # One order everywhere: otherwise two requests for the same keys could deadlock.
         rows = [
-            {**vars(w), "state": CompilationState.WANTED, "created_at": now}
+            {**vars(w), "state": CompilationState.WANTED, "created_at": at}
             for w in sorted(wanted, key=lambda w: w.key)
         ]
         insert = insert_new(self._session, CompilationRow).values(rows)

@@ -1,12 +1,12 @@
 """Waiting for a device: the job's detail meanwhile, and the time that its budget does not pay for."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import exists, select, update
 from sqlalchemy.orm import Session
 
-from db.engine import clock, utc_now
+from db.engine import clock, now
 from db.message_names import DEVICE_PREFIX
 from db.repositories.outbox import OutboxRepository
 from db.repositories.workers import WorkerRepository
@@ -45,11 +45,11 @@ class WaitRepository:
         job = self._session.get(JobRow, job_id, with_for_update=True, populate_existing=True)
         assert task is not None
         assert job is not None
-        now = self._session.execute(select(clock(self._session))).scalar_one()
+        at = now(self._session)
         if job.started_at is None:
-            job.started_at = now
+            job.started_at = at
         elif job.waiting_since is not None:
-            waited_s = max(0.0, (now - job.waiting_since).total_seconds())
+            waited_s = max(0.0, (at - job.waiting_since).total_seconds())
             job.waited_s += waited_s
             task.waited_s += waited_s
         job.waiting_since = None
@@ -68,7 +68,7 @@ class WaitRepository:
     def ring_unserved(self, quiet_s: float, limit: int = 100) -> Sequence[str]:
         """Send `advance` to jobs whose task waits for a device that no living worker offers."""
         offered = WorkerRepository(self._session).all_device_classes()
-        before = utc_now() - timedelta(seconds=quiet_s)
+        before = clock(self._session, -quiet_s)
         waits = exists().where(
             TaskRow.job_id == JobRow.id,
             TaskRow.state == TaskState.QUEUED,
@@ -84,7 +84,9 @@ class WaitRepository:
         )
         ids = self._session.scalars(query).all()
         if ids:
-            self._session.execute(update(JobRow).where(JobRow.id.in_(ids)).values(rung_at=utc_now()))
+            self._session.execute(
+                update(JobRow).where(JobRow.id.in_(ids)).values(rung_at=clock(self._session))
+            )
         for job_id in ids:
             OutboxRepository(self._session).add_advance(job_id)
         return ids

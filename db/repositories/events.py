@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from db.engine import utc_now
+from db.engine import clock
 from db.tables import EventRow
 
 Detail = str | int | float | bool | None
@@ -19,7 +19,7 @@ class EventRepository:
 
     def add(self, job_id: str, kind: str, data: Mapping[str, Detail] | None = None) -> None:
         """Append an event."""
-        self._session.add(EventRow(job_id=job_id, at=utc_now(), kind=kind, data=dict(data or {})))
+        self._session.add(EventRow(job_id=job_id, at=clock(self._session), kind=kind, data=dict(data or {})))
 
     def page(self, job_id: str, after: int = 0, limit: int = 200) -> Sequence[EventRow]:
         """Events of a job after the one with id `after`, oldest first."""

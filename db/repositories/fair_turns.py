@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, case, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
-from db.engine import clock, utc_now
+from db.engine import clock
 from db.message_names import DEVICE_PREFIX
 from db.tables import JobRow, TaskRow
 from warpsmith.domain.state import TaskKind, TaskState
@@ -40,7 +40,8 @@ class Turns:
         priority, started jobs, longer wait (of the job if it has not started). Parked tasks are left alone.
         Any number of workers may call this at once; each gets a different task.
         """
-        waiting = (TaskRow.state == TaskState.QUEUED, TaskRow.queue == queue, TaskRow.rung_at <= utc_now())
+        rung = TaskRow.rung_at <= clock(self._session)
+        waiting = (TaskRow.state == TaskState.QUEUED, TaskRow.queue == queue, rung)
         begins = TaskRow.number == 0
         longest = case((begins, TaskRow.job_id), else_=TaskRow.id)
         for tenant in self._by_turn(queue, waiting):
@@ -65,7 +66,7 @@ class Turns:
         since = clock(self._session, -within_s)
         of_job = TaskRow.job_id == JobRow.id
         open_ = TaskRow.state.in_((TaskState.QUEUED, TaskState.RUNNING))
-        asks = (TaskRow.kind == TaskKind.AGENT_STEP) & (TaskRow.rung_at <= utc_now())
+        asks = (TaskRow.kind == TaskKind.AGENT_STEP) & (TaskRow.rung_at <= clock(self._session))
         query = select(JobRow.id).where(
             JobRow.tenant == tenant,
             JobRow.device_class == queue.removeprefix(DEVICE_PREFIX),

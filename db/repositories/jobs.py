@@ -4,12 +4,12 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import exists, func, select, text, update
 from sqlalchemy.orm import Session, undefer
 
-from db.engine import clock, insert_new, utc_now
+from db.engine import clock, insert_new
 from db.identifiers import new_id
 from db.repositories.events import EventRepository
 from db.repositories.outbox import OutboxRepository
@@ -96,7 +96,7 @@ class JobRepository:
             "trials_rejected": 0,
             "tokens_used": 0,
             "usd_used": 0.0,
-            "created_at": utc_now(),
+            "created_at": clock(self._session),
         }
         insert = insert_new(self._session, JobRow).values(values).returning(JobRow.id)
         if self._session.execute(insert).scalar_one_or_none() is None:
@@ -292,7 +292,7 @@ class JobRepository:
         busy = exists().where(
             TaskRow.job_id == JobRow.id, TaskRow.state.in_((TaskState.QUEUED, TaskState.RUNNING))
         )
-        before = utc_now() - timedelta(seconds=quiet_s)
+        before = clock(self._session, -quiet_s)
         query = (
             select(JobRow.id)
             .where(JobRow.state.in_(OPEN_JOB_STATES), ~busy)
@@ -316,7 +316,9 @@ class JobRepository:
 
     def _ring(self, ids: Sequence[str]) -> None:
         if ids:
-            self._session.execute(update(JobRow).where(JobRow.id.in_(ids)).values(rung_at=utc_now()))
+            self._session.execute(
+                update(JobRow).where(JobRow.id.in_(ids)).values(rung_at=clock(self._session))
+            )
             for job_id in ids:
                 OutboxRepository(self._session).add_advance(job_id)
 

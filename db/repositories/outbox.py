@@ -1,12 +1,11 @@
 """Outgoing messages, stored in the transaction that causes them."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 from sqlalchemy import delete, exists, select, update
 from sqlalchemy.orm import Session
 
-from db.engine import clock, utc_now
+from db.engine import clock
 from db.message_names import ADVANCE, CONTROL_QUEUE
 from db.tables import OutboxRow
 
@@ -21,7 +20,7 @@ class OutboxRepository:
 
     def add(self, name: str, queue: str, subject: str) -> OutboxRow:
         """Add a message that the relay will publish once this transaction is committed."""
-        row = OutboxRow(name=name, queue=queue, subject=subject, created_at=utc_now(), attempts=0)
+        row = OutboxRow(name=name, queue=queue, subject=subject, created_at=clock(self._session), attempts=0)
         self._session.add(row)
         return row
 
@@ -43,7 +42,7 @@ class OutboxRepository:
 
         Marks them published. Commit before acting only if the caller recovers from a crash in between.
         """
-        before = utc_now() - timedelta(seconds=older_s)
+        before = clock(self._session, -older_s)
         query = (
             select(OutboxRow)
             .where(OutboxRow.published_at.is_(None), OutboxRow.name == name, OutboxRow.created_at < before)
@@ -69,5 +68,5 @@ class OutboxRepository:
 
     def prune(self, older_s: float = KEEP_PUBLISHED_S) -> None:
         """Delete messages published long ago."""
-        limit = utc_now() - timedelta(seconds=older_s)
+        limit = clock(self._session, -older_s)
         self._session.execute(delete(OutboxRow).where(OutboxRow.published_at < limit))

@@ -1,13 +1,13 @@
 """Tasks: claimed by compare-and-set, fenced by a lease token, returned when the lease expires."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import exists, func, select, update
 from sqlalchemy.orm import Session
 
-from db.engine import clock, utc_now
+from db.engine import clock, now
 from db.identifiers import new_id
 from db.message_names import DEVICE_PREFIX, RUN_TASK
 from db.repositories.device_waits import WaitRepository
@@ -42,7 +42,7 @@ class TaskRepository:
         number = self._session.execute(query).scalar_one()
         of_job = select(JobRow.tenant, JobRow.priority).where(JobRow.id == job_id)
         tenant, priority = self._session.execute(of_job).one()
-        now = utc_now()
+        at = clock(self._session)
         row = TaskRow(
             id=new_id(),
             job_id=job_id,
@@ -56,8 +56,8 @@ class TaskRepository:
             error="",
             attempt=0,
             history=[],
-            rung_at=now,
-            created_at=now,
+            rung_at=at,
+            created_at=at,
         )
         self._session.add(row)
         OutboxRepository(self._session).add(RUN_TASK, queue, row.id)
@@ -222,7 +222,7 @@ class TaskRepository:
         changed = self._session.execute(
             update(TaskRow)
             .where(TaskRow.id == task_id, TaskRow.state == TaskState.QUEUED)
-            .values(rung_at=utc_now())
+            .values(rung_at=clock(self._session))
             .returning(TaskRow.queue)
         ).scalar_one_or_none()
         if changed is not None:
@@ -259,9 +259,9 @@ class TaskRepository:
         """
         rank = func.row_number().over(partition_by=TaskRow.queue, order_by=TaskRow.id).label("rank")
         # A parked task was rung in the future, so to say, and takes nobody's place.
-        waiting = (TaskRow.state == TaskState.QUEUED, TaskRow.rung_at <= utc_now())
+        waiting = (TaskRow.state == TaskState.QUEUED, TaskRow.rung_at <= clock(self._session))
         ranked = select(TaskRow.id, rank).where(*waiting).subquery()
-        before = utc_now() - timedelta(seconds=quiet_s)
+        before = clock(self._session, -quiet_s)
         query = (
             select(TaskRow.id, TaskRow.queue)
             .join(ranked, ranked.c.id == TaskRow.id)
@@ -270,7 +270,9 @@ class TaskRepository:
         rows = self._session.execute(query).all()
         ids = [row.id for row in rows]
         if ids:
-            self._session.execute(update(TaskRow).where(TaskRow.id.in_(ids)).values(rung_at=utc_now()))
+            self._session.execute(
+                update(TaskRow).where(TaskRow.id.in_(ids)).values(rung_at=clock(self._session))
+            )
             for row in rows:
                 OutboxRepository(self._session).add(RUN_TASK, row.queue, row.id)
         return ids
@@ -293,13 +295,13 @@ class TaskRepository:
         assert row.lease_token is not None
         values = self._failure(row, cause, detail, _is_last(row, cause, max_attempts))
         # Nobody worked on it for longer than that.
-        until = None if row.lease_until is None else min(row.lease_until, utc_now())
+        until = None if row.lease_until is None else min(row.lease_until, now(self._session))
         self._fenced(row.id, row.lease_token, values)
         self._ring_again(row, values, until)
 
     def _failure(self, row: TaskRow, cause: str, detail: str, give_up: bool) -> dict[str, Any]:
         entry = {
-            "at": utc_now().isoformat(),
+            "at": now(self._session).isoformat(),
             "attempt": row.attempt,
             "worker": row.worker,
             "cause": cause,
@@ -311,7 +313,7 @@ class TaskRepository:
             "error": f"{cause}: {detail}"[:MAX_DETAIL_CHARACTERS],
             "lease_token": None,
             "lease_until": None,
-            "rung_at": utc_now(),
+            "rung_at": clock(self._session),
         }
         if give_up:
             values["finished_at"] = clock(self._session)

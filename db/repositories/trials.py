@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Select, Table, bindparam, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from db.engine import clock, insert_new, utc_now
+from db.engine import clock, insert_new
 from db.tables import CandidateRow, JobRow, TaskRow, TrialRow, WorkloadRow
 from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.space import Configuration, configuration_key
@@ -55,7 +54,8 @@ class TrialRepository:
         first = self.take_numbers(job_id, len(configurations))
         numbers = range(first, first + len(configurations))
         rows = _proposals(job_id, candidate_id, task_id, configurations, numbers)
-        self._session.execute(insert_new(self._session, TrialRow), rows)
+        insert = insert_new(self._session, TrialRow).values(created_at=clock(self._session))
+        self._session.execute(insert, rows)
 
     def take_numbers(self, job_id: str, count: int) -> int:
         """Reserve this number of trial numbers of a job; returns the first. Unused numbers do no harm."""
@@ -84,8 +84,10 @@ class TrialRepository:
         by_key = {configuration_key(c): c for c in configurations}
         # One order everywhere: otherwise two proposals of the same configurations could deadlock.
         ordered = [by_key[key] for key in sorted(by_key)]
+        at = clock(self._session)
         rows = _proposals(job_id, candidate_id, task_id, ordered, numbers)
-        insert = insert_new(self._session, TrialRow).values(rows).returning(TrialRow.key)
+        stamped = [{**row, "created_at": at} for row in rows]
+        insert = insert_new(self._session, TrialRow).values(stamped).returning(TrialRow.key)
         won = set(self._session.scalars(insert))
         return [c for key, c in by_key.items() if key in won]
 
@@ -176,7 +178,7 @@ class TrialRepository:
             select(TrialRow)
             .join(CandidateRow, CandidateRow.id == TrialRow.candidate_id)
             .where(CandidateRow.reuse_key == reuse_key, TrialRow.state == TrialState.FINISHED)
-            .where(~TrialRow.reused, TrialRow.finished_at > utc_now() - timedelta(seconds=within_s))
+            .where(~TrialRow.reused, TrialRow.finished_at > clock(self._session, -within_s))
             .where(~is_cut_short())
             .order_by(TrialRow.id.desc())
             .limit(limit)
@@ -309,7 +311,6 @@ def _proposals(
     configurations: Sequence[Configuration],
     numbers: Sequence[int],
 ) -> list[dict[str, Any]]:
-    now = utc_now()
     return [
         {
             "job_id": job_id,
@@ -319,7 +320,6 @@ def _proposals(
             "key": configuration_key(configuration),
             "state": TrialState.PROPOSED,
             "task_id": task_id,
-            "created_at": now,
         }
         for number, configuration in zip(numbers, configurations, strict=False)
     ]

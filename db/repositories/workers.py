@@ -1,12 +1,12 @@
 """Workers and their capabilities."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from db.engine import clock, utc_now
+from db.engine import clock
 from db.tables import WorkerRow
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import NotFound
@@ -42,7 +42,7 @@ class WorkerRepository:
         Args:
             compile_slots: number of concurrent compilations for other workers.
         """
-        now = utc_now()
+        at = clock(self._session)
         row = WorkerRow(
             id=worker_id,
             hostname=hostname,
@@ -54,8 +54,8 @@ class WorkerRepository:
             device_faults={},
             draining=False,
             compile_slots=compile_slots,
-            last_seen=now,
-            started_at=now,
+            last_seen=at,
+            started_at=at,
         )
         self._session.add(row)
         self._session.flush()
@@ -114,7 +114,7 @@ class WorkerRepository:
 
     def seen_lately(self, within_s: float = SHOWN_S) -> Sequence[WorkerRow]:
         """Workers seen in the last hour, newest first, without those that stopped regularly."""
-        query = select(WorkerRow).where(WorkerRow.last_seen > utc_now() - timedelta(seconds=within_s))
+        query = select(WorkerRow).where(WorkerRow.last_seen > clock(self._session, -within_s))
         query = query.where(WorkerRow.stopped_at.is_(None)).order_by(WorkerRow.id.desc())
         return self._session.scalars(query.execution_options(populate_existing=True)).all()
 
