@@ -16,7 +16,9 @@ from warpsmith.domain.state import CandidateState, JobState, TaskKind
 from warpsmith.errors import NotFound
 from warpsmith.logs import about
 from warpsmith.settings import UNSERVED_S
-from warpsmith.tuning.decisions.decide import (
+from warpsmith.tuning.decisions.decide import decide
+from warpsmith.tuning.decisions.end_reason import reason_of
+from warpsmith.tuning.decisions.snapshot import (
     Action,
     AddCandidate,
     JobSnapshot,
@@ -25,9 +27,7 @@ from warpsmith.tuning.decisions.decide import (
     SetCandidate,
     SetJobState,
     StartTask,
-    decide,
 )
-from warpsmith.tuning.decisions.end_reason import reason_of
 
 MAX_DECISIONS = 20
 """Limit on consecutive decisions, far above the number that one event causes."""

@@ -21,21 +21,18 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.step_facts import step_facts
 from db.tables import AgentStepRow, CandidateRow, JobRow, TaskRow, TrialRow
-from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
+from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.settings import Settings
-from warpsmith.tuning.decisions.decide import (
+from warpsmith.tuning.decisions.decide import decide
+from warpsmith.tuning.decisions.snapshot import (
     Action,
     AddCandidate,
-    CandidateSummary,
     JobSnapshot,
-    PinDevice,
-    SetCandidate,
-    SetJobState,
     StartTask,
-    TaskView,
-    decide,
+    apply,
+    end_task,
 )
-from warpsmith.tuning.tasks import Payload, Result, SlicePayload, StepPayload, StepResult, VerifyPayload
+from warpsmith.tuning.tasks import Payload, SlicePayload, StepPayload, StepResult, VerifyPayload
 
 MAX_DECISIONS = 10_000
 REUSED = "reused by "
@@ -139,8 +136,7 @@ class _Run:
         self._open.remove(row)
         payload = row.payload
         assert isinstance(payload, SlicePayload), "only slices are left open"
-        tasks = [self._view(row, row.result) if t.id == row.id else t for t in self._now.tasks]
-        self._now = replace(self._now, tasks=tasks)
+        self._now = end_task(self._now, row.id, row.state, row.result, row.error)
         self._count(payload.candidate, self._trials.get(row.id, []))
         return True
 
@@ -159,19 +155,13 @@ class _Run:
         return recorded == replayed
 
     def _apply(self, action: Action) -> None:
-        now = self._now
         match action:
-            case PinDevice():
-                self._now = replace(now, device_class=action.device_class)
-            case SetJobState():
-                self._now = replace(now, state=action.state)
-            case SetCandidate():
-                moved = [replace(c, state=action.state) if c.id == action.id else c for c in now.candidates]
-                self._now = replace(now, candidates=moved)
             case AddCandidate():
                 self._add(action)
             case StartTask():
                 self._start(action)
+            case _:
+                self._now = apply(self._now, action)
 
     def _add(self, action: AddCandidate) -> None:
         if action.number >= len(self._candidates):
@@ -185,10 +175,7 @@ class _Run:
             (action.round, action.parent, action.made_by, action.declined),
         )
         self._same += same
-        new = CandidateSummary(
-            row.id, row.number, row.round, CandidateState.SEARCHING, row.made_by, 0, 0, None
-        )
-        self._now = replace(self._now, candidates=[*self._now.candidates, new])
+        self._now = apply(self._now, action, row.id)
 
     def _start(self, action: StartTask) -> None:
         place = len(self._now.tasks)
@@ -201,19 +188,13 @@ class _Run:
         self._compare(f"task {place}, question", recorded, _by_the_same_clock(action.payload, recorded))
         if isinstance(recorded, SlicePayload) and isinstance(action.payload, SlicePayload):
             self._open.append(row)
-            view = replace(self._view(row, None), state=TaskState.RUNNING)
-            self._now = replace(self._now, tasks=[*self._now.tasks, view])
+            self._now = apply(self._now, StartTask(recorded), row.id)
             return
         if isinstance(recorded, StepPayload) and isinstance(result, StepResult):
             result = self._step(row, recorded, result)
-        self._done(row, result)
-
-    def _done(self, row: TaskRow, result: Result | None) -> None:
         if row.state is not TaskState.CANCELLED:
-            self._now = replace(self._now, tasks=[*self._now.tasks, self._view(row, result)])
-
-    def _view(self, row: TaskRow, result: Result | None) -> TaskView:
-        return TaskView(row.id, row.kind, row.state, row.payload, result, row.error)
+            started = apply(self._now, action if recorded is None else StartTask(recorded), row.id)
+            self._now = end_task(started, row.id, row.state, result, row.error)
 
     def _step(self, row: TaskRow, payload: StepPayload, recorded: StepResult) -> StepResult:
         """The result of a step from its recorded reply; the rules, which need none, are run again."""

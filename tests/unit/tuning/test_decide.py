@@ -11,17 +11,15 @@ from warpsmith.domain.outcome import TimeSummary, WorkloadTiming
 from warpsmith.domain.plan import Family
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
-from warpsmith.tuning.decisions.decide import (
-    MAX_REPAIRS,
+from warpsmith.tuning.decisions.decide import MAX_REPAIRS, decide
+from warpsmith.tuning.decisions.snapshot import (
     AddCandidate,
-    CandidateSummary,
     JobSnapshot,
-    PinDevice,
-    SetCandidate,
     SetJobState,
     StartTask,
     TaskView,
-    decide,
+    apply,
+    end_task,
 )
 from warpsmith.tuning.decisions.time_budget import DEVICE_EACH_S, first_batch_s
 from warpsmith.tuning.tasks import (
@@ -63,32 +61,21 @@ class Rows:
         raise AssertionError("does not end")
 
     def apply(self, action) -> None:
-        s = self.snapshot
         match action:
-            case PinDevice():
-                self.snapshot = replace(s, device_class=action.device_class)
-            case SetJobState():
-                self.snapshot = replace(s, state=action.state)
-            case SetCandidate():
-                changed = [replace(c, state=action.state) if c.id == action.id else c for c in s.candidates]
-                self.snapshot = replace(s, candidates=tuple(changed))
-            case AddCandidate():
-                new = CandidateSummary(
-                    f"c{action.number}", action.number, action.round, CandidateState.SEARCHING,
-                    action.made_by, 0, 0, None,
-                )  # fmt: skip
-                self.snapshot = replace(s, candidates=(*s.candidates, new))
             case StartTask():
                 self.execute(action)
+            case AddCandidate():
+                self.snapshot = apply(self.snapshot, action, f"c{action.number}")
+            case _:
+                self.snapshot = apply(self.snapshot, action)
 
     def execute(self, action: StartTask) -> None:
         self.kinds.append(action.kind.value)
         answer = self.answers.get(action.kind.value)
         result = answer(self, action.payload) if answer else None
         result = default_answer(self, action) if result is None else result
-        s = self.snapshot
-        view = TaskView(f"t{len(s.tasks)}", action.kind, TaskState.DONE, action.payload, result)
-        self.snapshot = replace(s, tasks=(*s.tasks, view))
+        task = f"t{len(self.snapshot.tasks)}"
+        self.snapshot = end_task(apply(self.snapshot, action, task), task, TaskState.DONE, result)
         if isinstance(result, SliceResult):
             self.count(action.payload.candidate, result)
 

@@ -5,7 +5,8 @@ from warpsmith.domain.job import Budget
 from warpsmith.domain.outcome import Stage
 from warpsmith.domain.state import JobState
 from warpsmith.domain.template import RuleFault
-from warpsmith.tuning.decisions.decide import MAX_REPAIRS, SetJobState, decide
+from warpsmith.tuning.decisions.decide import MAX_REPAIRS, decide
+from warpsmith.tuning.decisions.snapshot import SetJobState
 from warpsmith.tuning.tasks import SlicePayload, SliceResult
 
 

@@ -1,16 +1,22 @@
 """The next actions of a job, as a pure function of its rows."""
 
 from warpsmith.domain.job import Strategy
-from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
+from warpsmith.domain.state import CandidateState, JobState, TaskKind
 from warpsmith.tuning.decisions.device_waits import given_up, pin
+from warpsmith.tuning.decisions.shares import (
+    budget_spent,
+    parents,
+    rounds,
+    seconds_left,
+    trial_share,
+    unopened,
+)
 from warpsmith.tuning.decisions.snapshot import (
     MEASURING,
     Action,
     AddCandidate,
     CandidateSummary,
     JobSnapshot,
-    NoteWait,
-    PinDevice,
     SetCandidate,
     SetJobState,
     StartTask,
@@ -21,6 +27,7 @@ from warpsmith.tuning.decisions.task_history import (
     baseline_of,
     best_so_far,
     faults_of,
+    is_fatal,
     is_spent,
     last_slice,
     last_task,
@@ -29,7 +36,6 @@ from warpsmith.tuning.decisions.task_history import (
     steps_of,
     to_profile,
 )
-from warpsmith.tuning.decisions.time_budget import first_batch_s, verification_s
 from warpsmith.tuning.tasks import (
     BaselinePayload,
     BaselineResult,
@@ -43,20 +49,6 @@ from warpsmith.tuning.tasks import (
     VerifyPayload,
     VerifyResult,
 )
-
-__all__ = [
-    "Action",
-    "AddCandidate",
-    "CandidateSummary",
-    "JobSnapshot",
-    "NoteWait",
-    "PinDevice",
-    "SetCandidate",
-    "SetJobState",
-    "StartTask",
-    "TaskView",
-    "decide",
-]
 
 MAX_REPAIRS = 2
 """Number of rejected templates, without a faulty rule found, after which a round is given up."""
@@ -75,7 +67,7 @@ def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
         return ()
     if snapshot.device_class is None:
         return pin(snapshot)
-    dead = next((t for t in snapshot.tasks if _is_fatal(t)), None)
+    dead = next((t for t in snapshot.tasks if is_fatal(t)), None)
     if dead is not None:
         return (SetJobState(JobState.FAILED, f"{dead.kind.value} was given up: {dead.error}"),)
     if any(t.is_open for t in snapshot.tasks):
@@ -117,23 +109,21 @@ def _go_on(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
     Args:
         why: the reason why the last branch was given up; empty if it ended normally.
     """
-    spent = _budget_spent(snapshot) or at_the_floor(
-        snapshot.job, baseline_of(snapshot), best_so_far(snapshot)
-    )
+    spent = budget_spent(snapshot) or at_the_floor(snapshot.job, baseline_of(snapshot), best_so_far(snapshot))
     if spent:
         return _finish_search(snapshot, spent)
     round_ = max((p.round for p in steps_of(snapshot)), default=1)
-    waiting = _unopened(snapshot, round_)
+    waiting = unopened(snapshot, round_)
     if waiting:
         return _open(snapshot, round_, waiting[0])
-    rounds = _rounds(snapshot)
+    planned = rounds(snapshot)
     if why and not any(c.round == round_ for c in snapshot.candidates):
         return _search_on(snapshot) or _finish_search(snapshot, why)
-    if round_ >= rounds:
+    if round_ >= planned:
         return _finish_search(
-            snapshot, f"all {rounds} rounds are done" if rounds > 1 else "one round was asked for"
+            snapshot, f"all {planned} rounds are done" if planned > 1 else "one round was asked for"
         )
-    return _open(snapshot, round_ + 1, _parents(snapshot, round_ + 1)[0])
+    return _open(snapshot, round_ + 1, parents(snapshot, round_ + 1)[0])
 
 
 def _open(snapshot: JobSnapshot, round_: int, parent: str | None) -> tuple[Action, ...]:
@@ -143,7 +133,7 @@ def _open(snapshot: JobSnapshot, round_: int, parent: str | None) -> tuple[Actio
 
 def _profile(snapshot: JobSnapshot, candidate: str | None) -> tuple[Action, ...]:
     """Profile the best configuration of a candidate, if the platform can and it was not profiled yet."""
-    if _seconds_left(snapshot) <= 1 or not to_profile(snapshot.tasks, baseline_of(snapshot), candidate):
+    if seconds_left(snapshot) <= 1 or not to_profile(snapshot.tasks, baseline_of(snapshot), candidate):
         return ()
     assert candidate is not None
     start = StartTask(ProfilePayload(candidate=candidate))
@@ -203,10 +193,10 @@ def _search(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[Action,
     last = last_slice(snapshot, candidate.id)
     if last is not None and last.rejected:
         return (SetCandidate(candidate.id, CandidateState.REJECTED),)
-    left = _trial_share(snapshot, candidate) - candidate.trials
+    left = trial_share(snapshot, candidate) - candidate.trials
     exhausted = any(s.exhausted for s in slice_results(snapshot.tasks, candidate.id))
     floor = at_the_floor(snapshot.job, baseline_of(snapshot), candidate.best_objective)
-    if exhausted or left <= 0 or floor or _budget_spent(snapshot):
+    if exhausted or left <= 0 or floor or budget_spent(snapshot):
         return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
     # A new template is tried on one device before it gets the others.
     wide = min(snapshot.devices, left)
@@ -226,14 +216,14 @@ def _widen(snapshot: JobSnapshot) -> tuple[Action, ...]:
     slices = [p for p in open_ if isinstance(p, SlicePayload) and p.shared]
     if searching is None or len(slices) < len(open_) or any(p.candidate != searching.id for p in slices):
         return ()
-    share = _trial_share(snapshot, searching)
+    share = trial_share(snapshot, searching)
     left = share - searching.trials
     # Each open slice runs one of what is left.
     count = min(snapshot.devices, left) - len(slices)
     over = any(s.exhausted for s in slice_results(snapshot.tasks, searching.id))
     over = over or is_spent(snapshot.tasks, searching.id, share)
     floor = at_the_floor(snapshot.job, baseline_of(snapshot), searching.best_objective)
-    if count <= 0 or over or floor or _budget_spent(snapshot):
+    if count <= 0 or over or floor or budget_spent(snapshot):
         return ()
     return _slices(snapshot, searching, left, count, beside=len(slices), shared=True)
 
@@ -244,7 +234,7 @@ def _slices(
     payload = SlicePayload(
         candidate=of.id,
         trials=trials,
-        seconds=_seconds_left(snapshot),
+        seconds=seconds_left(snapshot),
         shared=shared,
         candidate_trials=of.trials + trials if shared else None,
         seen=Seen(devices=snapshot.devices, beside=beside, trials=of.trials),
@@ -255,7 +245,7 @@ def _slices(
 
 def _search_on(snapshot: JobSnapshot) -> tuple[Action, ...]:
     """The trials that agents left go to the best candidate, if its space has untried configurations."""
-    best = next((p for p in _parents(snapshot, snapshot.job.budget.rounds + 1) if p is not None), None)
+    best = next((p for p in parents(snapshot, snapshot.job.budget.rounds + 1) if p is not None), None)
     slices = [] if best is None else slice_results(snapshot.tasks, best)
     if best is None or not slices or any(s.exhausted for s in slices):
         return ()
@@ -264,13 +254,13 @@ def _search_on(snapshot: JobSnapshot) -> tuple[Action, ...]:
 
 
 def _finish_search(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
-    if not snapshot.trials_done and _budget_spent(snapshot):
+    if not snapshot.trials_done and budget_spent(snapshot):
         detail = f"no configuration was tried ({why}); raise budget.seconds"
         return (SetJobState(JobState.FAILED, detail),)
     if not any(c.measured for c in snapshot.candidates):
         detail = f"no configuration passed its checks ({why}); see the rejections"
         return (SetJobState(JobState.FAILED, detail),)
-    profile = _profile(snapshot, _parents(snapshot, snapshot.job.budget.rounds + 1)[0])
+    profile = _profile(snapshot, parents(snapshot, snapshot.job.budget.rounds + 1)[0])
     if profile:
         return profile
     seconds = max(0.001, snapshot.job.budget.seconds - snapshot.elapsed_s)
@@ -284,7 +274,7 @@ def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None
     last = last_slice(snapshot, newest.id)
     faults = faults_of(snapshot)
     explained = len(faults) > len(made.faults)  # at most once a rule
-    if (made.attempt >= MAX_REPAIRS and not explained) or _budget_spent(snapshot):
+    if (made.attempt >= MAX_REPAIRS and not explained) or budget_spent(snapshot):
         return None
     payload = StepPayload(
         role="repairer",
@@ -298,57 +288,6 @@ def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None
         rejected=newest.id,
     )
     return StartTask(payload)
-
-
-def _rounds(snapshot: JobSnapshot) -> int:
-    """Number of rounds. A search without agents has one candidate and so one round."""
-    return 1 if snapshot.job.strategy is Strategy.SEARCH else snapshot.job.budget.rounds
-
-
-def _parents(snapshot: JobSnapshot, round_: int) -> list[str | None]:
-    """Starting points of a round: the best candidates of earlier rounds, or the user's kernel in the
-    first."""
-    before = [(c.best_objective, c.number, c.id) for c in snapshot.candidates if c.round < round_]
-    ranked = sorted((b, n, i) for b, n, i in before if b is not None)
-    return [i for _, _, i in ranked[: snapshot.job.agents.parents]] or [None]
-
-
-def _unopened(snapshot: JobSnapshot, round_: int) -> list[str | None]:
-    """Parents of a round without an agent step."""
-    opened = {p.parent for p in steps_of(snapshot) if p.round == round_ and p.role != "tester"}
-    return [p for p in _parents(snapshot, round_) if p not in opened]
-
-
-def _trial_share(snapshot: JobSnapshot, candidate: CandidateSummary) -> int:
-    """Trials that this candidate may have in total: the remaining ones divided by the branches to come."""
-    others = sum(c.trials for c in snapshot.candidates if c.id != candidate.id)
-    step = last_task(snapshot, TaskKind.AGENT_STEP)
-    if step is not None and step.id not in {c.made_by for c in snapshot.candidates}:
-        return snapshot.job.budget.trials - others  # agents have nothing more to add
-    later = max(0, _rounds(snapshot) - candidate.round) * snapshot.job.agents.parents
-    branches = 1 + len(_unopened(snapshot, candidate.round)) + later
-    return -(-(snapshot.job.budget.trials - others) // branches)
-
-
-def _budget_spent(snapshot: JobSnapshot) -> str:
-    budget = snapshot.job.budget
-    if snapshot.trials_done >= budget.trials:
-        return f"the budget of {budget.trials} trials is spent"
-    if _seconds_left(snapshot) <= 1:
-        return f"the budget of {budget.seconds:g} seconds is spent"
-    return ""
-
-
-def _seconds_left(snapshot: JobSnapshot) -> float:
-    kept = verification_s(snapshot.job, baseline_of(snapshot))
-    left = snapshot.job.budget.seconds - kept - snapshot.elapsed_s
-    searched = any(t.kind is TaskKind.SLICE and t.result is not None for t in snapshot.tasks)
-    return max(0.001, left if searched else max(left, first_batch_s(snapshot.job)))
-
-
-def _is_fatal(task: TaskView) -> bool:
-    """Whether a task was given up that a job cannot do without; it can do without a profile."""
-    return task.state is TaskState.DEAD and task.kind is not TaskKind.PROFILE
 
 
 def _summary(result: Result | None) -> str:

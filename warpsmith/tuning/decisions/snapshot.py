@@ -1,7 +1,7 @@
 """A job as the input of decisions, and the actions that decisions return."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
@@ -124,3 +124,38 @@ class NoteWait:
 
 
 Action = PinDevice | StartTask | AddCandidate | SetCandidate | SetJobState | NoteWait
+
+
+def apply(snapshot: JobSnapshot, action: Action, new_id: str = "") -> JobSnapshot:
+    """The snapshot after an action.
+
+    Args:
+        new_id: id of the task or the candidate that the action makes.
+    """
+    match action:
+        case PinDevice():
+            return replace(snapshot, device_class=action.device_class)
+        case SetJobState():
+            return replace(snapshot, state=action.state)
+        case SetCandidate():
+            moved = [replace(c, state=action.state) if c.id == action.id else c for c in snapshot.candidates]
+            return replace(snapshot, candidates=tuple(moved))
+        case AddCandidate():
+            searching = CandidateState.SEARCHING
+            new = CandidateSummary(new_id, action.number, action.round, searching, action.made_by, 0, 0, None)
+            return replace(snapshot, candidates=(*snapshot.candidates, new))
+        case StartTask():
+            task = TaskView(new_id, action.kind, TaskState.QUEUED, action.payload, None)
+            return replace(snapshot, tasks=(*snapshot.tasks, task))
+        case NoteWait():
+            return snapshot
+
+
+def end_task(
+    snapshot: JobSnapshot, task_id: str, state: TaskState, result: Result | None, error: str = ""
+) -> JobSnapshot:
+    """The snapshot after a task has ended."""
+    tasks = [
+        replace(t, state=state, result=result, error=error) if t.id == task_id else t for t in snapshot.tasks
+    ]
+    return replace(snapshot, tasks=tuple(tasks))

@@ -90,6 +90,11 @@ def is_spent(tasks: Iterable[TaskView], candidate: str, trials: int) -> bool:
     )
 
 
+def is_fatal(task: TaskView) -> bool:
+    """Whether a task was given up that a job cannot do without; it can do without a profile."""
+    return task.state is TaskState.DEAD and task.kind is not TaskKind.PROFILE
+
+
 def to_profile(tasks: Sequence[TaskView], baseline: JobBaseline, candidate: str | None) -> bool:
     """Whether the best of a candidate is to be profiled: that works here, and was not done yet."""
     if candidate is None or not baseline.counters.values or any(c.missing for c in baseline.counted):
