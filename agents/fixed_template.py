@@ -1,9 +1,9 @@
 """Templates with every parameter set to its usual value. Pure."""
 
+from agents.constraint_checks import forbidden_by
 from agents.context import StepContext
-from warpsmith.domain.space import Configuration, Parameter, ParameterValue, Space, allows
+from warpsmith.domain.space import Configuration, Parameter, ParameterValue, Space
 from warpsmith.domain.template import Template
-from warpsmith.errors import ExpressionError
 
 USUAL: dict[str, int] = {
     "WS_BLOCK": 256,
@@ -34,7 +34,7 @@ def typical(template: Template, context: StepContext) -> Configuration:
             continue
         kept = chosen[parameter.name]
         chosen[parameter.name] = _usual(parameter)
-        if not _possible(template.space, chosen, context):
+        if forbidden_by(template.space.constraints, chosen, context):
             chosen[parameter.name] = kept
     return chosen
 
@@ -60,14 +60,3 @@ def _usual(parameter: Parameter) -> ParameterValue:
         return min((v for v in numbers if v > default), default=default)
     below = [v for v in numbers if v <= wanted]
     return max(below) if below else min(numbers)
-
-
-def _possible(space: Space, configuration: Configuration, context: StepContext) -> bool:
-    device = context.baseline.device.scope() if context.baseline is not None else {}
-    for workload in context.job.workloads:
-        try:
-            if allows(space.constraints, {**device, **workload.scope(), **configuration}) is None:
-                return True
-        except ExpressionError:
-            continue
-    return False

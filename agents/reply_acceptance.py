@@ -6,6 +6,7 @@ Pure, so that a reply means the same on arrival, when its step continues, and in
 import re
 from typing import Any
 
+from agents.constraint_checks import forbidden_by
 from agents.context import StepContext
 from agents.contracts import (
     REPLIES,
@@ -22,7 +23,7 @@ from agents.role_inputs import permitted_rules
 from warpsmith.domain.expression_checks import DEVICE_NAMES
 from warpsmith.domain.job import Job, RewritePolicy, Strategy, Workload
 from warpsmith.domain.plan import Family
-from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, allows
+from warpsmith.domain.space import Configuration, Constraint, Parameter, Space
 from warpsmith.domain.template import AppliedRule, Template
 from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.jobfile import parse_job
@@ -175,7 +176,7 @@ def accept_region(answer: TunerReply, payload: StepPayload, context: StepContext
     known = dimensions | {p.name for p in draft.space.parameters} | DEVICE_NAMES
     more = [_constraint(i, c, known) for i, c in enumerate(answer.constraints)]
     space = Space(parameters=draft.space.parameters, constraints=(*draft.space.constraints, *more))
-    broken = _broken(space, space.defaults, context)
+    broken = forbidden_by(space.constraints, space.defaults, context)
     if broken:
         raise BadReply(
             f"constraints: the defaults must stay allowed, and {broken} forbids them on every workload"
@@ -183,7 +184,7 @@ def accept_region(answer: TunerReply, payload: StepPayload, context: StepContext
     warm: list[Configuration] = []
     for index, values in enumerate(answer.warm_starts):
         configuration = _configuration(index, {v.name: v.value for v in values}, space.parameters)
-        broken = _broken(space, configuration, context)
+        broken = forbidden_by(space.constraints, configuration, context)
         if broken:
             raise BadReply(f"warm_starts.{index}: breaks {broken} on every workload")
         warm.append(configuration)
@@ -213,19 +214,3 @@ def _configuration(index: int, values: dict[str, Any], parameters: tuple[Paramet
             raise BadReply(f"warm_starts.{index}: {value!r} is no value of {parameter.name}")
         chosen[parameter.name] = found[0]
     return chosen
-
-
-def _broken(space: Space, configuration: Configuration, context: StepContext) -> str:
-    """A constraint that forbids the configuration on every workload; empty if one workload allows it."""
-    device = context.baseline.device.scope() if context.baseline is not None else {}
-    broken = ""
-    for workload in context.job.workloads:
-        try:
-            first = allows(space.constraints, {**device, **workload.scope(), **configuration})
-        except ExpressionError as exc:
-            broken = str(exc)
-            continue
-        if first is None:
-            return ""
-        broken = repr(first.expression.text)
-    return broken

@@ -79,12 +79,7 @@ def question(payload: StepPayload, context: StepContext) -> StepInput:
 
 def permitted_rules(job: Job) -> tuple[str, ...]:
     """Names of the rewrite rules that this job allows."""
-    policy = job.rewrite
-    if not policy.enabled:
-        return ()
-    return tuple(
-        r.name for r in RULES if r.name not in policy.deny and (not policy.allow or r.name in policy.allow)
-    )
+    return tuple(r.name for r in RULES if job.rewrite.enabled and job.rewrite.permits(r.name))
 
 
 def facts(context: StepContext) -> Facts | None:

@@ -1,6 +1,5 @@
 """Authentication of every request by its key, before its body is read, and the rights of that key."""
 
-import ipaddress
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from db.api_keys import KeyLimits
 from db.engine import Database
 from db.repositories.keys import KeyRepository
 from db.tables import DEFAULT_TENANT
+from warpsmith.loopback import is_loopback
 from warpsmith.settings import Settings
 
 PUBLIC = frozenset({"/healthz", "/readyz"}) | description_pages.PUBLIC
@@ -133,14 +133,6 @@ def _host(address: str) -> str:
     if address.startswith("["):
         return address[1:].partition("]")[0]
     return address.partition(":")[0]
-
-
-def is_loopback(host: str) -> bool:
-    """True for names and addresses that only this machine can reach."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 async def get_caller(request: Request) -> Caller:

@@ -5,6 +5,7 @@ WarpsmithError
 │   └── ExpressionError   an expression does not parse, or does not evaluate
 ├── Unavailable           this machine lacks something: a driver, a package, a permission
 ├── ChildDied             a child process crashed, hung or broke its protocol; replace it
+├── DeviceSick            a device fails a kernel of our own; trust nothing it said, and use another
 ├── KernelRefused         the driver refused a launch or a binary; the child is still well
 ├── LeaseLost             somebody else owns the work now; drop it
 └── NotFound              no such thing for this caller

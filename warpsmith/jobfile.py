@@ -124,15 +124,6 @@ def load_job(path: Path, include_dirs: Sequence[Path] = ()) -> Job:
     return JobFile.read(path, include_dirs).job()
 
 
-def read_document(path: Path) -> Mapping[str, Any]:
-    """The mapping in a YAML or JSON file.
-
-    Raises:
-        InvalidJob: the file does not exist or is not a mapping; the message names the line.
-    """
-    return JobFile.read(path).data
-
-
 def parse_job(data: Mapping[str, Any], folder: Path | None = None) -> Job:
     """A job from plain data.
 

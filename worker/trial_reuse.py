@@ -27,7 +27,7 @@ NOT_JUDGED_BY = frozenset(
     {"name", "parameters", "constraints", "rewrite", "agents", "strategy", "searcher", "budget", "seed"}
 )
 """Fields of a job that change which configurations are tried, but not their outcomes."""
-LASTING = frozenset({Stage.COMPILE, Stage.RESOURCES, Stage.GUARD, Stage.CORRECTNESS})
+LASTING = frozenset({Stage.COMPILE, Stage.GUARD, Stage.CORRECTNESS})
 """Stages of rejections that would occur again; others may be due to the machine or the space."""
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 
 from agents.context import StepContext
 from agents.role_inputs import facts, permitted_rules
@@ -124,24 +125,33 @@ def _bottleneck(known: Facts, kernel: KernelFacts) -> Bottleneck:
     times = [w.time_us for w in kernel.workloads]
     if known.launch_us is not None and max(times) <= NEAR_LAUNCH * known.launch_us:
         return "launch"
-    counters = kernel.counters
+    return _counted(kernel.counters) or _by_roofline(kernel)
+
+
+def _counted(counters: Mapping[str, float]) -> Bottleneck | None:
+    """What the hardware counters show to be busy; None if nothing."""
     dram = counters.get("dram_percent")
     if dram is not None and dram >= BUSY:
         return "memory"
     if dram is not None and dram < IDLE and counters.get("sm_percent", 0.0) >= BUSY:
         return "arithmetic"
+    return None
+
+
+def _by_roofline(kernel: KernelFacts) -> Bottleneck:
+    """What the distance from the roofline and the occupancy suggest."""
     shares = [w.roofline_share for w in kernel.workloads if w.roofline_share is not None]
-    resident = [w.occupancy for w in kernel.workloads if w.occupancy is not None]
     if not shares:
         return "unknown"
     share = math.exp(sum(map(math.log, shares)) / len(shares))
-    bounds = {w.floor_bound for w in kernel.workloads}
-    if share >= NEAR_ROOFLINE and bounds == {"flops"}:
+    if share >= NEAR_ROOFLINE and {w.floor_bound for w in kernel.workloads} == {"flops"}:
         return "arithmetic"
     if share >= AT_ROOFLINE:
         return "memory"
+    resident = [w.occupancy for w in kernel.workloads if w.occupancy is not None]
     # Counted facts come before those estimated from the compiler's figures.
-    resident = [counters["occupancy_percent"] / 100] if "occupancy_percent" in counters else resident
+    if "occupancy_percent" in kernel.counters:
+        resident = [kernel.counters["occupancy_percent"] / 100]
     if resident and min(resident) < LOW_OCCUPANCY:
         return "occupancy"
     return "memory" if share >= NEAR_ROOFLINE else "latency"

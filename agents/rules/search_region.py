@@ -8,8 +8,9 @@ the device best by its limits alone.
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from agents.constraint_checks import forbidden_by
 from agents.context import StepContext
 from agents.contracts import ConstraintText, TunerReply, ValueOf
 from agents.parsing import BadReply
@@ -19,15 +20,16 @@ from agents.rules.conclusions import narrowed
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.job import Workload
+from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.outcome import Outcome
 from warpsmith.domain.plan import evaluated
-from warpsmith.domain.space import Configuration, Constraint, allows
+from warpsmith.domain.space import Configuration, Constraint, holds
 from warpsmith.domain.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.measure.occupancy import occupancy
 from warpsmith.rewrite.reader.tokens import without_comments
 from warpsmith.tuning.analysis.search_facts import best_of
-from warpsmith.tuning.tasks import StepPayload, StepResult
+from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
 
 MOST_LOOKS = 1000
 """Limit on the configurations examined for one question; beyond it a limit is adopted unexamined."""
@@ -185,23 +187,16 @@ def _excludes(
     within = names | set(workloads[0].dimensions) | set(device.scope())
     relevant = tuple(c for c in known if c.expression.names <= within)
     scopes = [{**device.scope(), **w.scope(), **draft.space.defaults} for w in workloads]
-    if not any(_holds((constraint,), s) for s in scopes):
+    if not any(holds((constraint,), s) for s in scopes):
         return False
     if math.prod(len(p.values) for p in varied) * len(scopes) > MOST_LOOKS:
         return True
     for values in itertools.product(*(p.values for p in varied)):
         chosen: dict[str, Value] = dict(zip((p.name for p in varied), values, strict=True))
         for scope in scopes:
-            if _holds(relevant, {**scope, **chosen}) and not _holds((constraint,), {**scope, **chosen}):
+            if holds(relevant, {**scope, **chosen}) and not holds((constraint,), {**scope, **chosen}):
                 return True
     return False
-
-
-def _holds(constraints: tuple[Constraint, ...], scope: dict[str, Value]) -> bool:
-    try:
-        return allows(constraints, scope) is None
-    except ExpressionError:
-        return False
 
 
 def _inherited(draft: Template, context: StepContext) -> Configuration | None:
@@ -214,7 +209,7 @@ def _inherited(draft: Template, context: StepContext) -> Configuration | None:
         value = best[0].get(parameter.name)
         if any(v == value and type(v) is type(value) for v in parameter.values):
             chosen[parameter.name] = value  # type: ignore[assignment]
-    return chosen if _possible(draft.space.constraints, chosen, context) else None
+    return None if forbidden_by(draft.space.constraints, chosen, context) else chosen
 
 
 def _filling(
@@ -232,32 +227,33 @@ def _filling(
         return None
     workload = max(context.job.workloads, key=lambda w: w.weight)
     usual = draft.warm_starts[0] if draft.warm_starts else draft.space.defaults
-    registers = context.baseline.facts.registers or 0
     best: tuple[tuple[float, ...], Configuration] | None = None
     for values in itertools.product(*(p.values for p in varied)):
         chosen = usual | dict(zip((p.name for p in varied), values, strict=True))
         scope = {**device.scope(), **workload.scope(), **chosen}
-        if not _holds(constraints, scope):
+        if not holds(constraints, scope):
             continue
-        try:
-            threads = math.prod(e.integer(scope) for e in launch.block)
-            blocks = math.prod(e.integer(scope) for e in launch.grid)
-            shared = evaluated(launch, scope, draft.kernel.local_arguments).dynamic_bytes
-        except ExpressionError:
+        filled = _filled(draft.kernel, context.baseline, scope)
+        if filled is None:
             continue
-        if threads < 1 or blocks < 1:
-            continue
-        held = occupancy(device.architecture, threads, registers, shared)
-        filled = min(1.0, blocks / device.limits.multiprocessors)
-        far = abs(math.log2(threads / USUAL_THREADS))
-        changed = sum(chosen[n] != usual[n] for n in usual)
-        rank = (filled, ENOUGH_OCCUPANCY if held is None else min(held, ENOUGH_OCCUPANCY), -far, -changed)
+        rank = (*filled, -sum(chosen[n] != usual[n] for n in usual))
         if best is None or rank > best[0]:
             best = rank, chosen
     return None if best is None else best[1]
 
 
-def _possible(constraints: tuple[Constraint, ...], chosen: Configuration, context: StepContext) -> bool:
-    assert context.baseline is not None
-    device = context.baseline.device.scope()
-    return any(_holds(constraints, {**device, **w.scope(), **chosen}) for w in context.job.workloads)
+def _filled(kernel: Kernel, baseline: BaselineResult, scope: Mapping[str, Value]) -> tuple[float, ...] | None:
+    """How well a launch fills the device; a larger tuple is better. None if it cannot be launched."""
+    device, launch = baseline.device, kernel.launch
+    try:
+        threads = math.prod(e.integer(scope) for e in launch.block)
+        blocks = math.prod(e.integer(scope) for e in launch.grid)
+        shared = evaluated(launch, scope, kernel.local_arguments).dynamic_bytes
+    except ExpressionError:
+        return None
+    if threads < 1 or blocks < 1:
+        return None
+    held = occupancy(device.architecture, threads, baseline.facts.registers or 0, shared)
+    far = abs(math.log2(threads / USUAL_THREADS))
+    busy = min(1.0, blocks / device.limits.multiprocessors)
+    return busy, ENOUGH_OCCUPANCY if held is None else min(held, ENOUGH_OCCUPANCY), -far

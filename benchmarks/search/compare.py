@@ -16,7 +16,7 @@ from benchmarks.search.metrics import BUDGETS, best_so_far, summary
 from benchmarks.search.peers import STRATEGIES, OptunaTpe, kernel_tuner
 from benchmarks.search.prior import RECORD
 from benchmarks.search.prior import read as read_prior
-from benchmarks.search.replay import Trace, replay, run
+from benchmarks.search.replay import Setup, Trace, replay, run
 from benchmarks.search.spaces import RecordedSpace, load_all
 from warpsmith.domain.job import SearcherName
 from warpsmith.search.portfolio import PortfolioSearcher
@@ -76,7 +76,7 @@ def work(task: Task) -> list[Run]:
             )
         else:
             name = SearcherName.DEFAULT if task.method == OURS else SearcherName.RANDOM
-            trace, seconds = replay(space, seed, BUDGET, name)
+            trace, seconds = replay(space, seed, BUDGET, Setup(name))
         out.append(Run(task.method, space.name, seed, trace, seconds))
     return out
 

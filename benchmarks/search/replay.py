@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from benchmarks.search.spaces import RecordedSpace
 from warpsmith.domain.job import SearcherName
@@ -12,14 +13,21 @@ from warpsmith.search.set_searcher import SetSearcher
 Trace = list[float | None]
 
 
+@dataclass(frozen=True)
+class Setup:
+    """Which of our searchers is run, and what it is told."""
+
+    name: SearcherName = SearcherName.DEFAULT
+    starts: Sequence[Configuration] = ()
+    least_gain: float = 0.0
+
+
 def replay(
     space: RecordedSpace,
     seed: int,
     budget: int,
-    name: SearcherName = SearcherName.DEFAULT,
-    starts: Sequence[Configuration] = (),
+    setup: Setup,
     batch: int = 1,
-    least_gain: float = 0.0,
     foreseen: int = 0,
 ) -> tuple[Trace, float]:
     """Values in order of evaluation, and seconds of processor time of the searcher per evaluation.
@@ -28,7 +36,12 @@ def replay(
         foreseen: likely configurations that are compiled before each proposal.
     """
     searcher = make_searcher(
-        name, space.feasible, seed, warm_starts=starts, least_gain=least_gain, launched=space.launched
+        setup.name,
+        space.feasible,
+        seed,
+        warm_starts=setup.starts,
+        least_gain=setup.least_gain,
+        launched=space.launched,
     )
     return run(searcher, space, budget, batch, foreseen)
 

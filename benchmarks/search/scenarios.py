@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.search.compare import BUDGET, in_processes
 from benchmarks.search.metrics import BUDGETS, best_so_far, summary
-from benchmarks.search.replay import Trace, replay
+from benchmarks.search.replay import Setup, Trace, replay
 from benchmarks.search.report import AT, ratios, shares
 from benchmarks.search.spaces import WITHIN, RecordedSpace, load_all
 from warpsmith.domain.job import SearcherName
@@ -112,10 +112,8 @@ def work(task: Task) -> tuple[Task, list[Trace], float]:
     batch = BATCH if task.scenario == BATCHES else 1
     least = LEAST_GAIN if task.scenario == SETTLED else 0.0
     ahead = FORESEEN if task.scenario == PRUNED else 0
-    runs = [
-        replay(space, seed, BUDGET, starts=starts, batch=batch, least_gain=least, foreseen=ahead)
-        for seed in task.seeds
-    ]
+    setup = Setup(starts=starts, least_gain=least)
+    runs = [replay(space, seed, BUDGET, setup, batch, ahead) for seed in task.seeds]
     return task, [t for t, _ in runs], float(np.mean([s for _, s in runs]))
 
 
@@ -165,30 +163,12 @@ def overhead(configurations: int, budgets: Sequence[int] = (200, 1000, 3000)) ->
 
 def main() -> None:
     """Run every scenario and write the record."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.search.scenarios", description=__doc__)
-    parser.add_argument("--spaces", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/search"))
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--only", nargs="*", help="these, or overhead; those of as many seeds stay in OUT")
-    parser.add_argument(
-        "--history", type=Path, nargs="*", default=[], help="more recordings, as history only"
-    )
-    options = parser.parse_args()
+    options = _options()
     spaces = load_all(options.spaces)
     past_spaces = spaces + [s for folder in options.history for s in load_all(folder)]
     related = [s for s in spaces if s.restrictions and relatives(s, past_spaces)]
-    facts = [s for s in spaces if s.name.startswith("ktt_")]
-    plan = [(c, s) for c in (COLD, SETTLED, HISTORY, MISLED, BATCHES) for s in related]
-    plan += [(c, s) for c in (PLAIN, PRUNED) for s in facts]
-    plan = [(c, s) for c, s in plan if not options.only or c in options.only]
-    folders = (str(options.spaces), *map(str, options.history))
-    tasks = [
-        Task(folders, s.name, c, tuple(range(options.seeds * (FACTS_SEEDS if s in facts else 1))))
-        for c, s in plan
-    ]
     found: dict[str, dict[str, list[Trace]]] = {}
-    for task, traces, _ in in_processes(work, tasks, options.processes):
+    for task, traces, _ in in_processes(work, _tasks(options, spaces, related), options.processes):
         found.setdefault(task.scenario, {})[task.space] = traces
         print(task.scenario, task.space, flush=True)
     path = options.out / "scenarios.json"
@@ -197,12 +177,7 @@ def main() -> None:
     if before.get("seeds") == options.seeds:
         record["scenarios"] |= before["scenarios"]
     for scenario, traces in found.items():
-        over = [s for s in spaces if s.name in traces]
-        reach = {s.name: evaluations_to_reach(s, traces[s.name]) for s in over}
-        record["scenarios"][scenario] = summary(over, traces) | {
-            "mean_evaluations_to_5_percent": float(np.mean([np.mean(v) for v in reach.values()])),
-            "mean_evaluations": float(np.mean([np.mean([len(t) for t in traces[s.name]]) for s in over])),
-        }
+        record["scenarios"][scenario] = _figures([s for s in spaces if s.name in traces], traces)
     record["relatives"] = {s.name: [o.name for o in relatives(s, past_spaces)] for s in related}
     if options.only and OVERHEAD not in options.only:
         record["overhead"] = before.get("overhead", [])
@@ -212,6 +187,44 @@ def main() -> None:
     path.write_text(json.dumps(record, indent=1) + "\n")
     (options.out / "scenarios.md").write_text("\n".join(markdown(record)) + "\n")
     print("\n".join(markdown(record)))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.search.scenarios", description=__doc__)
+    parser.add_argument("--spaces", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/search"))
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--only", nargs="*", help="these, or overhead; those of as many seeds stay in OUT")
+    parser.add_argument(
+        "--history", type=Path, nargs="*", default=[], help="more recordings, as history only"
+    )
+    return parser.parse_args()
+
+
+def _tasks(
+    options: argparse.Namespace, spaces: Sequence[RecordedSpace], related: Sequence[RecordedSpace]
+) -> list[Task]:
+    """What is run: some scenarios on spaces with relatives, some on those with recorded compile facts."""
+    facts = [s for s in spaces if s.name.startswith("ktt_")]
+    plan = [(c, s) for c in (COLD, SETTLED, HISTORY, MISLED, BATCHES) for s in related]
+    plan += [(c, s) for c in (PLAIN, PRUNED) for s in facts]
+    folders = (str(options.spaces), *map(str, options.history))
+    return [
+        Task(folders, s.name, c, tuple(range(options.seeds * (FACTS_SEEDS if s in facts else 1))))
+        for c, s in plan
+        if not options.only or c in options.only
+    ]
+
+
+def _figures(spaces: Sequence[RecordedSpace], traces: dict[str, list[Trace]]) -> dict[str, Any]:
+    """The record of one scenario over its spaces."""
+    reach = [np.mean(evaluations_to_reach(s, traces[s.name])) for s in spaces]
+    lengths = [np.mean([len(t) for t in traces[s.name]]) for s in spaces]
+    return summary(spaces, traces) | {
+        "mean_evaluations_to_5_percent": float(np.mean(reach)),
+        "mean_evaluations": float(np.mean(lengths)),
+    }
 
 
 def markdown(record: dict[str, Any]) -> list[str]:

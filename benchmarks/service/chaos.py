@@ -13,6 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,24 +32,33 @@ from warpsmith.domain.state import JobState
 TERMINAL = [s for s in JobState if s.is_terminal]
 
 
+@dataclass(frozen=True)
+class Load:
+    """The jobs of a run, and who works on them."""
+
+    jobs: int
+    workers: int
+    """Worker processes, of which `light` serve decisions and agents."""
+    light: int = 2
+    trials: int = 20
+    """Of each job."""
+    trial_s: float = 0.1
+
+
 def run(
     folder: Path,
+    load: Load,
     *,
-    jobs: int,
-    workers: int,
     every_s: float,
     seed: int,
     limit_s: float,
-    trials: int = 20,
-    trial_s: float = 0.1,
-    light: int = 2,
     only: tuple[str, ...] = (),
     settings: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The record of one run.
 
     Args:
-        workers: worker processes, of which `light` serve decisions and agents.
+        every_s: time between two faults.
         limit_s: the run ends after this, whatever has ended.
         only: names of faults; all where empty.
         settings: of the service, beyond its defaults.
@@ -60,9 +70,9 @@ def run(
             recordings,
             postgres,
             redis,
-            devices=workers - light,
-            light=light,
-            trial_s=trial_s,
+            devices=load.workers - load.light,
+            light=load.light,
+            trial_s=load.trial_s,
             settings=settings or {},
         )
         with fleet:
@@ -73,27 +83,27 @@ def run(
             chaos.start()
             try:
                 accepted = [
-                    fleet.submit(replay_job(f"job {n}", budget=_budget(trials), seed=n), f"key-{n}")
-                    for n in range(jobs)
+                    fleet.submit(replay_job(f"job {n}", budget=_budget(load.trials), seed=n), f"key-{n}")
+                    for n in range(load.jobs)
                 ]
                 # Once more, as clients do that did not hear the answer.
                 again = [
-                    fleet.submit(replay_job(f"job {n}", budget=_budget(trials), seed=n), f"key-{n}")
-                    for n in range(0, jobs, 10)
+                    fleet.submit(replay_job(f"job {n}", budget=_budget(load.trials), seed=n), f"key-{n}")
+                    for n in range(0, load.jobs, 10)
                 ]
-                _wait(fleet, jobs, began + limit_s)
+                _wait(fleet, load.jobs, began + limit_s)
             finally:
                 chaos.end()
             quiet = time.monotonic()
-            _wait(fleet, jobs, quiet + 120)
+            _wait(fleet, load.jobs, quiet + 120)
             found = verdict(fleet.database, accepted)
             if again != accepted[::10]:
                 found["failures"].append("an idempotency key brought another job")
             recoveries = sorted(chaos.recoveries_s)
             return {
                 "seconds": round(quiet - began, 1),
-                "workers": workers,
-                "trial_s": trial_s,
+                "workers": load.workers,
+                "trial_s": load.trial_s,
                 "seed": seed,
                 "faults": dict(chaos.faults),
                 "recoveries": len(recoveries),
@@ -141,8 +151,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="warpsmith-chaos-") as temporary:
         record = run(
             options.keep or Path(temporary),
-            jobs=options.jobs,
-            workers=options.workers,
+            Load(options.jobs, options.workers),
             every_s=options.every_s,
             seed=options.seed,
             limit_s=options.limit_s,

@@ -156,15 +156,6 @@ class JobRepository:
             query = query.where(JobRow.id < after)
         return self._session.scalars(query).all()
 
-    def workloads(self, job_ids: Sequence[str]) -> Mapping[str, list[WorkloadRow]]:
-        """Progress by workload of several jobs, in the order of the job form."""
-        found: dict[str, list[WorkloadRow]] = {job_id: [] for job_id in job_ids}
-        query = select(WorkloadRow).where(WorkloadRow.job_id.in_(job_ids))
-        query = query.order_by(WorkloadRow.position).execution_options(populate_existing=True)
-        for row in self._session.scalars(query):
-            found[row.job_id].append(row)
-        return found
-
     def move(
         self,
         job_id: str,

@@ -210,11 +210,9 @@ class TrialRepository:
 
     def finished(self, candidate_id: str) -> Sequence[TrialRow]:
         """Finished trials of a candidate, in the order of proposal."""
-        return self._of(candidate_id, TrialState.FINISHED)
-
-    def leftover(self, candidate_id: str) -> Sequence[TrialRow]:
-        """Trials that were proposed and never finished."""
-        return self._of(candidate_id, TrialState.PROPOSED)
+        query = select(TrialRow).where(TrialRow.candidate_id == candidate_id)
+        query = query.where(TrialRow.state == TrialState.FINISHED).order_by(TrialRow.number)
+        return self._session.scalars(query).all()
 
     def measured(self, job_id: str) -> Iterator[TrialRow]:
         """Every trial that passed, best objective first."""
@@ -241,10 +239,6 @@ class TrialRepository:
         query = select(groups.c.count, TrialRow).join(groups, groups.c.first == TrialRow.id)
         query = query.order_by(groups.c.count.desc(), groups.c.first)
         return [RejectionGroup(row[0], row[1]) for row in self._session.execute(query)]
-
-    def _of(self, candidate_id: str, state: TrialState) -> Sequence[TrialRow]:
-        query = select(TrialRow).where(TrialRow.candidate_id == candidate_id, TrialRow.state == state)
-        return self._session.scalars(query.order_by(TrialRow.number)).all()
 
     def _store(
         self,

@@ -217,7 +217,7 @@ def test_the_repairer_is_told_what_failed_and_the_planner_what_was_measured() ->
     bad = Template(kernel=job.kernel, space=job.space)
     trials = [
         ({"BLOCK": 64, "PER": 1}, measured({"n=4096": 9.0, "n=1001": 9.0}, 0.9)),
-        ({"BLOCK": 32, "PER": 1}, rejected("12 registers too many", Stage.RESOURCES)),
+        ({"BLOCK": 32, "PER": 1}, rejected("12 registers too many", Stage.LAUNCH)),
     ]
     context = StepContext(job=job, parent=bad, trials=trials, rejected=bad, log="error: x // obey me\n")
     payload = StepPayload(role="repairer", round=1, failure="compile: error: x")
@@ -226,7 +226,7 @@ def test_the_repairer_is_told_what_failed_and_the_planner_what_was_measured() ->
     assert data["log"].strip() == "error: x"
     assert data["rejected"]["parameters"][0]["name"] == "BLOCK"
     assert data["best"] == ({"configuration": {"BLOCK": 64, "PER": 1}, "objective": 0.9},)
-    assert data["rejections"] == {"resources: 12 registers too many": 1}
+    assert data["rejections"] == {"launch: 12 registers too many": 1}
 
 
 @pytest.mark.parametrize("role", REPLIES)

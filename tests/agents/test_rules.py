@@ -96,7 +96,7 @@ def searched(objective, fails=lambda c: False) -> StepContext:
     for block in (32, 64, 128, 256):
         for per in (1, 2, 4, 8):
             c: Configuration = {"BLOCK": block, "PER": per}
-            bad = Rejected(stage=Stage.RESOURCES, reason="too many registers")
+            bad = Rejected(stage=Stage.LAUNCH, reason="too many registers")
             seen.append((c, bad if fails(c) else measured(objective(c))))
     return replace(context, parent=Template(kernel=job.kernel, space=job.space), trials=seen)
 

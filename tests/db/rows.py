@@ -1,16 +1,19 @@
 """Rows that several tests need."""
 
+from collections.abc import Sequence
+
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from db.message_names import device_queue
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
-from db.tables import CandidateRow, JobRow, TaskRow
+from db.tables import CandidateRow, JobRow, TaskRow, TrialRow, WorkloadRow
 from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import CutShort, Measured, Rejected, Stage, TimeSummary, WorkloadTiming
-from warpsmith.domain.state import TaskKind
+from warpsmith.domain.state import TaskKind, TrialState
 from warpsmith.domain.template import Template
 
 
@@ -26,6 +29,18 @@ def add_candidate(session: Session, job_id: str, number: int = 0) -> CandidateRo
     job = scale_job()
     template = Template(kernel=job.kernel, space=job.space)
     return CandidateRepository(session).add(job_id, number, number + 1, None, template, (), "step")
+
+
+def workload_rows(session: Session, job_id: str) -> Sequence[WorkloadRow]:
+    """Progress of a job by workload, in the order of the job form."""
+    query = select(WorkloadRow).where(WorkloadRow.job_id == job_id).order_by(WorkloadRow.position)
+    return session.scalars(query).all()
+
+
+def unfinished(session: Session, candidate_id: str) -> Sequence[TrialRow]:
+    """Trials of a candidate that were proposed and never finished, in the order of proposal."""
+    query = select(TrialRow).where(TrialRow.candidate_id == candidate_id)
+    return session.scalars(query.where(TrialRow.state == TrialState.PROPOSED).order_by(TrialRow.number)).all()
 
 
 def measured(times_us: dict[str, float], objective: float) -> Measured:

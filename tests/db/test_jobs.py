@@ -11,7 +11,7 @@ from db.repositories.tasks import TaskRepository
 from db.result_views import job_result
 from db.status import job_status, poll_statuses
 from db.tables import JobRow, OutboxRow
-from tests.db.rows import add_job, add_task
+from tests.db.rows import add_job, add_task, workload_rows
 from tests.jobs import scale_job
 from warpsmith.domain.reason import Reason, ReasonCode
 from warpsmith.domain.state import JOB_MOVES, JobState, TaskState
@@ -30,7 +30,7 @@ def test_a_job_comes_back_as_it_was_sent(database: Database) -> None:
         assert stored.created_at.tzinfo is not None
         bells = session.scalars(select(OutboxRow)).all()
         assert [(b.name, b.subject) for b in bells] == [(ADVANCE, row.id)]
-        keys = [w.key for w in JobRepository(session).workloads([row.id])[row.id]]
+        keys = [w.key for w in workload_rows(session, row.id)]
         assert keys == [w.key for w in job.workloads]
 
 

@@ -7,7 +7,7 @@ from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.search_histories import HistoryRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
-from tests.db.rows import add_candidate, add_job, cut_short, measured, rejected
+from tests.db.rows import add_candidate, add_job, cut_short, measured, rejected, unfinished, workload_rows
 from tests.jobs import scale_job
 from warpsmith.domain.outcome import Outcome, Stage
 from warpsmith.domain.space import Configuration, configuration_key
@@ -42,7 +42,7 @@ def test_proposed_once_finished_once(database: Database) -> None:
     assert _finish(database, ids, (b, measured({SMALL: 1.0}, 0.5))) == 0, "the first outcome stays"
     with database.read() as session:
         repository = TrialRepository(session)
-        assert [t.configuration for t in repository.leftover(ids[1])] == [a, c]
+        assert [t.configuration for t in unfinished(session, ids[1])] == [a, c]
         assert [(t.configuration, t.outcome) for t in repository.finished(ids[1])] == [(b, rejected("wrong"))]
         job = JobRepository(session).get(ids[0])
         assert (job.trials_done, job.trials_rejected) == (1, 1)
@@ -63,7 +63,7 @@ def test_best_so_far_follows(database: Database) -> None:
     _finish(database, ids, (a, measured({SMALL: 4.0, LARGE: 8.0}, 0.8)))
     _finish(database, ids, (b, measured({SMALL: 2.0, LARGE: 9.0}, 0.7)), (c, measured({SMALL: 3.0}, 0.9)))
     with database.read() as session:
-        best = {w.key: w.best_us for w in JobRepository(session).workloads([ids[0]])[ids[0]]}
+        best = {w.key: w.best_us for w in workload_rows(session, ids[0])}
         assert best == {SMALL: 2.0, LARGE: 8.0}
         assert CandidateRepository(session).get(ids[1]).best_objective == 0.7
         assert [t.objective for t in TrialRepository(session).measured(ids[0])] == [0.7, 0.8, 0.9]
@@ -82,7 +82,7 @@ def test_what_was_cut_short_counts_as_nothing_but_a_trial(database: Database) ->
         job, candidate = JobRepository(session).get(ids[0]), CandidateRepository(session).get(ids[1])
         assert (job.trials_done, job.trials_rejected, trials.cut_short(ids[0])) == (3, 1, 1)
         assert (candidate.trials, candidate.measured, candidate.best_objective) == (3, 1, 0.8)
-        best = {w.key: w.best_us for w in JobRepository(session).workloads([ids[0]])[ids[0]]}
+        best = {w.key: w.best_us for w in workload_rows(session, ids[0])}
         assert best == {SMALL: 4.0, LARGE: 8.0}
         assert [t.configuration for t in trials.measured(ids[0])] == [a]
         assert [g.count for g in trials.rejections(ids[0])] == [1]

@@ -9,7 +9,7 @@ from tests.unit.rewrite.test_edits import copying
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import Measured, Stage
-from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.rules.block_size import BlockSize
 from warpsmith.rewrite.rules.restrict import Restrict
 from warpsmith.rewrite.source.syntax_tree import Edit
@@ -29,7 +29,7 @@ def replaced(old: str, new: str):  # type: ignore[no-untyped-def]
     def apply(self: Restrict | BlockSize, draft: Draft) -> Draft | Declined:
         places = [m.start() for m in re.finditer(re.escape(old), draft.kernel.text)]
         edits = [Edit(at, at + len(old), new) for at in places]
-        return draft.changed(self.name, "nonsense", edits=edits)
+        return draft.changed(Change(self.name, "nonsense", edits=edits))
 
     return apply
 

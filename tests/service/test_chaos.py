@@ -2,20 +2,16 @@
 
 from pathlib import Path
 
-from benchmarks.service.chaos import run
+from benchmarks.service.chaos import Load, run
 
 
 def test_jobs_under_faults_all_end_once(tmp_path: Path) -> None:
     record = run(
         tmp_path,
-        jobs=6,
-        workers=3,
-        light=1,
+        Load(jobs=6, workers=3, light=1, trials=10, trial_s=0.02),
         every_s=2.5,
         seed=3,
         limit_s=15,
-        trials=10,
-        trial_s=0.02,
         settings={"WARPSMITH_LEASE_S": "4", "WARPSMITH_RENEW_S": "1", "WARPSMITH_SWEEP_S": "0.5"},
     )
     assert record["failures"] == [], record

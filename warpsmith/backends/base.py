@@ -1,6 +1,6 @@
 """The interface of back ends. This code runs in child processes only, never in a worker or the API."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -109,6 +109,22 @@ class Watch(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Repeats:
+    """How often a kernel is launched to be timed."""
+
+    samples: Callable[[float], int]
+    """Says how many there are, from what one will take in µs (0: not known), before any is timed."""
+    launches: int
+    """Of one sample. 0: choose, so that a sample is well above the resolution of the clock."""
+    stop: Callable[[Sequence[float]], bool]
+    """Is asked after every sample, with all samples in µs, whether to give up."""
+    in_place: bool = False
+    """Launches change what later ones read. `Watch` restores it; until then no set is launched twice. A
+    sample has every set, or, where launches are long, fewer: see `launches_in_place`.
+    """
+
+
 class Device(Protocol):
     """One opened device. Faults raise `DeviceFault`; after that the process must end."""
 
@@ -148,21 +164,13 @@ class Device(Protocol):
         program: Program,
         argument_sets: Sequence[Sequence[Bound]],
         size: LaunchSize,
-        samples: Callable[[float], int],
-        launches: int,
+        repeats: Repeats,
         watch: Watch,
-        stop: Callable[[Sequence[float]], bool],
-        in_place: bool = False,
     ) -> tuple[list[float], int]:
         """Device time of one launch, in µs, once a sample; and the launches a sample had.
 
         Launches walk through `argument_sets` and begin again behind the last, from one sample to the next.
-        `samples` says how many there are, from what one will take in µs (0: not known), before any is timed.
-        `launches` 0: choose, so that a sample is well above the resolution of the clock.
         `watch` is called, untimed, before and after every sample.
-        `stop` is asked after every sample whether to give up.
-        `in_place`: launches change what later ones read. `watch` restores it; until then no set is launched
-        twice. A sample has every set, or, where launches are long, fewer: see `launches_in_place`.
         """
         ...
 
@@ -188,10 +196,6 @@ class BackendModule(Protocol):
 
     def compile_source(self, request: CompileRequest) -> Compiled | Rejected:
         """Compile. A faulty source or option gives a `Rejected`."""
-        ...
-
-    def check_options(self, options: Sequence[str]) -> Mapping[str, str]:
-        """Options that are not on the allow-list, each with the allowed ones; empty if all are allowed."""
         ...
 
 

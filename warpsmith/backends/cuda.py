@@ -3,19 +3,17 @@
 PyCUDA and the driver are optional at import: `probe` says what is missing.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from warpsmith.backends.base import CompileRequest, Device
 from warpsmith.backends.cuda_compile import compile_cuda, import_compiler
 from warpsmith.backends.cuda_device import CudaDevice
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
-from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
 from warpsmith.errors import Unavailable
 
-__all__ = ["check_options", "compile_source", "import_compiler", "import_device", "open_device", "probe"]
+__all__ = ["compile_source", "import_compiler", "import_device", "open_device", "probe"]
 
 
 def import_device() -> None:
@@ -32,11 +30,6 @@ def probe() -> list[DeviceInfo]:
     if not devices:
         raise Unavailable("cuda: a driver, but no device")
     return devices
-
-
-def check_options(options: Sequence[str]) -> Mapping[str, str]:
-    """See `BackendModule.check_options`."""
-    return refused_options(Backend.CUDA, options)
 
 
 def compile_source(request: CompileRequest) -> Compiled | Rejected:

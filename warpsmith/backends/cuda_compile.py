@@ -15,6 +15,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
 from warpsmith.domain.plan import Compiled
+from warpsmith.domain.source_text import code_of
 from warpsmith.errors import Unavailable
 
 _MISSING_HEADER = re.compile(r"(cannot|could not) open source file|No such file|has not been declared in")
@@ -23,7 +24,6 @@ _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _STACK = re.compile(r"(\d+) bytes stack frame")
 _GLOBAL_NAME = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
-_NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _OF_TOOLKIT = ("_ZN3cub", "_ZN6thrust", "_ZN4cuda")
 """Mangled prefixes of namespaces whose headers declare kernels of their own."""
 _PTXAS_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
@@ -155,7 +155,7 @@ def _checked(cubin: bytes, entry: str, log: str, request: CompileRequest) -> Com
 
 def _undeclared(entries: Sequence[str], entry: str, source: str) -> list[str]:
     """Entries that the source does not declare as `__global__` functions; inline PTX can open some."""
-    code = _NOT_CODE.sub(" ", source)
+    code = code_of(source, characters=False)
     declared = set(_GLOBAL_NAME.findall(code))
     return [
         e

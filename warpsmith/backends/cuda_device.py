@@ -15,6 +15,7 @@ from warpsmith.backends.base import (
     LocalSlot,
     Memory,
     Program,
+    Repeats,
     Watch,
     launches_in_place,
 )
@@ -172,23 +173,20 @@ class CudaDevice:
         program: Program,
         argument_sets: Sequence[Sequence[Bound]],
         size: LaunchSize,
-        samples: Callable[[float], int],
-        launches: int,
+        repeats: Repeats,
         watch: Watch,
-        stop: Callable[[Sequence[float]], bool],
-        in_place: bool = False,
     ) -> tuple[list[float], int]:
         """See `Device.time`: replays of a captured graph between two events."""
         assert isinstance(program, CudaProgram)
         watch.before(None, 1)
         self._enqueue(program, argument_sets[-1], size)
         self._finish()
-        once_us, sets = 0.0, len(argument_sets)
-        if in_place or not launches:
+        once_us, sets, launches = 0.0, len(argument_sets), repeats.launches
+        if repeats.in_place or not launches:
             launches, once_us = self._choose_launches(program, argument_sets, size, watch)
-        if in_place:
+        if repeats.in_place:
             launches = launches_in_place(sets, once_us)
-        count = samples(once_us * max(launches, launches_of_graph(sets, launches, once_us)))
+        count = repeats.samples(once_us * max(launches, launches_of_graph(sets, launches, once_us)))
         graphs, warming, launches = self._capture(program, argument_sets, size, launches, once_us, count)
         times: list[float] = []
         try:
@@ -197,7 +195,7 @@ class CudaDevice:
                 watch.before(sample, launches)
                 times.append(self._timer.replay_us(graphs[sample % len(graphs)]) / launches)
                 watch.after(sample)
-                if stop(times):
+                if repeats.stop(times):
                     break
         except self._driver.Error as exc:
             raise DeviceFault(f"a timed launch faulted: {exc}") from exc

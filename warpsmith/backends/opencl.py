@@ -1,6 +1,6 @@
 """OpenCL through PyOpenCL: GPUs, and CPUs through PoCL. Runs inside children only."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from warpsmith.backends.base import (
     LocalSlot,
     Memory,
     Program,
+    Repeats,
     Watch,
     launches_in_place,
 )
@@ -22,7 +23,6 @@ from warpsmith.backends.opencl_image import ImageMemory
 from warpsmith.backends.opencl_platform import devices, opencl
 from warpsmith.backends.pocl_cpu import cpu_name
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
-from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize
 from warpsmith.errors import Unavailable
@@ -51,11 +51,6 @@ def probe() -> list[DeviceInfo]:
     if not found:
         raise Unavailable("opencl: a platform, but no CPU or GPU device")
     return found
-
-
-def check_options(options: Sequence[str]) -> Mapping[str, str]:
-    """See `BackendModule.check_options`."""
-    return refused_options(Backend.OPENCL, options)
 
 
 def compile_source(request: CompileRequest) -> Compiled | Rejected:
@@ -175,29 +170,27 @@ class OpenClDevice:
         program: Program,
         argument_sets: Sequence[Sequence[Bound]],
         size: LaunchSize,
-        samples: Callable[[float], int],
-        launches: int,
+        repeats: Repeats,
         watch: Watch,
-        stop: Callable[[Sequence[float]], bool],
-        in_place: bool = False,
     ) -> tuple[list[float], int]:
         """See `Device.time`: profiling events, summed over the launches of a sample."""
         assert isinstance(program, _Program)
         watch.before(None, 1)
         # The last set: the first timed launch must not find the result for its own inputs.
         first = self._sample(program, argument_sets[-1:], size)
-        if in_place:
+        launches = repeats.launches
+        if repeats.in_place:
             launches = launches_in_place(len(argument_sets), first)
         elif not launches:
             launches = int(min(MAX_LAUNCHES, max(1.0, SAMPLE_US / first)))
         times: list[float] = []
-        for sample in range(samples(launches * first)):
+        for sample in range(repeats.samples(launches * first)):
             watch.before(sample, launches)
             start = sample * launches
             turn = [argument_sets[(start + i) % len(argument_sets)] for i in range(launches)]
             times.append(self._sample(program, turn, size))
             watch.after(sample)
-            if stop(times):
+            if repeats.stop(times):
                 break
         return times, launches
 

@@ -10,6 +10,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
 from warpsmith.domain.plan import Compiled
+from warpsmith.domain.source_text import code_of
 from warpsmith.domain.template import ExpectedLaunch
 
 MOST_FINISHED = 4
@@ -19,7 +20,6 @@ LARGE_GRID = 1 << 16
 _ASM_WORDS = ("__asm__", "__asm", "asm")
 _ASM = re.compile(rf"\b({'|'.join(_ASM_WORDS)})\b")
 _NO_ASM = "inline_assembly_is_not_allowed"
-_NOT_CODE = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 _OUTLIVES = re.compile(r"program scope variable|cannot be declared static|too many errors")
 PROGRAM_VARIABLES = "a program-scope variable"
 _BUILD_ON = re.compile(r"^.*?Build on <[^>]*>:\s*", re.DOTALL)
@@ -100,7 +100,7 @@ def _program_variables(request: CompileRequest, context: Any, options: list[str]
 
 
 def _names_asm(request: CompileRequest) -> bool:
-    code = _NOT_CODE.sub(" ", _SPLICE.sub("", request.whole_text))
+    code = code_of(_SPLICE.sub("", request.whole_text))
     return any(_ASM.search(text) for text in (code, *request.options))
 
 

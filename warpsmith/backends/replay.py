@@ -213,16 +213,10 @@ class ReplayOpener:
 class ReplayReference:
     """Implements `tuning.ports.ReferencePort` without running the job's reference."""
 
-    def numpy(
-        self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
-    ) -> Mapping[str, Array]:
-        """The same stand-in values as `ReplayDevice.run`."""
-        return stand_in(plan)
-
     def numpy_many(
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
-        """Stand-in values for several cases."""
+        """Stand-in values for each case, the same as those of `ReplayDevice.run`."""
         return [stand_in(plan) for plan, _ in cases]
 
 

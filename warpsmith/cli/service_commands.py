@@ -1,6 +1,5 @@
 """`serve`, `worker` and the client: the applications, which are not part of the wheel, are loaded by name."""
 
-import ipaddress
 import signal
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,6 +10,7 @@ import typer
 from warpsmith import logs, parent_death, tracing
 from warpsmith.client import Client
 from warpsmith.errors import Unavailable
+from warpsmith.loopback import is_loopback
 from warpsmith.settings import settings
 
 
@@ -78,11 +78,3 @@ def application(name: str) -> Any:
             where = "a checkout of the project or its container image"
             raise Unavailable(f"this installation holds the core only; run this from {where}") from exc
         raise
-
-
-def is_loopback(address: str) -> bool:
-    """True for addresses that only this machine can reach."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"

@@ -162,6 +162,10 @@ class RewritePolicy(Frozen):
     allow: tuple[RuleName, ...] = ()
     deny: tuple[RuleName, ...] = ()
 
+    def permits(self, rule: str) -> bool:
+        """Whether the lists allow a rule; `enabled` says whether rules are used at all."""
+        return rule not in self.deny and (not self.allow or rule in self.allow)
+
 
 class Strategy(StrEnum):
     """Ways of finding a faster kernel."""

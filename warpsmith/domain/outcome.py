@@ -16,8 +16,6 @@ class Stage(StrEnum):
     SPACE = "space"
     """The configuration breaks a constraint."""
     COMPILE = "compile"
-    RESOURCES = "resources"
-    """The configuration compiled, but needs more than the device has, or spills."""
     LAUNCH = "launch"
     """The launch breaks a device limit, or the driver refused it."""
     RUN = "run"

@@ -10,6 +10,7 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, Strin
 
 from warpsmith.domain.base import Frozen, Identifier
 from warpsmith.domain.expressions import FUNCTIONS, Expression, Value
+from warpsmith.errors import ExpressionError
 
 MacroWord = Annotated[StrictStr, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 ParameterValue = StrictBool | StrictInt | StrictFloat | MacroWord
@@ -96,6 +97,14 @@ def reserved(name: str) -> str:
 def allows(constraints: tuple[Constraint, ...], scope: Mapping[str, Value]) -> Constraint | None:
     """The first constraint that `scope` breaks, or None."""
     return next((c for c in constraints if not c.expression.evaluate(scope)), None)
+
+
+def holds(constraints: tuple[Constraint, ...], scope: Mapping[str, Value]) -> bool:
+    """Whether `scope` breaks no constraint; False if one of them cannot be evaluated."""
+    try:
+        return allows(constraints, scope) is None
+    except ExpressionError:
+        return False
 
 
 def configuration_key(configuration: Mapping[str, ParameterValue]) -> str:

@@ -42,7 +42,6 @@ class CandidateState(StrEnum):
     SEARCHING = "searching"
     SEARCHED = "searched"
     """Its share of the budget is spent, or its space is exhausted."""
-    VERIFIED = "verified"
     REJECTED = "rejected"
     """Its template does not compile or fails its check with default parameters."""
 

@@ -78,12 +78,9 @@ def _one(
     types: Mapping[str, str],
     certain: bool,
 ) -> Iterator[Finding]:
-    base, seen = a.base, 0
-    while base in types and seen < 8:
-        base, seen = types[base], seen + 1
-    stars = base.count("*")
+    base = _resolved(a.base, types)
     dtype, lanes = element_type(base.replace("*", "").replace("const", "").strip(), {})
-    direct = certain or (seen == 0 and dtype is not None)
+    direct = certain or (a.base not in types and dtype is not None)
     if dtype is None:
         dtype, lanes = a.dtype, a.lanes
     kind = f"`{_declared(a)}` in line {kernel.line} of the source"
@@ -98,18 +95,40 @@ def _one(
     elif given.role is Role.LOCAL and (a.address_space or not a.pointers):
         yield Finding(f"{field}.role", f"{given.name} is local here, and not in the kernel: {kind}")
         return
-    points = a.pointers + stars
+    points = a.pointers + base.count("*")
+    mistaken = _mistaken(field, given, points, dtype is not None and not a.is_reference, kind)
+    if mistaken is not None:
+        yield mistaken
+        return
+    if dtype is not None and not a.is_reference:
+        yield from _types(field, given, dtype, lanes, kind, direct)
+    if points:
+        yield from _direction(field, given, a, kernel, kind)
+
+
+def _resolved(base: str, types: Mapping[str, str]) -> str:
+    """The type that a name stands for, through at most eight other names."""
+    for _ in range(8):
+        if base not in types:
+            break
+        base = types[base]
+    return base
+
+
+def _mistaken(field: str, given: Argument, points: int, is_number: bool, kind: str) -> Finding | None:
+    """Why a scalar is none, or a buffer.
+
+    Args:
+        points: how many pointers the kernel's parameter has.
+        is_number: without pointers it is a number for sure.
+    """
     if given.role is Role.SCALAR and points:
-        yield Finding(f"{field}.role", f"{given.name} is a scalar here and a pointer in the kernel: {kind}")
-    elif given.role is not Role.SCALAR and not points and dtype is not None and not a.is_reference:
-        yield Finding(f"{field}.role", f"{given.name} is a buffer here and a number in the kernel: {kind}")
-    elif points > 1:
-        yield Finding(field, f"{given.name} points to pointers, which a job cannot pass: {kind}")
-    else:
-        if dtype is not None and not a.is_reference:
-            yield from _types(field, given, dtype, lanes, kind, direct)
-        if points:
-            yield from _direction(field, given, a, kernel, kind)
+        return Finding(f"{field}.role", f"{given.name} is a scalar here and a pointer in the kernel: {kind}")
+    if given.role is not Role.SCALAR and not points and is_number:
+        return Finding(f"{field}.role", f"{given.name} is a buffer here and a number in the kernel: {kind}")
+    if points > 1:
+        return Finding(field, f"{given.name} points to pointers, which a job cannot pass: {kind}")
+    return None
 
 
 def _image(field: str, given: Argument, a: KernelArgument, kind: str) -> Iterator[Finding]:

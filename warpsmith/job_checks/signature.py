@@ -52,28 +52,30 @@ def definitions(kernels: tuple[KernelDefinition, ...], entry: str) -> list[Kerne
 def _no_entry(job: Job, kernels: tuple[KernelDefinition, ...], tokens: Tokens) -> list[Finding]:
     entry = job.kernel.entry
     name = re.sub(r"\s", "", entry.split("<", 1)[0]).rsplit("::", maxsplit=1)[-1]
-    words = {t.text for t in tokens.items if t.kind == "name"}
-    words |= {w for t in tokens.items if t.kind == "directive" for w in re.findall(r"\w+", t.rest)}
-    names = list(dict.fromkeys(k.qualified_name for k in kernels))
-    # A macro may define a kernel under a name that it pastes together.
-    pasted = any(t.kind == "directive" and t.text == "define" and "##" in t.rest for t in tokens.items)
-    if name in words or pasted or any(name == p.name for p in job.parameters):
+    if any(name == p.name for p in job.parameters) or _may_define(tokens, name):
         return []
+    names = list(dict.fromkeys(k.qualified_name for k in kernels))
     in_header = _includes(tokens)
-    if not names and in_header:
+    close = difflib.get_close_matches(name, names, n=1)
+    if in_header and not close:
         return []
     if not names:
         kind = "__kernel" if job.kernel.backend is Backend.OPENCL else "__global__"
         return [Finding("kernel.entry", f"no kernel {entry!r}: the source defines no {kind} function")]
-    close = difflib.get_close_matches(name, names, n=1)
     near = close or (names if len(names) == 1 else [])
-    if in_header and not close:
-        return []
     shown = ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else "")
     hint = f"; did you mean {near[0]!r}?" if near else ""
     words_said = f"no kernel {entry!r} in the source; found {shown}{hint}"
     # A header may hold a kernel with a similar name.
     return [Finding("kernel.entry", words_said, is_error=not in_header)]
+
+
+def _may_define(tokens: Tokens, name: str) -> bool:
+    """Whether the source names a kernel, if only in a macro, or puts names together."""
+    words = {t.text for t in tokens.items if t.kind == "name"}
+    directives = [t for t in tokens.items if t.kind == "directive"]
+    words |= {w for t in directives for w in re.findall(r"\w+", t.rest)}
+    return name in words or any(t.text == "define" and "##" in t.rest for t in directives)
 
 
 def _includes(tokens: Tokens) -> bool:

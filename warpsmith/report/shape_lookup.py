@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 from warpsmith.domain.expressions import Value
-from warpsmith.domain.job import Job
+from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.plan import evaluated
 from warpsmith.domain.space import Configuration, Constraint, allows
 from warpsmith.errors import ExpressionError
@@ -152,16 +152,25 @@ class Lookup:
                     constraints = spaces[entry.candidate].constraints
                     self.servers.append(Server(entry, entry.configuration, constraints))
             self.table[self.shape(workload.dimensions)] = number
-        # One configuration may win on several workloads; it was then verified on each.
+        known = self._speedups(workloads, entries)
+        keys = [w.key for w in workloads]
+        least = least_speedup(max((c.aa_width for c in result.comparisons), default=0.0))
+        self.boxes = boxes(list(self.table), [[k.get(key, 0.0) for key in keys] for k in known], least)
+
+    def _speedups(
+        self, workloads: list[Workload], entries: Mapping[str, DispatchEntry]
+    ) -> list[dict[str, float]]:
+        """Verified speedups of each server by workload.
+
+        One configuration may win on several workloads; it was then verified on each.
+        """
         known: list[dict[str, float]] = [{} for _ in self.servers]
         for workload in workloads:
             number = self.table[self.shape(workload.dimensions)]
             for key, speedup in entries[workload.key].speedups.items():
                 if number is not None and (key == workload.key or key not in known[number]):
                     known[number][key] = speedup
-        keys = [w.key for w in workloads]
-        least = least_speedup(max((c.aa_width for c in result.comparisons), default=0.0))
-        self.boxes = boxes(list(self.table), [[k.get(key, 0.0) for key in keys] for k in known], least)
+        return known
 
     def shape(self, dimensions: Mapping[str, int]) -> Shape:
         """The values of the dimensions, in the order of `dimensions`."""

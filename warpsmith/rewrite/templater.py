@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpsmith.domain.job import Job, RewritePolicy
+from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.space import Space
 from warpsmith.domain.template import Template
@@ -48,7 +48,7 @@ def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> T
     declined: list[str] = []
     if job.rewrite.enabled:
         for rule in RULES:
-            if not _permitted(rule.name, job.rewrite):
+            if not job.rewrite.permits(rule.name):
                 declined.append(f"{rule.name}: not permitted by the job")
                 continue
             try:
@@ -66,7 +66,3 @@ def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> T
         applied=draft.applied,
     )
     return TemplateReport(template=template, declined=tuple(declined))
-
-
-def _permitted(name: str, policy: RewritePolicy) -> bool:
-    return name not in policy.deny and (not policy.allow or name in policy.allow)

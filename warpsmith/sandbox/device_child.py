@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from warpsmith.backends.base import Device, DeviceFault, LaunchRefused, Program
+from warpsmith.backends.base import Device, DeviceFault, LaunchRefused, Program, Repeats
 from warpsmith.backends.registry import backend_module
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import CompileFacts
@@ -183,11 +183,8 @@ class _Server:
             program,
             [buffers.bound(pair) for pair in pairs],
             size_from_json(request["size"]),
-            watch.choose_samples,
-            plan.launches,
+            Repeats(watch.choose_samples, plan.launches, stop, buffers.in_place),
             watch,
-            stop,
-            buffers.in_place,
         )
         buffers.walk_on(plan.cache, launches * len(samples))
         header = {"samples_us": samples, "launches": launches, "complete": len(samples) >= watch.samples}

@@ -16,6 +16,7 @@ from warpsmith.domain.space import Configuration
 from warpsmith.search.categorical_density import CategoricalDensity
 from warpsmith.search.compile_facts import slowness
 from warpsmith.search.covariance import PRIOR, Floats, Prior
+from warpsmith.search.expected_improvement import expected_improvement
 from warpsmith.search.feasible_set import FeasibleSet
 from warpsmith.search.gaussian_process import GaussianProcess
 from warpsmith.search.launch_prior import Launched
@@ -100,7 +101,7 @@ class PortfolioSearcher(ModelSearcher):
         self._turn += 1
         targets = self._targets(self._process.rows)
         mean, deviation = self._process.posterior(targets)
-        gain = _expected_improvement(mean, deviation, self._best_target())
+        gain = expected_improvement(self._best_target(), mean, deviation)
         self._gains.append(float(gain[~self.asked].max()) * self._scaling()[2])
         by_density = self._turn % 2 == 0 and not self._density_waits()
         if not by_density:
@@ -291,15 +292,3 @@ class PortfolioSearcher(ModelSearcher):
         plausible = rows[expected[rows] <= limit]
         rows = plausible if plausible.size else rows
         return self.rng.choice(rows, size=min(POOL, rows.size), replace=False)
-
-
-def _expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
-    z = (best - mean) / deviation
-    density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
-    result: Floats = deviation * (z * _normal_cdf(z) + density)
-    return np.maximum(result, 0.0)
-
-
-def _normal_cdf(z: Floats) -> Floats:
-    """[n]: P(Z <= z) of a standard normal variable Z."""
-    return np.array([0.5 * math.erfc(x) for x in (z / -math.sqrt(2)).tolist()])

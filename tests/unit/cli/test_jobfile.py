@@ -10,7 +10,7 @@ import yaml
 from tests.jobs import SCALE_SOURCE, scale_job
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.errors import InvalidInput
-from warpsmith.jobfile import load_job, parse_job, read_document
+from warpsmith.jobfile import JobFile, load_job, parse_job
 
 FIELDS: dict[str, Any] = scale_job().model_dump(mode="json", exclude_unset=True)
 
@@ -184,4 +184,4 @@ def test_keys_that_are_not_words_are_refused() -> None:
 def test_a_document_is_read_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "any.yaml"
     path.write_text("on: yes\nnumber: 010\nlist: [1, 2.5, x]\n")
-    assert read_document(path)["list"] == [1, 2.5, "x"]
+    assert JobFile.read(path).data["list"] == [1, 2.5, "x"]

@@ -81,7 +81,7 @@ def result(**changes: Any) -> JobResult:
     candidate = CandidateView(
         id="c1",
         round=1,
-        state=CandidateState.VERIFIED,
+        state=CandidateState.SEARCHED,
         applied=(AppliedRule(rule="unroll", detail="by 4", parameters=("PER",)),),
         declined=("restrict: y may alias x",),
         space=job.space,

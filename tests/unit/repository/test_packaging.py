@@ -165,8 +165,9 @@ def test_importing_the_cuda_back_end_needs_no_cuda_package() -> None:
         "import sys\n"
         "for name in ('pycuda', 'cuda', 'pynvml'): sys.modules[name] = None\n"
         "from warpsmith.backends import cuda\n"
-        "print(cuda.check_options(['--use_fast_math', '-o/etc/passwd']).keys())"
+        "from warpsmith.errors import Unavailable\n"
+        "try: cuda.probe()\n"
+        "except Unavailable as exc: print(exc)\n"
     )
     assert run.returncode == 0, run.stderr
-    assert "-o/etc/passwd" in run.stdout
-    assert "fast_math" not in run.stdout
+    assert "install PyCUDA, extra [pycuda]" in run.stdout

@@ -121,23 +121,26 @@ def _step(facts: Facts, update: Node) -> str | None:
 def _binary(facts: Facts, parent: Node, node: Node) -> str | None:
     left, right = operands(parent)
     other = left if right == node else right
+    sign, above = operator(parent), parent.parent
     coordinate = facts.coordinate(other)
-    if operator(parent) == "*" and coordinate is not None and coordinate.startswith("bid."):
-        above = parent.parent
-        if above is not None and above.type == "binary_expression" and operator(above) == "+":
-            beside = [facts.coordinate(o) for o in operands(above)]
-            if f"tid.{coordinate[-1]}" in beside:
-                return f"place.{coordinate[-1]}"
-        return f"grid.{coordinate[-1]}"
-    above = parent.parent
-    if operator(parent) == "<" and right == node and above is not None and above.type == "for_statement":
+    if sign == "*" and coordinate is not None and coordinate.startswith("bid."):
+        return _of_block(facts, above, coordinate[-1])
+    if sign == "<" and right == node and above is not None and above.type == "for_statement":
         return "bound"
-    if operator(parent) == "/" and left == node and facts.source.of(right) == "2":
+    if sign == "/" and left == node and facts.source.of(right) == "2":
         return "tree"
-    if operator(parent) == "*" and not find(other, "subscript_expression", "call_expression"):
+    if sign == "*" and not find(other, "subscript_expression", "call_expression"):
         integers = all(_is_integer(facts, n) for n in find(other, "identifier"))
         return "scale" if integers else None
     return None
+
+
+def _of_block(facts: Facts, above: Node | None, axis: str) -> str:
+    """What a factor of the block's index means, by the expression around the product."""
+    if above is None or above.type != "binary_expression" or operator(above) != "+":
+        return f"grid.{axis}"
+    by_thread = f"tid.{axis}" in [facts.coordinate(o) for o in operands(above)]
+    return f"place.{axis}" if by_thread else f"grid.{axis}"
 
 
 def _is_integer(facts: Facts, node: Node) -> bool:

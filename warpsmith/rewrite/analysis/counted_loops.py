@@ -60,16 +60,14 @@ def counted(facts: Facts, node: Node) -> CountedLoop | None:
         return None
     if v.is_pointer or v.is_array or v.is_parameter:
         return None
-    changes = [n for n in facts.assigned(v) if body.start_byte <= n.start_byte < body.end_byte]
-    bound_changes = any(
-        body.start_byte <= place.start_byte < body.end_byte
-        for n in find(right, "identifier")
-        if (w := facts.variable(n)) is not None
-        for place in facts.assigned(w)
-    )
-    if changes or bound_changes:
+    of_bound = [w for n in find(right, "identifier") if (w := facts.variable(n)) is not None]
+    if any(_changes_in(facts, body, w) for w in (v, *of_bound)):
         return None
     return CountedLoop(node, v, start, right, sign == "<=", body)
+
+
+def _changes_in(facts: Facts, body: Node, v: Variable) -> bool:
+    return any(body.start_byte <= place.start_byte < body.end_byte for place in facts.assigned(v))
 
 
 def _start(facts: Facts, init: Node) -> tuple[Variable, Node] | None:

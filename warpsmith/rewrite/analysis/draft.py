@@ -1,6 +1,6 @@
 """Drafts: the input and output of rules."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -86,38 +86,48 @@ class Draft:
         text = apply_edits(self.kernel.text, edits)
         return replace(self, kernel=self.kernel.model_copy(update={"source": text}))
 
-    def changed(
-        self,
-        rule: str,
-        detail: str,
-        *,
-        edits: list[Edit] | None = None,
-        prologue: str = "",
-        launch: Launch | None = None,
-        arguments: tuple[Argument, ...] | None = None,
-        entry: str | None = None,
-        parameters: tuple[Parameter, ...] = (),
-        constraints: tuple[Constraint, ...] = (),
-        variant: Variant | None = None,
-    ) -> "Draft":
+    def changed(self, change: "Change") -> "Draft":
         """This draft after a rule was applied."""
         kernel = self.kernel.model_copy(
             update={
-                "source": prologue + apply_edits(self.kernel.text, edits or ()),
-                "launch": launch or self.kernel.launch,
-                "arguments": arguments or self.kernel.arguments,
-                "entry": entry or self.kernel.entry,
+                "source": change.prologue + apply_edits(self.kernel.text, change.edits),
+                "launch": change.launch or self.kernel.launch,
+                "arguments": change.arguments or self.kernel.arguments,
+                "entry": change.entry or self.kernel.entry,
             }
         )
-        note = AppliedRule(rule=rule, detail=detail, parameters=tuple(p.name for p in parameters))
+        names = tuple(p.name for p in change.parameters)
         return replace(
             self,
             kernel=kernel,
-            parameters=self.parameters + parameters,
-            constraints=self.constraints + constraints,
-            applied=(*self.applied, note),
-            variants=self.variants if variant is None else (*self.variants, variant),
+            parameters=self.parameters + change.parameters,
+            constraints=self.constraints + change.constraints,
+            applied=(*self.applied, AppliedRule(rule=change.rule, detail=change.detail, parameters=names)),
+            variants=self.variants if change.variant is None else (*self.variants, change.variant),
         )
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a rule makes of a draft; what is left out stays as it is."""
+
+    rule: str
+    """The rule's name."""
+    detail: str
+    """What it did, in words."""
+    edits: Sequence[Edit] = ()
+    """Of the source as it was before the rule."""
+    prologue: str = ""
+    """Text in front of the source, such as macros."""
+    launch: Launch | None = None
+    arguments: tuple[Argument, ...] | None = None
+    entry: str | None = None
+    parameters: tuple[Parameter, ...] = ()
+    """New ones."""
+    constraints: tuple[Constraint, ...] = ()
+    """New ones."""
+    variant: Variant | None = None
+    """A new body for some configurations."""
 
 
 class Rule(Protocol):

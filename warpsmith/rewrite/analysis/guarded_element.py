@@ -100,8 +100,12 @@ def find_element(facts: Facts) -> Element | str:
     return _guard(facts, tuple(places), setup, rest)
 
 
+_Terms = list[tuple[Node, bool]]
+"""Conditions of bounds, and for each whether it is turned: True if it leaves the kernel."""
+
+
 def _guard(facts: Facts, places: tuple[Place, ...], setup: list[Node], rest: list[Node]) -> Element | str:
-    terms: list[tuple[Node, bool]] = []
+    terms: _Terms = []
     while rest:
         if terms and _is_setup(facts, rest[0]):
             setup.append(rest.pop(0))
@@ -109,37 +113,40 @@ def _guard(facts: Facts, places: tuple[Place, ...], setup: list[Node], rest: lis
         if len(rest) == 1 and rest[0].type == "compound_statement":
             rest = statements(rest[0])
             continue
-        if rest[0].type != "if_statement":
+        found = _check_of_bounds(rest)
+        if found is None or not all(_bound(facts, places, t, turned) for t, turned in found[0]):
             break
-        condition, then = (rest[0].child_by_field_name(f) for f in ("condition", "consequence"))
-        assert condition is not None and then is not None
-        if rest[0].child_by_field_name("alternative") is not None:
-            break
-        inside = statements(then)
-        if [n.type for n in inside] == ["return_statement"]:
-            found = [(t, True) for t in _terms(condition, "||")]
-            after = rest[1:]
-        elif all(n.type == "return_statement" for n in rest[1:]):
-            found = [(t, False) for t in _terms(condition, "&&")]
-            after = inside
-        else:
-            break
-        if not all(_bound(facts, places, t, turned) for t, turned in found):
-            break
-        terms += found
-        rest = after
+        terms += found[0]
+        rest = found[1]
     uniform: list[str] = []
     for t, turned in terms:
         kept = _bound(facts, places, t, turned)
         assert kept is not None
         places, condition_text = kept
         uniform += [condition_text] if condition_text else []
-    for n in rest:
-        if any(n.type == "return_statement" or find(n, "return_statement", "goto_statement") for n in rest):
-            return f"line {n.start_point[0] + 1} may leave the kernel, and that is no plain check of bounds"
     if not rest:
         return "it computes nothing inside of its bounds"
+    if any(n.type == "return_statement" or find(n, "return_statement", "goto_statement") for n in rest):
+        line = rest[0].start_point[0] + 1
+        return f"line {line} may leave the kernel, and that is no plain check of bounds"
     return Element(places, tuple(setup), tuple(uniform), tuple(rest), bool(terms))
+
+
+def _check_of_bounds(rest: list[Node]) -> tuple[_Terms, list[Node]] | None:
+    """The conditions of a first statement `if (...) return;` or `if (...) {...}`, and what is inside of them.
+
+    None if it is neither.
+    """
+    if rest[0].type != "if_statement" or rest[0].child_by_field_name("alternative") is not None:
+        return None
+    condition, then = (rest[0].child_by_field_name(f) for f in ("condition", "consequence"))
+    assert condition is not None and then is not None
+    inside = statements(then)
+    if [n.type for n in inside] == ["return_statement"]:
+        return [(t, True) for t in _terms(condition, "||")], rest[1:]
+    if all(n.type == "return_statement" for n in rest[1:]):
+        return [(t, False) for t in _terms(condition, "&&")], inside
+    return None
 
 
 def _is_setup(facts: Facts, statement: Node) -> bool:

@@ -68,30 +68,36 @@ class Facts:
     def _changes(self) -> dict[str, list[Node]]:
         found: dict[str, list[Node]] = {}
         for node in walk(self.source.root):
-            target: Node | None = None
-            if node.type == "assignment_expression":
-                target = node.child_by_field_name("left")
-            elif node.type == "update_expression" or (
-                node.type == "pointer_expression" and self.source.of(node).startswith("&")
-            ):
-                target = node.child_by_field_name("argument")
-            elif node.type == "call_expression":
-                function = node.child_by_field_name("function")
-                if function is not None and function.type == "field_expression":
-                    target = function.child_by_field_name("argument")
-            while target is not None and target.type in ("field_expression", "parenthesized_expression"):
-                target = target.child_by_field_name("argument") or target.named_child(0)
-            if target is not None and target.type == "subscript_expression":
-                base = target.child_by_field_name("argument")
-                while base is not None and base.type == "subscript_expression":
-                    base = base.child_by_field_name("argument")
-                target = base
-                v = None if base is None else self.variable(base)
-                if v is not None and v.is_pointer:
-                    target = None
+            target = self._holder(self._changed(node))
             if target is not None and target.type == "identifier":
                 found.setdefault(self.source.of(target), []).append(target)
         return found
+
+    def _changed(self, node: Node) -> Node | None:
+        """What an expression may change: an assignment's left side, what has its address taken, an object."""
+        match node.type:
+            case "assignment_expression":
+                return node.child_by_field_name("left")
+            case "update_expression":
+                return node.child_by_field_name("argument")
+            case "pointer_expression" if self.source.of(node).startswith("&"):
+                return node.child_by_field_name("argument")
+            case "call_expression":
+                function = node.child_by_field_name("function")
+                if function is not None and function.type == "field_expression":
+                    return function.child_by_field_name("argument")
+        return None
+
+    def _holder(self, target: Node | None) -> Node | None:
+        """The variable that holds a field or an element; None for what a pointer points to."""
+        while target is not None and target.type in ("field_expression", "parenthesized_expression"):
+            target = target.child_by_field_name("argument") or target.named_child(0)
+        if target is None or target.type != "subscript_expression":
+            return target
+        while target is not None and target.type == "subscript_expression":
+            target = target.child_by_field_name("argument")
+        v = None if target is None else self.variable(target)
+        return None if v is not None and v.is_pointer else target
 
     def value_of(self, node: Node) -> Node | None:
         """The initialiser of a local that never changes; else None."""
@@ -182,27 +188,32 @@ class Facts:
     def root(self, node: Node, depth: int = 0) -> Variable | None:
         """The parameter or array that a pointer expression points into; None if unclear."""
         node = strip(node)
-        if node.type == "identifier":
-            v = self.variable(node)
-            if v is None or not (v.is_pointer or v.is_array or self._is_auto(v)):
-                return None
-            if v.is_parameter or v.is_array:
-                return v if not self.assigned(v) or v.is_array else None
-            if v.init is None or self.assigned(v) or depth > 16:
-                return None
-            return self.root(v.init, depth + 1)
-        if node.type == "binary_expression" and operator(node) in "+-":
-            found = [r for o in operands(node) if (r := self.root(o, depth))]
-            return found[0] if len(found) == 1 else None
-        if node.type in ("cast_expression", "pointer_expression"):
-            inner = node.child_by_field_name("value") or node.child_by_field_name("argument")
-            return None if inner is None else self.root(inner, depth)
-        if node.type == "subscript_expression":
-            inner = node.child_by_field_name("argument")
-            return None if inner is None else self.root(inner, depth)
-        if node.type == "call_expression" and self.source.callee(node).endswith("_cast"):
-            return self.root(self.source.arguments(node)[0], depth)
-        return None
+        inner: Node | None = None
+        match node.type:
+            case "identifier":
+                return self._root_of_variable(node, depth)
+            case "binary_expression" if operator(node) in "+-":
+                found = [r for o in operands(node) if (r := self.root(o, depth))]
+                return found[0] if len(found) == 1 else None
+            case "cast_expression" | "pointer_expression":
+                inner = node.child_by_field_name("value") or node.child_by_field_name("argument")
+            case "subscript_expression":
+                inner = node.child_by_field_name("argument")
+            case "call_expression" if self.source.callee(node).endswith("_cast"):
+                inner = self.source.arguments(node)[0]
+        return None if inner is None else self.root(inner, depth)
+
+    def _root_of_variable(self, identifier: Node, depth: int) -> Variable | None:
+        v = self.variable(identifier)
+        if v is None or not (v.is_pointer or v.is_array or self._is_auto(v)):
+            return None
+        if v.is_array:
+            return v
+        if self.assigned(v):
+            return None
+        if v.is_parameter:
+            return v
+        return None if v.init is None or depth > 16 else self.root(v.init, depth + 1)
 
     @staticmethod
     def _is_auto(v: Variable) -> bool:
@@ -227,32 +238,40 @@ class Facts:
     def accesses(self, node: Node) -> Iterator[Access]:
         """Every use of memory under `node`, private arrays included."""
         for n in walk(node):
-            if n.type == "subscript_expression":
-                parent = n.parent
-                if parent is not None and parent.type == "subscript_expression" and parent.child(0) == n:
-                    continue
-                base = n.child_by_field_name("argument")
-                indices = n.child_by_field_name("indices")
-                if base is None or indices is None:
-                    continue
-                v = self.variable(strip(base))
-                if v is not None and not (v.is_pointer or v.is_array or self._is_auto(v)):
-                    continue  # operator[] of a local object
-                reads, writes = use(n)
-                yield Access(self.root(base), reads, writes, n, base, strip_index(indices))
-            elif (n.type == "pointer_expression" and self.source.of(n).startswith("*")) or (
-                n.type == "field_expression" and "->" in self.source.of(n)
-            ):
-                argument = n.child_by_field_name("argument")
-                if argument is not None:
-                    reads, writes = use(n)
-                    yield Access(self.root(argument), reads, writes, n, argument, None)
-            elif n.type == "call_expression":
-                yield from self._call_accesses(n)
-            elif n.type == "identifier" and use(n)[1]:
-                v = self.variable(n)
-                if v is not None and v.is_reference:
-                    yield Access(None if v.init is None else self.root(v.init), True, True, n, n, None)
+            match n.type:
+                case "subscript_expression":
+                    yield from self._element_access(n)
+                case "pointer_expression" if self.source.of(n).startswith("*"):
+                    yield from self._pointed_access(n)
+                case "field_expression" if "->" in self.source.of(n):
+                    yield from self._pointed_access(n)
+                case "call_expression":
+                    yield from self._call_accesses(n)
+                case "identifier" if use(n)[1]:
+                    v = self.variable(n)
+                    if v is not None and v.is_reference:
+                        yield Access(None if v.init is None else self.root(v.init), True, True, n, n, None)
+
+    def _element_access(self, n: Node) -> Iterator[Access]:
+        """`p[i]`; of `p[i][j]` the whole."""
+        parent = n.parent
+        if parent is not None and parent.type == "subscript_expression" and parent.child(0) == n:
+            return
+        base, indices = n.child_by_field_name("argument"), n.child_by_field_name("indices")
+        if base is None or indices is None:
+            return
+        v = self.variable(strip(base))
+        if v is not None and not (v.is_pointer or v.is_array or self._is_auto(v)):
+            return  # operator[] of a local object
+        reads, writes = use(n)
+        yield Access(self.root(base), reads, writes, n, base, strip_index(indices))
+
+    def _pointed_access(self, n: Node) -> Iterator[Access]:
+        """`*p`, `p->field`."""
+        argument = n.child_by_field_name("argument")
+        if argument is not None:
+            reads, writes = use(n)
+            yield Access(self.root(argument), reads, writes, n, argument, None)
 
     def _call_accesses(self, call: Node) -> Iterator[Access]:
         name, arguments = self.source.callee(call), self.source.arguments(call)

@@ -30,12 +30,26 @@ def split_at(facts: Facts, element: Element, loop: CountedLoop) -> Split | str:
     """The element split at `loop`, one of its statements, or the reason why it cannot be split."""
     at = element.inner.index(loop.node)
     before, after = element.inner[:at], element.inner[at + 1 :]
-    inside = [v for v in facts.source.variables if any(v.declaration == s for s in before)]
-    outside = [v for v in facts.source.variables if any(v.declaration == s for s in element.setup)]
+    inside = _inside(facts, before, loop)
+    if isinstance(inside, str):
+        return inside
+    again, kept = inside
+    outer = _outer(facts, element, loop)
+    if isinstance(outer, str):
+        return outer
+    if any(v.type_text == "auto" for v in (*kept, *outer)):
+        return "the type of a sum is not written out"
+    return Split(before, loop, after, (*kept, *outer), frozenset(v.name for v in outer), again)
+
+
+def _inside(
+    facts: Facts, before: tuple[Node, ...], loop: CountedLoop
+) -> tuple[tuple[str, ...], list[Variable]] | str:
+    """Of the declarations before the loop: those to make again, and variables to keep; or why neither."""
     again: list[str] = []
     kept: list[Variable] = []
     for statement in before:
-        mine = [v for v in inside if v.declaration == statement]
+        mine = [v for v in facts.source.variables if v.declaration == statement]
         if not mine:
             continue
         fixed = not any(_changes(facts, v, loop) for v in mine)
@@ -47,19 +61,23 @@ def split_at(facts: Facts, element: Element, loop: CountedLoop) -> Split | str:
                 return f"{v.name} is declared before the loop and is no plain number"
             if v != loop.variable:
                 kept.append(v)
-    for v in outside:
-        changed = any(
-            s.start_byte <= n.start_byte < s.end_byte for n in facts.assigned(v) for s in element.inner
-        )
-        if changed and v != loop.variable and not _scratch(facts, v, element):
-            if v.is_array or v.is_pointer:
-                return f"{v.name} carries more than a number over the loop"
-            kept.append(v)
-    if any(v.type_text == "auto" for v in kept):
-        return "the type of a sum is not written out"
-    return Split(
-        before, loop, after, tuple(kept), frozenset(v.name for v in kept if v in outside), tuple(again)
-    )
+    return tuple(again), kept
+
+
+def _outer(facts: Facts, element: Element, loop: CountedLoop) -> list[Variable] | str:
+    """Variables from before the bounds are checked that the element changes; or why they cannot be kept."""
+    kept: list[Variable] = []
+    for v in (v for v in facts.source.variables if v.declaration in element.setup):
+        if v == loop.variable or not _is_changed(facts, v, element) or _scratch(facts, v, element):
+            continue
+        if v.is_array or v.is_pointer:
+            return f"{v.name} carries more than a number over the loop"
+        kept.append(v)
+    return kept
+
+
+def _is_changed(facts: Facts, v: Variable, element: Element) -> bool:
+    return any(s.start_byte <= n.start_byte < s.end_byte for n in facts.assigned(v) for s in element.inner)
 
 
 def _changes(facts: Facts, v: Variable, loop: CountedLoop) -> bool:

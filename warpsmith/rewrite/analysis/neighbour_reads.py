@@ -60,24 +60,34 @@ def _neighbours(facts: Facts, element: Element, accesses: list[Access]) -> Neigh
     if len(accesses) < 2 or any(a.writes for a in accesses):
         return ""
     places = tuple(sorted(element.places, key=lambda p: p.axis, reverse=True))
-    forms = []
+    forms = _forms(facts, root, accesses, places)
+    if isinstance(forms, str):
+        return forms
+    index = forms[0][1]
+    kept = [n for n, p in enumerate(places) if re.search(rf"\b{p.name}\b", index)]
+    if any(f[1] != index for f in forms) or not kept:
+        return f"{root.name} is read by indices of different forms"
+    reads = tuple((node, tuple(d[n] for n in kept)) for node, _, d in forms)
+    if len({d for _, d in reads}) < 2:
+        return ""
+    sometimes = next((node for node, _ in reads if _conditional(element, node)), None)
+    if sometimes is not None:
+        return f"{facts.source.of(sometimes)} is read under a condition"
+    return Neighbours(root, tuple(places[n] for n in kept), index, reads)
+
+
+def _forms(
+    facts: Facts, root: Variable, accesses: list[Access], places: tuple[Place, ...]
+) -> list[tuple[Node, str, tuple[int, ...]]] | str:
+    """Of each read: its node, its index without the distances, and the distances; or why not."""
+    found = []
     for a in accesses:
         direct = a.node.type == "subscript_expression" and facts.variable(strip(a.pointer)) == root
         form = _form(facts, a.index, places) if direct and a.index is not None else None
         if form is None:
             return f"{a.where(facts.source)} is at no fixed distance from the element"
-        forms.append((a.node, *form))
-    used = tuple(p for p in places if re.search(rf"\b{p.name}\b", forms[0][1]))
-    if len({f[1] for f in forms}) != 1 or not used:
-        return f"{root.name} is read by indices of different forms"
-    kept = [n for n, p in enumerate(places) if p in used]
-    reads = tuple((node, tuple(d[n] for n in kept)) for node, _, d in forms)
-    if len({d for _, d in reads}) < 2:
-        return ""
-    for node, _ in reads:
-        if _conditional(element, node):
-            return f"{facts.source.of(node)} is read under a condition"
-    return Neighbours(root, used, forms[0][1], reads)
+        found.append((a.node, *form))
+    return found
 
 
 def _conditional(element: Element, node: Node) -> bool:
@@ -92,40 +102,53 @@ def _conditional(element: Element, node: Node) -> bool:
 
 def _form(facts: Facts, index: Node, places: tuple[Place, ...]) -> tuple[str, tuple[int, ...]] | None:
     """The index without its distances, and the distances along the places."""
-    source, distances, edits = facts.source, dict.fromkeys((p.name for p in places), 0), []
-    seen: list[str] = []
-    free = frozenset(distances)
-    if written_out(facts, index, free) is None:
+    source, names = facts.source, frozenset(p.name for p in places)
+    if written_out(facts, index, names) is None:
         return None
+    found = _distances(facts, index, names)
+    if found is None:
+        return None
+    distances, edits = found
     rest = list(_terms(facts, index, 1))
     constant = sum(n for n, node in rest if node is None)
-    for node in walk(index):
-        if node.type != "identifier" or source.of(node) not in distances:
-            continue
-        name = source.of(node)
-        if name in seen:
+    if constant:
+        plain = [source.of(n) for sign, n in rest if n is not None and sign == 1 and source.of(n) in names]
+        if len(plain) != 1:
             return None
-        seen.append(name)
-        whole, distance = _around(facts, node, index)
-        distances[name] = distance
-        edits.append(Edit(whole.start_byte, whole.end_byte, name))
-    plain = [source.of(n) for sign, n in rest if n is not None and sign == 1 and source.of(n) in distances]
-    if constant and len(plain) != 1:
-        return None
+        distances[plain[0]] += constant
     parts = []
-    for sign, term in rest:
-        if term is None:
-            continue
-        mine = [e for e in edits if term.start_byte <= e.start and e.end <= term.end_byte]
-        moved = [Edit(e.start - term.start_byte, e.end - term.start_byte, e.text) for e in mine]
-        text = written_out(facts, term, free) if not mine else apply_edits(source.of(term), moved)
+    for sign, term in ((sign, term) for sign, term in rest if term is not None):
+        text = _edited(facts, term, edits) or written_out(facts, term, names)
         if text is None:
             return None
         parts.append(("+" if sign == 1 else "-") + re.sub(r"\s+", "", text))
-    if constant:
-        distances[plain[0]] += constant
     text = re.sub(r"\((\w+)\)", r"\1", "".join(sorted(parts)))
     return text.lstrip("+"), tuple(distances[p.name] for p in places)
+
+
+def _edited(facts: Facts, term: Node, edits: list[Edit]) -> str:
+    """The text of a term after those edits that lie in it; empty if none does."""
+    mine = [e for e in edits if term.start_byte <= e.start and e.end <= term.end_byte]
+    moved = [Edit(e.start - term.start_byte, e.end - term.start_byte, e.text) for e in mine]
+    return apply_edits(facts.source.of(term), moved) if moved else ""
+
+
+def _distances(facts: Facts, index: Node, names: frozenset[str]) -> tuple[dict[str, int], list[Edit]] | None:
+    """The distance in the brackets around each coordinate, and the edits that take them out.
+
+    None if a coordinate is named twice.
+    """
+    found: dict[str, int] = {}
+    edits = []
+    for node in walk(index):
+        name = facts.source.of(node) if node.type == "identifier" else ""
+        if name not in names:
+            continue
+        if name in found:
+            return None
+        whole, found[name] = _around(facts, node, index)
+        edits.append(Edit(whole.start_byte, whole.end_byte, name))
+    return dict.fromkeys(names, 0) | found, edits
 
 
 def _terms(facts: Facts, node: Node, sign: int) -> Iterator[tuple[int, Node | None]]:

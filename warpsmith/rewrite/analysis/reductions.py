@@ -78,26 +78,34 @@ def _counts_inside(facts: Facts, loop: CountedLoop, v: Variable) -> bool:
 
 
 def _reduction(facts: Facts, loop: CountedLoop, v: Variable, places: list[Node]) -> Reduction | None:
-    uses = [n for n in find(loop.body, "identifier") if facts.variable(n) == v]
     if len(places) != 1:
         return None
     assignment = places[0].parent
     if assignment is None or assignment.type != "assignment_expression":
         return None
+    uses = sum(facts.variable(n) == v for n in find(loop.body, "identifier"))
     sign, right = operator(assignment), strip(operands(assignment)[1])
     if sign in _ASSIGNS:
-        return Reduction(v, _ASSIGNS[sign]) if len(uses) == 1 else None
+        return Reduction(v, _ASSIGNS[sign]) if uses == 1 else None
     if sign != "=":
         return None
-    if len(uses) == 2 and right.type == "binary_expression":
-        return _sum(facts, v, right)
-    if len(uses) == 2 and right.type == "call_expression":
-        call = _CALLS.match(facts.source.callee(right))
-        direct = [a for a in facts.source.arguments(right) if facts.variable(strip(a)) == v]
-        return Reduction(v, ">" if call.group(1) == "max" else "<") if call and len(direct) == 1 else None
-    if len(uses) == 3 and right.type == "conditional_expression":
-        return _chosen(facts, v, right)
-    return _kept(facts, loop, v, assignment, right) if len(uses) == 2 else None
+    match right.type, uses:
+        case "binary_expression", 2:
+            return _sum(facts, v, right)
+        case "call_expression", 2:
+            return _extreme(facts, v, right)
+        case "conditional_expression", 3:
+            return _chosen(facts, v, right)
+        case _, 2:
+            return _kept(facts, loop, v, assignment, right)
+    return None
+
+
+def _extreme(facts: Facts, v: Variable, right: Node) -> Reduction | None:
+    """`max(v, e)`, `min(e, v)`."""
+    call = _CALLS.match(facts.source.callee(right))
+    direct = [a for a in facts.source.arguments(right) if facts.variable(strip(a)) == v]
+    return Reduction(v, ">" if call.group(1) == "max" else "<") if call and len(direct) == 1 else None
 
 
 def _sum(facts: Facts, v: Variable, right: Node) -> Reduction | None:
@@ -151,13 +159,22 @@ def _kept(facts: Facts, loop: CountedLoop, v: Variable, assignment: Node, right:
         return None
     if len(inside) == 1:
         return Reduction(v, _BETTER[sign])
-    other = next(s for s in inside if s != assignment)
-    if len(inside) != 2 or sign not in "<>" or other is None or other.type != "assignment_expression":
+    if len(inside) != 2 or sign not in "<>":
         return None
-    place, value = facts.variable(operands(other)[0]), facts.variable(strip(operands(other)[1]))
-    uses = [n for n in find(loop.body, "identifier") if place is not None and facts.variable(n) == place]
-    if place is None or value != loop.variable or operator(other) != "=" or len(uses) != 1:
+    other = next(s for s in inside if s != assignment)
+    place = None if other is None else _place(facts, loop, other)
+    return None if place is None else Reduction(v, sign, place)
+
+
+def _place(facts: Facts, loop: CountedLoop, assignment: Node) -> Variable | None:
+    """The plain variable that an assignment sets to the loop's counter, if nothing else uses it."""
+    if assignment.type != "assignment_expression" or operator(assignment) != "=":
+        return None
+    left, right = operands(assignment)
+    place = facts.variable(left)
+    if place is None or facts.variable(strip(right)) != loop.variable:
         return None
     if place.is_array or place.is_pointer or place.is_parameter:
         return None
-    return Reduction(v, sign, place)
+    uses = sum(facts.variable(n) == place for n in find(loop.body, "identifier"))
+    return place if uses == 1 else None

@@ -27,19 +27,26 @@ class Sharing:
     def is_uniform(self, loop: Node) -> bool:
         """True if every element runs the loop equally often."""
         body = loop.child_by_field_name("body")
-        parts = [loop.child_by_field_name(f) for f in ("initializer", "condition", "update")]
-        if body is None or parts[1] is None or parts[2] is None or not touches(self.facts, body):
+        condition, update = (loop.child_by_field_name(f) for f in ("condition", "update"))
+        if body is None or condition is None or update is None:
             return False
-        if _leaves(loop):
+        if _leaves(loop) or not touches(self.facts, body):
             return False
-        counters = {v for p in (parts[0], parts[2]) if p is not None for v in self.assigned_in(p)}
-        if parts[0] is not None and parts[0].type == "declaration":
-            counters |= {v for v in self.source.variables if v.declaration == parts[0]}
+        counters = self._counters(loop.child_by_field_name("initializer"), update)
         if any(inside(n, body) for v in counters for n in self.facts.assigned(v)):
             return False
         if any(v.is_pointer or v.is_array or v.is_parameter for v in counters):
             return False
-        return all(p is None or self.same(p, counters) for p in parts)
+        return all(self.same(p, counters) for p in header(loop))
+
+    def _counters(self, initializer: Node | None, update: Node) -> set[Variable]:
+        """Variables that a loop's header declares or changes."""
+        counters = set(self.assigned_in(update))
+        if initializer is not None:
+            counters |= set(self.assigned_in(initializer))
+            if initializer.type == "declaration":
+                counters |= {v for v in self.source.variables if v.declaration == initializer}
+        return counters
 
     def same(self, node: Node, counters: set[Variable], depth: int = 0) -> bool:
         """True if a value is the same for all elements of a thread."""

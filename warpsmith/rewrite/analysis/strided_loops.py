@@ -7,7 +7,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, strip, walk
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, strip
 
 _ACCUMULATES = ("+=", "*=", "|=", "&=", "^=")
 _REDUCERS = re.compile(r"^(?:__)?(?:fmax|fmin|max|min)f?$")
@@ -172,16 +172,6 @@ def _private(loop: StridedLoop, a: Access) -> bool:
     return a.root is not None and not a.root.is_parameter and loop.declares(a.root)
 
 
-def written_roots(facts: Facts, node: Node) -> set[str]:
-    """Names of the buffers and shared arrays that code under `node` may write."""
-    return {a.root.name for a in facts.accesses(node) if a.writes and a.root is not None}
-
-
 def outside(facts: Facts, loops: list[StridedLoop]) -> list[Access]:
     """Accesses of the kernel's body that lie in none of the loops."""
     return [a for a in facts.accesses(facts.source.body) if not any(p.contains(a.node) for p in loops)]
-
-
-def mentions(facts: Facts, node: Node, names: set[str]) -> bool:
-    """True if an identifier of these names occurs under `node`."""
-    return any(facts.source.of(n) in names for n in walk(node) if n.type == "identifier")

@@ -80,20 +80,29 @@ def groups(facts: Facts, loop: StridedLoop) -> list[Group]:
             found.setdefault(key, []).append(a)
     result = []
     for (pointer, index), members in found.items():
-        root = members[0].root
-        assert root is not None
-        written = any(a.writes and a.root == root for a in accesses)
-        alone = all(a in members for a in accesses if a.root == root)
-        if written and (not alone or root.name in excluded):
-            continue
-        firm = [a for a in members if not _is_conditional(loop, a.node)]
-        if not firm or any(a.writes and a not in firm for a in members):
+        if not (_is_alone(members, accesses, excluded) and _is_firm(loop, members)):
             continue
         element = _element(facts, members[0])
         one_form = len({a.node.type == "call_expression" for a in members}) == 1
         if element is not None and one_form:
             result.append(Group(pointer, index, element, tuple(members)))
     return result
+
+
+def _is_alone(members: list[Access], accesses: list[Access], excluded: set[str]) -> bool:
+    """Whether the buffer of a group is only read, or only used by the group."""
+    root = members[0].root
+    assert root is not None
+    mine = [a for a in accesses if a.root == root]
+    if not any(a.writes for a in mine):
+        return True
+    return root.name not in excluded and all(a in members for a in mine)
+
+
+def _is_firm(loop: StridedLoop, members: list[Access]) -> bool:
+    """Whether every iteration has some access of a group, and all of its writes."""
+    firm = [a for a in members if not _is_conditional(loop, a.node)]
+    return bool(firm) and all(a in firm for a in members if a.writes)
 
 
 def _key(facts: Facts, loop: StridedLoop, a: Access) -> tuple[str, str] | None:

@@ -65,6 +65,23 @@ class _Lockstep:
         self._check(nodes)
         pieces = self._pieces(nodes, ())
         self.returns = [r for n in region for r in find(n, "return_statement")]
+        self._check_pieces(pieces)
+        self.pieces = pieces
+        count = " * ".join(a.parameter for a in self.axes)
+        body = "".join(self._emit(p) for p in pieces)
+        test = self._test_of_guards()
+        hoisted = "".join(self._hoisted())
+        return f"#if {count} > 1\nint {FULL} = 1;\n{test}if ({FULL}) {{\n{hoisted}{body}return;\n}}\n#endif\n"
+
+    def _check(self, nodes: list[Node]) -> None:
+        kinds = ("goto_statement", "labeled_statement", "lambda_expression")
+        if any(find(n, *kinds) or any(c.type.startswith("preproc") for c in walk(n)) for n in nodes):
+            raise _CannotError
+        if any(touches(self.facts, c) for c, _ in self.found.guards):
+            raise _CannotError
+
+    def _check_pieces(self, pieces: tuple[_Piece, ...]) -> None:
+        """Raises `_CannotError` if the pieces are not the same for all elements, or gain nothing."""
         jumps = any(
             a.type in LOOPS and inside(a, self.source.body) for r in self.returns for a in ancestors(r)
         )
@@ -75,26 +92,17 @@ class _Lockstep:
             raise _CannotError
         if not self.sharing.loops and not any(a.near for a in self.axes):
             raise _CannotError
-        self.pieces = pieces
-        count = " * ".join(a.parameter for a in self.axes)
-        body = "".join(self._emit(p) for p in pieces)
+
+    def _test_of_guards(self) -> str:
+        """Code that clears `FULL` unless every element passes the kernel's checks; empty without checks."""
+        if not self.found.guards:
+            return ""
         checks = "".join(
             f"{FULL} = {FULL} && {'' if holds else '!'}({self._render(c.start_byte, c.end_byte)});\n"
             for c, holds in self.found.guards
         )
-        test = ""
-        if checks:
-            guards = [c for c, _ in self.found.guards]
-            test = f"{self._lanes()}{{\n{self._repeated(guards, None)}{checks}}}\n"
-        hoisted = "".join(self._hoisted())
-        return f"#if {count} > 1\nint {FULL} = 1;\n{test}if ({FULL}) {{\n{hoisted}{body}return;\n}}\n#endif\n"
-
-    def _check(self, nodes: list[Node]) -> None:
-        kinds = ("goto_statement", "labeled_statement", "lambda_expression")
-        if any(find(n, *kinds) or any(c.type.startswith("preproc") for c in walk(n)) for n in nodes):
-            raise _CannotError
-        if any(touches(self.facts, c) for c, _ in self.found.guards):
-            raise _CannotError
+        guards = [c for c, _ in self.found.guards]
+        return f"{self._lanes()}{{\n{self._repeated(guards, None)}{checks}}}\n"
 
     # What runs together.
 

@@ -73,6 +73,19 @@ class TeamText:
         if restricted:
             self.reason = f"{restricted[0]} is restrict, and threads would hand values over through it"
             return None
+        inside = [f"ws_own_{p.axis} == ws_at_{p.axis}" for p in self.element.places if p.lows or p.highs]
+        lines = [
+            *self._coordinates(words),
+            f"{words.fresh}int ws_in = {' && '.join(inside) or '1'};",
+            f"if ({' && '.join([*self.element.uniform, *reached(self.element.places)]) or '1'}) {{",
+            *self.element.setup_text(facts),
+            *inner,
+            "}",
+        ]
+        return "\n".join(lines)
+
+    def _coordinates(self, words: Words) -> list[str]:
+        """Declarations of what the threads share, and of the element that a thread has along each axis."""
         block = [e.text for e in self.draft.kernel.launch.block]
         size = " * ".join(f"({e})" for e in block)
         lines = [f"{words.shared} {kind} ws_pool_{n}[{size}];" for n, kind in enumerate(self.kinds)]
@@ -96,15 +109,7 @@ class TeamText:
                 f"const {p.kind} ws_own_{p.axis} = ws_first_{p.axis} + {own};",
                 f"const {p.kind} ws_at_{p.axis} = {clamped(p, f'ws_own_{p.axis}', whole=False)};",
             ]
-        inside = [f"ws_own_{p.axis} == ws_at_{p.axis}" for p in self.element.places if p.lows or p.highs]
-        lines += [
-            f"{words.fresh}int ws_in = {' && '.join(inside) or '1'};",
-            f"if ({' && '.join([*self.element.uniform, *reached(self.element.places)]) or '1'}) {{",
-            *self.element.setup_text(facts),
-            *inner,
-            "}",
-        ]
-        return "\n".join(lines)
+        return lines
 
     def _statements(self, listed: list[Node]) -> list[str]:
         lines = []

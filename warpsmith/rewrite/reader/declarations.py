@@ -154,28 +154,32 @@ def _argument(tokens: list[Token], aliases: Mapping[str, str], access: str) -> K
     spaces = [_SPACES[t.text] for t in tokens if t.text in _SPACES]
     tokens = _before_default([t for t in tokens if t.text not in _SPACES])[0]
     name_at, arrays = _declared_name(tokens)
-    name = "" if name_at is None else tokens[name_at].text
     kind = [t for n, t in enumerate(tokens) if n != name_at]
     signs = [t.text for t in _top_level(kind)]
-    stars = [n for n, t in enumerate(signs) if t == "*"]
-    pointers = len(stars) + arrays + sum(1 for t in kind if t.text == "*" and t.text not in signs)
+    pointers = arrays + signs.count("*") + sum(t.text == "*" and t.text not in signs for t in kind)
     base_tokens = [t for t in _top_level(kind, inside=True) if t.text not in (*_QUALIFIERS, *_ELABORATED)]
     base = joined(_until_sign(base_tokens))
-    pointee = signs[: stars[-1]] if stars and not arrays else signs
-    pointee = pointee[max((n + 1 for n, t in enumerate(pointee) if t == "*"), default=0) :]
     dtype, lanes = element_type(base, aliases)
     return KernelArgument(
-        name=name,
+        name="" if name_at is None else tokens[name_at].text,
         type_text=joined(kind),
         base=base,
         pointers=pointers,
-        is_const=pointers > 0 and "const" in pointee,
+        is_const=pointers > 0 and "const" in _pointee(signs, arrays),
         is_reference="&" in signs or "&&" in signs or _in_parentheses(kind, "&"),
         address_space=spaces[0] if spaces else "",
         dtype=dtype,
         lanes=lanes,
         access=access,
     )
+
+
+def _pointee(signs: list[str], arrays: int) -> list[str]:
+    """Words of what a parameter's last pointer, or its array, points to."""
+    stars = [n for n, text in enumerate(signs) if text == "*"]
+    if stars and not arrays:
+        signs, stars = signs[: stars[-1]], stars[:-1]
+    return signs[stars[-1] + 1 :] if stars else signs
 
 
 def _top_level(tokens: Sequence[Token], inside: bool = False) -> list[Token]:

@@ -182,13 +182,19 @@ def _active(items: Sequence[Token], defines: Mapping[str, str]) -> dict[str, str
             taken[-1] = (now, done or now)
         elif part == "close" and taken:
             taken.pop()
-        elif token.text == "define" and around:
-            define = re.match(r"(\w+)(?:\s+(.*))?$", token.rest)
-            if define is not None and define.group(1) not in defines:
-                found[define.group(1)] = define.group(2) or ""
-        elif token.text == "undef" and around:
-            found.pop(token.rest.strip(), None)
+        elif around:
+            _define(token, found, defines)
     return found
+
+
+def _define(directive: Token, found: dict[str, str], defines: Mapping[str, str]) -> None:
+    """Follow a `#define` or `#undef`; what was given beforehand is not defined anew."""
+    if directive.text == "define":
+        define = re.match(r"(\w+)(?:\s+(.*))?$", directive.rest)
+        if define is not None and define.group(1) not in defines:
+            found[define.group(1)] = define.group(2) or ""
+    elif directive.text == "undef":
+        found.pop(directive.rest.strip(), None)
 
 
 def _plain(masked: str, begin: int, end: int) -> Iterator[Token]:

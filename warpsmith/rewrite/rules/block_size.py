@@ -7,7 +7,7 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Launch
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.index_bounds import bound, covered, guarded
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
@@ -74,12 +74,14 @@ def _of_literals(draft: Draft, axes: list[int]) -> Draft | Declined:
     changed = launch.model_copy(update={"grid": tuple(grid), "block": tuple(block)})
     arguments = grown(draft.kernel, changed)
     return draft.changed(
-        BlockSize.name,
-        f"block of {len(axes)} axis" if len(axes) == 1 else f"block of {len(axes)} axes",
-        launch=changed,
-        arguments=arguments,
-        parameters=tuple(parameters),
-        constraints=(_fits(changed), *fits(arguments), *constraints),
+        Change(
+            BlockSize.name,
+            f"block of {len(axes)} axis" if len(axes) == 1 else f"block of {len(axes)} axes",
+            launch=changed,
+            arguments=arguments,
+            parameters=tuple(parameters),
+            constraints=(_fits(changed), *fits(arguments), *constraints),
+        )
     )
 
 
@@ -107,22 +109,24 @@ def _of_expression(draft: Draft, axis: int) -> Draft | Declined:
     block = (chosen, *launch.block[1:])
     changed = launch.model_copy(update={"block": block})
     return draft.changed(
-        BlockSize.name,
-        "block given by an expression; 0 keeps it",
-        launch=changed,
-        parameters=(
-            Parameter(
-                name="WS_BLOCK",
-                values=(0, 32, 64, 128, 256, 512, 1024),
-                meaning="threads of a block; 0: as the job says",
+        Change(
+            BlockSize.name,
+            "block given by an expression; 0 keeps it",
+            launch=changed,
+            parameters=(
+                Parameter(
+                    name="WS_BLOCK",
+                    values=(0, 32, 64, 128, 256, 512, 1024),
+                    meaning="threads of a block; 0: as the job says",
+                ),
             ),
-        ),
-        constraints=(
-            Constraint(
-                expression=Expression("WS_BLOCK <= device.max_threads_per_block"),
-                reason="the device allows no more threads in a block",
+            constraints=(
+                Constraint(
+                    expression=Expression("WS_BLOCK <= device.max_threads_per_block"),
+                    reason="the device allows no more threads in a block",
+                ),
             ),
-        ),
+        )
     )
 
 

@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.index_bounds import bound, covered, guarded, parsed
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.strided_loops import strided_loops
@@ -59,13 +59,15 @@ class ElementsPerThread:
                 Constraint(expression=Expression(f"{product} <= {MOST}"), reason="elements of a thread")
             )
         return draft.changed(
-            self.name,
-            f"along {', '.join(a.name for a in found)}",
-            edits=_edits(facts, found),
-            prologue="".join(a.definition() for a in found),
-            launch=launch.model_copy(update={"grid": tuple(grid)}),
-            parameters=tuple(p for a in found for p in _parameters(a)),
-            constraints=(*constraints, *(c for a in found for c in _sensible(a))),
+            Change(
+                self.name,
+                f"along {', '.join(a.name for a in found)}",
+                edits=_edits(facts, found),
+                prologue="".join(a.definition() for a in found),
+                launch=launch.model_copy(update={"grid": tuple(grid)}),
+                parameters=tuple(p for a in found for p in _parameters(a)),
+                constraints=(*constraints, *(c for a in found for c in _sensible(a))),
+            )
         )
 
 

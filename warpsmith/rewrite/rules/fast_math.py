@@ -1,10 +1,12 @@
 """Fast exponentials, logarithms and divisions, if the job's tolerances allow them."""
 
+from collections.abc import Iterator
+
 from tree_sitter import Node
 
-from warpsmith.domain.kernel import Dtype
+from warpsmith.domain.kernel import Argument, Dtype
 from warpsmith.domain.space import Parameter
-from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.source.syntax_tree import Edit, find, strip
@@ -32,22 +34,13 @@ class FastMath:
 
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""
-        for a in draft.kernel.arguments:
-            short = a.dtype in (Dtype.FLOAT16, Dtype.BFLOAT16)
-            strict = draft.job.tolerance(a.name, a.dtype).rtol < LOOSE
-            if a.is_mutated and a.dtype.is_float and strict and not short:
-                return Declined(f"{a.name} is compared with a relative tolerance below {LOOSE}")
+        strict = next((a.name for a in draft.kernel.arguments if _is_strict(draft, a)), None)
+        if strict is not None:
+            return Declined(f"{strict} is compared with a relative tolerance below {LOOSE}")
         edits, used, divisions = [], set(), 0
-        table = _OPENCL if draft.is_opencl else _CUDA
         floats = _Floats(draft.facts)
         for function in draft.source.reachable:
-            for n in find(function, "call_expression"):
-                name = draft.source.callee(n)
-                target = n.child_by_field_name("function")
-                if name not in table or target is None or name in draft.source.functions:
-                    continue
-                if draft.is_opencl and not all(floats.is_float(a) for a in draft.source.arguments(n)):
-                    continue
+            for name, target in _fast_calls(draft, floats, function):
                 edits.append(Edit(target.start_byte, target.end_byte, f"WS_{name.upper()}"))
                 used.add(name)
             for n in find(function, "binary_expression"):
@@ -57,12 +50,32 @@ class FastMath:
         if not edits:
             return Declined("no float function or division that has a fast form")
         return draft.changed(
-            self.name,
-            f"{', '.join(sorted(used)) or 'no function'}; {divisions} division(s)",
-            edits=edits,
-            prologue=_macros(draft.is_opencl, used, divisions > 0),
-            parameters=(Parameter(name=PARAMETER, values=(0, 1), meaning="approximate float functions"),),
+            Change(
+                self.name,
+                f"{', '.join(sorted(used)) or 'no function'}; {divisions} division(s)",
+                edits=edits,
+                prologue=_macros(draft.is_opencl, used, divisions > 0),
+                parameters=(Parameter(name=PARAMETER, values=(0, 1), meaning="approximate float functions"),),
+            )
         )
+
+
+def _is_strict(draft: Draft, a: Argument) -> bool:
+    """Whether an argument is a result that leaves no room for fast functions."""
+    short = a.dtype in (Dtype.FLOAT16, Dtype.BFLOAT16)
+    exact = draft.job.tolerance(a.name, a.dtype).rtol < LOOSE
+    return a.is_mutated and a.dtype.is_float and exact and not short
+
+
+def _fast_calls(draft: Draft, floats: "_Floats", function: Node) -> Iterator[tuple[str, Node]]:
+    """Calls of library functions that have a fast form: the name, and the node that names it."""
+    source, table = draft.source, _OPENCL if draft.is_opencl else _CUDA
+    for n in find(function, "call_expression"):
+        name, target = source.callee(n), n.child_by_field_name("function")
+        if name not in table or target is None or name in source.functions:
+            continue
+        if not draft.is_opencl or all(floats.is_float(a) for a in source.arguments(n)):
+            yield name, target
 
 
 def _division(n: Node) -> list[Edit]:
@@ -101,34 +114,34 @@ class _Floats:
 
     def _kind(self, node: Node) -> str | None:
         node = strip(node)
-        source = self.facts.source
-        text = source.of(node)
         match node.type:
             case "number_literal":
-                real = not text.startswith("0x") and any(c in text for c in ".eE")
-                return ("float" if text[-1] in "fF" else None) if real else "int"
+                return _of_number(self.facts.source.of(node))
             case "identifier":
                 v = self.facts.variable(node)
                 return None if v is None or v.is_pointer or v.is_array else _of_type(v.type_text)
             case "subscript_expression":
-                base = node.child_by_field_name("argument")
-                v = None if base is None else self.facts.variable(strip(base))
-                element = v is not None and (v.is_pointer or v.is_array)
-                return _of_type(v.type_text) if v is not None and element else None
+                return self._element(node)
             case "call_expression":
                 return self._call(node)
-            case "unary_expression" | "cast_expression":
-                if node.type == "cast_expression":
-                    kind = node.child_by_field_name("type")
-                    return None if kind is None else _of_type(source.of(kind))
+            case "cast_expression":
+                kind = node.child_by_field_name("type")
+                return None if kind is None else _of_type(self.facts.source.of(kind))
+            case "unary_expression":
                 argument = node.child_by_field_name("argument")
-                return None if argument is None or text.startswith("!") else self._kind(argument)
+                negated = self.facts.source.of(node).startswith("!")
+                return None if argument is None or negated else self._kind(argument)
             case "binary_expression":
                 return self._both(*operands(node)) if operator(node) in ("+", "-", "*", "/") else None
             case "conditional_expression":
                 a, b = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
                 return self._both(a, b) if a is not None and b is not None else None
         return None
+
+    def _element(self, subscript: Node) -> str | None:
+        base = subscript.child_by_field_name("argument")
+        v = None if base is None else self.facts.variable(strip(base))
+        return _of_type(v.type_text) if v is not None and (v.is_pointer or v.is_array) else None
 
     def _both(self, a: Node, b: Node) -> str | None:
         kinds = {self._kind(a), self._kind(b)}
@@ -154,3 +167,9 @@ class _Floats:
 def _of_type(text: str) -> str | None:
     words = " ".join(w for w in text.split() if w not in ("const", "constexpr", "static"))
     return "float" if words == "float" else "int" if words in _INTEGERS else None
+
+
+def _of_number(text: str) -> str | None:
+    if text.startswith("0x") or not any(c in text for c in ".eE"):
+        return "int"
+    return "float" if text[-1] in "fF" else None

@@ -1,6 +1,6 @@
 """Declares the number of threads per block to the compiler."""
 
-from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.source.syntax_tree import Edit
 
 
@@ -29,4 +29,4 @@ class LaunchBounds:
             edit = Edit(kind.start_byte, kind.start_byte, f"__attribute__((reqd_work_group_size({sizes}))) ")
         else:
             edit = Edit(kind.end_byte, kind.end_byte, f" __launch_bounds__({' * '.join(extents)})")
-        return draft.changed(self.name, " x ".join(extents), edits=[edit])
+        return draft.changed(Change(self.name, " x ".join(extents), edits=[edit]))

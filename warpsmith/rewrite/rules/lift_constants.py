@@ -7,7 +7,7 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.constant_uses import Constant, constants, meaning, uses
-from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.bodies.local_arguments import fits, grown, why_not
 from warpsmith.rewrite.source.syntax_tree import Edit
@@ -21,7 +21,6 @@ class _Ties:
 
     grid: frozenset[str]
     block: frozenset[str]
-    power_of_two: bool
 
 
 class LiftConstants:
@@ -71,35 +70,32 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
         [] if current.literal is None else [Edit(current.literal.start_byte, current.literal.end_byte, name)]
     )
     return draft.changed(
-        LiftConstants.name,
-        f"{current.kind} {current.name} = {current.value}"
-        + (f", tied to block {', '.join(sorted(axes))}" if axes else ""),
-        edits=edits,
-        launch=launch,
-        arguments=arguments,
-        entry=_entry(draft, current, name) if current.kind == "template" else None,
-        parameters=(
-            Parameter(
-                name=name,
-                values=_values(current.value, len(axes), draft.is_opencl, current.kind),
-                default=current.value,
-                meaning=f"{current.name} of the kernel",
+        Change(
+            LiftConstants.name,
+            f"{current.kind} {current.name} = {current.value}"
+            + (f", tied to block {', '.join(sorted(axes))}" if axes else ""),
+            edits=edits,
+            launch=launch,
+            arguments=arguments,
+            entry=_entry(draft, current, name) if current.kind == "template" else None,
+            parameters=(
+                Parameter(
+                    name=name,
+                    values=_values(current.value, len(axes), draft.is_opencl, current.kind),
+                    default=current.value,
+                    meaning=f"{current.name} of the kernel",
+                ),
             ),
-        ),
-        constraints=(*_constraints(launch, axes), *(fits(arguments) if axes else ())),
+            constraints=(*_constraints(launch, axes), *(fits(arguments) if axes else ())),
+        )
     )
 
 
 def _ties(draft: Draft, constant: Constant) -> _Ties | Declined:
     facts = draft.facts
-    said: set[str] = set()
-    for use in uses(facts, constant):
-        what = meaning(facts, use)
-        if what is None or (what in ("scale", "type") and constant.kind != "template"):
-            line = use.start_point[0] + 1
-            around = facts.source.of(use.parent) if use.parent is not None else constant.name
-            return Declined(f"its use in {around[:60]!r} (line {line}) may be more than a size")
-        said.add(what)
+    said = _meanings(facts, constant)
+    if isinstance(said, Declined):
+        return said
     grid = {s[-1] for s in said if s.startswith(("grid.", "place."))}
     block = {s[-1] for s in said if s.startswith(("block.", "place."))}
     launch, text = draft.kernel.launch, str(constant.value)
@@ -116,12 +112,23 @@ def _ties(draft: Draft, constant: Constant) -> _Ties | Declined:
         return Declined(
             f"the block's extent along {', '.join(sorted(block - equal))} is not {text} in the launch"
         )
-    return _with_grid(draft, constant, grid, block, said)
+    return _with_grid(draft, constant, grid, block)
 
 
-def _with_grid(
-    draft: Draft, constant: Constant, grid: set[str], block: set[str], said: set[str]
-) -> _Ties | Declined:
+def _meanings(facts: Facts, constant: Constant) -> set[str] | Declined:
+    """What the uses of a constant mean, if all are sizes."""
+    said: set[str] = set()
+    for use in uses(facts, constant):
+        what = meaning(facts, use)
+        if what is None or (what in ("scale", "type") and constant.kind != "template"):
+            line = use.start_point[0] + 1
+            around = facts.source.of(use.parent) if use.parent is not None else constant.name
+            return Declined(f"its use in {around[:60]!r} (line {line}) may be more than a size")
+        said.add(what)
+    return said
+
+
+def _with_grid(draft: Draft, constant: Constant, grid: set[str], block: set[str]) -> _Ties | Declined:
     launch, text = draft.kernel.launch, str(constant.value)
     for axis in grid:
         n = AXES.index(axis)
@@ -139,7 +146,7 @@ def _with_grid(
         rest += [e.text for a in local for e in a.shape]
     if any(re.search(rf"\b{text}\b", r) for r in rest):
         return Declined(f"the launch holds {text} elsewhere; name the parameter there")
-    return _Ties(frozenset(grid), frozenset(block), "tree" in said)
+    return _Ties(frozenset(grid), frozenset(block))
 
 
 def _shared_by_thread(facts: Facts) -> bool:

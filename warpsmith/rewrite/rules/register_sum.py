@@ -1,13 +1,13 @@
 """Keeps an element of memory in a register if a loop updates it in every iteration."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, ends_early
-from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.guarded_element import statements
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.language_words import start_of
@@ -48,7 +48,7 @@ class RegisterSum:
             edited += 1
         if not edited:
             return Declined(reason)
-        return made.changed(self.name, f"{edited} element(s)")
+        return made.changed(Change(self.name, f"{edited} element(s)"))
 
 
 def _find(facts: Facts) -> tuple[_Kept | None, str]:
@@ -76,38 +76,98 @@ def _groups(facts: Facts, loop: CountedLoop) -> Iterator[list[Access]]:
             yield group
 
 
+@dataclass(frozen=True)
+class _Element:
+    """An element of memory that a loop reads and writes, as the preconditions look at it."""
+
+    facts: Facts
+    loop: CountedLoop
+    group: list[Access]
+    """Its accesses in the loop."""
+    root: Variable
+    everything: list[Access]
+    """All accesses of the loop, its header's included."""
+
+    @property
+    def text(self) -> str:
+        """The element as written."""
+        return source_text(self.facts, self.group[0])
+
+
 def _keep(facts: Facts, loop: CountedLoop, group: list[Access]) -> _Kept | str:
-    source, root, text = facts.source, group[0].root, source_text(facts, group[0])
+    root = group[0].root
     assert root is not None
-    everything = list(facts.accesses(loop.node))
-    if any(a.root is None for a in everything):
-        return "where a pointer points is not clear"
-    if sum(a.root == root for a in everything) != len(group):
-        return f"{text} is not the only use of {root.name} in it"
-    unsafe = facts.unsafe(loop.node)
-    if unsafe:
-        return unsafe
-    if "volatile" in source.of(root.declaration) or re.search(r"\*.*\*", source.of(root.declarator)):
-        return f"{root.name} is no plain buffer"
-    written = {a.root.name for a in everything if a.writes and a.root is not None}
-    for name in names_in(facts, group[0].node):
-        v = source.lookup(name, group[0].node)
-        if v is not None and (v == loop.variable or loop.declares(v)):
-            return f"{text} differs between iterations"
-        if v is not None and any(loop.contains(place) for place in facts.assigned(v)):
-            return f"the address of {text} changes"
-    inner = [a for a in facts.accesses(group[0].node) if a.node != group[0].node]
-    if any(a.root is not None and a.root.name in written for a in inner):
-        return f"the address of {text} is read from memory that changes"
+    element = _Element(facts, loop, group, root, list(facts.accesses(loop.node)))
+    reason = next((found for check in _CHECKS if (found := check(element))), None)
+    if reason is not None:
+        return reason
     if _touched(facts, loop, group[0]):
         return _Kept(loop, tuple(group), True)
     if ends_early(loop) or not any(_always(loop, a.node) for a in group if a.writes):
-        return f"{text} may be left alone by some iterations"
-    if any(True for n in (loop.start, loop.bound) for _ in facts.accesses(n)) or find(
-        loop.bound, "call_expression", "update_expression"
-    ):
+        return f"{element.text} may be left alone by some iterations"
+    if _bounds_do_more(facts, loop):
         return "its bounds read memory or call a function"
     return _Kept(loop, tuple(group), False)
+
+
+def _unclear_pointer(e: _Element) -> str | None:
+    return "where a pointer points is not clear" if any(a.root is None for a in e.everything) else None
+
+
+def _other_use(e: _Element) -> str | None:
+    if sum(a.root == e.root for a in e.everything) != len(e.group):
+        return f"{e.text} is not the only use of {e.root.name} in it"
+    return None
+
+
+def _unsafe(e: _Element) -> str | None:
+    return e.facts.unsafe(e.loop.node)
+
+
+def _no_plain_buffer(e: _Element) -> str | None:
+    source = e.facts.source
+    if "volatile" in source.of(e.root.declaration) or re.search(r"\*.*\*", source.of(e.root.declarator)):
+        return f"{e.root.name} is no plain buffer"
+    return None
+
+
+def _moving_address(e: _Element) -> str | None:
+    first = e.group[0].node
+    for name in names_in(e.facts, first):
+        v = e.facts.source.lookup(name, first)
+        if v is None:
+            continue
+        if v == e.loop.variable or e.loop.declares(v):
+            return f"{e.text} differs between iterations"
+        if any(e.loop.contains(place) for place in e.facts.assigned(v)):
+            return f"the address of {e.text} changes"
+    return None
+
+
+def _address_from_changing_memory(e: _Element) -> str | None:
+    first = e.group[0].node
+    written = {a.root.name for a in e.everything if a.writes and a.root is not None}
+    inner = [a for a in e.facts.accesses(first) if a.node != first]
+    if any(a.root is not None and a.root.name in written for a in inner):
+        return f"the address of {e.text} is read from memory that changes"
+    return None
+
+
+_CHECKS: tuple[Callable[[_Element], str | None], ...] = (
+    _unclear_pointer,
+    _other_use,
+    _unsafe,
+    _no_plain_buffer,
+    _moving_address,
+    _address_from_changing_memory,
+)
+"""Each says why it does not hold."""
+
+
+def _bounds_do_more(facts: Facts, loop: CountedLoop) -> bool:
+    """Whether the loop's bounds read memory, call a function or count something."""
+    reads = any(True for n in (loop.start, loop.bound) for _ in facts.accesses(n))
+    return reads or bool(find(loop.bound, "call_expression", "update_expression"))
 
 
 def source_text(facts: Facts, a: Access) -> str:

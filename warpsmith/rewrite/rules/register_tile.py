@@ -3,7 +3,7 @@
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, counter_is_free, ends_early
-from warpsmith.rewrite.analysis.draft import Declined, Draft, Variant
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Variant
 from warpsmith.rewrite.analysis.guarded_element import Element, find_element
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.live_variables import Split, split_at
@@ -134,9 +134,11 @@ def _made(
         on, macro = f"{on} or {STAGE} > 0", f"{macro} || {STAGE} > 0"
     known = {p.name for p in (*draft.parameters, *parameters)}
     return draft.changed(
-        RegisterTile.name,
-        f"along {' and '.join(axes)}" + (f", {len(stages)} operand(s) staged" if stages else ""),
-        parameters=tuple(parameters),
-        constraints=tuple(constraints),
-        variant=Variant(Expression(on), macro, text.body(), tuple(grid), frozenset(known)),
+        Change(
+            RegisterTile.name,
+            f"along {' and '.join(axes)}" + (f", {len(stages)} operand(s) staged" if stages else ""),
+            parameters=tuple(parameters),
+            constraints=tuple(constraints),
+            variant=Variant(Expression(on), macro, text.body(), tuple(grid), frozenset(known)),
+        )
     )

@@ -1,6 +1,6 @@
 """Declares that buffers of a job never overlap."""
 
-from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.side_effects import synchronises
 from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find
@@ -42,7 +42,7 @@ class Restrict:
                 edits.append(Edit(kind.start_byte, kind.start_byte, "const "))
         if not edits:
             return Declined("every pointer is restrict already, or hands values from thread to thread")
-        return draft.changed(self.name, ", ".join(names), edits=edits)
+        return draft.changed(Change(self.name, ", ".join(names), edits=edits))
 
 
 def _handed(facts: Facts) -> set[str]:

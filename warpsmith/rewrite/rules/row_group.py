@@ -2,7 +2,7 @@
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Declined, Draft, Variant
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Variant
 from warpsmith.rewrite.analysis.guarded_element import Element, find_element
 from warpsmith.rewrite.bodies.team_body import TEAM, TeamText
 
@@ -43,15 +43,17 @@ class RowGroup:
         )
         known = frozenset(p.name for p in (*draft.parameters, *parameters))
         return draft.changed(
-            self.name,
-            f"{text.shared} loop(s), "
-            + ("neighbouring iterations" if text.near else "neighbouring rows")
-            + " by neighbouring threads",
-            parameters=parameters,
-            constraints=constraints,
-            variant=Variant(
-                Expression(f"{TEAM} > 1"), f"{TEAM} > 1", body, grid, known, frozenset(text.handed)
-            ),
+            Change(
+                self.name,
+                f"{text.shared} loop(s), "
+                + ("neighbouring iterations" if text.near else "neighbouring rows")
+                + " by neighbouring threads",
+                parameters=parameters,
+                constraints=constraints,
+                variant=Variant(
+                    Expression(f"{TEAM} > 1"), f"{TEAM} > 1", body, grid, known, frozenset(text.handed)
+                ),
+            )
         )
 
 

@@ -1,12 +1,15 @@
 """Spreads the iterations of a row over several blocks."""
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
 from tree_sitter import Node
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Launch
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Declined, Draft
-from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.kernel_facts import AXES, Access, Facts
 from warpsmith.rewrite.analysis.strided_loops import (
     StridedLoop,
     carried,
@@ -45,20 +48,22 @@ class RowSplit:
             edits.append(Edit(loop.start.start_byte, loop.start.end_byte, f"WS_ROW_START({start}, {step})"))
             edits.append(Edit(loop.step.start_byte, loop.step.end_byte, f"WS_ROW_STEP({step})"))
         return draft.changed(
-            self.name,
-            f"{len(loops)} loop(s) shared by the blocks along grid {axis}",
-            edits=edits,
-            prologue=_macros(draft.is_opencl, axis),
-            launch=_launch(draft.kernel.launch, axis),
-            parameters=(
-                Parameter(name=PARAMETER, values=(1, 2, 4, 8, 16), meaning="blocks that share one row"),
-            ),
-            constraints=(
-                Constraint(
-                    expression=Expression(f"{PARAMETER} <= device.max_grid_{axis}"),
-                    reason="the grid has no more blocks along that axis",
+            Change(
+                self.name,
+                f"{len(loops)} loop(s) shared by the blocks along grid {axis}",
+                edits=edits,
+                prologue=_macros(draft.is_opencl, axis),
+                launch=_launch(draft.kernel.launch, axis),
+                parameters=(
+                    Parameter(name=PARAMETER, values=(1, 2, 4, 8, 16), meaning="blocks that share one row"),
                 ),
-            ),
+                constraints=(
+                    Constraint(
+                        expression=Expression(f"{PARAMETER} <= device.max_grid_{axis}"),
+                        reason="the grid has no more blocks along that axis",
+                    ),
+                ),
+            )
         )
 
 
@@ -117,39 +122,80 @@ def _loop_reason(facts: Facts, loop: StridedLoop) -> str | None:
     return memory_conflict(facts, loop)
 
 
+@dataclass(frozen=True)
+class _Row:
+    """A kernel of strided loops, as the preconditions look at it."""
+
+    facts: Facts
+    loops: list[StridedLoop]
+    everywhere: list[Access]
+    """All accesses of the kernel's body; once `_unclear_pointer` has passed, each has a root."""
+    rest: list[Access]
+    """Those of them that lie in none of the loops."""
+
+
 def _outside_reason(facts: Facts, loops: list[StridedLoop]) -> str | None:
     """The reason why code outside the loops, which every block of a row executes, may have different results;
     None if it cannot."""
-    source = facts.source
-    everywhere = list(facts.accesses(source.body))
-    if any(a.root is None and (a.writes or a.reads) for a in everywhere):
-        a = next(a for a in everywhere if a.root is None)
-        return f"where {source.of(a.pointer)!r} points is not clear"
-    written = {a.root.name for a in everywhere if a.writes and a.root is not None and a.root.is_parameter}
-    rest = outside(facts, loops)
-    for a in rest:
+    row = _Row(facts, loops, list(facts.accesses(facts.source.body)), outside(facts, loops))
+    return next((reason for check in _CHECKS if (reason := check(row))), None)
+
+
+def _unclear_pointer(row: _Row) -> str | None:
+    source = row.facts.source
+    unclear = (a for a in row.everywhere if a.root is None)
+    return next((f"where {source.of(a.pointer)!r} points is not clear" for a in unclear), None)
+
+
+def _read_outside_and_written(row: _Row) -> str | None:
+    written = _written_parameters(row.everywhere)
+    for a in row.rest:
         assert a.root is not None
         if a.reads and a.root.name in written:
-            return f"{a.where(source)} is read outside of the loops, and {a.root.name} is written"
-    outer = {a.root.name for a in rest if a.writes and a.root is not None}
-    for loop in loops:
-        for a in facts.accesses(loop.node):
-            if a.root is not None and a.root.name in outer and a.root.is_parameter:
+            where = a.where(row.facts.source)
+            return f"{where} is read outside of the loops, and {a.root.name} is written"
+    return None
+
+
+def _written_inside_and_outside(row: _Row) -> str | None:
+    outer = _written_parameters(row.rest)
+    for loop in row.loops:
+        for a in row.facts.accesses(loop.node):
+            if a.root is not None and a.root.is_parameter and a.root.name in outer:
                 return f"{a.root.name} is written inside and outside of the loops"
-    written_in = [(_roots_written(facts, p), p) for p in loops]
-    for names, loop in written_in:
-        for a in (a for p in loops if p.node != loop.node for a in facts.accesses(p.node)):
-            if a.reads and a.root is not None and a.root.name in names:
+    return None
+
+
+def _written_by_one_loop_and_read_by_another(row: _Row) -> str | None:
+    for loop in row.loops:
+        written = _written_parameters(row.facts.accesses(loop.node))
+        others = (p for p in row.loops if p.node != loop.node)
+        for a in (a for other in others for a in row.facts.accesses(other.node)):
+            if a.reads and a.root is not None and a.root.name in written:
                 return f"{a.root.name} is written by one loop and read by another"
-    for n in find(source.body, *LOOPS):
-        plain = not any(p.contains(n) or _within(p.node, n) for p in loops)
-        if plain and any(a.writes and a.root and a.root.is_parameter for a in facts.accesses(n)):
+    return None
+
+
+def _written_by_another_kind_of_loop(row: _Row) -> str | None:
+    for n in find(row.facts.source.body, *LOOPS):
+        strided = any(p.contains(n) or _within(p.node, n) for p in row.loops)
+        if not strided and _written_parameters(row.facts.accesses(n)):
             return f"the loop at line {n.start_point[0] + 1} writes memory and does not stride by the block"
     return None
 
 
-def _roots_written(facts: Facts, loop: StridedLoop) -> set[str]:
-    return {a.root.name for a in facts.accesses(loop.node) if a.writes and a.root and a.root.is_parameter}
+_CHECKS: tuple[Callable[[_Row], str | None], ...] = (
+    _unclear_pointer,
+    _read_outside_and_written,
+    _written_inside_and_outside,
+    _written_by_one_loop_and_read_by_another,
+    _written_by_another_kind_of_loop,
+)
+"""Each says why it does not hold. All but the first rely on clear pointers."""
+
+
+def _written_parameters(accesses: Iterable[Access]) -> set[str]:
+    return {a.root.name for a in accesses if a.writes and a.root is not None and a.root.is_parameter}
 
 
 def _within(inner: Node, outer: Node) -> bool:

@@ -8,7 +8,7 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.errors import ExpressionError
-from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.strided_loops import StridedLoop, strided_loops
 from warpsmith.rewrite.source.syntax_tree import Edit, find
@@ -48,21 +48,23 @@ class RowsPerBlock:
             }
         )
         return _with_narrow_blocks(draft, threads).changed(
-            self.name,
-            "along the block's y",
-            edits=edits,
-            launch=changed,
-            parameters=(Parameter(name=PARAMETER, values=(1, 2, 4, 8, 16), meaning="rows of a block"),),
-            constraints=(
-                Constraint(
-                    expression=Expression(f"({count}) % {PARAMETER} == 0"),
-                    reason="every block has all of its rows",
+            Change(
+                self.name,
+                "along the block's y",
+                edits=edits,
+                launch=changed,
+                parameters=(Parameter(name=PARAMETER, values=(1, 2, 4, 8, 16), meaning="rows of a block"),),
+                constraints=(
+                    Constraint(
+                        expression=Expression(f"({count}) % {PARAMETER} == 0"),
+                        reason="every block has all of its rows",
+                    ),
+                    Constraint(
+                        expression=Expression(f"({threads}) * {PARAMETER} <= device.max_threads_per_block"),
+                        reason="the device allows no more threads in a block",
+                    ),
                 ),
-                Constraint(
-                    expression=Expression(f"({threads}) * {PARAMETER} <= device.max_threads_per_block"),
-                    reason="the device allows no more threads in a block",
-                ),
-            ),
+            )
         )
 
 

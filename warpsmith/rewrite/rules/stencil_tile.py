@@ -2,7 +2,7 @@
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Declined, Draft, Variant
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Variant
 from warpsmith.rewrite.analysis.guarded_element import Element, Place, find_element
 from warpsmith.rewrite.analysis.kernel_facts import AXES
 from warpsmith.rewrite.analysis.language_words import Words
@@ -55,17 +55,19 @@ class StencilTile:
         )
         names = frozenset(p.name for p in (*draft.parameters, parameter))
         return draft.changed(
-            self.name,
-            ", ".join(f"{n.root.name} at {len(n.distances)} distances" for n in found),
-            parameters=(parameter,),
-            constraints=(fits,),
-            variant=Variant(
-                Expression(f"{HALO} == 1"),
-                f"{HALO} == 1",
-                _body(draft, element, found),
-                draft.kernel.launch.grid,
-                names,
-            ),
+            Change(
+                self.name,
+                ", ".join(f"{n.root.name} at {len(n.distances)} distances" for n in found),
+                parameters=(parameter,),
+                constraints=(fits,),
+                variant=Variant(
+                    Expression(f"{HALO} == 1"),
+                    f"{HALO} == 1",
+                    _body(draft, element, found),
+                    draft.kernel.launch.grid,
+                    names,
+                ),
+            )
         )
 
 

@@ -5,7 +5,7 @@ import re
 from tree_sitter import Node
 
 from warpsmith.domain.space import Parameter
-from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, find, walk
 
@@ -27,13 +27,15 @@ class Unroll:
         count = PARAMETER if draft.is_opencl else "ws_unroll"
         pragma = f"\n#if {PARAMETER} > 0\n#pragma unroll {count}\n#endif\n"
         return draft.changed(
-            self.name,
-            f"{len(loops)} loop(s)",
-            edits=[Edit(n.start_byte, n.start_byte, pragma) for n in loops],
-            prologue="" if draft.is_opencl else _COUNT,
-            parameters=(
-                Parameter(name=PARAMETER, values=(0, 1, 2, 4), meaning="0: as the compiler sees fit"),
-            ),
+            Change(
+                self.name,
+                f"{len(loops)} loop(s)",
+                edits=[Edit(n.start_byte, n.start_byte, pragma) for n in loops],
+                prologue="" if draft.is_opencl else _COUNT,
+                parameters=(
+                    Parameter(name=PARAMETER, values=(0, 1, 2, 4), meaning="0: as the compiler sees fit"),
+                ),
+            )
         )
 
 

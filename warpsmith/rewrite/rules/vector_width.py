@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Argument
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.strided_loops import (
     StridedLoop,
@@ -95,14 +95,16 @@ class VectorWidth:
         if len(values) < 2:
             return Declined("elements are as wide as the widest access already")
         return draft.changed(
-            self.name,
-            f"{len(plans)} loop(s), {sum(len(p.groups) for p in plans)} wide accesses",
-            edits=edits,
-            prologue=_OPENCL if draft.is_opencl else _CUDA,
-            parameters=(
-                Parameter(name=PARAMETER, values=values, meaning="contiguous elements an iteration"),
-            ),
-            constraints=(_WIDEST_OPENCL,) if draft.is_opencl else (),
+            Change(
+                self.name,
+                f"{len(plans)} loop(s), {sum(len(p.groups) for p in plans)} wide accesses",
+                edits=edits,
+                prologue=_OPENCL if draft.is_opencl else _CUDA,
+                parameters=(
+                    Parameter(name=PARAMETER, values=values, meaning="contiguous elements an iteration"),
+                ),
+                constraints=(_WIDEST_OPENCL,) if draft.is_opencl else (),
+            )
         )
 
 
@@ -149,33 +151,36 @@ def _consistent(facts: Facts, plans: list[_Plan], reasons: list[str]) -> list[_P
 
 
 def _meets(facts: Facts, plan: _Plan, plans: list[_Plan]) -> str | None:
-    source = facts.source
-    mine = {a.root.name: a.writes for a in facts.accesses(plan.loop.node) if a.root and a.root.is_parameter}
+    """Why another thread may touch elsewhere what a loop with wide accesses touches; None if none does."""
+    mine: dict[str, bool] = {}
     for a in facts.accesses(plan.loop.node):
-        if a.root is not None and a.writes:
-            mine[a.root.name] = True
-    for a in facts.accesses(source.body):
+        if a.root is not None and (a.root.is_parameter or a.writes):
+            mine[a.root.name] = mine.get(a.root.name, False) or a.writes
+    for a in facts.accesses(facts.source.body):
         if plan.loop.contains(a.node) or a.root is None or a.root.name not in mine:
             continue
-        if not (a.writes or mine[a.root.name]):
-            continue
-        if _other_threads(facts, plan.loop, a):
-            continue
-        low, high = sorted((a.node.start_byte, plan.loop.node.start_byte))
-        if facts.source.backend.value != "opencl" and _barrier_between(facts, low, high):
-            continue
-        same = [
-            p
-            for p in plans
-            if p.loop.contains(a.node)
-            and source.of(p.loop.bound) == source.of(plan.loop.bound)
-            and source.of(p.loop.start) == source.of(plan.loop.start)
-            and source.of(p.loop.step) == source.of(plan.loop.step)
-            and (source.backend.value == "opencl" or _guards(p) == _guards(plan))
-        ]
-        if not same:
+        harmless = (
+            not (a.writes or mine[a.root.name])
+            or _other_threads(facts, plan.loop, a)
+            or _is_parted(facts, plan, a)
+            or any(p.loop.contains(a.node) and _is_alike(facts, p, plan) for p in plans)
+        )
+        if not harmless:
             return f"{a.root.name} is used elsewhere, and no barrier lies between"
     return None
+
+
+def _is_parted(facts: Facts, plan: _Plan, a: Access) -> bool:
+    """Whether a barrier lies between a loop and an access elsewhere. OpenCL's loops are not looked at."""
+    low, high = sorted((a.node.start_byte, plan.loop.node.start_byte))
+    return facts.source.backend.value != "opencl" and _barrier_between(facts, low, high)
+
+
+def _is_alike(facts: Facts, one: _Plan, other: _Plan) -> bool:
+    """Whether two loops give the same elements to the same threads."""
+    of, a, b = facts.source.of, one.loop, other.loop
+    same = (of(a.bound), of(a.start), of(a.step)) == (of(b.bound), of(b.start), of(b.step))
+    return same and (facts.source.backend.value == "opencl" or _guards(one) == _guards(other))
 
 
 def _other_threads(facts: Facts, mine: StridedLoop, a: Access) -> bool:

@@ -148,29 +148,11 @@ def _image(
 def _buffer(
     name: str, a: KernelArgument, dtype: Dtype | None, lanes: int, kernel: KernelDefinition, size: str
 ) -> ArgumentLine:
-    usage = pointer_usage(kernel.body, a.name) if a.name else None
-    said = []
-    if a.is_const or a.address_space == "constant":
-        role = Role.INPUT
-    elif usage is None or usage.is_passed_on or usage.is_written == usage.is_read:
-        role = Role.INOUT
-        if usage is None or not usage.is_written or not usage.is_read:
-            said.append("output, if it is only written; input, if it is only read")
-    elif usage.is_written:
-        role = Role.OUTPUT
-    else:
-        role = Role.INPUT
-        said.append("not const, but only read here")
-    draw = ""
-    if dtype is None:
-        said.insert(0, f"bytes of `{a.type_text}`")
-        draw = _ZEROS
-    elif a.base == "bool":
+    role, doubt = _role(a, kernel)
+    said = _said_of_type(a, dtype, lanes) + ([doubt] if doubt else [])
+    draw = _ZEROS if dtype is None else ""
+    if dtype is not None and a.base == "bool":
         draw = "draw: {distribution: integers, low: 0, high: 2}"
-    elif a.dtype is None:
-        said.insert(0, f"`{a.type_text}`")
-    if lanes > 1:
-        said.insert(0, f"`{a.type_text}`")
     if role is not Role.OUTPUT and dtype is not None and not dtype.is_float and _INDICES.search(a.name):
         said.append("which numbers it may hold (draw)")
         draw = draw or _ZEROS
@@ -179,3 +161,26 @@ def _buffer(
     if draw and role is not Role.OUTPUT:
         fields += f", {draw}"
     return ArgumentLine(fields, f"{TODO}: {'; '.join(['shape', *said])}", role is not Role.INPUT)
+
+
+def _role(a: KernelArgument, kernel: KernelDefinition) -> tuple[Role, str]:
+    """The role of a buffer, and what else it may be."""
+    if a.is_const or a.address_space == "constant":
+        return Role.INPUT, ""
+    usage = pointer_usage(kernel.body, a.name) if a.name else None
+    if usage is None or usage.is_passed_on or usage.is_written == usage.is_read:
+        sure = usage is not None and usage.is_written and usage.is_read
+        return Role.INOUT, "" if sure else "output, if it is only written; input, if it is only read"
+    if usage.is_written:
+        return Role.OUTPUT, ""
+    return Role.INPUT, "not const, but only read here"
+
+
+def _said_of_type(a: KernelArgument, dtype: Dtype | None, lanes: int) -> list[str]:
+    """The type as the kernel has it, as often as the form's type does not show it."""
+    said = [f"`{a.type_text}`"] if lanes > 1 else []
+    if dtype is None:
+        said.append(f"bytes of `{a.type_text}`")
+    elif a.base != "bool" and a.dtype is None:
+        said.append(f"`{a.type_text}`")
+    return said

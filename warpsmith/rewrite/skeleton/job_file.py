@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import yaml
@@ -115,16 +115,22 @@ def _undefined(kernel: KernelDefinition, text: str, given: Given) -> list[str]:
     known = bodies.keys() | given.defines.keys()
     known |= {w for t in texts for d in _DECLARED.findall(t) for w in re.findall(r"\w+", d)}
     known |= {a.name for a in kernel.arguments} | {p.name for p in kernel.template}
-    waiting = [re.sub(r"^\s*#.*$", "", blank(kernel.body), flags=re.M)]
+    used = _expanded(re.sub(r"^\s*#.*$", "", blank(kernel.body), flags=re.M), bodies)
+    called = set(re.findall(r"\b(\w+)\s*\(", kernel.body))
+    likely = (w for w in used if _LIKE_MACRO.fullmatch(w) and not _OF_LANGUAGE.match(w))
+    whole = "\n".join(texts)
+    return [w for w in likely if w not in known and w not in called and not _declares(whole, w)][:_MAX_SHOWN]
+
+
+def _expanded(text: str, bodies: Mapping[str, str]) -> Iterable[str]:
+    """The words of a text, and of the macros that it uses, each once."""
+    waiting = [text]
     seen: dict[str, None] = {}
     while waiting:
         words = [w for w in re.findall(r"\b[A-Za-z_]\w*\b", waiting.pop()) if w not in seen]
         seen.update(dict.fromkeys(words))
         waiting += [bodies[w] for w in dict.fromkeys(words) if w in bodies]
-    called = set(re.findall(r"\b(\w+)\s*\(", kernel.body))
-    likely = (w for w in seen if _LIKE_MACRO.fullmatch(w) and not _OF_LANGUAGE.match(w))
-    whole = "\n".join(texts)
-    return [w for w in likely if w not in known and w not in called and not _declares(whole, w)][:_MAX_SHOWN]
+    return seen
 
 
 def _declares(text: str, name: str) -> bool:
@@ -161,23 +167,22 @@ def choose_kernel(
     if not names:
         raise InvalidInput("source", f"{path_text}: no kernel definition found")
     listed = ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else "")
-    if entry is None:
-        chosen = names
-        if len(chosen) > 1:
-            raise InvalidInput("--entry", f"{path_text} defines {len(names)} kernels; name one of {listed}")
-    else:
-        base = re.sub(r"\s", "", entry.split("<", 1)[0]).removeprefix("::")
-        chosen = [n for n in names if f"::{n}".endswith(f"::{base}")]
-        chosen = [base] if base in chosen else chosen
-        if len(chosen) != 1:
-            raise InvalidInput(
-                "--entry", f"{entry}: {len(chosen)} such kernels in {path_text}; it has {listed}"
-            )
+    chosen = names if entry is None else _named(names, entry)
+    if entry is None and len(chosen) > 1:
+        raise InvalidInput("--entry", f"{path_text} defines {len(names)} kernels; name one of {listed}")
+    if len(chosen) != 1:
+        raise InvalidInput("--entry", f"{entry}: {len(chosen)} such kernels in {path_text}; it has {listed}")
     found = [k for k in kernels if k.qualified_name == chosen[0]]
     given = re.search(r"<(.*)>", entry or "")
     special = [k for k in found if given and _tight(k.specialisation) == _tight(given.group(1))]
     kernel = (special or [k for k in found if not k.specialisation] or found)[0]
     return kernel, [k.line for k in found if k is not kernel]
+
+
+def _named(names: list[str], entry: str) -> list[str]:
+    """Those of the qualified names that an entry may mean."""
+    base = re.sub(r"\s", "", entry.split("<", 1)[0]).removeprefix("::")
+    return [base] if base in names else [n for n in names if f"::{n}".endswith(f"::{base}")]
 
 
 def _tight(text: str) -> str:

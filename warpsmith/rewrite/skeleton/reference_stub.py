@@ -75,29 +75,50 @@ def _elementwise(kernel: KernelDefinition, arguments: Sequence[Fields]) -> dict[
     index = _INDEX.match(body)
     if index is None or "#" in body:
         return None
-    i, rest = index.group(1), body[index.end() :].strip()
+    i = index.group(1)
     names = {a.name: fields for a, fields in zip(kernel.arguments, arguments, strict=True) if a.name}
-    inside = re.fullmatch(rf"if ?\( ?{i} ?< ?(\w+) ?\) ?(?:\{{([^{{}}]*)\}}|([^;{{}}]*;))", rest)
-    behind = re.fullmatch(rf"if ?\( ?{i} ?>= ?(\w+) ?\) ?(?:return ?;|\{{ ?return ?; ?\}})([^{{}}]*)", rest)
-    guard = inside or behind
-    if guard is None or names.get(guard.group(1), {}).get("role") != "scalar":
+    guarded = _guarded(body[index.end() :].strip(), i)
+    if guarded is None or names.get(guarded[0], {}).get("role") != "scalar":
         return None
-    length = names[guard.group(1)]["value"]
-    statements = [s.strip() for s in (guard.group(2) or guard.group(guard.lastindex or 2)).split(";")]
+    length = names[guarded[0]]["value"]
     found: dict[str, str] = {}
-    for statement in filter(None, statements):
-        store = re.fullmatch(rf"(\w+) ?\[ ?{i} ?\] ?([-+*]?)= ?(.+)", statement)
-        target = None if store is None else names.get(store.group(1))
-        if store is None or target is None or store.group(1) in found or "*" in store.group(1):
+    for statement in guarded[1]:
+        stored = _stored(statement, i, names, length, set(found))
+        if stored is None:
             return None
-        value = _expression(store.group(3), i, names, length, set(found))
-        own = _expression(f"{store.group(1)}[{i}]", i, names, length, set(found))
-        if value is None or own is None or target["role"] not in ("output", "inout"):
-            return None
-        found[store.group(1)] = f"{own} {store.group(2)} ({value})" if store.group(2) else value
+        found[stored[0]] = stored[1]
     written = {n for n, f in names.items() if f["role"] in ("output", "inout")}
     form = {n: names[n]["name"] for n in found}
     return {form[n]: text for n, text in found.items()} if written == set(found) else None
+
+
+def _guarded(text: str, i: str) -> tuple[str, list[str]] | None:
+    """The name that bounds the index `i`, and the statements inside of the bound."""
+    inside = re.fullmatch(rf"if ?\( ?{i} ?< ?(\w+) ?\) ?(?:\{{([^{{}}]*)\}}|([^;{{}}]*;))", text)
+    behind = re.fullmatch(rf"if ?\( ?{i} ?>= ?(\w+) ?\) ?(?:return ?;|\{{ ?return ?; ?\}})([^{{}}]*)", text)
+    guard = inside or behind
+    if guard is None:
+        return None
+    statements = (guard.group(2) or guard.group(guard.lastindex or 2)).split(";")
+    return guard.group(1), [s.strip() for s in statements if s.strip()]
+
+
+def _stored(
+    statement: str, i: str, names: Mapping[str, Fields], length: Any, written: set[str]
+) -> tuple[str, str] | None:
+    """The output that a statement stores to, and its value as NumPy."""
+    store = re.fullmatch(rf"(\w+) ?\[ ?{i} ?\] ?([-+*]?)= ?(.+)", statement)
+    if store is None:
+        return None
+    name, sign, text = store.groups()
+    target = names.get(name)
+    if target is None or name in written or target["role"] not in ("output", "inout"):
+        return None
+    value = _expression(text, i, names, length, written)
+    own = _expression(f"{name}[{i}]", i, names, length, written)
+    if value is None or own is None:
+        return None
+    return name, f"{own} {sign} ({value})" if sign else value
 
 
 def _expression(text: str, i: str, names: Mapping[str, Fields], length: Any, written: set[str]) -> str | None:

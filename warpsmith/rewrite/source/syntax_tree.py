@@ -298,28 +298,21 @@ class Source:
         type_node = node.child_by_field_name("type")
         for declarator in node.children_by_field_name("declarator"):
             init = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
-            inner: Node | None = declarator
-            pointer = array = reference = False
-            while inner is not None and inner.type != "identifier":
-                pointer |= inner.type == "pointer_declarator"
-                reference |= inner.type == "reference_declarator"
-                array |= inner.type == "array_declarator"
-                inner = inner.child_by_field_name("declarator") or next(
-                    (c for c in inner.named_children if "declarator" in c.type or c.type == "identifier"),
-                    None,
-                )
-            if inner is None or type_node is None:
+            *around, name = _nested(declarator)
+            if name.type != "identifier" or type_node is None:
                 continue
+            kinds = {n.type for n in around}
+            array = "array_declarator" in kinds
             words = self._specifiers(node)
-            reference = reference and not ({"const", "constexpr"} & words)
+            reference = "reference_declarator" in kinds and not ({"const", "constexpr"} & words)
             yield Variable(
-                name=self.of(inner),
+                name=self.of(name),
                 type_text=self._type_text(node, type_node),
                 declaration=node,
                 declarator=declarator,
                 init=init,
                 scope=scope,
-                is_pointer=pointer or reference,
+                is_pointer="pointer_declarator" in kinds or reference,
                 is_array=array,
                 is_shared="__shared__" in words
                 or (bool({"__local", "local"} & words) and (array or scope == self.kernel)),
@@ -342,6 +335,20 @@ class Source:
         end = first.start_byte if first is not None else node.end_byte
         text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", self.between(start, end), flags=re.S)
         return set(re.findall(r"\w+", text))
+
+
+def _nested(declarator: Node) -> list[Node]:
+    """A declarator and those inside of it, in this order; the last is the name, if there is one."""
+    found, inner = [], declarator
+    while True:
+        found.append(inner)
+        if inner.type == "identifier":
+            return found
+        parts = (c for c in inner.named_children if "declarator" in c.type or c.type == "identifier")
+        following = inner.child_by_field_name("declarator") or next(parts, None)
+        if following is None:
+            return found
+        inner = following
 
 
 def _depth(v: Variable) -> int:

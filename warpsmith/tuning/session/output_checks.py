@@ -9,6 +9,7 @@ import numpy as np
 from warpsmith.domain.job import Job, NumpyReference, Tolerance
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import BufferPlan, Compiled, Family, WorkloadPlan
+from warpsmith.domain.source_text import code_of
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.session.linked_names import without_unit
 from warpsmith.tuning.session.mismatch_causes import why_wrong
@@ -22,7 +23,6 @@ BUDGET_ELEMENTS = 1024
 """Number of compared elements below which the baseline's largest error is no basis for a budget."""
 BUDGET_FAMILIES = (Family.DECLARED, Family.SCALED_UP, Family.SCALED_DOWN)
 """Families in which all elements are different draws, as a budget requires."""
-_NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _DECLARED = re.compile(r"\b(?:const|constexpr)\b[^;={}()]*?\b(\w+)\s*(?:\[[^;={}]*)?(?:=|\{)")
 _COMPILERS = re.compile(r"\$\w+(\$\w+)*|__unnamed_\d+")
 _VARIABLE = re.compile(r"\b(?:__device__|__managed__|static)\b[^;={}()]*")
@@ -146,7 +146,7 @@ def kept_variables(kernel: ConfiguredKernel, compiled: Compiled) -> list[str]:
     Left out are constants, and variables that no text of the job declares: those of a toolkit's headers.
     """
     text = "\n".join((kernel.kernel.text, *kernel.kernel.files.values()))
-    declared = _VARIABLE.findall(_NOT_CODE.sub(" ", text))
+    declared = _VARIABLE.findall(code_of(text, characters=False))
     words = {word for declaration in declared for word in re.findall(r"\w+", declaration)}
     ends = tuple(f"{len(word)}{word}{end}" for word in words for end in ("", "E"))
     named = (g for g in compiled.globals if g in words or g.endswith(ends))
@@ -162,7 +162,7 @@ def _is_constant(source: str, symbol: str) -> bool:
     """
     if _COMPILERS.fullmatch(symbol) and symbol not in source:
         return True
-    code = _NOT_CODE.sub(" ", source)
+    code = code_of(source, characters=False)
     names = {n for n in _DECLARED.findall(code) if n == symbol or f"{len(n)}{n}" in symbol}
     if not names:
         return False

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warpsmith.tuning.trials.pruner import BY_CHANCE, ENOUGH, Estimate, expected_gain, predicted
+from warpsmith.search.expected_improvement import expected_improvement
+from warpsmith.tuning.trials.pruner import BY_CHANCE, ENOUGH, Estimate, predicted
 
 LEAST_GAIN = 0.005
 """Least relative gain that a measured trial must promise, in the objective and in the mean over workloads of
@@ -71,8 +72,8 @@ class EnergyPruner:
             mean, deviation = float(means[0]), max(float(deviations[0]), RUNS_DIFFER)
             share = self._share(key)
             objective, spread = objective + share * mean, spread + share * deviation
-            gain += share * expected_gain(float(known[:, 1].min()), mean, deviation)
-        gain += expected_gain(self._best, objective, spread)
+            gain += share * expected_improvement(float(known[:, 1].min()), mean, deviation)
+        gain += expected_improvement(self._best, objective, spread)
         if gain > LEAST_GAIN:
             return None
         return Estimate(math.exp(max(objective, self._best)), self.draw() < BY_CHANCE)

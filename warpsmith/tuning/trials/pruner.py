@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from warpsmith.search.expected_improvement import expected_improvement
+
 Floats = NDArray[np.float64]
 
 LEAST_WORKLOADS = 3
@@ -128,10 +130,10 @@ class Pruner:
         x, y = known[:, : len(timed)], known[:, len(timed) :]
         mean, deviation = predicted(x, np.column_stack([y, y @ shares]), at)
         objective = sum(self._share(key) * logs[key] for key in timed) + mean[-1]
-        gain = expected_gain(self._best, objective, deviation[-1])
+        gain = expected_improvement(self._best, objective, deviation[-1])
         for key, share, expected, spread in zip(rest, shares, mean, deviation, strict=False):
             best = math.log(self.best_us[key] / self.baseline_us[key])
-            gain += share * expected_gain(best, expected, spread)
+            gain += share * expected_improvement(best, expected, spread)
         if gain > LEAST_GAIN:
             return None
         return Estimate(math.exp(max(objective, self._best)), self.draw() < BY_CHANCE)
@@ -167,12 +169,3 @@ def predicted(x: Floats, y: Floats, at: Floats) -> tuple[Floats, Floats]:
     residual = weights @ (y - design @ slopes) ** 2 / (weights.sum() * (1 - terms / count))
     spread = residual * (1.0 + here @ inverse @ here * weights.mean())
     return here @ slopes, np.sqrt(np.maximum(spread, 0.0))
-
-
-def expected_gain(best: float, mean: float, deviation: float) -> float:
-    """Expected improvement of a normally distributed value over the best."""
-    if deviation <= 0:
-        return max(0.0, best - mean)
-    z = (best - mean) / deviation
-    below = 0.5 * math.erfc(-z / math.sqrt(2.0))
-    return float(deviation * (z * below + math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)))
