@@ -79,12 +79,12 @@ class ExternalProvider:
         shown = json.dumps({"version": asked.version, "question": asked.question}, ensure_ascii=False)
         record = Record(model=letter.by, prompt=shown, reply=letter.reply or "")
         if letter.reply is None:
-            raise NoAnswer(f"nobody answered within {letter.waited_s:.0f} s", record)
+            raise NoAnswer(f"no answer within {letter.waited_s:.0f} s", record)
         try:
             result = accept(letter.reply, self.name, payload, context)
         except BadReply as exc:
             # The reply was valid on arrival; the operator's permissions have changed since.
-            raise NoAnswer(f"the reply is of no use any more: {exc}", record) from exc
+            raise NoAnswer(f"the reply is no longer valid: {exc}", record) from exc
         return record.on(result).model_copy(update={"latency_s": letter.waited_s})
 
 

@@ -49,7 +49,7 @@ def _tasks(session: Session) -> Iterator[Sample]:
     for queue, state, count, oldest in session.execute(query):
         labels = {"queue": queue}
         if state is TaskState.RUNNING:
-            yield Sample("warpsmith_tasks_running", "gauge", "Tasks that somebody works on.", count, labels)
+            yield Sample("warpsmith_tasks_running", "gauge", "Tasks that a worker runs.", count, labels)
             continue
         yield Sample("warpsmith_queue_depth", "gauge", "Tasks that wait.", count, labels)
         age = max(0.0, (at - oldest).total_seconds())

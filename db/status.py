@@ -140,8 +140,8 @@ def _speedup(row: Row[Any]) -> float | None:
 
 
 def _best_speedup(speedups: Sequence[tuple[float, float | None]]) -> float | None:
-    """Weighted mean over workloads, each with its own best; a workload without a faster one keeps its
-    baseline."""
+    """Weighted geometric mean over workloads, each with its own best; one without a faster configuration
+    keeps its baseline."""
     if all(s is None for _, s in speedups):
         return None
     logs = sum(weight * math.log(max(1.0, s or 1.0)) for weight, s in speedups)

@@ -69,7 +69,7 @@ class Steward:
             idle = JobRepository(session).ring_idle(QUIET_S)
             unserved = WaitRepository(session).ring_unserved(QUIET_S)
         if expired or quiet or idle or unserved:
-            words = "swept: %d leases, %d quiet tasks, %d idle jobs, %d that nobody can serve"
+            words = "swept: %d leases, %d quiet tasks, %d idle jobs, %d that no worker can serve"
             log.info(words, len(expired), len(quiet), len(idle), len(unserved))
 
     def heartbeat(self) -> None:

@@ -111,7 +111,7 @@ def _run(context: Context, row: Claimed) -> bool:
             _store_patiently(context, row, row.lease_token, outcome)
             _decide(context, row.job_id)
         except LeaseLost:
-            log.info("the task is somebody else's now, or its job has ended")
+            log.info("another worker has the task now, or its job has ended")
         finally:
             resume()
         ring(context)

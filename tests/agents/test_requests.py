@@ -108,7 +108,7 @@ def test_a_parked_step_is_rung_at_its_deadline_and_the_rules_answer(worker: Cont
     with database.write() as session:
         assert not AgentRequestRepository(session).answer(request.id, "{}", "late")
         step = the_step(session)
-        assert step.fallback.startswith("external: nobody answered within")
+        assert step.fallback.startswith("external: no answer within")
         assert replay(session, job, {}).differences == ()
 
 

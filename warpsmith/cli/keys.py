@@ -18,7 +18,7 @@ def create(
     name: Annotated[str, typer.Argument(help="Whom it is for.")],
     tenant: Annotated[str, typer.Option(help="Whose jobs it opens.")] = "default",
     scopes: Annotated[str, typer.Option(help="submit, read, agents, admin; with commas.")] = "submit,read",
-    days: Annotated[float | None, typer.Option(min=0.001, help="Ends after so many days.")] = None,
+    days: Annotated[float | None, typer.Option(min=0.001, help="Days after which the key ends.")] = None,
     limit: Annotated[
         list[str] | None,
         typer.Option(
@@ -68,7 +68,7 @@ def revoke(key_id: KeyId) -> None:
 @keys.command()
 def rotate(
     key_id: KeyId,
-    grace_s: Annotated[float, typer.Option(min=0, help="The old key works for so long still.")] = 0.0,
+    grace_s: Annotated[float, typer.Option(min=0, help="Seconds for which the old key still works.")] = 0.0,
 ) -> None:
     """Make a new key like an old one, print it once, and end the old one."""
     row, key = _admin().rotate(key_id, grace_s)

@@ -36,7 +36,7 @@ def main(argument: dict[str, Any]) -> None:
     if warm is not None:
         warm()
     watched = bool(argument.get("watched"))
-    # A sanitizer's own process communicates with the watched one through shared memory and sockets.
+    # A sanitizer's process and the watched one communicate in ways that confinement would block.
     most = memory_limit(int(argument.get("memory_bytes") or MEMORY_BYTES))
     confined = not watched and _confine(backend, Path(argument["private"]), most)
     channel.receive()  # it may be a spare for a while

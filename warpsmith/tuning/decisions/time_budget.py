@@ -9,7 +9,7 @@ LEAST_SHARE = 0.15
 SEARCH_SHARE = 0.4
 """Share of the job's seconds kept for agents and search, once `LEAST_SHARE` is set aside for verification."""
 FIRST_SHARE, FIRST_S = 0.1, 5.0
-"""Share of the job's seconds, and limit in seconds, for the first batch of trials, whatever was spent before
+"""Share of the job's seconds, and least seconds, for the first batch of trials, whatever was spent before
 it."""
 DEVICE_EACH_S = 4.0
 """Seconds to verify a workload on a device with its own memory, beyond the baseline's time: six processes

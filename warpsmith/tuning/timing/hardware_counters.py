@@ -30,7 +30,7 @@ def counters_of(
         workload = max(session.allowed(template, kernel) or session.job.workloads, key=lambda w: w.weight)
         compiled = session.compile(kernel)
         if isinstance(compiled, Rejected):
-            raise Unavailable(f"the kernel does not compile any more: {compiled.reason}")
+            raise Unavailable(f"the kernel no longer compiles: {compiled.reason}")
         size = launch_size(kernel, workload, session.ports.opener.info)
         return Counters(kernel=kernel.key, values=dict(port.counters(compiled, session.plan(workload), size)))
     except (Unavailable, ExpressionError) as exc:

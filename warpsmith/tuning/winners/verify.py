@@ -212,7 +212,7 @@ class _Contest:
         key = configuration_key(finalist.configuration)
         kernel, compiled = self._binary(finalist, key)
         if isinstance(compiled, Rejected):
-            return f"does not compile any more: {compiled.reason}"
+            return f"no longer compiles: {compiled.reason}"
         size = size_within_limits(kernel, workload, self._ports.opener.info)
         refused = self._base.refuse_binary(kernel, compiled)
         if refused is not None:
