@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from db.proposal_pool import ProposalPool
 from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.state import SliceEnd
 from warpsmith.tuning.ports import Searcher
 
 HEAR_S = 1.0
@@ -78,6 +79,13 @@ class SharedSearcher(Searcher):
     def tell(self, configuration: Configuration, value: float | None) -> None:
         """See `tuning.ports.Searcher.tell`."""
         self._inner.tell(configuration, value)
+
+    @property
+    def cut_off(self) -> SliceEnd | None:
+        """See `tuning.ports.Searcher.cut_off`."""
+        if self.spent:
+            return SliceEnd.SPENT
+        return SliceEnd.LIMIT if self.gave_up else None
 
     def close(self) -> None:
         """Let another slice propose."""

@@ -36,7 +36,7 @@ from warpsmith.tuning.baseline import measure_baseline  # noqa: E402
 from warpsmith.tuning.objective import time_us  # noqa: E402
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts  # noqa: E402
 from warpsmith.tuning.tasks import BaselineResult  # noqa: E402
-from warpsmith.tuning.trials.slice import SliceLimits, run_slice  # noqa: E402
+from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice  # noqa: E402
 
 FAMILIES = ("silu_and_mul", "merge_attn_states", "fused_add_rmsnorm")
 
@@ -81,7 +81,7 @@ def search(
     sink, session = TimedSink(), DeviceSession(job, ports)
     try:
         limits = SliceLimits(200, trials, compile_ahead=2 * (os.cpu_count() or 1))
-        run_slice(session, template, baseline, searcher, sink, limits, gate=False)
+        run_slice(session, template, baseline, searcher, sink, limits, SliceStart(gate=False))
     finally:
         session.close()
     return figures(job, sink)

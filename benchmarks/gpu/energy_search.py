@@ -37,7 +37,7 @@ from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.energy import Energies, energies, measurable
 from warpsmith.tuning.timing.paired_blocks import Side
-from warpsmith.tuning.trials.slice import SliceLimits, run_slice
+from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
 
 SECONDS = 150.0
 """Of a search, at most."""
@@ -54,7 +54,7 @@ def search(
     sink, session = TimedSink(), DeviceSession(job, ports)
     try:
         limits = SliceLimits(SECONDS, trials, compile_ahead=2 * (os.cpu_count() or 1))
-        run_slice(session, template, baseline, searcher, sink, limits, gate=False)
+        run_slice(session, template, baseline, searcher, sink, limits, SliceStart(gate=False))
     finally:
         session.close()
     return sink

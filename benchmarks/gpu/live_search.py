@@ -36,7 +36,7 @@ from warpsmith.search import enumerate_space, launched, make_searcher
 from warpsmith.search.feasible_set import FeasibleSet
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
-from warpsmith.tuning.trials.slice import SliceLimits, run_slice
+from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
 
 STRATEGY = "adaptive_tabu_greywolf"
 """Kernel Tuner's best on the recorded spaces."""
@@ -83,13 +83,15 @@ def family(name: str, device: DeviceInfo, pool: CompilePool, options: argparse.N
         baseline = measure_baseline(session)
         assert not baseline.refused, baseline.refused
         said = run_slice(session, template, baseline, turns, sink, SliceLimits(SECONDS, 10**6, ahead))
-        if said.rejected:
-            raise RuntimeError(f"{name}: its own default configuration is refused: {said.rejected}")
+        if said.reason:
+            raise RuntimeError(f"{name}: its own default configuration is refused: {said.reason}")
         winners = {winner(s, turns.values): None for s in streams}
         again = [c for c, _ in sink.trials if configuration_key(c) in winners][: len(winners)]
         for _ in range(AGAIN):
             limits = SliceLimits(SECONDS, len(again), ahead)
-            run_slice(session, template, baseline, turns, sink, limits, leftover=again, gate=False)
+            run_slice(
+                session, template, baseline, turns, sink, limits, SliceStart(gate=False, leftover=again)
+            )
     finally:
         session.close()
         for stream in streams:

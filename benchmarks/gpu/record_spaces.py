@@ -39,7 +39,7 @@ from warpsmith.search import enumerate_space, make_searcher  # noqa: E402
 from warpsmith.tuning.baseline import measure_baseline  # noqa: E402
 from warpsmith.tuning.objective import time_us  # noqa: E402
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts  # noqa: E402
-from warpsmith.tuning.trials.slice import SliceLimits, run_slice  # noqa: E402
+from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice  # noqa: E402
 
 
 def restrictions(template: Template, scopes: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -109,7 +109,9 @@ def record(
         best = best_of(sink.trials, again)
         for _ in range(2 if best else 0):
             more = SliceLimits(seconds, len(best), limits.compile_ahead)
-            run_slice(session, template, baseline, searcher, sink, more, leftover=best, gate=False)
+            run_slice(
+                session, template, baseline, searcher, sink, more, SliceStart(gate=False, leftover=best)
+            )
     finally:
         session.close()
     names = [p.name for p in template.space.parameters]

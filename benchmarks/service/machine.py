@@ -428,7 +428,7 @@ class ServiceMachine(RuleBasedStateMachine):
         if isinstance(payload, ProfilePayload):
             return ProfileResult()
         if isinstance(payload, SlicePayload):
-            return SliceResult(trials=1, exhausted=False)
+            return SliceResult(trials=1)
         if isinstance(payload, VerifyPayload):
             return VerifyResult(comparisons=(), choices=(), speedup=1.0)
         return StepResult(provider="model", template=Template(kernel=job.kernel, space=job.space))

@@ -121,8 +121,8 @@ def test_a_candidate_that_is_wrong_only_there_is_rejected() -> None:
     def fails(key: str) -> bool:
         return key.startswith("n=777")
 
-    assert gate(baseline(()), fails).rejected == ""
-    assert "at the neighbouring shape n=777" in gate(baseline(ASKED), fails).rejected
+    assert gate(baseline(()), fails).reason == ""
+    assert "at the neighbouring shape n=777" in gate(baseline(ASKED), fails).reason
 
 
 def test_a_shape_that_takes_too_much_memory_is_not_tried() -> None:

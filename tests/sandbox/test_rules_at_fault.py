@@ -55,13 +55,13 @@ def test_the_rule_at_fault_is_named_and_the_others_are_not(
         template, sink = make_template(JOB).template, ListSink()
         limits = SliceLimits(seconds=300, trials=1, compile_ahead=1)
         result = run_slice(session, template, baseline, Listed([]), sink, limits)
-        assert result.rejected.startswith(stage.value)
+        assert result.reason.startswith(stage.value)
         assert [(f.rule, f.stage) for f in result.faults] == [(rule.name, stage)]
         assert result.faults[0].reason
         assert result.trials == len(sink.trials) == 1, "looking for the fault is no trial"
         mended = JOB.model_copy(update={"rewrite": JOB.rewrite.model_copy(update={"deny": (rule.name,)})})
         again = run_slice(session, make_template(mended).template, baseline, Listed([]), sink, limits)
-        assert again.rejected == ""
+        assert again.reason == ""
         assert isinstance(sink.trials[1][1], Measured)
     finally:
         session.close()

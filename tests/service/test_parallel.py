@@ -35,7 +35,7 @@ from tests.worker.setup_fakes import FakeSetup, GridSearcher
 from tests.worker.test_execute import SilentBell
 from warpsmith.domain.job import Job
 from warpsmith.domain.space import configuration_key
-from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
+from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
 from warpsmith.settings import Settings
 from warpsmith.tuning.decisions.decide import decide
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, StartTask, TaskView
@@ -101,7 +101,7 @@ def test_a_device_that_is_free_joins_while_there_is_something_to_propose() -> No
     ended = replace(running(one, "a"), state=TaskState.DONE, result=SliceResult(trials=40))
     (joined,) = slices(snapshot(100, 81, [ended, running(two, "b")], devices=2))
     assert (joined.trials, joined.candidate_trials) == (19, 100)
-    spent = replace(ended, result=SliceResult(trials=40, spent=True))
+    spent = replace(ended, result=SliceResult(trials=40, ended_by=SliceEnd.SPENT))
     assert slices(snapshot(100, 81, [spent, running(two, "b")], devices=2)) == []
     assert slices(snapshot(100, 99, [ended, running(two, "b")], devices=2)) == [], "one is left"
     (again,) = slices(snapshot(100, 99, [spent, replace(ended, id="b", payload=two)], devices=2))
@@ -143,7 +143,8 @@ def test_however_slices_end_all_of_the_budget_is_run_and_no_more(data: st.DataOb
             # A slice that brings nothing would go on for ever; real ones run what they can.
             if ran[chosen.id] == 0 and left > 0:
                 ran[chosen.id] += 1
-            result = SliceResult(trials=ran[chosen.id], spent=did == left)
+            end = SliceEnd.SPENT if did == left else SliceEnd.LIMIT
+            result = SliceResult(trials=ran[chosen.id], ended_by=end)
             ended = replace(chosen, state=TaskState.DONE, result=result)
             tasks[tasks.index(chosen)] = ended
 
@@ -225,7 +226,7 @@ def test_searchers_run_what_they_may_have_together_to_the_trial(database: Databa
     taken = sum(parts)
     if kind == "together":
         assert taken == 37
-        assert all(shared.spent for shared, _ in searchers.values())
+        assert {shared.cut_off for shared, _ in searchers.values()} == {SliceEnd.SPENT}
     with database.read() as session:
         (candidate,) = {shared.pool.of.candidate_id for shared, _ in searchers.values()}
         assert taken <= HistoryRepository(session).counted(candidate) <= 37
@@ -274,7 +275,7 @@ def test_who_proposes_next_has_heard_of_everything(database: Database) -> None:
         assert found, "what was left in the pool is run as well"
         run(database, second, dict(found[0]))
         ran += found
-    assert second.ask(1) == [] and not second.gave_up
+    assert second.ask(1) == [] and second.cut_off is None, "there is nothing more"
     second.close()
     assert set(heard.told) == {configuration_key(c) for c in SPACE}
     assert len({configuration_key(c) for c in ran}) == len(ran) == len(SPACE)
@@ -290,7 +291,7 @@ def test_a_slice_that_is_to_end_does_not_wait_for_proposals(database: Database) 
     second._alive = lambda: False
     while second.ask(1):
         pass
-    assert second.gave_up, "the search itself goes on"
+    assert second.gave_up and second.cut_off is SliceEnd.LIMIT, "the search itself goes on"
     for shared in (first, second):
         shared.close()
 

@@ -19,7 +19,7 @@ from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.settings import Settings
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.trials.slice import SliceLimits, run_slice
+from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
 from worker.device_setup import DeviceSetup, open_setup
 
 
@@ -70,7 +70,9 @@ def test_a_trial_takes_the_time_that_was_set(folder: Path) -> None:
     template = Template(kernel=job.kernel, space=job.space)
     searcher = setup.search(job, template, list).searcher
     began = time.monotonic()
-    run_slice(session, template, baseline, searcher, ListSink(), SliceLimits(60, 10, 1), gate=False)
+    run_slice(
+        session, template, baseline, searcher, ListSink(), SliceLimits(60, 10, 1), SliceStart(gate=False)
+    )
     assert 0.4 < time.monotonic() - began < 1.5
 
 

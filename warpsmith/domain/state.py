@@ -89,3 +89,16 @@ class TaskState(StrEnum):
     DEAD = "dead"
     """Given up after too many attempts; the history says why."""
     CANCELLED = "cancelled"
+
+
+class SliceEnd(StrEnum):
+    """Why a slice ended."""
+
+    LIMIT = "limit"
+    """Its seconds, its trials, its lease or the job ended; the search may go on."""
+    EXHAUSTED = "exhausted"
+    """The searcher has nothing more to propose."""
+    SPENT = "spent"
+    """All trials that the candidate's slices may have between them are proposed."""
+    REJECTED = "rejected"
+    """The template fails with its default configuration: the candidate is of no use."""

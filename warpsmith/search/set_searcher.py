@@ -33,6 +33,11 @@ class SetSearcher:
         """See `tuning.ports.Searcher.forecast`; only searchers with a model have one."""
         return None
 
+    @property
+    def cut_off(self) -> None:
+        """See `tuning.ports.Searcher.cut_off`: nothing but its own end stops it."""
+        return None
+
     def start_with(self, configurations: Iterable[Configuration]) -> None:
         """Propose these configurations first, if they are in the set."""
         self._starts += self._rows(configurations)

@@ -9,6 +9,7 @@ from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import Conditions, Outcome, Rejected
 from warpsmith.domain.plan import CaseKey, Compiled, LaunchSize, TimingPlan, WorkloadPlan
 from warpsmith.domain.space import Configuration
+from warpsmith.domain.state import SliceEnd
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import InvalidInput
 from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, Timed
@@ -154,6 +155,11 @@ class Searcher(Protocol):
     @property
     def forecast(self) -> "CompileForecast | None":
         """Forecast for compiling ahead. None: nothing is compiled before it is asked for."""
+        return None
+
+    @property
+    def cut_off(self) -> SliceEnd | None:
+        """Why it hands out nothing although the search may go on; None: it has no more to propose."""
         return None
 
 

@@ -11,7 +11,7 @@ from warpsmith.domain.job import AgentRole
 from warpsmith.domain.outcome import Comparison, CompileFacts, Rejected, WorkloadTiming
 from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration
-from warpsmith.domain.state import TaskKind
+from warpsmith.domain.state import SliceEnd, TaskKind
 from warpsmith.domain.template import RuleFault, Template
 
 
@@ -234,15 +234,26 @@ class SliceResult(Frozen):
     kind: Literal[TaskKind.SLICE] = TaskKind.SLICE
     trials: int = 0
     seconds: float = 0.0
-    exhausted: bool = False
-    """True if the searcher has nothing more to propose."""
-    spent: bool = False
-    """True if all trials of the candidate's slices have been proposed."""
-    rejected: str = ""
-    """Failure of the template with its default configuration, which rejects the candidate."""
+    ended_by: SliceEnd = SliceEnd.LIMIT
+    reason: str = ""
+    """Why the template was rejected, if it was."""
     faults: tuple[RuleFault, ...] = ()
-    """The rules that cause this failure, if they were found."""
-    feasible: int | None = None
+    """The rules for which the template fails, if they were found; without them it holds."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_flags(cls, data: Any) -> Any:
+        """Results of versions that stored `exhausted`, `spent`, `rejected` and `feasible` apart."""
+        if not isinstance(data, dict) or not data.keys() & {"exhausted", "spent", "rejected", "feasible"}:
+            return data
+        rest = {k: v for k, v in data.items() if k not in {"exhausted", "spent", "rejected", "feasible"}}
+        flags = {
+            SliceEnd.REJECTED: data.get("rejected"),
+            SliceEnd.SPENT: data.get("spent"),
+            SliceEnd.EXHAUSTED: data.get("exhausted"),
+        }
+        end = next((end for end, is_set in flags.items() if is_set), SliceEnd.LIMIT)
+        return {"ended_by": end, "reason": data.get("rejected", ""), **rest}
 
 
 class VerifyPayload(Frozen):

@@ -22,7 +22,7 @@ from warpsmith.domain.space import Configuration
 from warpsmith.tuning.decisions.time_budget import verification_s
 from warpsmith.tuning.ports import Searcher
 from warpsmith.tuning.tasks import JobBaseline, SlicePayload, SliceResult
-from warpsmith.tuning.trials.slice import SliceLimits, run_slice
+from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
 from worker.device_setup import Search, open_session
 from worker.device_wait import Hold
 from worker.earlier_winners import earlier_starts
@@ -75,7 +75,7 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
         adopt_known(context, row, candidate, known.job, known.baseline)
     if known.trials(payload) <= 0 or known.seconds(payload) <= 0:
         export_later(context, row.job_id, candidate)
-        return Done(SliceResult(feasible=candidate.feasible))
+        return Done(SliceResult())
     history = partial(_history, context, candidate.id)
     # The leftover goes through the searcher, so that it is not proposed a second time.
     search = context.device_setup().search(
@@ -83,10 +83,7 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     )
     shared = _shared(context, row, lease, known, search) if payload.shared else None
     result = _run(context, row, lease, known, shared or search.searcher)
-    if shared is not None and (shared.gave_up or shared.spent):
-        result = result.model_copy(update={"exhausted": False, "spent": shared.spent})
     export_later(context, row.job_id, candidate)
-    result = result.model_copy(update={"feasible": search.feasible})
     return Done(result, lambda s: CandidateRepository(s).set_feasible(candidate.id, search.feasible))
 
 
@@ -120,15 +117,18 @@ def _shared(context: Context, row: TaskRow, lease: Lease, known: _Known, search:
     return SharedSearcher(search.searcher, pool, known.leftover, lease.alive)
 
 
-def _run(
-    context: Context, row: TaskRow, lease: Lease, known: _Known, searcher: Searcher | SharedSearcher
-) -> SliceResult:
+def _run(context: Context, row: TaskRow, lease: Lease, known: _Known, searcher: Searcher) -> SliceResult:
     payload, setup = row.payload, context.device_setup()
     assert isinstance(payload, SlicePayload)
     limits = SliceLimits(
         seconds=min(known.seconds(payload), context.settings.slice_s),
         trials=known.trials(payload),
         compile_ahead=setup.compile_ahead,
+    )
+    start = SliceStart(
+        gate=known.finished.run == 0,
+        earlier=known.earlier,
+        include_dirs=context.settings.permitted_includes(),
     )
     with open_session(setup, known.job, Hold(context, row, lease)) as device_session:
         sink = DatabaseSink(context.database, lease, row.job_id, known.candidate.id, payload.shared)
@@ -140,9 +140,7 @@ def _run(
                 searcher,
                 sink,
                 limits,
-                gate=known.finished.run == 0,
-                earlier=known.earlier,
-                include_dirs=context.settings.permitted_includes(),
+                start,
             )
         finally:
             if isinstance(searcher, SharedSearcher):

@@ -9,7 +9,7 @@ from warpsmith.domain.device import Ceilings
 from warpsmith.domain.job import AgentPolicy, Budget, Strategy
 from warpsmith.domain.outcome import TimeSummary, WorkloadTiming
 from warpsmith.domain.plan import Family
-from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
+from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
 from warpsmith.domain.template import Template
 from warpsmith.tuning.decisions.decide import MAX_REPAIRS, decide
 from warpsmith.tuning.decisions.snapshot import (
@@ -38,6 +38,8 @@ from warpsmith.tuning.tasks import (
     VerifyPayload,
     VerifyResult,
 )
+
+WRONG = SliceResult(trials=1, ended_by=SliceEnd.REJECTED, reason="wrong")
 
 
 class Rows:
@@ -89,7 +91,7 @@ class Rows:
                 measured=c.measured + result.trials,
                 best_objective=best(c),
             )
-            if c.id == candidate and not result.rejected
+            if c.id == candidate and result.ended_by is not SliceEnd.REJECTED
             else c
             for c in s.candidates
         ]
@@ -177,7 +179,7 @@ def test_the_trials_that_agents_leave_go_to_the_best_candidate() -> None:
     exhausted = Rows(
         Budget(rounds=5, trials=50),
         agent_step=stops,
-        slice=lambda r, p: SliceResult(trials=3, exhausted=True),
+        slice=lambda r, p: SliceResult(trials=3, ended_by=SliceEnd.EXHAUSTED),
     )
     assert exhausted.run().trials_done == 3
 
@@ -232,7 +234,7 @@ def test_a_branch_that_ends_leaves_the_others_to_go_on() -> None:
 
 def test_a_repair_stays_in_its_branch() -> None:
     def slice_(rows, payload: SlicePayload):
-        return SliceResult(trials=1, rejected="wrong") if payload.candidate == "c3" else None
+        return WRONG if payload.candidate == "c3" else None
 
     objectives = {0: 0.5, 1: 0.7}
     rows = Rows(
@@ -318,7 +320,7 @@ def test_a_search_without_agents_asks_one_step_and_searches_all() -> None:
 
 def test_agents_that_only_rewrite_get_a_trial_a_round() -> None:
     def one(rows, payload):
-        return SliceResult(trials=1, exhausted=True)
+        return SliceResult(trials=1, ended_by=SliceEnd.EXHAUSTED)
 
     end = Rows(Budget(rounds=4, trials=20), strategy=Strategy.DIRECT, slice=one).run()
     assert [c.trials for c in end.candidates] == [1, 1, 1, 1]
@@ -326,12 +328,15 @@ def test_agents_that_only_rewrite_get_a_trial_a_round() -> None:
 
 
 def test_an_exhausted_space_ends_the_candidate_early() -> None:
-    rows = Rows(Budget(trials=500), slice=lambda r, p: SliceResult(trials=3, exhausted=True))
+    rows = Rows(Budget(trials=500), slice=lambda r, p: SliceResult(trials=3, ended_by=SliceEnd.EXHAUSTED))
     assert rows.run().trials_done == 3
 
 
 def test_rejected_templates_are_mended_a_bounded_number_of_times() -> None:
-    rows = Rows(Budget(trials=50), slice=lambda r, p: SliceResult(trials=1, rejected="wrong"))
+    rows = Rows(
+        Budget(trials=50),
+        slice=lambda r, p: WRONG,
+    )
     end = rows.run()
     assert end.state is JobState.FAILED
     assert len(end.candidates) == MAX_REPAIRS + 1
@@ -343,7 +348,7 @@ def test_rejected_templates_are_mended_a_bounded_number_of_times() -> None:
 def test_a_mended_template_is_searched() -> None:
     def slice_(rows, payload: SlicePayload):
         bad = payload.candidate == "c0"
-        return SliceResult(trials=1, rejected="wrong") if bad else SliceResult(trials=payload.trials)
+        return WRONG if bad else SliceResult(trials=payload.trials)
 
     rows = Rows(Budget(trials=30), slice=slice_)
     end = rows.run()

@@ -3,7 +3,7 @@
 from tests.unit.tuning.test_decide import Rows, steps
 from warpsmith.domain.job import Budget
 from warpsmith.domain.outcome import Stage
-from warpsmith.domain.state import JobState
+from warpsmith.domain.state import JobState, SliceEnd
 from warpsmith.domain.template import RuleFault
 from warpsmith.tuning.decisions.decide import MAX_REPAIRS, decide
 from warpsmith.tuning.decisions.snapshot import SetJobState
@@ -12,6 +12,11 @@ from warpsmith.tuning.tasks import SlicePayload, SliceResult
 
 def fault(rule: str) -> RuleFault:
     return RuleFault(rule=rule, stage=Stage.COMPILE, reason="error: no\nand more")
+
+
+def failed(fault: RuleFault) -> SliceResult:
+    reason = "compile: error: no"
+    return SliceResult(trials=1, ended_by=SliceEnd.REJECTED, reason=reason, faults=(fault,))
 
 
 def details(rows: Rows) -> list[str]:
@@ -31,7 +36,9 @@ def test_a_rule_at_fault_costs_itself_and_no_repair() -> None:
         number = int(payload.candidate[1:])
         if number >= len(bad):
             return SliceResult(trials=payload.trials)
-        return SliceResult(trials=1, rejected="compile: error: no", faults=(fault(bad[number]),))
+        return SliceResult(
+            trials=1, ended_by=SliceEnd.REJECTED, reason="compile: error: no", faults=(fault(bad[number]),)
+        )
 
     rows = Rows(Budget(trials=50), slice=slice_)
     said = details(rows)
@@ -45,7 +52,9 @@ def test_a_rule_at_fault_costs_itself_and_no_repair() -> None:
 
 def test_a_rule_that_is_at_fault_again_and_again_ends() -> None:
     def slice_(rows, payload: SlicePayload):
-        return SliceResult(trials=1, rejected="compile: error: no", faults=(fault("restrict"),))
+        return SliceResult(
+            trials=1, ended_by=SliceEnd.REJECTED, reason="compile: error: no", faults=(fault("restrict"),)
+        )
 
     rows = Rows(Budget(trials=50), slice=slice_)
     assert rows.run().state is JobState.FAILED
@@ -55,7 +64,9 @@ def test_a_rule_that_is_at_fault_again_and_again_ends() -> None:
 def test_later_templates_know_which_rules_were_at_fault() -> None:
     def slice_(rows, payload: SlicePayload):
         if payload.candidate == "c0":
-            return SliceResult(trials=1, rejected="compile: error: no", faults=(fault("unroll"),))
+            return SliceResult(
+                trials=1, ended_by=SliceEnd.REJECTED, reason="compile: error: no", faults=(fault("unroll"),)
+            )
         return SliceResult(trials=7)
 
     end = Rows(Budget(trials=50, rounds=2), slice=slice_).run()

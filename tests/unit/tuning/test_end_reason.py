@@ -13,7 +13,7 @@ from warpsmith.domain.job import Budget
 from warpsmith.domain.outcome import Comparison, Interval, Stage, TimeSummary, Verdict, WorkloadTiming
 from warpsmith.domain.reason import Reason, ReasonCode
 from warpsmith.domain.space import Parameter
-from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
+from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
 from warpsmith.domain.template import AppliedRule, RuleFault, Template
 from warpsmith.tuning.decisions.end_reason import reason_of
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView
@@ -123,7 +123,7 @@ def rejected(number: int, words: str, *rules: str) -> TaskView:
     payload = SlicePayload(candidate=f"c{number}", trials=1, seconds=10)
     reason = words.partition(": ")[2]
     faults = tuple(RuleFault(rule=r, stage=Stage.COMPILE, reason=reason) for r in rules)
-    result = SliceResult(rejected=words, faults=faults)
+    result = SliceResult(ended_by=SliceEnd.REJECTED, reason=words, faults=faults)
     return TaskView(f"s{number}", TaskKind.SLICE, TaskState.DONE, payload, result)
 
 

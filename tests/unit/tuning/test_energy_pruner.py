@@ -25,7 +25,7 @@ from warpsmith.tuning.timing.energy import SILENT
 from warpsmith.tuning.trials.energy_pruner import LEAST_GAIN, EnergyPruner
 from warpsmith.tuning.trials.first_trial import run_gate
 from warpsmith.tuning.trials.pruner import ENOUGH
-from warpsmith.tuning.trials.slice import NO_ENERGY, SliceLimits, run_slice
+from warpsmith.tuning.trials.slice import NO_ENERGY, SliceLimits, SliceStart, run_slice
 from warpsmith.tuning.winners.finalists import Finalist, few, ranked
 from worker.trial_reuse import still_count
 from worker.works.verify import FINALISTS, _finalists
@@ -129,7 +129,7 @@ def searched(
     session = DeviceSession(job, hot_ports(meter, TIMES_US, POWER_W, fault))
     if silent is not None:
         meter.silent_after = meter.runs + silent
-    run_slice(session, session.user_template, baseline, searcher, sink, LIMITS, earlier=earlier)
+    run_slice(session, session.user_template, baseline, searcher, sink, LIMITS, SliceStart(earlier=earlier))
     return {(int(c["BLOCK"]), int(c["PER"])): o for c, o in sink.trials}, searcher
 
 
@@ -208,7 +208,7 @@ def test_a_device_without_a_counter_measures_no_energy() -> None:
     baseline = measure_baseline(DeviceSession(ENERGY, hot_ports(Meter(), TIMES_US, POWER_W)))
     session, sink = DeviceSession(ENERGY, hot_ports(None, TIMES_US, POWER_W)), ListSink()
     result = run_slice(session, session.user_template, baseline, Listed([]), sink, LIMITS)
-    assert SILENT in result.rejected
+    assert SILENT in result.reason
     assert not any(isinstance(outcome, Measured) for _, outcome in sink.trials)
 
 
@@ -242,7 +242,7 @@ def test_a_baseline_of_before_says_what_to_do() -> None:
     older = baseline.model_copy(update={"timings": (timing.model_copy(update={"energy_mj": None}),)})
     session = DeviceSession(ENERGY, ports)
     result = run_slice(session, session.user_template, older, Listed([]), ListSink(), LIMITS)
-    assert result.rejected == NO_ENERGY
+    assert result.reason == NO_ENERGY
     assert "submit the job again" in NO_ENERGY
 
 

@@ -17,7 +17,7 @@ from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.ports import CompileForecast, Searcher
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.trials.slice import SliceLimits, run_slice
+from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
 from warpsmith.tuning.trials.speculative_compiler import MOST_KEPT, SpeculativeCompiler
 
 JOB = scale_job()
@@ -176,7 +176,7 @@ def test_a_search_runs_what_compiles_and_records_nothing_else() -> None:
     sink, searcher = ListSink(), Knowing(all_configurations())
     session = DeviceSession(JOB, ports)
     limits = SliceLimits(seconds=30, trials=100, compile_ahead=8)
-    run_slice(session, session.user_template, baseline, searcher, sink, limits, gate=False)
+    run_slice(session, session.user_template, baseline, searcher, sink, limits, SliceStart(gate=False))
     session.close()
     measured = [c for c, o in sink.trials if isinstance(o, Measured)]
     assert sorted(keys(measured)) == sorted(keys([c for c in all_configurations() if c["PER"] != 8]))

@@ -9,11 +9,12 @@ from tests.fakes import ListSink, fake_ports
 from tests.jobs import scale_job
 from warpsmith.domain.outcome import Measured, Rejected, Stage, Verdict
 from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.state import SliceEnd
 from warpsmith.errors import DeviceSick
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.ports import Searcher
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.trials.slice import SliceLimits, run_slice
+from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
 from warpsmith.tuning.winners.verify import Finalist, verify_winners
 
 JOB = scale_job()
@@ -82,13 +83,15 @@ def search(fault=lambda c: "", sink: ListSink | None = None, gate: bool = True, 
     sink = sink or ListSink()
     searcher = Listed(all_configurations())
     limits = SliceLimits(**{**LIMITS.__dict__, **changes})
-    result = run_slice(session, session.user_template, baseline, searcher, sink, limits, gate=gate)
+    result = run_slice(
+        session, session.user_template, baseline, searcher, sink, limits, SliceStart(gate=gate)
+    )
     return result, sink, searcher, opener
 
 
 def test_a_slice_runs_everything_and_tells_the_searcher() -> None:
     result, sink, searcher, _ = search()
-    assert result.exhausted
+    assert result.ended_by is SliceEnd.EXHAUSTED
     assert result.trials == 16
     assert len({configuration_key(c) for c, _ in sink.trials}) == 16
     assert sorted(map(configuration_key, sink.proposals)) == sorted(
@@ -140,7 +143,7 @@ def test_a_kernel_that_writes_outside_its_buffers_costs_no_other_one_its_verdict
 
 def test_a_template_that_fails_with_its_defaults_is_rejected_at_the_gate() -> None:
     result, sink, _, _ = search(lambda c: "wrong")
-    assert result.rejected.startswith("correctness: y is wrong")
+    assert result.reason.startswith("correctness: y is wrong")
     assert len(sink.trials) == 1
 
 
@@ -148,13 +151,13 @@ def test_a_template_that_fails_with_its_defaults_is_rejected_at_the_gate() -> No
 def test_a_slice_keeps_its_trial_budget(trials: int) -> None:
     result, sink, _, _ = search(trials=trials)
     assert result.trials == len(sink.trials) == trials
-    assert not result.exhausted
+    assert result.ended_by is SliceEnd.LIMIT
 
 
 def test_a_lost_lease_ends_the_slice() -> None:
     result, sink, _, _ = search(sink=ListSink(stop_after=5))
     assert len(sink.trials) == 5
-    assert not result.exhausted
+    assert result.ended_by is SliceEnd.LIMIT
 
 
 def finalists() -> tuple[list[Finalist], float]:

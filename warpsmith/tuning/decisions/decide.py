@@ -1,7 +1,7 @@
 """The next actions of a job, as a pure function of its rows."""
 
 from warpsmith.domain.job import Strategy
-from warpsmith.domain.state import CandidateState, JobState, TaskKind
+from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind
 from warpsmith.tuning.decisions.device_waits import given_up, pin
 from warpsmith.tuning.decisions.shares import (
     budget_spent,
@@ -27,6 +27,7 @@ from warpsmith.tuning.decisions.task_history import (
     baseline_of,
     best_so_far,
     faults_of,
+    is_exhausted,
     is_fatal,
     is_spent,
     last_slice,
@@ -191,10 +192,10 @@ def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
 
 def _search(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[Action, ...]:
     last = last_slice(snapshot, candidate.id)
-    if last is not None and last.rejected:
+    if last is not None and last.ended_by is SliceEnd.REJECTED:
         return (SetCandidate(candidate.id, CandidateState.REJECTED),)
     left = trial_share(snapshot, candidate) - candidate.trials
-    exhausted = any(s.exhausted for s in slice_results(snapshot.tasks, candidate.id))
+    exhausted = is_exhausted(snapshot.tasks, candidate.id)
     floor = at_the_floor(snapshot.job, baseline_of(snapshot), candidate.best_objective)
     if exhausted or left <= 0 or floor or budget_spent(snapshot):
         return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
@@ -220,7 +221,7 @@ def _widen(snapshot: JobSnapshot) -> tuple[Action, ...]:
     left = share - searching.trials
     # Each open slice runs one of what is left.
     count = min(snapshot.devices, left) - len(slices)
-    over = any(s.exhausted for s in slice_results(snapshot.tasks, searching.id))
+    over = is_exhausted(snapshot.tasks, searching.id)
     over = over or is_spent(snapshot.tasks, searching.id, share)
     floor = at_the_floor(snapshot.job, baseline_of(snapshot), searching.best_objective)
     if count <= 0 or over or floor or budget_spent(snapshot):
@@ -247,7 +248,7 @@ def _search_on(snapshot: JobSnapshot) -> tuple[Action, ...]:
     """The trials that agents left go to the best candidate, if its space has untried configurations."""
     best = next((p for p in parents(snapshot, snapshot.job.budget.rounds + 1) if p is not None), None)
     slices = [] if best is None else slice_results(snapshot.tasks, best)
-    if best is None or not slices or any(s.exhausted for s in slices):
+    if best is None or not slices or is_exhausted(snapshot.tasks, best):
         return ()
     detail = "the best candidate gets the trials that are left"
     return (SetCandidate(best, CandidateState.SEARCHING), SetJobState(JobState.SEARCHING, detail))
@@ -283,7 +284,7 @@ def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None
         parent=made.parent,
         plan=made.plan,
         profile=made.profile,
-        failure="\n".join((last.rejected if last is not None else "", *(f.words for f in faults))).strip(),
+        failure="\n".join((last.reason if last is not None else "", *(f.words for f in faults))).strip(),
         faults=faults,
         rejected=newest.id,
     )

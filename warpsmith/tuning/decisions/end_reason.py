@@ -96,7 +96,7 @@ def _template_failed(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
     why = "; ".join(faults)
     if not why:
         last = last_slice(snapshot, failed[-1].id)
-        why = last.rejected if last is not None and last.rejected else "it failed its first check"
+        why = last.reason if last is not None and last.reason else "it failed its first check"
     words = "what was made of your kernel failed, so nothing but the kernel as it is was tried"
     return ReasonCode.TEMPLATE_FAILED, f"{words}; the fault is ours, not your kernel's: {why}"
 

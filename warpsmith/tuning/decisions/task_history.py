@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from warpsmith.domain.state import TaskKind, TaskState
+from warpsmith.domain.state import SliceEnd, TaskKind, TaskState
 from warpsmith.domain.template import RuleFault
 from warpsmith.tuning.decisions.snapshot import JobSnapshot, TaskView
 from warpsmith.tuning.tasks import (
@@ -78,6 +78,11 @@ def slice_results(tasks: Iterable[TaskView], candidate: str) -> list[SliceResult
     ]
 
 
+def is_exhausted(tasks: Iterable[TaskView], candidate: str) -> bool:
+    """Whether the searcher of a candidate has nothing more to propose."""
+    return any(r.ended_by is SliceEnd.EXHAUSTED for r in slice_results(tasks, candidate))
+
+
 def is_spent(tasks: Iterable[TaskView], candidate: str, trials: int) -> bool:
     """True if the slices of a candidate have proposed all of this number of trials."""
     return any(
@@ -85,7 +90,7 @@ def is_spent(tasks: Iterable[TaskView], candidate: str, trials: int) -> bool:
         and t.payload.candidate == candidate
         and t.payload.candidate_trials == trials
         and isinstance(t.result, SliceResult)
-        and t.result.spent
+        and t.result.ended_by is SliceEnd.SPENT
         for t in tasks
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from warpsmith.domain.space import Configuration
+from warpsmith.domain.state import SliceEnd
 from warpsmith.tuning.ports import CompileForecast, Searcher
 
 
@@ -37,3 +38,8 @@ class LazySearcher(Searcher):
     def forecast(self) -> CompileForecast | None:
         """See `tuning.ports.Searcher.forecast`; None until the searcher is made."""
         return None if self._made is None else self._made.forecast
+
+    @property
+    def cut_off(self) -> SliceEnd | None:
+        """See `tuning.ports.Searcher.cut_off`."""
+        return None if self._made is None else self._made.cut_off

@@ -7,9 +7,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from warpsmith.domain.job import Metric
+from warpsmith.domain.job import Job, Metric
 from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage, told
 from warpsmith.domain.space import Configuration
+from warpsmith.domain.state import SliceEnd
 from warpsmith.domain.template import RuleFault, Template
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.ports import Searcher, TrialSink
@@ -23,9 +24,24 @@ from warpsmith.tuning.trials.pruner import Pruner, evenly
 from warpsmith.tuning.trials.rule_faults import rules_at_fault
 from warpsmith.tuning.trials.trial import Evaluate, Trial, TrialContext
 
-__all__ = ["SliceLimits", "run_slice"]
+__all__ = ["SliceLimits", "SliceStart", "run_slice"]
 
 NO_ENERGY = "the baseline was measured without its energy, by an older version; submit the job again"
+
+
+@dataclass(frozen=True)
+class SliceStart:
+    """What is known of the candidate when a slice begins."""
+
+    gate: bool = True
+    """The template is new: its default configuration is checked whole before anything else, and a failure
+    rejects the candidate."""
+    earlier: Sequence[Measured] = ()
+    """Outcomes of the candidate's earlier slices: how workloads, and energy and time, relate."""
+    include_dirs: Mapping[str, Path] = field(default_factory=dict)
+    """Permitted include folders by name, as the template was made with."""
+    leftover: Sequence[Configuration] = ()
+    """Configurations that run first and are not proposed anew."""
 
 
 def run_slice(
@@ -35,50 +51,29 @@ def run_slice(
     searcher: Searcher,
     sink: TrialSink,
     limits: SliceLimits,
-    leftover: Sequence[Configuration] = (),
-    gate: bool = True,
-    earlier: Sequence[Measured] = (),
-    include_dirs: Mapping[str, Path] | None = None,
+    start: SliceStart | None = None,
 ) -> SliceResult:
     """Run trials and report each to the searcher and the sink.
 
     While the device runs one trial, the one before it is evaluated and told, and those after it are proposed
-    and compiled. Where kernels run on the host's own cores nothing overlaps: all of that would be timed.
-
-    Args:
-        leftover: configurations proposed by an earlier slice that never finished; they run first.
-        gate: the template is new: its default configuration is checked in every element before anything else,
-            and a failure rejects the candidate.
-        earlier: outcomes of the candidate's earlier slices, from which the pruners learn.
-        include_dirs: permitted include folders by name, as when the template was made.
+    and compiled. If kernels run on the host's own cores nothing overlaps: all of that would be timed.
 
     Raises:
         InvalidInput: the job's reference cannot be used.
     """
+    start = start or SliceStart()
     session.learn(baseline)
-    baseline_us = {t.workload: time_us(session.job, t) or 0.0 for t in baseline.timings}
-    job = session.job
-    energy_pruner = None
-    weights = {w.key: w.weight for w in job.workloads}
-    # Slices that all began with the same number would favour it.
-    draw = evenly(hash((job.seed, earlier[-1].objective)) if earlier else job.seed)
-    if job.objective.metric is Metric.ENERGY:
-        energies = {t.workload: t.energy_mj for t in baseline.timings if t.energy_mj is not None}
-        if energies.keys() != baseline_us.keys():
-            return SliceResult(rejected=NO_ENERGY)
-        before = {key: (us, energies[key]) for key, us in baseline_us.items()}
-        energy_pruner = EnergyPruner(weights, before, job.budget.stop_early, draw)
-    # Where energy counts, timings are the cheap part of a trial.
-    pruner = Pruner(weights, baseline_us, job.budget.stop_early and energy_pruner is None, draw)
-    slice_ = _Slice(session, template, searcher, sink, limits, baseline_us, pruner, energy_pruner)
-    for outcome in earlier:
+    if session.job.objective.metric is Metric.ENERGY and not _has_energy(baseline):
+        return SliceResult(ended_by=SliceEnd.REJECTED, reason=NO_ENERGY)
+    pruner, energy_pruner = _pruners(session.job, baseline, start.earlier)
+    times = _times_us(session.job, baseline)
+    slice_ = _Slice(session, template, searcher, sink, limits, times, pruner, energy_pruner)
+    for outcome in start.earlier:
         slice_.learn(outcome)
-    if gate:
+    if start.gate:
         rejected = slice_.gate()
         if rejected is not None:
-            faults = slice_.faults(rejected, include_dirs or {})
-            result = slice_.result(rejected=f"{rejected.stage.value}: {rejected.reason}")
-            return result.model_copy(update={"faults": faults})
+            return slice_.rejected(rejected, start.include_dirs)
         session.renew()
     with ExitStack() as threads:
         lane: Executor = _Here()
@@ -90,7 +85,31 @@ def run_slice(
             )
             # A child ends with the thread that opened it: leave none that looks alive.
             threads.callback(lambda: lane.submit(session.renew).result())
-        return slice_.search(lane, evaluate, leftover)
+        return slice_.search(lane, evaluate, start.leftover)
+
+
+def _times_us(job: Job, baseline: BaselineResult) -> dict[str, float]:
+    return {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
+
+
+def _has_energy(baseline: BaselineResult) -> bool:
+    return all(t.energy_mj is not None for t in baseline.timings)
+
+
+def _pruners(
+    job: Job, baseline: BaselineResult, earlier: Sequence[Measured]
+) -> tuple[Pruner, EnergyPruner | None]:
+    """The pruner of times, and that of energies if the objective is energy."""
+    baseline_us = _times_us(job, baseline)
+    weights = {w.key: w.weight for w in job.workloads}
+    # Slices that all began with the same number would favour it.
+    draw = evenly(hash((job.seed, earlier[-1].objective)) if earlier else job.seed)
+    if job.objective.metric is not Metric.ENERGY:
+        return Pruner(weights, baseline_us, job.budget.stop_early, draw), None
+    before = {t.workload: (baseline_us[t.workload], t.energy_mj or 0.0) for t in baseline.timings}
+    # If energy counts, timings are the cheap part of a trial: none is cut short.
+    pruner = Pruner(weights, baseline_us, False, draw)
+    return pruner, EnergyPruner(weights, before, job.budget.stop_early, draw)
 
 
 @dataclass(frozen=True)
@@ -188,7 +207,7 @@ class _Slice:
         exhausted = False
         while True:
             if not self.sink.alive():
-                return self.result()
+                return self.result(self._end(False))
             pending = None
             room = self.limits.trials - self.done - (running is not None)
             if room > 0 and time.monotonic() - self.started < self.limits.seconds:
@@ -200,7 +219,7 @@ class _Slice:
             if not overlaps:
                 before, running = running, None
             if before is None and running is None:
-                return self.result(exhausted=exhausted)
+                return self.result(self._end(exhausted))
             if before is not None:
                 pipeline.device_s(self._collect(before, running, start))
 
@@ -223,10 +242,25 @@ class _Slice:
                 {t.workload: (times_us[t.workload], t.energy_mj or 0.0) for t in outcome.timings}
             )
 
-    def result(self, exhausted: bool = False, rejected: str = "") -> SliceResult:
-        """The result of the slice."""
-        seconds = time.monotonic() - self.started
-        return SliceResult(trials=self.done, seconds=seconds, exhausted=exhausted, rejected=rejected)
+    def rejected(self, why: Rejected, include_dirs: Mapping[str, Path]) -> SliceResult:
+        """The result if the template failed its first trial; looks for the rules at fault."""
+        faults = self.faults(why, include_dirs)
+        return SliceResult(
+            trials=self.done,
+            seconds=time.monotonic() - self.started,
+            ended_by=SliceEnd.REJECTED,
+            reason=f"{why.stage.value}: {why.reason}",
+            faults=faults,
+        )
+
+    def result(self, ended_by: SliceEnd) -> SliceResult:
+        """What the slice brought."""
+        return SliceResult(trials=self.done, seconds=time.monotonic() - self.started, ended_by=ended_by)
+
+    def _end(self, exhausted: bool) -> SliceEnd:
+        """Why it ends. `exhausted`: the searcher proposed nothing more."""
+        end = SliceEnd.EXHAUSTED if exhausted else SliceEnd.LIMIT
+        return self.searcher.cut_off or end
 
     def _run(self, pending: Pending, context: TrialContext, drift: DriftWatch) -> FinishedRun:
         """In the thread of the device."""
