@@ -143,7 +143,7 @@ def reply(
         payload = TaskRepository(session).get(row.task_id).payload
         assert isinstance(payload, StepPayload)
         facts = step_facts(session, row.job_id, payload)
-    context = StepContext(**vars(facts), include_dirs=settings.permitted_includes())
+    context = StepContext.of(facts, settings.permitted_includes())
     try:
         accept(text, "external", payload, context)
     except BadReply as exc:

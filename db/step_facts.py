@@ -1,8 +1,5 @@
 """Input of an agent step, read from the rows of its job."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from sqlalchemy.orm import Session
 
 from db.repositories.candidates import CandidateRepository
@@ -10,23 +7,9 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.snapshot import job_baseline
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Outcome, Rejected
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
-from warpsmith.tuning.tasks import BaselineResult, StepPayload
-
-
-@dataclass(frozen=True)
-class StepFacts:
-    """The fields of `agents.context.StepContext` that the database holds."""
-
-    job: Job
-    parent: Template | None
-    trials: Sequence[tuple[Configuration, Outcome]]
-    baseline: BaselineResult | None
-    rejected: Template | None
-    log: str
+from warpsmith.domain.outcome import Rejected
+from warpsmith.tuning.step_facts import StepFacts
+from warpsmith.tuning.tasks import StepPayload
 
 
 def step_facts(session: Session, job_id: str, payload: StepPayload, before: int | None = None) -> StepFacts:

@@ -101,9 +101,10 @@ def _serve(
     try:
         pools.keep_running()
         with database.write() as session:
-            WorkerRepository(session).register(
-                worker_id, os.uname().nodename, os.getpid(), VERSION, queues, devices, unavailable, slots
-            )
+            workers = WorkerRepository(session)
+            host = os.uname().nodename
+            workers.register(worker_id, host, os.getpid(), VERSION, queues, devices, unavailable)
+            workers.offer_compilations(worker_id, slots)
         steward.begin(sorted({d.backend.value for d in devices}))
         log.info("worker %s serves %s", worker_id, ", ".join(queues))
         while not stop.wait(TICK_S):

@@ -199,7 +199,7 @@ class _Run:
     def _step(self, row: TaskRow, payload: StepPayload, recorded: StepResult) -> StepResult:
         """The result of a step from its recorded reply; the rules, which need none, are run again."""
         facts = step_facts(self._session, row.job_id, payload, before=row.number)
-        context = StepContext(**vars(facts), include_dirs=self._include_dirs)
+        context = StepContext.of(facts, self._include_dirs)
         step = self._steps.get(row.id)
         if step is None:
             self._differences.append(f"task {row.number}: no record of this agent step")

@@ -35,13 +35,8 @@ class WorkerRepository:
         queues: Sequence[str],
         devices: Sequence[DeviceInfo],
         unavailable: dict[str, str],
-        compile_slots: int = 0,
     ) -> WorkerRow:
-        """Register a started worker.
-
-        Args:
-            compile_slots: number of concurrent compilations for other workers.
-        """
+        """Register a started worker."""
         at = clock(self._session)
         row = WorkerRow(
             id=worker_id,
@@ -53,13 +48,18 @@ class WorkerRepository:
             unavailable=unavailable,
             device_faults={},
             draining=False,
-            compile_slots=compile_slots,
+            compile_slots=0,
             last_seen=at,
             started_at=at,
         )
         self._session.add(row)
         self._session.flush()
         return row
+
+    def offer_compilations(self, worker_id: str, slots: int) -> None:
+        """Set the number of concurrent compilations that a worker offers to others."""
+        query = update(WorkerRow).where(WorkerRow.id == worker_id)
+        self._session.execute(query.values(compile_slots=slots))
 
     def heartbeat(self, worker_id: str) -> None:
         """Record that the worker is alive."""

@@ -107,7 +107,8 @@ def fleet(database: Database) -> Iterator[Fleet]:
 
 def register(database: Database, worker_id: str = "node", slots: int = 2) -> None:
     with database.write() as session:
-        WorkerRepository(session).register(worker_id, "host", 1, "0", [QUEUE], [], {}, slots)
+        WorkerRepository(session).register(worker_id, "host", 1, "0", [QUEUE], [], {})
+        WorkerRepository(session).offer_compilations(worker_id, slots)
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def profiler_steps(context: Context, job: str) -> list[tuple[StepPayload, StepCo
             payload = task.payload
             if isinstance(payload, StepPayload) and payload.role == "profiler":
                 facts = step_facts(session, job, payload, before=task.number)
-                found.append((payload, StepContext(**vars(facts)), str(notes[task.id])))
+                found.append((payload, StepContext.of(facts, {}), str(notes[task.id])))
     return found
 
 

@@ -33,7 +33,7 @@ def agent_step(context: Context, row: TaskRow, lease: Lease) -> Done | Parked:
     with context.database.read() as session:
         facts = step_facts(session, row.job_id, payload)
         elapsed = elapsed_s(session, JobRepository(session).get(row.job_id))
-    asked = StepContext(**vars(facts), include_dirs=context.settings.permitted_includes())
+    asked = StepContext.of(facts, context.settings.permitted_includes())
     left = facts.job.budget.seconds - verification_s(facts.job, facts.baseline) - elapsed
     seconds = max(1.0, left * STEP_SHARE)
     purse = JobPurse(context.database, row.job_id)
