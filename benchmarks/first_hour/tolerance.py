@@ -27,7 +27,7 @@ from warpsmith.domain.template import Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.checks.baseline_cases import check_case
 from warpsmith.tuning.checks.trivial_answers import untestable
-from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
 
@@ -53,8 +53,8 @@ def refusals(
     found: dict[str, str] = {}
     try:
         (workload,) = right.workloads
-        another = session.another_draw(workload)
-        failed = session.expect([Case(workload), another])
+        another = session.inputs.another_draw(workload)
+        failed = session.expected.compute([Case(workload), another])
         if failed:
             raise next(iter(failed.values()))
         kernel, compiled = _built(session, right)
@@ -62,10 +62,10 @@ def refusals(
         handle = session.device(workload).load(compiled)
         mistaken = session.device(workload).load(_built(session, wrong_)[1]) if defines else handle
         for name, fixed in (("default", False), ("fixed", True)):
-            session.job = example.job(dtype, k, fixed=fixed)
-            checked = check_case(session, handle, Case(workload), size)
+            session.inputs.job = example.job(dtype, k, fixed=fixed)
+            checked = check_case(session, LoadedKernel(handle, workload, size), Case(workload))
             if defines:
-                own = check_case(session, mistaken, Case(workload), size)
+                own = check_case(session, LoadedKernel(mistaken, workload, size), Case(workload))
                 found[f"{name}_own"] = own.reason if isinstance(own, Rejected) else ""
             if isinstance(checked, Rejected):
                 found[f"{name}_right"] = checked.reason
@@ -73,8 +73,8 @@ def refusals(
             found[f"{name}_right"] = untestable(session, workload, another)
             if not defines:
                 continue
-            session.learn(BaselineResult(device=ports.opener.info, cases=(checked,)))
-            judged = session.check(mistaken, workload, size, whole=True)
+            session.baseline.learn(BaselineResult(device=ports.opener.info, cases=(checked,)))
+            judged = session.checker.check(LoadedKernel(mistaken, workload, size), whole=True)
             found[f"{name}_candidate"] = judged.reason if isinstance(judged, Rejected) else ""
     finally:
         session.close()

@@ -31,7 +31,7 @@ from warpsmith.measure.statistics import summarise
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.search import enumerate_space
-from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
+from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel, SessionPorts
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.timing.energy import energies, measurable
 from warpsmith.tuning.timing.paired_blocks import Side
@@ -76,12 +76,12 @@ def side(
         handle = session.device(workload).load(compiled)
         samples = (
             session.device(workload)
-            .time(handle, session.plan(workload).key, size, search_plan(job.objective.cache))
+            .time(handle, session.inputs.plan(workload).key, size, search_plan(job.objective.cache))
             .samples
         )
     except (ChildDied, KernelRefused, ExpressionError) as exc:
         return str(exc)
-    return Side(session, workload, handle, size), summarise(samples.samples_us, 1).median_us
+    return Side(session, LoadedKernel(handle, workload, size)), summarise(samples.samples_us, 1).median_us
 
 
 def family_energy(

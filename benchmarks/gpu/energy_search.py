@@ -33,7 +33,7 @@ from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_d
 from warpsmith.search import enumerate_space, launched, make_searcher
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import time_us
-from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
+from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.energy import Energies, energies, measurable
 from warpsmith.tuning.timing.paired_blocks import Side
@@ -106,10 +106,10 @@ def duel(
         assert not isinstance(compiled, Rejected), compiled.reason
         size = launch_size(kernel, workload, ports.opener.info)
         handle = session.device(workload).load(compiled)
-        sides[name] = Side(session, workload, handle, size)
+        sides[name] = Side(session, LoadedKernel(handle, workload, size))
     try:
         for name, side in sides.items():
-            checked = side.session.check(side.handle, workload, side.size, whole=True)
+            checked = side.session.checker.check(side.loaded, whole=True)
             assert not isinstance(checked, Rejected), checked.reason
             times[name] = statistics.median(timed_us(job, side))
         found = energies(job, counter, sides, times, seed=0)
@@ -123,8 +123,7 @@ def duel(
 def timed_us(job: Job, side: Side) -> tuple[float, ...]:
     """Twenty samples."""
     plan = TimingPlan(job.objective.cache, samples=20)
-    key = side.session.plan(side.workload).key
-    return side.session.device(side.workload).time(side.handle, key, side.size, plan).samples.samples_us
+    return side.session.sampler.time(side.loaded, plan).samples_us
 
 
 def family(name: str, device: DeviceInfo, pool: CompilePool, options: argparse.Namespace) -> dict[str, Any]:

@@ -18,25 +18,27 @@ from warpsmith.errors import ChildDied
 from warpsmith.measure.protocol import search_plan
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
+from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel, SessionPorts
 
 
 def steps(session: DeviceSession) -> None:
     """Milliseconds of each step of a trial on the first workload."""
-    kernel = session.user_template.configured(session.job.space.defaults)
+    kernel = session.inputs.user_template.configured(session.job.space.defaults)
     compiled = session.compile(kernel)
     assert not isinstance(compiled, Rejected)
     for workload in session.job.workloads:
-        size = launch_size(kernel, workload, session.ports.opener.info)
+        size = launch_size(kernel, workload, session.info)
         device = session.device(workload)
-        session.expected(workload)
+        session.expected.of(workload)
         parts = []
         for name, step in (
             ("load", lambda: device.load(compiled)),
-            ("check", lambda: session.check(handle, workload, size, whole=False)),
+            ("check", lambda: session.checker.check(LoadedKernel(handle, workload, size), whole=False)),
             (
                 "time",
-                lambda: device.time(handle, session.plan(workload).key, size, search_plan(CacheState.COLD)),
+                lambda: device.time(
+                    handle, session.inputs.plan(workload).key, size, search_plan(CacheState.COLD)
+                ),
             ),
         ):
             began = time.monotonic()

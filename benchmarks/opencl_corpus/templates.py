@@ -29,7 +29,7 @@ from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRef
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.search import enumerate_space
-from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
+from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel, SessionPorts
 from warpsmith.tuning.session.session_ports import Case
 
 PLAIN = frozenset(("block_size", "unroll", "fast_math", "launch_bounds", "restrict", "lift_constants"))
@@ -84,7 +84,7 @@ class Tried:
             session.close()
 
     def _right(self, session: DeviceSession, job: Job, template: Template) -> dict[str, Any]:
-        own = session.user_template
+        own = session.inputs.user_template
         verdict = self._try(session, own, own.space.defaults, self._compiling(own, own.space.defaults))
         if verdict:
             return {"not compared": verdict}
@@ -115,9 +115,10 @@ class Tried:
             compiled = compiling.result()
             if isinstance(compiled, Rejected):
                 return f"does not compile: {_first_line(compiled)}"
-            session.expected(Case(workload))
+            session.expected.of(Case(workload))
             handle = session.device(workload).load(compiled)
-            judged = session.check(handle, workload, launch_size(kernel, workload, self.device), whole=True)
+            loaded = LoadedKernel(handle, workload, launch_size(kernel, workload, self.device))
+            judged = session.checker.check(loaded, whole=True)
             session.device(workload).unload(handle)
         except (InvalidInput, KernelRefused, ExpressionError) as exc:
             return str(exc)[:300]

@@ -81,7 +81,7 @@ def measure(
     template = make_template(job).template
     session = DeviceSession(job, SessionPorts(ChildOpener(device), pool, ReferenceRunner()))
     kernels: list[Prepared] = []
-    own = session.user_template
+    own = session.inputs.user_template
     first = own.configured(job.space.defaults)
     compiled = session.compile(first)
     assert not isinstance(compiled, Rejected), compiled
@@ -126,15 +126,15 @@ def _on(
     for number in order:
         kernel, compiled, template = kernels[number]
         try:
-            if not session.allowed(template, kernel, [workload]):
+            if not session.inputs.allowed(template, kernel, [workload]):
                 continue
-            size = size_within_limits(kernel, workload, session.ports.opener.info)
+            size = size_within_limits(kernel, workload, session.info)
             if isinstance(size, Rejected):
                 continue
             device = session.device(workload)
             handle = device.load(compiled)
             plan = search_plan(session.job.objective.cache)
-            samples = device.time(handle, session.plan(workload).key, size, plan).samples
+            samples = device.time(handle, session.inputs.plan(workload).key, size, plan).samples
             device.unload(handle)
             found.setdefault(number, []).append(float(np.median(samples.samples_us)))
         except (ChildDied, KernelRefused, ExpressionError):

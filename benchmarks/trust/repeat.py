@@ -22,7 +22,7 @@ from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.first_trial import run_trial
-from warpsmith.tuning.winners.verify import Finalist, verify_winners
+from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 
 BEST = ("WS_BLOCK=128", "WS_ROW_SPLIT=16", "WS_VEC=8", "WS_UNROLL=1", "WS_FAST_MATH=1")
 """What the search chose on an H200, see `benchmarks/results/h200-examples.md`."""
@@ -39,13 +39,15 @@ def once(backend: Backend, words: list[str]) -> dict[str, Any]:
     session = DeviceSession(job, ports)
     try:
         baseline = measure_baseline(session)
-        session.learn(baseline)
+        session.baseline.learn(baseline)
         times = {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
         kernel = template.configured(configuration)
         outcome = run_trial(session, template, kernel, session.compile(kernel), times)
         assert isinstance(outcome, Measured), outcome
         finalist = Finalist("candidate", template, configuration, outcome)
-        result = verify_winners(job, ports, [finalist], baseline.aa_width, PAIRS, lambda: True, baseline)
+        result = verify_winners(
+            job, ports, [finalist], ComparisonPlan(baseline.aa_width, PAIRS), lambda: True, baseline
+        )
     finally:
         session.close()
         pool.close()

@@ -21,7 +21,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Measured, Verdict
 from warpsmith.domain.template import Template
 from warpsmith.sandbox import CompilePool
-from warpsmith.tuning.winners.verify import Finalist, verify_winners
+from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 
 CLAIMS = (Verdict.FASTER, Verdict.SLOWER)
 
@@ -49,7 +49,12 @@ def one(harness: Harness, job: Job) -> list[dict[str, Any]]:
     finalist = Finalist("itself", template, job.space.defaults, Measured(timings=timings, objective=1.0))
     bench.renew()
     result = verify_winners(
-        job, harness.ports, [finalist], baseline.aa_width, harness.pairs, lambda: True, baseline
+        job,
+        harness.ports,
+        [finalist],
+        ComparisonPlan(baseline.aa_width, harness.pairs),
+        lambda: True,
+        baseline,
     )
     if result.withdrawn:
         raise SystemExit(f"{job.name}: the kernel itself was refused: {result.withdrawn}")

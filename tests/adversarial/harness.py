@@ -23,7 +23,7 @@ from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.ceilings import ceilings_of
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
-from warpsmith.tuning.winners.verify import Finalist, verify_winners
+from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 from warpsmith.verify.defences import Defences
 
 RUN_TIMEOUT_S = 4.0
@@ -156,7 +156,7 @@ class Harness:
     ) -> CorpusVerdict:
         finalist = Finalist("candidate", template, template.space.defaults, outcome)
         result = verify_winners(
-            job, self.ports, [finalist], baseline.aa_width, self.pairs, lambda: True, baseline
+            job, self.ports, [finalist], ComparisonPlan(baseline.aa_width, self.pairs), lambda: True, baseline
         )
         if result.withdrawn:
             return CorpusVerdict(False, "winner", "; ".join(result.withdrawn), result.comparisons)

@@ -94,7 +94,9 @@ def gate(result: BaselineResult, wrong_at: WrongAt) -> SliceResult:
     """The first trial of a candidate that is wrong on some cases."""
     session = DeviceSession(JOB, ports(wrong_at))
     configurations: list[Configuration] = []
-    return run_slice(session, session.user_template, result, Listed(configurations), ListSink(), LIMITS)
+    return run_slice(
+        session, session.inputs.user_template, result, Listed(configurations), ListSink(), LIMITS
+    )
 
 
 def test_what_is_asked_for_is_added_and_nothing_is_lost() -> None:

@@ -41,7 +41,7 @@ def test_what_is_many_times_slower_does_not_run_on_every_workload(
         assert not baseline.refused
         sink, searcher = ListSink(), Listed([{"AGAIN": n} for n in (*FEW[1:], *MANY)])
         limits = SliceLimits(seconds=300, trials=100, compile_ahead=2)
-        run_slice(session, session.user_template, baseline, searcher, sink, limits)
+        run_slice(session, session.inputs.user_template, baseline, searcher, sink, limits)
     finally:
         session.close()
     cut = {int(c["AGAIN"]): o for c, o in sink.trials if isinstance(o, CutShort)}

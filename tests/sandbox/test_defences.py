@@ -90,7 +90,7 @@ def sessions(
     def session(on: Defences, loose: bool) -> DeviceSession:
         if (on, loose) not in made:
             made[on, loose] = DeviceSession(_job(loose), replace(ports, defences=on))
-            made[on, loose].learn(baselines["loose" if loose else "tight"])
+            made[on, loose].baseline.learn(baselines["loose" if loose else "tight"])
         return made[on, loose]
 
     yield session

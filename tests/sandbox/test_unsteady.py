@@ -70,7 +70,7 @@ def test_it_is_tuned_and_what_is_wrong_is_refused(ports: SessionPorts) -> None:
     times = {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
     for source, passes in ((HONEST, True), (STOPS_AT_A_LARGE_SUM, False)):
         session = DeviceSession(job, ports)
-        session.learn(baseline)
+        session.baseline.learn(baseline)
         template = Template(kernel=job.kernel.model_copy(update={"source": source}))
         configured = template.configured({})
         outcome = run_gate(session, template, configured, session.compile(configured), times)

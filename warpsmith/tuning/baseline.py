@@ -16,7 +16,7 @@ from warpsmith.tuning.checks.baseline_cases import check_case, family_cases, nei
 from warpsmith.tuning.checks.baseline_time import SHARE, BaselineTime
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch, may_overlap, prefetch_references
 from warpsmith.tuning.checks.trivial_answers import untestable
-from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.mismatch_causes import UNWRITTEN
 from warpsmith.tuning.session.output_checks import kept_variables
@@ -35,11 +35,11 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
 
     A kernel that fails is a result, not an error: `refused` says why the job cannot be tuned.
     """
-    device = session.ports.opener.info
+    device = session.info
     if session.job.objective.metric is Metric.ENERGY and not counts_energy(session.ports.energy):
         words = "objective.metric: this device does not report its energy (NVML, Volta or later); use time"
         return BaselineResult(device=device, refused=words)
-    kernel = session.user_template.configured(session.job.space.defaults)
+    kernel = session.inputs.user_template.configured(session.job.space.defaults)
     compiled = session.compile(kernel)
     if isinstance(compiled, Rejected):
         return BaselineResult(
@@ -76,9 +76,9 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
                         aa_width = _noise(session, kernel, compiled, handle, workload, time_left)
                 session.device(workload).unload(handle)
                 families = time_left.families(families)
-                failed |= session.expect(families)
+                failed |= session.expected.compute(families)
                 cases += passing(session, kernel, compiled, [c for c in families if c.key not in failed])
-                session.forget_expected(workload)
+                session.expected.forget(workload)
                 time_left.next_part()
     except InvalidInput as exc:
         return _refused(device, timings, str(exc))
@@ -109,7 +109,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
         cases=tuple(cases),
         globals=compiled.globals,
         notes=tuple(notes),
-        ceilings=ceilings_of(session.ports) if session.defences.floor else None,
+        ceilings=ceilings_of(session.ports) if session.inputs.defences.floor else None,
     )
 
 
@@ -122,14 +122,14 @@ def _refused(
 
 def _cases(session: DeviceSession, workload: Workload) -> list[Case]:
     """Cases of a workload: its own draw, another one, and families."""
-    return [Case(workload), session.another_draw(workload), *family_cases(session, workload)]
+    return [Case(workload), session.inputs.another_draw(workload), *family_cases(session, workload)]
 
 
 def _expect(
     session: DeviceSession, cases: Sequence[Case], time_left: BaselineTime
 ) -> dict[CaseKey, InvalidInput]:
     began = time.monotonic()
-    failed = session.expect(cases)
+    failed = session.expected.compute(cases)
     time_left.reference_s = (time.monotonic() - began) / len(cases)
     return failed
 
@@ -168,12 +168,12 @@ def _measure(
     cases: list[CheckedCase],
     time_left: BaselineTime,
 ) -> WorkloadTiming | Rejected:
-    size = size_within_limits(kernel, workload, session.ports.opener.info)
+    size = size_within_limits(kernel, workload, session.info)
     if isinstance(size, Rejected):
         raise KernelRefused(size.reason)
     began = time.monotonic()
-    case = Case(workload)
-    checked = check_case(session, handle, case, size)
+    loaded = LoadedKernel(handle, workload, size)
+    checked = check_case(session, loaded, Case(workload))
     time_left.check_s = time.monotonic() - began
     if isinstance(checked, Rejected):
         if isinstance(session.job.reference, KernelReference) and UNWRITTEN not in checked.reason:
@@ -181,24 +181,23 @@ def _measure(
             return checked.model_copy(update={"reason": reason[:2000]})
         return checked
     cases.append(checked)
-    child = session.device(workload)
     times: dict[str, TimeSummary] = {}
     with prefetch.paused():
         cache = session.job.objective.cache
-        samples = child.time(handle, case.key, size, time_left.plan(search_plan(cache))).samples
+        samples = session.sampler.time(loaded, time_left.plan(search_plan(cache)))
         times[cache.value] = summarise(samples.samples_us, samples.launches)
         time_left.timed(samples)
         time_left.checked()
         _refuse_endless(session, time_left)
         if time_left.times_again(samples):
             other = other_cache(cache)
-            again = child.time(handle, case.key, size, time_left.plan(search_plan(other))).samples
+            again = session.sampler.time(loaded, time_left.plan(search_plan(other)))
             times[other.value] = summarise(again.samples_us, again.launches)
             time_left.timed(again)
         timing = WorkloadTiming(workload=workload.key, max_error=checked.max_error, **times)
         if session.job.objective.metric is Metric.TIME:
             return timing
-        return metered(Side(session, workload, handle, size), timing)
+        return metered(Side(session, loaded), timing)
 
 
 def _refuse_endless(session: DeviceSession, time_left: BaselineTime) -> None:
@@ -218,16 +217,19 @@ def _noise(
     time_left: BaselineTime,
 ) -> float:
     """Half width of the A/A interval of the kernel, in this process and in another one."""
-    size = launch_size(kernel, workload, session.ports.opener.info)
+    size = launch_size(kernel, workload, session.info)
     plan = block_plan(session.job.objective.cache)
-    second = DeviceSession(session.job, session.ports, seed=session.seed)
+    second = session.sibling()
     try:
-        child, other = session.device(workload), second.device(workload)
-        sides = {"A": (child, handle), "B": (other, other.load(compiled))}
+        other = second.device(workload).load(compiled)
+        sides = {
+            "A": Side(session, LoadedKernel(handle, workload, size)),
+            "B": Side(second, LoadedKernel(other, workload, size)),
+        }
         blocks: dict[str, list[tuple[float, ...]]] = {"A": [], "B": []}
-        for side in winner_blocks(time_left.pairs(AA_PAIRS, plan), session.seed):
-            device, loaded = sides[side]
-            blocks[side].append(device.time(loaded, Case(workload).key, size, plan).samples.samples_us)
+        for side in winner_blocks(time_left.pairs(AA_PAIRS, plan), session.inputs.seed):
+            timed = sides[side].session.sampler.time(sides[side].loaded, plan)
+            blocks[side].append(timed.samples_us)
     finally:
         second.close()
     interval = speedup_interval(blocks["A"], blocks["B"])

@@ -17,7 +17,7 @@ from warpsmith.domain.outcome import Measured
 from warpsmith.tuning.objective import costs
 from warpsmith.tuning.tasks import VerifyPayload, VerifyResult
 from warpsmith.tuning.timing.spare_time import SpareTime
-from warpsmith.tuning.winners.verify import Finalist, verify_winners
+from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 from worker.device_setup import hold_device
 from worker.device_wait import Hold
 from worker.process_context import Context
@@ -46,7 +46,13 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
     spare = SpareTime(seconds, len(job.workloads))
     with hold_device(setup, Hold(context, row, lease)):
         result = verify_winners(
-            job, setup.ports, finalists, measured.aa_width, payload.pairs, lease.alive, measured, spare
+            job,
+            setup.ports,
+            finalists,
+            ComparisonPlan(measured.aa_width, payload.pairs),
+            lease.alive,
+            measured,
+            spare,
         )
     if len(result.choices) < len(job.workloads):
         return Done(None)

@@ -97,7 +97,7 @@ def session_with(counting: Counting | None) -> DeviceSession:
 def test_the_heaviest_workload_is_profiled_where_that_is_possible() -> None:
     counting = Counting()
     made = session_with(counting)
-    key = made.user_template.configured(made.job.space.defaults).key
+    key = made.inputs.user_template.configured(made.job.space.defaults).key
     assert counters_of(made) == Counters(kernel=key, values={"dram_percent": 41.0})
     assert counting.asked == ["n=4096"]
     assert counters_of(session_with(None)) == Counters()
@@ -109,7 +109,7 @@ def test_a_configuration_is_profiled_where_its_constraints_allow_it() -> None:
     counting = Counting()
     made = session_with(counting)
     small = made.job.space.model_copy(update={"constraints": (Constraint(expression=Expression("n < 100")),)})
-    template = made.user_template.model_copy(update={"space": small})
+    template = made.inputs.user_template.model_copy(update={"space": small})
     found = counters_of(made, template, {"BLOCK": 256, "PER": 2})
     assert counting.asked == ["n=64"]
     assert found.kernel == template.configured({"PER": 2, "BLOCK": 256}).key

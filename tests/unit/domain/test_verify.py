@@ -295,7 +295,7 @@ def test_any_bits_can_be_compared_without_a_warning(dtype: Dtype) -> None:
 
 def test_secret_seeds_are_drawn_afresh_and_give_other_inputs() -> None:
     ports = SessionPorts(opener=None, compiler=None, reference=None)  # type: ignore[arg-type]
-    seeds = {DeviceSession(scale_job(), ports).seed for _ in range(32)}
+    seeds = {DeviceSession(scale_job(), ports).inputs.seed for _ in range(32)}
     assert len(seeds) == 32
     drawn = [draw_buffer(_buffer(1000), seed) for seed in seeds]
     assert len({d.tobytes() for d in drawn}) == 32

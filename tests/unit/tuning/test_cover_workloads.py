@@ -13,7 +13,7 @@ from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.winners import cover_workloads
 from warpsmith.tuning.winners.cover_workloads import choose_few
-from warpsmith.tuning.winners.verify import Finalist, verify_winners
+from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 
 
 def cost(times, baseline, weights, rows) -> float:
@@ -66,7 +66,7 @@ def test_the_winners_are_no_more_than_the_job_allows(limit: int | None, blocks: 
     ports, _ = fake_ports(times_us)
     measuring = DeviceSession(job, ports)
     baseline = measure_baseline(measuring)
-    template = measuring.user_template
+    template = measuring.inputs.user_template
     timed = {t.workload: t for t in baseline.timings}
     finalists = []
     for block in (32, 128, 256):
@@ -78,6 +78,6 @@ def test_the_winners_are_no_more_than_the_job_allows(limit: int | None, blocks: 
             timings.append(timing.model_copy(update={"cold": cold}))
         outcome = Measured(timings=tuple(timings), objective=0.5)
         finalists.append(Finalist("c0", template, configuration, outcome))
-    result = verify_winners(job, ports, finalists, 0.001, 4, lambda: True, baseline)
+    result = verify_winners(job, ports, finalists, ComparisonPlan(0.001, 4), lambda: True, baseline)
     assert {c.configuration["BLOCK"] for c in result.choices if c.configuration} == blocks
     assert all(c.configuration for c in result.choices)

@@ -21,7 +21,7 @@ from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.extra_cases import MAX_NEIGHBOURS, neighbours
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.output_checks import check_run, undeclared_globals
+from warpsmith.tuning.session.output_checks import CheckRules, check_run, undeclared_globals
 from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.tuning.timing import drift as drift_module
@@ -46,11 +46,11 @@ def trial(fault: str, on: Defences | None = None, job: Job = JOB, whole: bool = 
     assert baseline.refused == ""
     ports, _ = fake_ports(steady, lambda c: fault)
     session = DeviceSession(job, ports if on is None else replace(ports, defences=on))
-    session.learn(baseline)
-    kernel = session.user_template.configured(job.space.defaults)
+    session.baseline.learn(baseline)
+    kernel = session.inputs.user_template.configured(job.space.defaults)
     times = {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
     run = run_gate if whole else run_trial
-    return run(session, session.user_template, kernel, session.compile(kernel), times)
+    return run(session, session.inputs.user_template, kernel, session.compile(kernel), times)
 
 
 @pytest.mark.parametrize(
@@ -174,10 +174,12 @@ def test_a_time_below_the_floor_is_refused() -> None:
     kernel = JOB.space.defaults
     for on, kind in ((Defences(), Rejected), (replace(Defences(), floor=False), Measured)):
         session = DeviceSession(JOB, replace(ports, defences=on))
-        session.learn(baseline)
-        configured = session.user_template.configured(kernel)
+        session.baseline.learn(baseline)
+        configured = session.inputs.user_template.configured(kernel)
         times = {t.workload: 100.0 for t in baseline.timings}
-        outcome = run_trial(session, session.user_template, configured, session.compile(configured), times)
+        outcome = run_trial(
+            session, session.inputs.user_template, configured, session.compile(configured), times
+        )
         assert isinstance(outcome, kind)
         assert not isinstance(outcome, Rejected) or outcome.stage is Stage.FLOOR
 
@@ -188,13 +190,13 @@ def test_trials_timed_while_the_device_drifts_are_marked_and_corrected(
     now = {"us": 100.0}
     ports, _ = fake_ports(lambda c, w: now["us"])
     session = DeviceSession(JOB, ports)
-    kernel = session.user_template.configured(JOB.space.defaults)
+    kernel = session.inputs.user_template.configured(JOB.space.defaults)
     times = {w.key: 100.0 for w in JOB.workloads}
 
     def one(watch: DriftWatch) -> Measured:
         outcome = corrected(
             JOB.objective.metric,
-            run_trial(session, session.user_template, kernel, session.compile(kernel), times),
+            run_trial(session, session.inputs.user_template, kernel, session.compile(kernel), times),
             watch.ratio(),
         )
         assert isinstance(outcome, Measured)
@@ -208,7 +210,7 @@ def test_trials_timed_while_the_device_drifts_are_marked_and_corrected(
     slowed = one(watch)
     assert slowed.drift == pytest.approx(1.5, rel=0.01)
     assert slowed.objective == pytest.approx(1.0, rel=0.01)
-    as_timed = run_trial(session, session.user_template, kernel, session.compile(kernel), times)
+    as_timed = run_trial(session, session.inputs.user_template, kernel, session.compile(kernel), times)
     assert isinstance(as_timed, Measured)
     assert as_timed.objective == pytest.approx(1.5, rel=0.01)
 
@@ -294,16 +296,15 @@ def test_a_second_launch_is_equal_or_where_the_users_is_not_as_right(
     steady: bool, own: bool, error: float, refused: bool
 ) -> None:
     job = scale_job(workloads=[{"dimensions": {"n": 4096}}], tolerances={"y": {"rtol": 0.0, "atol": 0.01}})
-    plan = DeviceSession(job, fake_ports(lambda c, w: 1.0)[0]).plan(job.workloads[0])
+    plan = DeviceSession(job, fake_ports(lambda c, w: 1.0)[0]).inputs.plan(job.workloads[0])
     want = np.linspace(1.0, 2.0, 4096)
     first = want.astype(np.float32)
     again = (want + error).astype(np.float32)
     report = RunReport({"y": first}, (), (), repeated={"y": again})
     known = CheckedCase(dimensions={"n": 4096}, max_error=1e-3, elements=4096)
     names = None if own else frozenset[str]()
-    found = check_run(
-        job, plan, report, {"y": want}, None, known=None if own else known, own_globals=names, steady=steady
-    )
+    rules = CheckRules(job, own_globals=names, is_steady=steady)
+    found = check_run(rules, plan, report, {"y": want}, None, known=None if own else known)
     assert isinstance(found, Rejected) is refused
     if isinstance(found, Rejected):
         assert "two launches" in found.reason
@@ -358,7 +359,7 @@ def test_device_variables_are_refused_unless_constant_or_the_users(
     source: str, symbols: tuple[str, ...], own: tuple[str, ...], refused: bool
 ) -> None:
     kernel = JOB.kernel.model_copy(update={"source": source})
-    configured = DeviceSession(JOB, fake_ports(steady)[0]).user_template.configured(JOB.space.defaults)
+    configured = DeviceSession(JOB, fake_ports(steady)[0]).inputs.user_template.configured(JOB.space.defaults)
     configured = configured.model_copy(update={"kernel": kernel})
     compiled = Compiled(b"", "f", CompileFacts(), globals=symbols)
     assert (undeclared_globals(configured, compiled, frozenset(own)) is not None) is refused

@@ -19,7 +19,7 @@ from warpsmith.measure.nvml import Nvml
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.timing.spare_time import SpareTime
-from warpsmith.tuning.winners.verify import Finalist, verify_winners
+from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 
 
 class NvmlError(Exception):
@@ -121,9 +121,11 @@ def verified(job: Job, counter: Any, *blocks: int, seconds: float | None = None)
         cold = timing.cold.model_copy(update={"median_us": TIMES_US[block]})
         found = {"cold": cold, "energy_mj": TIMES_US[block] * POWER_W[block] / 1000}
         outcome = Measured(timings=(timing.model_copy(update=found),), objective=0.5)
-        finalists.append(Finalist("c0", DeviceSession(job, ports).user_template, configuration, outcome))
+        finalists.append(
+            Finalist("c0", DeviceSession(job, ports).inputs.user_template, configuration, outcome)
+        )
     spare = SpareTime(seconds, len(job.workloads))
-    return verify_winners(job, ports, finalists, 0.001, 4, lambda: True, baseline, spare)
+    return verify_winners(job, ports, finalists, ComparisonPlan(0.001, 4), lambda: True, baseline, spare)
 
 
 def key(block: int) -> str:

@@ -129,7 +129,9 @@ def searched(
     session = DeviceSession(job, hot_ports(meter, TIMES_US, POWER_W, fault))
     if silent is not None:
         meter.silent_after = meter.runs + silent
-    run_slice(session, session.user_template, baseline, searcher, sink, LIMITS, SliceStart(earlier=earlier))
+    run_slice(
+        session, session.inputs.user_template, baseline, searcher, sink, LIMITS, SliceStart(earlier=earlier)
+    )
     return {(int(c["BLOCK"]), int(c["PER"])): o for c, o in sink.trials}, searcher
 
 
@@ -207,7 +209,7 @@ def test_a_counter_that_stands_still_is_no_energy() -> None:
 def test_a_device_without_a_counter_measures_no_energy() -> None:
     baseline = measure_baseline(DeviceSession(ENERGY, hot_ports(Meter(), TIMES_US, POWER_W)))
     session, sink = DeviceSession(ENERGY, hot_ports(None, TIMES_US, POWER_W)), ListSink()
-    result = run_slice(session, session.user_template, baseline, Listed([]), sink, LIMITS)
+    result = run_slice(session, session.inputs.user_template, baseline, Listed([]), sink, LIMITS)
     assert SILENT in result.reason
     assert not any(isinstance(outcome, Measured) for _, outcome in sink.trials)
 
@@ -227,9 +229,9 @@ def test_a_kernel_that_is_wrong_in_the_run_for_its_energy_is_rejected() -> None:
     assert timing.cold is not None
     assert timing.energy_mj is not None
     energy_pruner = EnergyPruner({KEY: 1.0}, {KEY: (timing.cold.median_us, timing.energy_mj)})
-    kernel = session.user_template.configured({"BLOCK": 64, "PER": 1})
+    kernel = session.inputs.user_template.configured({"BLOCK": 64, "PER": 1})
     outcome = run_gate(
-        session, session.user_template, kernel, session.compile(kernel), {KEY: 100.0}, energy_pruner
+        session, session.inputs.user_template, kernel, session.compile(kernel), {KEY: 100.0}, energy_pruner
     )
     assert isinstance(outcome, Rejected)
     assert "in a launch that was timed" in outcome.reason
@@ -241,7 +243,7 @@ def test_a_baseline_of_before_says_what_to_do() -> None:
     (timing,) = baseline.timings
     older = baseline.model_copy(update={"timings": (timing.model_copy(update={"energy_mj": None}),)})
     session = DeviceSession(ENERGY, ports)
-    result = run_slice(session, session.user_template, older, Listed([]), ListSink(), LIMITS)
+    result = run_slice(session, session.inputs.user_template, older, Listed([]), ListSink(), LIMITS)
     assert result.reason == NO_ENERGY
     assert "submit the job again" in NO_ENERGY
 
@@ -267,7 +269,7 @@ def test_finalists_stand_by_energy_and_what_is_slower_than_the_baseline_last(
     monkeypatch.setitem(POWER_W, 256, 10.0)
     ports = hot_ports(Meter(), TIMES_US, POWER_W)
     baseline = measure_baseline(DeviceSession(ENERGY, ports))
-    template = DeviceSession(ENERGY, ports).user_template
+    template = DeviceSession(ENERGY, ports).inputs.user_template
     finalists = [Finalist("c0", template, {"BLOCK": b, "PER": 1}, o) for b, o in outcomes().items()]
     (workload,) = ENERGY.workloads
     order = [f.configuration["BLOCK"] for f in ranked(ENERGY, workload, finalists, baseline)]

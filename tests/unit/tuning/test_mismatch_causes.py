@@ -11,7 +11,7 @@ from warpsmith.domain.kernel import Dtype, Role
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan
 from warpsmith.tuning.session.mismatch_causes import unwritten
-from warpsmith.tuning.session.output_checks import check_run
+from warpsmith.tuning.session.output_checks import CheckRules, check_run
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.run_report import Ranges, RunReport
 
@@ -34,9 +34,8 @@ def refusal(
     if ranges is not None:
         got = np.concatenate([got[a:b] for a, b in ranges])
     report = RunReport({"y": got}, (), (), poison={"y": PATTERN})
-    found = check_run(
-        job or scale_job(), plan, report, {"y": want}, spans, own_globals=None if own else frozenset()
-    )
+    rules = CheckRules(job or scale_job(), own_globals=None if own else frozenset())
+    found = check_run(rules, plan, report, {"y": want}, spans)
     assert isinstance(found, Rejected)
     return found.reason
 

@@ -15,7 +15,7 @@ from warpsmith.errors import Unavailable
 from warpsmith.sandbox.sanitize_host import first_finding
 from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.timing.paired_blocks import REDONE, interleaved
-from warpsmith.tuning.winners.verify import verify_winners
+from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
 
 JOB = scale_job()
 WELL = {"core_mhz": 1980, "memory_mhz": 3201, "temperature_c": 40, "power_w": 200.0, "power_limit_w": 700.0}
@@ -73,7 +73,7 @@ def test_no_claim_is_made_on_a_device_that_is_held_down() -> None:
     found, noise = finalists()
     ports, opener = fake_ports(times)
     ports = SessionPorts(opener, ports.compiler, FakeReference(), conditions=Readings(set(range(10_000))))
-    result = verify_winners(JOB, ports, found, noise, 4, lambda: True)
+    result = verify_winners(JOB, ports, found, ComparisonPlan(noise, 4), lambda: True)
     assert {c.verdict for c in result.comparisons} == {Verdict.NOISY}
     assert all(c.candidate is None for c in result.choices)
     assert all(len(c.blocks) == 8 for c in result.comparisons)
@@ -98,7 +98,7 @@ def sanitized(sanitizer: FakeSanitizer) -> tuple[Sequence[object], dict[str, obj
     found, noise = finalists()
     ports, opener = fake_ports(times)
     ports = SessionPorts(opener, ports.compiler, FakeReference(), sanitizer=sanitizer)
-    result = verify_winners(JOB, ports, found, noise, 4, lambda: True)
+    result = verify_winners(JOB, ports, found, ComparisonPlan(noise, 4), lambda: True)
     return result.withdrawn, {c.workload: c for c in result.comparisons}
 
 

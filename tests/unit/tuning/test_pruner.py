@@ -31,7 +31,7 @@ def after(rows: list[dict[str, float]], **changes: object) -> Pruner:
     fields = {"weights": dict.fromkeys(BASELINE, 1.0), "baseline_us": BASELINE, "draw": lambda: 1.0}
     made = Pruner(**(fields | changes))  # type: ignore[arg-type]
     for row in rows:
-        made.learn(row)
+        made.baseline.learn(row)
     return made
 
 
@@ -130,7 +130,7 @@ def searched(job: Job, model: TimeModel) -> tuple[ListSink, Listed]:
     session = DeviceSession(job, ports)
     baseline = measure_baseline(DeviceSession(job, fake_ports(model)[0]))
     sink, searcher = ListSink(), Listed(all_configurations())
-    run_slice(session, session.user_template, baseline, searcher, sink, LIMITS)
+    run_slice(session, session.inputs.user_template, baseline, searcher, sink, LIMITS)
     return sink, searcher
 
 
@@ -175,7 +175,7 @@ def test_a_wrong_kernel_is_rejected_even_where_it_is_hopeless() -> None:
     job = three_workloads()
     session, sink = DeviceSession(job, ports), ListSink()
     baseline = measure_baseline(DeviceSession(job, fake_ports(together)[0]))
-    run_slice(session, session.user_template, baseline, Listed(all_configurations()), sink, LIMITS)
+    run_slice(session, session.inputs.user_template, baseline, Listed(all_configurations()), sink, LIMITS)
     assert {int(c["BLOCK"]) for c, o in sink.trials if isinstance(o, Rejected)} == {256}
     assert any(isinstance(o, CutShort) for _, o in sink.trials)
 

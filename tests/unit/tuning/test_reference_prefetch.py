@@ -20,7 +20,7 @@ from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch, may_ov
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, VerifyResult
-from warpsmith.tuning.winners.verify import verify_winners
+from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
 from warpsmith.verify.run_report import Array, ReferenceCase
 
 JOB = scale_job()
@@ -100,7 +100,7 @@ def verify(
     ports: SessionPorts, alive: Callable[[], bool] = lambda: True, noise: float = 0.001
 ) -> VerifyResult:
     known = measure_baseline(DeviceSession(JOB, fake_ports(times)[0]))
-    return verify_winners(JOB, ports, finalists()[0], noise, 6, alive, known)
+    return verify_winners(JOB, ports, finalists()[0], ComparisonPlan(noise, 6), alive, known)
 
 
 def baseline_of(ports: SessionPorts) -> BaselineResult:
@@ -261,14 +261,14 @@ def test_what_has_begun_is_waited_for_when_the_work_ends_with_an_error(
     monkeypatch.setattr(module, "wait", lambda futures: (ending.set(), wait(futures)))
     reference = Reference(lambda cases: ending.wait(WAIT_S))
     session = DeviceSession(JOB, ports_with(reference))
-    own = session.ports
+    own = session.expected.reference
     with pytest.raises(RuntimeError), prefetch_references(session) as prefetch:
         prefetch.start(session, [Case(w) for w in JOB.workloads])
         reference.waited_for()
         raise RuntimeError
     assert reference.busy == 0
     assert reference.early == [LARGE], "what had not begun is left"
-    assert session.ports is own
+    assert session.expected.reference is own
 
 
 def test_nothing_is_looked_at_beyond_the_next_workload() -> None:
@@ -297,7 +297,9 @@ def test_nothing_is_looked_at_beyond_the_next_workload() -> None:
         turns.append(None)
         return True
 
-    verify_winners(job, ports_with(reference, on_run=on_run), found, noise, 6, alive, baseline)
+    verify_winners(
+        job, ports_with(reference, on_run=on_run), found, ComparisonPlan(noise, 6), alive, baseline
+    )
     assert {key for _, key in seen} == set(turn) - {LARGE}
     assert all(turn[key] <= now + 1 for now, key in seen)
 
@@ -321,7 +323,7 @@ def test_a_pause_ends_and_the_rest_is_computed(monkeypatch: pytest.MonkeyPatch) 
         with prefetch.paused():
             prefetch.start(session, cases)
             assert not steps[0].wait(SHORT_S)
-            plan = session.plan(cases[1])
+            plan = session.inputs.plan(cases[1])
             (found,) = prefetch.numpy_many("", "", [(plan, cases[1].workload.dimensions)])
             assert isinstance(found, Mapping)
         assert all(step.wait(WAIT_S) for step in steps[:2])
@@ -333,10 +335,12 @@ def test_a_pause_ends_and_the_rest_is_computed(monkeypatch: pytest.MonkeyPatch) 
 
 def test_certain_cases_are_what_a_winner_is_checked_with(monkeypatch: pytest.MonkeyPatch) -> None:
     session = DeviceSession(JOB, ports_with(Reference()))
-    session.learn(measure_baseline(DeviceSession(JOB, fake_ports(times)[0])))
+    session.baseline.learn(measure_baseline(DeviceSession(JOB, fake_ports(times)[0])))
     workload = JOB.workloads[1]
-    own = [Case(workload), session.another_draw(workload)]
-    families = [Case(workload, c.family) for c in session.cases if c.dimensions == workload.dimensions][1:]
+    own = [Case(workload), session.inputs.another_draw(workload)]
+    families = [
+        Case(workload, c.family) for c in session.baseline.cases if c.dimensions == workload.dimensions
+    ][1:]
     assert families
     assert certain_cases(session, workload) == own + families
     monkeypatch.setattr("warpsmith.tuning.checks.extra_cases.FAMILY_BYTES", 8)

@@ -13,7 +13,7 @@ from warpsmith.domain.space import Configuration
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.winners.retime_near_ties import CONTENDERS, TIMINGS, near_ties, retime_near_ties
-from warpsmith.tuning.winners.verify import Finalist, verify_winners
+from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 
 NOISE = 0.03
 
@@ -104,8 +104,10 @@ def test_the_winner_is_who_wins_the_play_off(noise: float, block: int) -> None:
             )
         outcome = Measured(timings=tuple(timings), objective=us / 64)
         configuration: Configuration = {"BLOCK": size, "PER": 1}
-        finalists.append(Finalist("c0", DeviceSession(job, ports).user_template, configuration, outcome))
-    result = verify_winners(job, ports, finalists, noise, 4, lambda: True, baseline)
+        finalists.append(
+            Finalist("c0", DeviceSession(job, ports).inputs.user_template, configuration, outcome)
+        )
+    result = verify_winners(job, ports, finalists, ComparisonPlan(noise, 4), lambda: True, baseline)
     assert {c.configuration["BLOCK"] for c in result.choices if c.configuration} == {block}
     assert all(device.dead for device in opener.opened)
     for choice, comparison in zip(result.choices, result.comparisons, strict=True):

@@ -72,7 +72,7 @@ def speculative(searcher: Searcher) -> tuple[SpeculativeCompiler, Slow]:
     ports, opener = fake_ports(times)
     compiler = Slow()
     session = DeviceSession(JOB, replace(ports, opener=replace(opener, info=CUDA), compiler=compiler))
-    return SpeculativeCompiler(session, session.user_template, searcher), compiler
+    return SpeculativeCompiler(session, session.inputs.user_template, searcher), compiler
 
 
 def keys(configurations: Sequence[Configuration]) -> list[str]:
@@ -176,7 +176,7 @@ def test_a_search_runs_what_compiles_and_records_nothing_else() -> None:
     sink, searcher = ListSink(), Knowing(all_configurations())
     session = DeviceSession(JOB, ports)
     limits = SliceLimits(seconds=30, trials=100, compile_ahead=8)
-    run_slice(session, session.user_template, baseline, searcher, sink, limits, SliceStart(gate=False))
+    run_slice(session, session.inputs.user_template, baseline, searcher, sink, limits, SliceStart(gate=False))
     session.close()
     measured = [c for c, o in sink.trials if isinstance(o, Measured)]
     assert sorted(keys(measured)) == sorted(keys([c for c in all_configurations() if c["PER"] != 8]))

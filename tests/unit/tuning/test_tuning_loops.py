@@ -15,7 +15,7 @@ from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.ports import Searcher
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
-from warpsmith.tuning.winners.verify import Finalist, verify_winners
+from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 
 JOB = scale_job()
 LIMITS = SliceLimits(seconds=30, trials=100, compile_ahead=3)
@@ -84,7 +84,7 @@ def search(fault=lambda c: "", sink: ListSink | None = None, gate: bool = True, 
     searcher = Listed(all_configurations())
     limits = SliceLimits(**{**LIMITS.__dict__, **changes})
     result = run_slice(
-        session, session.user_template, baseline, searcher, sink, limits, SliceStart(gate=gate)
+        session, session.inputs.user_template, baseline, searcher, sink, limits, SliceStart(gate=gate)
     )
     return result, sink, searcher, opener
 
@@ -126,7 +126,7 @@ def test_a_device_that_does_not_come_up_again_is_no_verdict_on_a_kernel() -> Non
     sink, searcher = ListSink(), Listed([{"BLOCK": 32, "PER": 1}, {"BLOCK": 128, "PER": 1}])
     session = DeviceSession(JOB, ports)
     with pytest.raises(DeviceSick, match="fallen off the bus"):
-        run_slice(session, session.user_template, baseline, searcher, sink, LIMITS)
+        run_slice(session, session.inputs.user_template, baseline, searcher, sink, LIMITS)
     assert [c["BLOCK"] for c, o in sink.trials if isinstance(o, Rejected)] in ([32], [])
     assert not any(c["BLOCK"] == 128 for c, _ in sink.trials)
 
@@ -163,7 +163,7 @@ def test_a_lost_lease_ends_the_slice() -> None:
 def finalists() -> tuple[list[Finalist], float]:
     _, sink, _, _ = search()
     ports, _ = fake_ports(times)
-    template = DeviceSession(JOB, ports).user_template
+    template = DeviceSession(JOB, ports).inputs.user_template
     found = [Finalist("c0", template, c, o) for c, o in sink.trials if isinstance(o, Measured)]
     return found, 0.001
 
@@ -171,7 +171,7 @@ def finalists() -> tuple[list[Finalist], float]:
 def test_winners_are_chosen_per_workload_and_measured_again() -> None:
     found, noise = finalists()
     ports, opener = fake_ports(times)
-    result = verify_winners(JOB, ports, found, noise, 6, lambda: True)
+    result = verify_winners(JOB, ports, found, ComparisonPlan(noise, 6), lambda: True)
     by_workload = {c.workload: c for c in result.choices}
     assert by_workload["n=4096"].configuration == {"BLOCK": 256, "PER": 1}
     assert by_workload["n=1001"].configuration == {"BLOCK": 32, "PER": 1}
@@ -187,7 +187,7 @@ def test_winners_are_chosen_per_workload_and_measured_again() -> None:
 def test_a_winner_that_fails_its_second_check_is_withdrawn() -> None:
     found, noise = finalists()
     ports, _ = fake_ports(times, lambda c: "wrong" if int(c["BLOCK"]) == 256 else "")
-    result = verify_winners(JOB, ports, found, noise, 6, lambda: True)
+    result = verify_winners(JOB, ports, found, ComparisonPlan(noise, 6), lambda: True)
     choice = next(c for c in result.choices if c.workload == "n=4096")
     assert choice.configuration is None or choice.configuration["BLOCK"] != 256
     assert any("correctness" in text for text in result.withdrawn)
@@ -197,7 +197,7 @@ def test_the_baseline_stays_where_nothing_is_faster() -> None:
     found, noise = finalists()
     slower = [f for f in found if f.configuration["BLOCK"] == 64 and f.configuration["PER"] != 1]
     ports, _ = fake_ports(times)
-    result = verify_winners(JOB, ports, slower, noise, 6, lambda: True)
+    result = verify_winners(JOB, ports, slower, ComparisonPlan(noise, 6), lambda: True)
     assert [c.candidate for c in result.choices] == [None, None]
     assert result.speedup == 1.0
     assert {c.verdict for c in result.comparisons} == {Verdict.SLOWER}

@@ -9,7 +9,7 @@ import numpy as np
 from warpsmith.domain.job import Workload
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import BufferPlan, Compiled, Family, LaunchSize
+from warpsmith.domain.plan import BufferPlan, Compiled, Family
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.tuning.checks.baseline_time import BaselineTime
@@ -20,10 +20,9 @@ from warpsmith.tuning.checks.extra_cases import (
     neighbours,
     size_bytes,
 )
-from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
-from warpsmith.tuning.session.output_checks import check_run, spread
-from warpsmith.tuning.session.output_scale import sizes_of
+from warpsmith.tuning.session.output_checks import CheckRules, check_run, spread
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import pieces, root_mean_square, same_bits
@@ -36,14 +35,14 @@ FAMILIES_ELSEWHERE = 3
 
 def family_cases(session: DeviceSession, workload: Workload) -> list[Case]:
     """Families that change this workload's inputs, so that there is something to check."""
-    if not session.defences.families:
+    if not session.inputs.defences.families:
         return []
     families = [f for f in Family if f is not Family.DECLARED]
     smallest = min(size_bytes(session, w) for w in session.job.workloads)
     size = size_bytes(session, workload)
     if size > min(smallest, FAMILY_BYTES):
         families = random.SystemRandom().sample(families, FAMILIES_ELSEWHERE)
-    plan = session.plan(workload)
+    plan = session.inputs.plan(workload)
     drawn = [b for b in plan.buffers if b.role is not Role.OUTPUT]
     return [Case(workload, f) for f in families if any(_makes_other(f, b, plan.seed) for b in drawn)]
 
@@ -63,7 +62,7 @@ def passing(
         of: key of the workload that the cases are neighbours of.
     """
     found = []
-    info = session.ports.opener.info
+    info = session.info
     handle: int | None = None
     for case in cases:
         if not _finite(session, case):
@@ -74,7 +73,7 @@ def passing(
                 continue
             device = session.device(case)
             handle = device.load(compiled) if handle is None else handle
-            checked = check_case(session, handle, case, size)
+            checked = check_case(session, LoadedKernel(handle, case.workload, size), case)
             session.release(case)
         except (ExpressionError, KernelRefused):
             continue
@@ -96,7 +95,7 @@ def neighbour_cases(
 
     Checked in a fresh child.
     """
-    if not session.defences.neighbours:
+    if not session.inputs.defences.neighbours:
         return []
     session.renew()
     by_size = sorted(session.job.workloads, key=lambda w: size_bytes(session, w))
@@ -105,25 +104,27 @@ def neighbour_cases(
     # being the largest.
     shapes = {w.key: w for w in (beyond_all(largest_), *neighbours(session.job, smallest))}
     near = [w for w in shapes.values() if _makes_sense(session, w)]
-    every = [Case(w) for w in session.allowed(session.user_template, kernel, near)]
+    every = [Case(w) for w in session.inputs.allowed(session.inputs.user_template, kernel, near)]
     last = size_bytes(session, session.job.workloads[-1])
     cases = time_left.neighbours(every, lambda c: size_bytes(session, c.workload) / last)
-    failed = session.expect(cases)
+    failed = session.expected.compute(cases)
     return passing(session, kernel, compiled, [c for c in cases if c.key not in failed], smallest.key)
 
 
-def check_case(session: DeviceSession, handle: int, case: Case, size: LaunchSize) -> CheckedCase | Rejected:
+def check_case(session: DeviceSession, loaded: LoadedKernel, case: Case) -> CheckedCase | Rejected:
     """Run the user's kernel on one case: its error and its repeatability."""
-    plan = session.plan(case)
-    report = session.device(case).run(handle, plan.key, size, repeat=session.defences.determinism)
+    plan = session.inputs.plan(case)
+    repeat = session.inputs.defences.determinism
+    report = session.device(case).run(loaded.handle, plan.key, loaded.size, repeat=repeat)
     grown = CheckedCase(
         dimensions=case.workload.dimensions,
         family=case.family,
         growth=_growth(session, case),
-        sizes=sizes_of(session, case.workload),
+        sizes=session.expected.sizes(case.workload),
     )
-    expected = session.expected(case)
-    found = check_run(session.job, plan, report, expected, None, session.defences, grown, own_globals=None)
+    expected = session.expected.of(case)
+    rules = CheckRules(session.job, session.inputs.defences, own_globals=None)
+    found = check_run(rules, plan, report, expected, None, grown)
     if isinstance(found, Rejected):
         return found
     return grown.model_copy(
@@ -140,17 +141,17 @@ def _growth(session: DeviceSession, case: Case) -> dict[str, float]:
     it does."""
     if case.family is Family.DECLARED:
         return {}
-    own, other = session.expected(Case(case.workload)), session.expected(case)
-    floats = [b.name for b in session.plan(case).mutated if b.dtype.is_float]
+    own, other = session.expected.of(Case(case.workload)), session.expected.of(case)
+    floats = [b.name for b in session.inputs.plan(case).mutated if b.dtype.is_float]
     sizes = {n: (root_mean_square(own[n]), root_mean_square(other[n])) for n in floats}
     return {n: there / here for n, (here, there) in sizes.items() if there > here > 0.0}
 
 
 def _finite(session: DeviceSession, case: Case) -> bool:
-    expected = session.expected(case)
+    expected = session.expected.of(case)
     return all(
         bool(np.all(np.abs(expected[b.name][piece]) <= largest(b.dtype)))
-        for b in session.plan(case).mutated
+        for b in session.inputs.plan(case).mutated
         if b.dtype.is_float
         for piece in pieces(b.elements)
     )
@@ -159,7 +160,7 @@ def _finite(session: DeviceSession, case: Case) -> bool:
 def _makes_sense(session: DeviceSession, workload: Workload) -> bool:
     """True if every buffer of the workload has elements, and not too many."""
     try:
-        plan = session.plan(workload)
+        plan = session.inputs.plan(workload)
     except ExpressionError:
         return False
     enough = all(extent >= 1 for b in plan.buffers for extent in b.shape)

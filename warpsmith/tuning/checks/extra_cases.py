@@ -7,7 +7,7 @@ from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled, Family
 from warpsmith.domain.template import ConfiguredKernel, Template
-from warpsmith.tuning.session.device_session import Case, DeviceSession
+from warpsmith.tuning.session.device_session import Case, DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
 
 MAX_NEIGHBOURS = 9
@@ -43,14 +43,14 @@ def beyond_all(workload: Workload) -> Workload:
 
 def size_bytes(session: DeviceSession, workload: Workload) -> int:
     """Bytes of all buffers. Raises `ExpressionError` if a shape cannot be evaluated."""
-    return sum(b.size_bytes for b in session.plan(workload).buffers)
+    return sum(b.size_bytes for b in session.inputs.plan(workload).buffers)
 
 
 def certain_cases(session: DeviceSession, workload: Workload) -> list[Case]:
     """Cases with which every winner of a workload is checked, without neighbours and cases drawn at
     random."""
-    certain = [Case(workload), session.another_draw(workload)]
-    if session.defences.families and size_bytes(session, workload) <= FAMILY_BYTES:
+    certain = [Case(workload), session.inputs.another_draw(workload)]
+    if session.inputs.defences.families and size_bytes(session, workload) <= FAMILY_BYTES:
         certain += [Case(workload, family) for family in _families(session, workload)]
     return certain
 
@@ -73,11 +73,11 @@ def further_cases(
         large = size_bytes(session, workload) > FAMILY_BYTES
         if families and (large or not (every or workload is smallest)):
             families = [secrets.choice(families)]
-        if session.defences.families:
+        if session.inputs.defences.families:
             yield from (Case(workload, family) for family in families)
-    if session.defences.neighbours:
-        near = [Workload(dimensions=c.dimensions) for c in session.cases if c.neighbour_of]
-        yield from (Case(w) for w in session.allowed(template, kernel, near))
+    if session.inputs.defences.neighbours:
+        near = [Workload(dimensions=c.dimensions) for c in session.baseline.cases if c.neighbour_of]
+        yield from (Case(w) for w in session.inputs.allowed(template, kernel, near))
 
 
 def check_further(
@@ -96,17 +96,17 @@ def check_further(
         ExpressionError: a launch cannot be evaluated.
     """
     cases = list(further_cases(session, template, kernel, workloads, every))
-    failed = session.expect(cases)
+    failed = session.expected.compute(cases)
     handle: int | None = None
     for case in cases:
         if case.key in failed:
             continue
-        size = size_within_limits(kernel, case.workload, session.ports.opener.info)
+        size = size_within_limits(kernel, case.workload, session.info)
         if isinstance(size, Rejected):
             return _in_case(case, size)
         device = session.device(case)
         handle = device.load(compiled) if handle is None else handle
-        found = session.check(handle, case, size, whole=True)
+        found = session.checker.check(LoadedKernel(handle, case.workload, size), whole=True, on=case)
         session.release(case)
         if isinstance(found, Rejected):
             return _in_case(case, found)
@@ -117,7 +117,7 @@ def check_further(
 
 def _families(session: DeviceSession, workload: Workload) -> list[Family]:
     """Families in which the user's kernel was right on a workload."""
-    known = [c for c in session.cases if c.dimensions == workload.dimensions]
+    known = [c for c in session.baseline.cases if c.dimensions == workload.dimensions]
     return [c.family for c in known if c.family is not Family.DECLARED]
 
 

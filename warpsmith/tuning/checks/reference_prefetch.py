@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from warpsmith.domain.job import NumpyReference, Workload
 from warpsmith.domain.plan import WorkloadPlan
@@ -56,9 +55,8 @@ class ReferencePrefetch:
         if not following or not may_overlap(session):
             return
         with suppress(ExpressionError):  # it is said in its turn
-            # The certain cases of the present workload come first; otherwise it would wait for the next
-            # one's.
-            session.expect(certain_cases(session, workload))
+            # First all that is certain of this one, or it would wait for the other's.
+            session.expected.compute(certain_cases(session, workload))
             self.start(session, certain_cases(session, following[0]))
 
     def start(self, session: DeviceSession, cases: Iterable[Case]) -> None:
@@ -69,7 +67,7 @@ class ReferencePrefetch:
         """
         reference = session.job.reference
         assert isinstance(reference, NumpyReference)
-        wanted = [(session.plan(c), c.workload.dimensions) for c in cases]
+        wanted = [(session.inputs.plan(c), c.workload.dimensions) for c in cases]
         with self.paused():
             self._asked = (reference.source, reference.function)
             self._line, self._found = deque(_kept(wanted)), {}
@@ -129,19 +127,17 @@ def may_overlap(session: DeviceSession) -> bool:
 
     False if kernels run on the host's own cores, or if the user's kernel is the reference.
     """
-    return isinstance(session.job.reference, NumpyReference) and not session.ports.opener.info.shares_host
+    return isinstance(session.job.reference, NumpyReference) and not session.info.shares_host
 
 
 @contextmanager
 def prefetch_references(session: DeviceSession) -> Iterator[ReferencePrefetch]:
     """Context in which the session takes its references from a prefetcher."""
-    own = session.ports
-    made = ReferencePrefetch(own.reference)
-    session.ports = replace(own, reference=made)
+    made = ReferencePrefetch(session.expected.reference)
     try:
-        yield made
+        with session.expected.computed_by(made):
+            yield made
     finally:
-        session.ports = own
         made.close()
 
 

@@ -35,7 +35,7 @@ class SanitizerCheck:
         Tools that did not run, and findings of both kernels, are noted and reject nothing. A binary that wins
         several workloads is inspected on the first.
         """
-        if sum(b.size_bytes for b in self._session.plan(workload).buffers) > LARGEST_BYTES:
+        if sum(b.size_bytes for b in self._session.inputs.plan(workload).buffers) > LARGEST_BYTES:
             return {}
         found = self._findings(workload, winner)
         for tool, words in found.items():
@@ -52,9 +52,9 @@ class SanitizerCheck:
         key = compiled.binary
         if key not in self._found:
             try:
-                size = launch_size(kernel, workload, self._session.ports.opener.info)
+                size = launch_size(kernel, workload, self._session.info)
                 self._found[key] = dict(
-                    self._sanitizer.findings(compiled, self._session.plan(workload), size)
+                    self._sanitizer.findings(compiled, self._session.inputs.plan(workload), size)
                 )
             except Unavailable as exc:
                 log.warning("a winner was not sanitized: %s", exc)

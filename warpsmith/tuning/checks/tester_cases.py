@@ -20,7 +20,7 @@ def check_proposals(
 
     A test plan can only add to what candidates are checked with: nothing that is there is replaced.
     """
-    session.learn(baseline)
+    session.baseline.learn(baseline)
     known = {(Workload(dimensions=c.dimensions).key, c.family) for c in baseline.cases}
     listed = {w.key: w for w in session.job.workloads}
     families: list[Case] = []
@@ -34,7 +34,7 @@ def check_proposals(
             families.append(Case(listed[workload.key], case.family))
         elif case.family is Family.DECLARED and _small(session, workload):
             shapes.append(Case(workload))
-    on = session.defences
+    on = session.inputs.defences
     found = _right(session, families, "") if on.families else []
     if on.neighbours:
         smallest = min(session.job.workloads, key=lambda w: size_bytes(session, w))
@@ -50,7 +50,7 @@ def _right(session: DeviceSession, cases: Sequence[Case], near: str) -> list[Che
     if not cases:
         return []
     kernel, compiled = compiled_baseline(session)
-    failed = session.expect(cases)
+    failed = session.expected.compute(cases)
     found = passing(session, kernel, compiled, [c for c in cases if c.key not in failed], near)
     session.renew()
     return found
@@ -59,12 +59,12 @@ def _right(session: DeviceSession, cases: Sequence[Case], near: str) -> list[Che
 def _small(session: DeviceSession, workload: Workload) -> bool:
     """True if the shape can be evaluated and fits in the memory limit."""
     try:
-        extents = [e for b in session.plan(workload).buffers for e in b.shape]
+        extents = [e for b in session.inputs.plan(workload).buffers for e in b.shape]
         return min(extents) >= 1 and size_bytes(session, workload) <= NEIGHBOUR_BYTES
     except ExpressionError:
         return False
 
 
 def _allowed(session: DeviceSession, cases: Sequence[Case]) -> list[Workload]:
-    kernel = session.user_template.configured(session.job.space.defaults)
-    return session.allowed(session.user_template, kernel, [c.workload for c in cases])
+    kernel = session.inputs.user_template.configured(session.job.space.defaults)
+    return session.inputs.allowed(session.inputs.user_template, kernel, [c.workload for c in cases])

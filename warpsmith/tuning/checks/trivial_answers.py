@@ -8,7 +8,6 @@ from warpsmith.domain.job import Workload
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.output_scale import tolerance_on
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.compare import passes
 from warpsmith.verify.inputs import drawn_pieces
@@ -23,14 +22,14 @@ def untestable(session: DeviceSession, workload: Workload, another: Case) -> str
     Args:
         another: other values of the same inputs; their result must not pass.
     """
-    if not session.defences.task_gate:
+    if not session.inputs.defences.task_gate:
         return ""
-    plan, expected = session.plan(workload), session.expected(workload)
+    plan, expected = session.inputs.plan(workload), session.expected.of(workload)
     for name, answer in _trivial_answers(plan, expected):
         if _passes(session, workload, answer, expected):
             return f"untestable: {name} would pass the check; {ADVICE}"
     drawn = [b for b in plan.buffers if b.role is not Role.OUTPUT]
-    if drawn and _passes(session, workload, session.expected(another), expected):
+    if drawn and _passes(session, workload, session.expected.of(another), expected):
         return f"untestable: the answer to other inputs would pass the check; {ADVICE}"
     copies = [_nearest_input(session, workload, b, expected[b.name], drawn) for b in plan.mutated]
     # A kernel that copies has exactly this result; no other result may pass.
@@ -58,7 +57,7 @@ def _nearest_input(
     session: DeviceSession, workload: Workload, output: BufferPlan, want: Array, drawn: Sequence[BufferPlan]
 ) -> bool | None:
     """True if the first input that would pass as this output equals it; None if no input would pass."""
-    plan, tolerance = session.plan(workload), tolerance_on(session, workload, output)
+    plan, tolerance = session.inputs.plan(workload), session.expected.tolerance(workload, output)
     for buffer in drawn:
         if buffer.elements != want.size:
             continue
@@ -78,6 +77,6 @@ def _passes(
     session: DeviceSession, workload: Workload, answer: Mapping[str, Array], expected: Mapping[str, Array]
 ) -> bool:
     return all(
-        passes(answer[b.name], expected[b.name], tolerance_on(session, workload, b))
-        for b in session.plan(workload).mutated
+        passes(answer[b.name], expected[b.name], session.expected.tolerance(workload, b))
+        for b in session.inputs.plan(workload).mutated
     )

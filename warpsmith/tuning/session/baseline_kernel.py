@@ -13,7 +13,7 @@ def compiled_baseline(session: DeviceSession) -> tuple[ConfiguredKernel, Compile
     Raises:
         InvalidInput: it no longer compiles.
     """
-    kernel = session.user_template.configured(session.job.space.defaults)
+    kernel = session.inputs.user_template.configured(session.job.space.defaults)
     compiled = session.compile(kernel)
     if isinstance(compiled, Rejected):
         raise InvalidInput("kernel", f"the kernel does not compile: {compiled.reason}")

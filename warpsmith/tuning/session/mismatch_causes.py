@@ -1,5 +1,7 @@
 """Likely causes of a wrong output, for the text of a refusal. Only people read it."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from warpsmith.domain.job import Job, Tolerance
@@ -16,34 +18,34 @@ SMALL_ERROR = 0.01
 tolerance."""
 
 
-def why_wrong(
-    job: Job,
-    buffer: BufferPlan,
-    got: Array,
-    want: Array,
-    tolerance: Tolerance,
-    error: ErrorReport,
-    *,
-    poison: bytes,
-    ranges: Ranges | None,
-    own: bool,
-) -> str:
+@dataclass(frozen=True)
+class Mismatch:
+    """An output that is wrong."""
+
+    buffer: BufferPlan
+    got: Array
+    want: Array
+    tolerance: Tolerance
+    error: ErrorReport
+    ranges: Ranges | None
+    """Where the compared elements lie; None: all of them are compared."""
+
+
+def why_wrong(job: Job, mismatch: Mismatch, poison: bytes, *, own: bool) -> str:
     """The reason why an output is refused, and a likely remedy.
 
     Args:
         poison: the four bytes that filled the output; empty: it was not filled.
-        ranges: ranges of the compared elements; None: all are compared.
         own: True for the user's kernel, whose declaration may be wrong.
     """
-    missing = unwritten(got, want, poison, ranges)
+    got, error = mismatch.got, mismatch.error
+    missing = unwritten(got, mismatch.want, poison, mismatch.ranges)
     if missing.size:
         words = f"{missing.size} of {got.size} elements were {UNWRITTEN}, the first is element {missing[0]}"
         if own:
-            words += f"; where {buffer.name} keeps what it holds, its role is inout"
+            words += f"; where {mismatch.buffer.name} keeps what it holds, its role is inout"
         return words if missing.size >= error.wrong else f"{words}; besides, {error.detail}"
-    if not own:
-        return error.detail
-    return error.detail + _advice(job, buffer, got, want, tolerance, error)
+    return error.detail + _advice(job, mismatch) if own else error.detail
 
 
 def unwritten(got: Array, want: Array, poison: bytes, ranges: Ranges | None) -> Array:
@@ -60,15 +62,15 @@ def unwritten(got: Array, want: Array, poison: bytes, ranges: Ranges | None) -> 
     return found
 
 
-def _advice(
-    job: Job, buffer: BufferPlan, got: Array, want: Array, tolerance: Tolerance, error: ErrorReport
-) -> str:
+def _advice(job: Job, mismatch: Mismatch) -> str:
+    buffer, tolerance = mismatch.buffer, mismatch.tolerance
+    got, want = mismatch.got, mismatch.want
     if not buffer.dtype.is_float:
         return ""
     needed = passing_atol(got, want, tolerance.rtol)
     if needed <= SMALL_ERROR * root_mean_square(want):
         whose = "the job's" if buffer.name in job.tolerances else "the default here"
         return f"; atol {needed:.2g} would pass, {whose} is {tolerance.atol:.2g} (rtol {tolerance.rtol:.2g})"
-    if got.size >= 16 and error.wrong >= NEARLY_ALL * got.size:
+    if got.size >= 16 and mismatch.error.wrong >= NEARLY_ALL * got.size:
         return f"; nearly all are wrong: is {buffer.name} {buffer.dtype.value} in the source, as declared?"
     return ""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -12,7 +13,7 @@ from warpsmith.domain.plan import BufferPlan, Compiled, Family, WorkloadPlan
 from warpsmith.domain.source_text import code_of
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.session.linked_names import without_unit
-from warpsmith.tuning.session.mismatch_causes import why_wrong
+from warpsmith.tuning.session.mismatch_causes import Mismatch, why_wrong
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import Budget, compare
 from warpsmith.verify.defences import Defences
@@ -29,27 +30,38 @@ _VARIABLE = re.compile(r"\b(?:__device__|__managed__|static)\b[^;={}()]*")
 _DEVICE = re.compile(r"[^;{}]*\b__device__\b[^;={}()]*")
 
 
+CheckResult = float | Rejected
+"""The largest error of a right launch, in units of the tolerance, or why a launch is refused."""
+
+
+@dataclass(frozen=True)
+class CheckRules:
+    """What the launches of a job are held to."""
+
+    job: Job
+    defences: Defences = field(default_factory=Defences)
+    own_globals: frozenset[str] | None = frozenset()
+    """Device variables that the user's kernel has as well; None: the launch is of that kernel."""
+    is_steady: bool = True
+    """Two runs of the user's kernel never differed, so a candidate's may not."""
+
+
 def check_run(
-    job: Job,
+    rules: CheckRules,
     plan: WorkloadPlan,
     report: RunReport,
     expected: Mapping[str, Array],
     ranges: Mapping[str, Ranges] | None,
-    on: Defences = Defences(),
     known: CheckedCase | None = None,
-    own_globals: frozenset[str] | None = frozenset(),
-    steady: bool = True,
-) -> float | Rejected:
+) -> CheckResult:
     """Guards, read-only inputs, device variables and outputs of one checked launch.
 
     Args:
+        expected: what each mutated argument must hold, whole and flat.
+        ranges: where the elements lie that were brought back; None: all were.
         known: result of the user's kernel on these inputs; None: unknown, so there is no error budget.
-        own_globals: device variables that the user's kernel has as well; None: it is that kernel.
-        steady: True if two runs of the user's kernel never differed; a candidate's must not differ either.
-
-    Returns:
-        The largest error in units of the tolerance.
     """
+    job, on, own_globals = rules.job, rules.defences, rules.own_globals
     if report.guard_violations and on.guards:
         names = ", ".join(report.guard_violations)
         return Rejected(stage=Stage.GUARD, reason=f"wrote outside {names}"[:2000], workload=plan.workload)
@@ -76,14 +88,15 @@ def check_run(
         error = compare(got, want, tolerance, budget)
         if error.wrong:
             poison, own = report.poison.get(buffer.name, b""), own_globals is None
-            why = why_wrong(job, buffer, got, want, tolerance, error, poison=poison, ranges=where, own=own)
+            mismatch = Mismatch(buffer, got, want, tolerance, error, where)
+            why = why_wrong(job, mismatch, poison, own=own)
             return _wrong(plan, buffer, f"is wrong: {why}")
         if error.over_budget:
             return _wrong(plan, buffer, f"is less exact than it was: {error.detail}")
         worst = max(worst, error.max_error)
         if report.repeated is not None and on.determinism:
             again = report.repeated[buffer.name]
-            if steady and own_globals is not None:
+            if rules.is_steady and own_globals is not None:
                 apart = compare(again, got, tolerance).max_error
                 refused = apart > 0
             else:

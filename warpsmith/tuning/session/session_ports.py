@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from warpsmith.domain.job import Workload
-from warpsmith.domain.plan import CaseKey, Family, WorkloadPlan
+from warpsmith.domain.plan import CaseKey, Family, LaunchSize, WorkloadPlan
 from warpsmith.measure.energy import EnergyCounter
 from warpsmith.tuning.ports import (
     CompilerPort,
@@ -53,6 +53,21 @@ class Case:
     def key(self) -> CaseKey:
         """The name of these inputs."""
         return CaseKey(self.workload.key, self.family, self.variant)
+
+
+def as_case(of: Workload | Case) -> Case:
+    """A case as it is; of a workload, its own inputs."""
+    return of if isinstance(of, Case) else Case(of)
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """A binary in a device child, and its launch on one workload."""
+
+    handle: int
+    """As `DevicePort.load` gave it; of no use once that child is replaced."""
+    workload: Workload
+    size: LaunchSize
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from warpsmith.domain.plan import Compiled, launch_size
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise
-from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 
 EVERY_S = 5.0
 """Seconds between two measurements."""
@@ -40,10 +40,8 @@ class DriftWatch:
         self._session = session
         self._baseline_us = baseline_us
         self._workload = min(session.job.workloads, key=lambda w: baseline_us[w.key])
-        self._kernel = session.user_template.configured(session.job.space.defaults)
-        self._pending = (
-            session.submit(self._kernel) if session.ports.opener.info.backend is not Backend.REPLAY else None
-        )
+        self._kernel = session.inputs.user_template.configured(session.job.space.defaults)
+        self._pending = session.submit(self._kernel) if session.info.backend is not Backend.REPLAY else None
         self._measured_at = 0.0
         self._ratio = 1.0
 
@@ -66,9 +64,9 @@ class DriftWatch:
         try:
             device = session.device(workload)
             handle = device.load(compiled)
-            size = launch_size(self._kernel, workload, session.ports.opener.info)
+            size = launch_size(self._kernel, workload, session.info)
             plan = search_plan(session.job.objective.cache)
-            samples = device.time(handle, session.plan(workload).key, size, plan).samples
+            samples = session.sampler.time(LoadedKernel(handle, workload, size), plan)
             device.unload(handle)
         except KernelRefused:
             return

@@ -66,7 +66,7 @@ def launch_mj(
     """
     plan = energy_plan(side.session.job.objective.cache, time_us)
     with EnergyWatch(counter) as watch:
-        timed, launch = side.session.sample(side.handle, side.workload, side.size, plan, other=None)
+        timed, launch = side.session.sampler.sample(side.loaded, plan, other=None)
     watts = power_w(watch.readings)
     return (None if watts is None else watts * float(np.median(timed.samples_us)) / 1000.0), launch
 
@@ -79,9 +79,9 @@ def metered(side: Side, timing: WorkloadTiming) -> WorkloadTiming | Rejected:
     """
     counter, us = side.session.ports.energy, time_us(side.session.job, timing)
     millijoules, launch = (None, None) if counter is None or us is None else launch_mj(side, counter, us)
-    refused = side.session.refuse(launch)
+    refused = side.session.checker.refusal(launch)
     if refused is None and millijoules is None:
-        return Rejected(stage=Stage.TIMING, reason=SILENT, workload=side.workload.key)
+        return Rejected(stage=Stage.TIMING, reason=SILENT, workload=side.loaded.workload.key)
     return refused or timing.model_copy(update={"energy_mj": millijoules})
 
 
@@ -104,7 +104,7 @@ def energies(
     found: dict[str, list[float]] = {"A": [], "B": []}
     for name in winner_blocks(PAIRS, seed):
         millijoules, launch = launch_mj(sides[name], counter, times_us[name])
-        refused = sides[name].session.refuse(launch)
+        refused = sides[name].session.checker.refusal(launch)
         if refused is not None:
             return refused
         if millijoules is None:

@@ -24,15 +24,19 @@ def counters_of(
     port = session.ports.counters
     if port is None:
         return Counters()
-    template = template or session.user_template
+    template = template or session.inputs.user_template
     kernel = template.configured(template.space.defaults if configuration is None else configuration)
     try:
-        workload = max(session.allowed(template, kernel) or session.job.workloads, key=lambda w: w.weight)
+        workload = max(
+            session.inputs.allowed(template, kernel) or session.job.workloads, key=lambda w: w.weight
+        )
         compiled = session.compile(kernel)
         if isinstance(compiled, Rejected):
             raise Unavailable(f"the kernel no longer compiles: {compiled.reason}")
-        size = launch_size(kernel, workload, session.ports.opener.info)
-        return Counters(kernel=kernel.key, values=dict(port.counters(compiled, session.plan(workload), size)))
+        size = launch_size(kernel, workload, session.info)
+        return Counters(
+            kernel=kernel.key, values=dict(port.counters(compiled, session.inputs.plan(workload), size))
+        )
     except (Unavailable, ExpressionError) as exc:
         words = " ".join(f"no hardware counters: {exc}".split())[:MAX_WORDS]
         log.warning("%s", words)

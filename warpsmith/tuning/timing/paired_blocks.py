@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from warpsmith.domain.job import CacheState, Workload
+from warpsmith.domain.job import CacheState
 from warpsmith.domain.outcome import Conditions, Rejected
-from warpsmith.domain.plan import LaunchSize, TimingPlan
+from warpsmith.domain.plan import TimingPlan
 from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise
 from warpsmith.tuning.ports import ConditionsPort
-from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 
 LAST_CHECKS = 2
 """Number of launches that are checked after all blocks of a process."""
@@ -43,28 +43,25 @@ class Side:
     """One kernel of a comparison in its process. Both sides are checked alike, since checks take time."""
 
     session: DeviceSession
-    workload: Workload
-    handle: int
-    size: LaunchSize
+    loaded: LoadedKernel
 
     def block(self, plan: TimingPlan) -> TimeBlock:
         """Returns a function that times one block; called with True, one launch gets freshly drawn inputs."""
-        other = self.session.another_draw(self.workload)
+        other = self.session.inputs.another_draw(self.loaded.workload)
 
         def time(redrawn: bool) -> Sequence[float] | Rejected:
             # Where it is not asked for, it happens by chance all the same.
-            samples, launch = self.session.sample(
-                self.handle, self.workload, self.size, plan, other=other, redraw=redrawn or None
+            samples, launch = self.session.sampler.sample(
+                self.loaded, plan, other=other, redraw=redrawn or None
             )
-            return self.session.refuse(launch) or samples.samples_us
+            return self.session.checker.refusal(launch) or samples.samples_us
 
         return time
 
     def plain_us(self, plan: TimingPlan) -> float:
         """One timing without a checked launch."""
-        key = self.session.plan(self.workload).key
-        timed = self.session.device(self.workload).time(self.handle, key, self.size, plan)
-        return summarise(timed.samples.samples_us, 1).median_us
+        samples = self.session.sampler.time(self.loaded, plan)
+        return summarise(samples.samples_us, 1).median_us
 
     def last_checks(self, plan: TimingPlan) -> Rejected | None:
         """Launches on new inputs after all timings; returns a rejection, or None."""

@@ -10,6 +10,7 @@ from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.tuning.checks.extra_cases import check_further
 from warpsmith.tuning.session.device_session import CheckedLaunch, DeviceSession
+from warpsmith.tuning.session.output_checks import CheckResult
 from warpsmith.tuning.trials.energy_pruner import EnergyPruner
 from warpsmith.tuning.trials.trial import Evaluate, Trial, TrialContext, child_words
 
@@ -17,9 +18,9 @@ from warpsmith.tuning.trials.trial import Evaluate, Trial, TrialContext, child_w
 def at_once(session: DeviceSession) -> Evaluate:
     """Evaluates in the caller's thread, so that a wrong kernel is not timed."""
 
-    def evaluate(launch: CheckedLaunch) -> "Future[float | Rejected]":
-        done: Future[float | Rejected] = Future()
-        done.set_result(session.evaluate(launch))
+    def evaluate(launch: CheckedLaunch) -> "Future[CheckResult]":
+        done: Future[CheckResult] = Future()
+        done.set_result(session.checker.evaluate(launch))
         return done
 
     return evaluate
@@ -64,7 +65,7 @@ def run_gate(
     )
     if isinstance(outcome, Rejected) or isinstance(compiled, Rejected):
         return outcome
-    allowed = session.allowed(template, kernel)
+    allowed = session.inputs.allowed(template, kernel)
     try:
         found = check_further(session, template, kernel, compiled, allowed)
     except (ExpressionError, KernelRefused) as exc:
@@ -73,7 +74,7 @@ def run_gate(
         session.renew(faulted=True)
         return _rejected(Stage.RUN, child_words(exc), allowed[0], compiled)
     finally:
-        session.forget_cases()
+        session.expected.forget_cases()
     return outcome if found is None else found.model_copy(update={"facts": compiled.facts})
 
 

@@ -64,7 +64,7 @@ class TrialPipeline:
 
     def next(self, wanted: int) -> Pending | None:
         """The next configuration to run; None if none is left."""
-        shares_host = self._session.ports.opener.info.shares_host
+        shares_host = self._session.info.shares_host
         if not self._queue or not shares_host:
             self._fill(wanted)
         if not shares_host:
@@ -83,7 +83,7 @@ class TrialPipeline:
         self._device_s = _smoothed(self._device_s, seconds)
 
     def _ahead(self) -> int:
-        if self._session.ports.opener.info.shares_host:
+        if self._session.info.shares_host:
             return self._most
         if self._compile_s is None or self._device_s is None:
             return min(self._most, FIRST_AHEAD)

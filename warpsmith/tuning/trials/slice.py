@@ -15,6 +15,7 @@ from warpsmith.domain.template import RuleFault, Template
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.ports import Searcher, TrialSink
 from warpsmith.tuning.session.device_session import CheckedLaunch, DeviceSession
+from warpsmith.tuning.session.output_checks import CheckResult
 from warpsmith.tuning.tasks import BaselineResult, SliceResult
 from warpsmith.tuning.timing.drift import DriftWatch, corrected
 from warpsmith.tuning.trials.energy_pruner import EnergyPruner
@@ -62,7 +63,7 @@ def run_slice(
         InvalidInput: the job's reference cannot be used.
     """
     start = start or SliceStart()
-    session.learn(baseline)
+    session.baseline.learn(baseline)
     if session.job.objective.metric is Metric.ENERGY and not _has_energy(baseline):
         return SliceResult(ended_by=SliceEnd.REJECTED, reason=NO_ENERGY)
     pruner, energy_pruner = _pruners(session.job, baseline, start.earlier)
@@ -78,7 +79,7 @@ def run_slice(
     with ExitStack() as threads:
         lane: Executor = _Here()
         evaluate = at_once(session)
-        if not session.ports.opener.info.shares_host:
+        if not session.info.shares_host:
             lane = threads.enter_context(ThreadPoolExecutor(1, thread_name_prefix="device"))
             evaluate = _elsewhere(
                 session, threads.enter_context(ThreadPoolExecutor(1, thread_name_prefix="evaluate"))
@@ -305,7 +306,7 @@ class _Here(Executor):
 
 
 def _elsewhere(session: DeviceSession, threads: Executor) -> Evaluate:
-    def evaluate(launch: CheckedLaunch) -> "Future[float | Rejected]":
-        return threads.submit(session.evaluate, launch)
+    def evaluate(launch: CheckedLaunch) -> "Future[CheckResult]":
+        return threads.submit(session.checker.evaluate, launch)
 
     return evaluate

@@ -100,7 +100,7 @@ class SpeculativeCompiler:
 
     def _occupancy(self, kernel: ConfiguredKernel, facts: CompileFacts) -> float | None:
         """The lowest occupancy over the workloads; None if it cannot be computed."""
-        info = self._session.ports.opener.info
+        info = self._session.info
         found = []
         for workload in self._session.job.workloads:
             try:

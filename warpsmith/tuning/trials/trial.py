@@ -23,8 +23,9 @@ from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise
 from warpsmith.tuning.objective import objective_of
 from warpsmith.tuning.ports import DevicePort
-from warpsmith.tuning.session.device_session import Case, CheckedLaunch, DeviceSession
+from warpsmith.tuning.session.device_session import Case, CheckedLaunch, DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
+from warpsmith.tuning.session.output_checks import CheckResult
 from warpsmith.tuning.timing.energy import SILENT, launch_mj
 from warpsmith.tuning.timing.paired_blocks import Side
 from warpsmith.tuning.trials.energy_pruner import EnergyPruner
@@ -37,7 +38,7 @@ HOPELESS_RATIO = 1.5
 
 _CHILD_STAGES = {"timeout": "ran past its deadline", "signal": "crashed", "device": "faulted"}
 
-Evaluate = Callable[[CheckedLaunch], "Future[float | Rejected]"]
+Evaluate = Callable[[CheckedLaunch], "Future[CheckResult]"]
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,11 @@ class _Part:
     """Part of a trial: one workload."""
 
     workload: Workload
-    checked: "Future[float | Rejected]"
+    checked: "Future[CheckResult]"
     size: LaunchSize
     samples: TimingSamples | None = None
-    timed: "Future[float | Rejected] | None" = None
-    metered: "Future[float | Rejected] | None" = None
+    timed: "Future[CheckResult] | None" = None
+    metered: "Future[CheckResult] | None" = None
     energy_mj: float | None = None
 
     @property
@@ -138,11 +139,11 @@ class Trial:
         """Why it is not launched at all; None: it is."""
         if isinstance(self._compiled, Rejected):
             return self._compiled
-        refused = self._session.refuse_binary(self._kernel, self._compiled)
+        refused = self._session.checker.binary_refusal(self._kernel, self._compiled)
         if refused is not None:
             return refused
         try:
-            self._allowed = self._session.allowed(self._template, self._kernel)
+            self._allowed = self._session.inputs.allowed(self._template, self._kernel)
         except ExpressionError as exc:
             return Rejected(stage=Stage.SPACE, reason=exc.message, facts=self._facts)
         if not self._allowed:
@@ -151,7 +152,7 @@ class Trial:
 
     def run_workload(self, workload: Workload) -> Rejected | None:
         """Check and time it on a workload; returns why it cannot run there, or None."""
-        info = self._session.ports.opener.info
+        info = self._session.info
         try:
             size = size_within_limits(self._kernel, workload, info)
             if isinstance(size, Rejected):
@@ -201,7 +202,7 @@ class Trial:
 
     def _run_allowed(self) -> Rejected | None:
         session, pruner = self._session, self._context.pruner
-        session.expect(case for w in self._allowed for case in (Case(w), session.other(w)))
+        session.expected.compute(case for w in self._allowed for case in (Case(w), session.inputs.other(w)))
         workloads = list(self._allowed)
         if pruner is not None:
             by_key = {w.key: w for w in workloads}
@@ -223,9 +224,10 @@ class Trial:
         """A search trial is timed on the workload's own inputs, and checked on these or others by chance."""
         session, context, handle = self._session, self._context, self._handle
         assert handle is not None
-        other, whole = session.other(workload), context.whole
-        own = whole or not session.defences.families or bool(secrets.randbits(1))
-        launch = session.launch(handle, workload if own else other, size, whole=whole, repeat=whole)
+        loaded = LoadedKernel(handle, workload, size)
+        other, whole = session.inputs.other(workload), context.whole
+        own = whole or not session.inputs.defences.families or bool(secrets.randbits(1))
+        launch = session.checker.launch(loaded, whole=whole, repeat=whole, on=None if own else other)
         if not own:
             launch = replace(launch, words=f"with {other.family.value} inputs")
         part = _Part(workload, context.evaluate(launch), size)
@@ -234,7 +236,7 @@ class Trial:
             return
         plan = search_plan(session.job.objective.cache)
         plan = replace(plan, give_up_above_us=context.give_up_above_us(workload))
-        samples, timed = session.sample(handle, workload, size, plan, other=other)
+        samples, timed = session.sampler.sample(loaded, plan, other=other)
         evaluated = None if timed is None else context.evaluate(timed)
         self._parts[-1] = replace(part, samples=samples, timed=evaluated)
 
@@ -263,7 +265,7 @@ class Trial:
         if counter is None:
             # The baseline may have been measured on another device of the class, which has one.
             return part
-        side = Side(self._session, part.workload, self._handle, part.size)
+        side = Side(self._session, LoadedKernel(self._handle, part.workload, part.size))
         millijoules, launch = launch_mj(side, counter, part.summary.median_us)
         evaluated = None if launch is None else self._context.evaluate(launch)
         return replace(part, energy_mj=millijoules, metered=evaluated)
@@ -295,7 +297,7 @@ class Trial:
         summary, session = part.summary, self._session
         if summary is None:
             return None
-        too_fast = session.below_floor(part.workload, summary.median_us)
+        too_fast = session.sampler.below_floor(part.workload, summary.median_us)
         if too_fast:
             return self.rejected(Stage.FLOOR, too_fast, part.workload)
         assert not isinstance(checked, Rejected)

@@ -5,7 +5,7 @@ best configuration of that workload takes its place.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from warpsmith.domain.job import Job, Metric, Workload
 from warpsmith.domain.outcome import Comparison, Rejected, Stage, Verdict
@@ -19,8 +19,9 @@ from warpsmith.tuning.checks.extra_cases import check_further
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
 from warpsmith.tuning.checks.sanitizers import SanitizerCheck
 from warpsmith.tuning.session.baseline_kernel import compiled_baseline
-from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
+from warpsmith.tuning.session.output_checks import CheckResult
 from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.tuning.timing.energy import energies_in_time
@@ -38,7 +39,7 @@ from warpsmith.tuning.winners.finalists import (
 )
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
 
-__all__ = ["Finalist", "overall_speedup", "ranked", "verify_winners"]
+__all__ = ["ComparisonPlan", "Finalist", "overall_speedup", "ranked", "verify_winners"]
 
 PROCESSES = 3
 """Number of process pairs over which the blocks of a comparison are spread."""
@@ -51,12 +52,21 @@ CONTENDERS = 3
 """Limit on the configurations tried for a workload before its baseline is kept."""
 
 
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """How a winner is compared with the baseline."""
+
+    aa_width: float
+    """The device's own noise, from the baseline: a smaller difference is none."""
+    pairs: int
+    """Block pairs of each comparison."""
+
+
 def verify_winners(
     job: Job,
     ports: SessionPorts,
     finalists: Sequence[Finalist],
-    aa_width: float,
-    pairs: int,
+    plan: ComparisonPlan,
     alive: Callable[[], bool],
     baseline: BaselineResult | None = None,
     spare: SpareTime | None = None,
@@ -65,8 +75,7 @@ def verify_winners(
 
     Args:
         finalists: measured trials, in any order.
-        aa_width: the device's own noise, from the baseline.
-        pairs: block pairs of each comparison.
+        plan: how every comparison is made.
         alive: asked between workloads; False ends the work (the lease is lost).
         baseline: cases on which the user's kernel is right; winners must be right on them, too.
         spare: decides whether there is time for energy that was not requested; None: always.
@@ -75,7 +84,7 @@ def verify_winners(
         InvalidInput: the job's reference or kernel can no longer be used.
     """
     finalists = few(job, finalists, baseline)
-    contest = _Contest(job, ports, aa_width, pairs, baseline, spare or SpareTime(None, len(job.workloads)))
+    contest = _Contest(job, ports, plan, baseline, spare or SpareTime(None, len(job.workloads)))
     comparisons: list[Comparison] = []
     choices: list[Choice] = []
     try:
@@ -107,23 +116,22 @@ class _Contest:
         self,
         job: Job,
         ports: SessionPorts,
-        aa_width: float,
-        pairs: int,
+        plan: ComparisonPlan,
         baseline: BaselineResult | None,
         spare: SpareTime,
     ) -> None:
         self.spare = spare
         self.withdrawn: list[str] = []
         self._job = job
-        self._aa_width = aa_width
-        self._pairs = pairs
+        self._aa_width = plan.aa_width
+        self._pairs = plan.pairs
         self._prefetch = ReferencePrefetch(ports.reference)
         self._ports = replace(ports, reference=self._prefetch)
         self._base = DeviceSession(job, self._ports)
         if baseline is not None:
-            self._base.learn(baseline)
+            self._base.baseline.learn(baseline)
         self._kernel, self._compiled = compiled_baseline(self._base)
-        sanitizer = ports.sanitizer if self._base.defences.sanitizers else None
+        sanitizer = ports.sanitizer if self._base.inputs.defences.sanitizers else None
         self._sanitizers = None if sanitizer is None else SanitizerCheck(self._base, sanitizer)
         self._binaries: dict[tuple[str, str], tuple[ConfiguredKernel, Compiled | Rejected]] = {}
 
@@ -160,7 +168,7 @@ class _Contest:
     ) -> float | None:
         """One more time of a finalist, µs; None if it fails, which its second check would find as well."""
         kernel, compiled = self._binary(finalist, configuration_key(finalist.configuration))
-        if isinstance(compiled, Rejected) or self._base.refuse_binary(kernel, compiled) is not None:
+        if isinstance(compiled, Rejected) or self._base.checker.binary_refusal(kernel, compiled) is not None:
             return None
         info = self._ports.opener.info
         try:
@@ -168,14 +176,14 @@ class _Contest:
             if isinstance(size, Rejected):
                 return None
             handle = session.device(workload).load(compiled)
-            samples, launch = session.sample(handle, workload, size, plan, other=None)
+            samples, launch = session.sampler.sample(LoadedKernel(handle, workload, size), plan, other=None)
             session.device(workload).unload(handle)
         except ChildDied:
             session.renew(faulted=True)
             return None
         except (KernelRefused, ExpressionError):
             return None
-        if launch is not None and isinstance(session.evaluate(launch), Rejected):
+        if launch is not None and isinstance(session.checker.evaluate(launch), Rejected):
             return None
         return summarise(samples.samples_us, 1).median_us
 
@@ -205,7 +213,7 @@ class _Contest:
             if self._job.objective.metric is Metric.TIME:
                 break
         self._base.release(workload)
-        self._base.forget_expected(workload)
+        self._base.expected.forget(workload)
         return elected(self._job, verified)
 
     def _compare(self, workload: Workload, finalist: Finalist) -> Comparison | str:
@@ -214,7 +222,7 @@ class _Contest:
         if isinstance(compiled, Rejected):
             return f"no longer compiles: {compiled.reason}"
         size = size_within_limits(kernel, workload, self._ports.opener.info)
-        refused = self._base.refuse_binary(kernel, compiled)
+        refused = self._base.checker.binary_refusal(kernel, compiled)
         if refused is not None:
             return f"{refused.stage.value}: {refused.reason}"
         if isinstance(size, Rejected):
@@ -222,8 +230,8 @@ class _Contest:
         fresh = self._fresh(workload)
         try:
             handle = fresh.device(workload).load(compiled)
-            checked: float | Rejected | None
-            checked = fresh.check(handle, workload, size, whole=True, repeat=True)
+            checked: CheckResult | None
+            checked = fresh.checker.check(LoadedKernel(handle, workload, size), whole=True, repeat=True)
             if not isinstance(checked, Rejected):
                 template = finalist.template
                 checked = check_further(fresh, template, kernel, compiled, [workload], every=True)
@@ -239,9 +247,8 @@ class _Contest:
 
     def _fresh(self, workload: Workload) -> DeviceSession:
         """A process for the winner alone, with the inputs and expected outputs of the baseline's."""
-        fresh = DeviceSession(self._job, self._ports, seed=self._base.seed)
-        fresh.adopt(self._base)
-        fresh.expect((Case(workload), fresh.another_draw(workload)))
+        fresh = self._base.sibling()
+        fresh.expected.compute((Case(workload), fresh.inputs.another_draw(workload)))
         return fresh
 
     def _sanitized(self, workload: Workload, finalist: Finalist, result: Comparison) -> Comparison | str:
@@ -279,10 +286,10 @@ class _Contest:
             if turn:
                 self._base.renew()
                 fresh.renew()
-            base = Side(self._base, workload, self._base.device(workload).load(self._compiled), base_size)
-            winner = Side(fresh, workload, fresh.device(workload).load(compiled), size)
+            base = _side(self._base, workload, self._compiled, base_size)
+            winner = _side(fresh, workload, compiled, size)
             pairs = self._pairs // processes + (turn < self._pairs % processes)
-            order = winner_blocks(pairs, self._base.seed + turn)
+            order = winner_blocks(pairs, self._base.inputs.seed + turn)
             part = interleaved(order, base.block(plan), winner.block(plan), self._ports.conditions)
             if isinstance(part, Rejected):
                 return part
@@ -304,21 +311,22 @@ class _Contest:
         blocks = timed.samples
         interval = speedup_interval(blocks["A"], blocks["B"])
         best_us = summarise([s for b in blocks["B"] for s in b], 1).median_us
-        too_fast = fresh.below_floor(workload, best_us)
+        too_fast = fresh.sampler.below_floor(workload, best_us)
         if too_fast:
             return f"{Stage.FLOOR.value}: {too_fast}"
-        floor = fresh.floor(workload) if fresh.ceilings is not None else None
-        base, winner = self._base.device(workload), fresh.device(workload)
+        floor = fresh.sampler.floor(workload)
         base_size = launch_size(self._kernel, workload, self._ports.opener.info)
         other_plan = search_plan(other_cache(self._job.objective.cache))
         sides = {
-            "A": Side(self._base, workload, base.load(self._compiled), base_size),
-            "B": Side(fresh, workload, winner.load(compiled), size),
+            "A": _side(self._base, workload, self._compiled, base_size),
+            "B": _side(fresh, workload, compiled, size),
         }
         others = {name: side.plain_us(other_plan) for name, side in sides.items()}
         baseline_us = summarise([s for b in blocks["A"] for s in b], 1).median_us
         times_us = {"A": baseline_us, "B": best_us}
-        energy = energies_in_time(self._job, self._ports.energy, sides, times_us, self._base.seed, self.spare)
+        energy = energies_in_time(
+            self._job, self._ports.energy, sides, times_us, self._base.inputs.seed, self.spare
+        )
         if isinstance(energy, Rejected):
             return f"{energy.stage.value}: {energy.reason}"
         return Comparison(
@@ -341,3 +349,8 @@ class _Contest:
             best_mj=None if energy is None else energy.winner_mj,
             energy_spread=None if energy is None else energy.spread,
         )
+
+
+def _side(session: DeviceSession, workload: Workload, compiled: Compiled, size: LaunchSize) -> Side:
+    handle = session.device(workload).load(compiled)
+    return Side(session, LoadedKernel(handle, workload, size))

@@ -1,0 +1,49 @@
+"""What a session knows of the user's kernel: on what it is right, how exactly, and what the device can do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from warpsmith.domain.device import Ceilings
+from warpsmith.domain.job import Workload
+from warpsmith.domain.plan import Family
+from warpsmith.tuning.session.session_ports import Case, as_case
+from warpsmith.tuning.tasks import BaselineResult, CheckedCase
+
+
+@dataclass
+class BaselineKnowledge:
+    """Empty until `learn`."""
+
+    ceilings: Ceilings | None = None
+    """None: not measured, so no time is too short."""
+    sizes: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Typical size of outputs by workload key and name; see `ExpectedOutputs.sizes`."""
+    own_globals: frozenset[str] = frozenset()
+    """Device variables that the user's kernel has."""
+    _cases: dict[tuple[str, Family], CheckedCase] = field(default_factory=dict)
+
+    def learn(self, baseline: BaselineResult) -> None:
+        """Take over what the user's kernel was found to be right on, and how exactly."""
+        self._cases = {(Workload(dimensions=c.dimensions).key, c.family): c for c in baseline.cases}
+        self.sizes = {w: c.sizes for (w, _), c in self._cases.items()}
+        self.own_globals = frozenset(baseline.globals)
+        self.ceilings = baseline.ceilings
+
+    @property
+    def cases(self) -> Sequence[CheckedCase]:
+        """All on which the user's kernel is right."""
+        return tuple(self._cases.values())
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether no two runs of the user's kernel on the same inputs differed."""
+        return all(c.spread == 0.0 for c in self._cases.values())
+
+    def known(self, of: Workload | Case) -> CheckedCase | None:
+        """How the user's kernel did on such inputs; None if it was not tried or was not right."""
+        case = as_case(of)
+        return self._cases.get((case.workload.key, case.family))
+
+    def families_of(self, workload: Workload) -> list[Family]:
+        """Families of a workload's inputs in which the user's kernel is right."""
+        return [family for key, family in self._cases if key == workload.key]

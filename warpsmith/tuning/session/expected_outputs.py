@@ -1,0 +1,113 @@
+"""What every launch of a session must leave. It stays in the worker, away from what runs a candidate."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from warpsmith.domain.job import NumpyReference, Tolerance, Workload
+from warpsmith.domain.plan import BufferPlan, CaseKey
+from warpsmith.errors import InvalidInput
+from warpsmith.tuning.ports import ReferencePort
+from warpsmith.tuning.session.kernel_reference import run_own_kernel
+from warpsmith.tuning.session.output_checks import tolerance_of
+from warpsmith.tuning.session.session_inputs import SessionInputs
+from warpsmith.tuning.session.session_ports import Case, SessionPorts, as_case
+from warpsmith.tuning.tasks import CheckedCase
+from warpsmith.verify.run_report import Array
+from warpsmith.verify.tolerance import output_sizes
+
+
+@dataclass
+class ExpectedOutputs:
+    """Outputs of the job's reference, computed once for each case and kept until they are forgotten."""
+
+    inputs: SessionInputs
+    ports: SessionPorts
+    _known: dict[CaseKey, Mapping[str, Array]] = field(default_factory=dict)
+    _reference: ReferencePort | None = None
+
+    @property
+    def reference(self) -> ReferencePort:
+        """What computes them, unless the user's kernel is the reference."""
+        return self.ports.reference if self._reference is None else self._reference
+
+    @contextmanager
+    def computed_by(self, reference: ReferencePort) -> Iterator[None]:
+        """While it is open, `reference` computes what is not known yet."""
+        before, self._reference = self._reference, reference
+        try:
+            yield
+        finally:
+            self._reference = before
+
+    def of(self, of: Workload | Case) -> Mapping[str, Array]:
+        """What every mutated argument must hold, flat, by argument name.
+
+        Raises:
+            InvalidInput: the reference is of no use; says why.
+        """
+        failed = self.compute([as_case(of)])
+        if failed:
+            raise next(iter(failed.values()))
+        return self._known[as_case(of).key]
+
+    def compute(self, cases: Iterable[Case]) -> dict[CaseKey, InvalidInput]:
+        """Compute what is not known yet, in one process.
+
+        Returns:
+            The cases whose reference failed, each with what it did.
+        """
+        missing = {c.key: c for c in cases if c.key not in self._known}
+        if not missing:
+            return {}
+        failed: dict[CaseKey, InvalidInput] = {}
+        for key, outputs in zip(missing, self._computed(list(missing.values())), strict=True):
+            if isinstance(outputs, InvalidInput):
+                failed[key] = outputs
+            else:
+                self._known[key] = outputs
+        return failed
+
+    def forget_cases(self) -> None:
+        """Free outputs on inputs that no search trial gets."""
+        for key in [k for k in self._known if not self.inputs.search_gets(k)]:
+            del self._known[key]
+
+    def forget(self, workload: Workload) -> None:
+        """Free all outputs of a workload."""
+        for key in [k for k in self._known if k.workload == workload.key]:
+            del self._known[key]
+
+    def sizes(self, workload: Workload) -> dict[str, float]:
+        """Typical size of every float output by name; of a listed workload, over two draws of its inputs.
+
+        Outputs of another shape may cancel by its extents: it has the least size of the listed ones at
+        least. Default tolerances go by these sizes.
+
+        Raises:
+            InvalidInput: the reference is of no use.
+        """
+        sizes = self.inputs.baseline.sizes
+        if workload.key not in sizes:
+            listed = [w.key for w in self.inputs.job.workloads]
+            is_listed = workload.key in listed
+            cases = [Case(workload), *([self.inputs.another_draw(workload)] if is_listed else [])]
+            own = output_sizes(self.inputs.plan(workload), [self.of(c) for c in cases])
+            known = [] if is_listed else [s for k in listed if (s := sizes.get(k))]
+            least = {n: min((s[n] for s in known), default=0.0) for n in own}
+            sizes[workload.key] = {n: max(size, least[n]) for n, size in own.items()}
+        return sizes[workload.key]
+
+    def tolerance(self, workload: Workload, output: BufferPlan) -> Tolerance:
+        """Of an output on the workload's own inputs. Raises as `sizes` does."""
+        sized = CheckedCase(dimensions=workload.dimensions, sizes=self.sizes(workload))
+        return tolerance_of(self.inputs.job, self.inputs.plan(workload), output, sized)
+
+    def _computed(self, cases: Sequence[Case]) -> Sequence[Mapping[str, Array] | InvalidInput]:
+        job = self.inputs.job
+        reference = job.reference
+        if isinstance(reference, NumpyReference):
+            wanted = [(self.inputs.plan(c), c.workload.dimensions) for c in cases]
+            return self.reference.numpy_many(reference.source, reference.function, wanted)
+        kernel = self.inputs.user_template.configured(job.space.defaults)
+        return run_own_kernel(self.ports, kernel, [(self.inputs.plan(c), c.workload) for c in cases])

@@ -1,0 +1,87 @@
+"""Checked launches: poisoned outputs, one launch, and what it left against what it must leave."""
+
+import secrets
+from dataclasses import dataclass
+
+import numpy as np
+
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import Compiled, WorkloadPlan
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.tuning.session.expected_outputs import ExpectedOutputs
+from warpsmith.tuning.session.output_checks import CheckResult, CheckRules, check_run, undeclared_globals
+from warpsmith.tuning.session.replaceable_child import ReplaceableChild
+from warpsmith.tuning.session.session_inputs import SessionInputs
+from warpsmith.tuning.session.session_ports import Case, CheckedLaunch, LoadedKernel
+from warpsmith.verify.checked_ranges import sample_ranges
+from warpsmith.verify.run_report import Ranges
+
+SAMPLED_ELEMENTS = 65_536
+"""Elements of each output that a search trial compares; first-time candidates and winners: all."""
+
+
+@dataclass(frozen=True)
+class OutputChecker:
+    """Launches, and says what the outputs are worth."""
+
+    child: ReplaceableChild
+    inputs: SessionInputs
+    expected: ExpectedOutputs
+
+    def launch(
+        self, loaded: LoadedKernel, *, whole: bool, repeat: bool = False, on: Case | None = None
+    ) -> CheckedLaunch:
+        """Launch once on poisoned outputs and bring back what is there.
+
+        Args:
+            whole: bring back every element, not a sample.
+            repeat: launch again over a half-spoiled result; it must be the same.
+            on: other inputs of the workload; None: its own.
+
+        Raises:
+            ChildDied: the child is gone; call `DeviceSession.renew`.
+            KernelRefused: the driver refused the launch.
+        """
+        case, defences = on or Case(loaded.workload), self.inputs.defences
+        plan, device = self.inputs.plan(case), self.child.device(case)
+        ranges = None if whole and defences.whole else random_ranges(plan, SAMPLED_ELEMENTS)
+        repeat, poison = repeat and defences.determinism, defences.poison
+        report = device.run(loaded.handle, plan.key, loaded.size, ranges, repeat=repeat, poison=poison)
+        return CheckedLaunch(case, plan, report, ranges)
+
+    def evaluate(self, launch: CheckedLaunch) -> CheckResult:
+        """What a launch left against what it must leave. Needs no device: any thread may ask.
+
+        Raises:
+            InvalidInput: the reference is of no use.
+        """
+        baseline = self.inputs.baseline
+        rules = CheckRules(self.inputs.job, self.inputs.defences, baseline.own_globals, baseline.is_steady)
+        expected, known = self.expected.of(launch.case), baseline.known(launch.case)
+        found = check_run(rules, launch.plan, launch.report, expected, launch.ranges, known)
+        if isinstance(found, Rejected) and launch.words:
+            return found.model_copy(update={"reason": f"{launch.words}: {found.reason}"[:2000]})
+        return found
+
+    def check(
+        self, loaded: LoadedKernel, *, whole: bool, repeat: bool = False, on: Case | None = None
+    ) -> CheckResult:
+        """Launch and evaluate at once; raises as both do."""
+        return self.evaluate(self.launch(loaded, whole=whole, repeat=repeat, on=on))
+
+    def refusal(self, launch: CheckedLaunch | None) -> Rejected | None:
+        """Why what a launch left is wrong; None if it is right or there is none."""
+        found = None if launch is None else self.evaluate(launch)
+        return found if isinstance(found, Rejected) else None
+
+    def binary_refusal(self, kernel: ConfiguredKernel, compiled: Compiled) -> Rejected | None:
+        """Why a binary may not run; None if it may."""
+        if not self.inputs.defences.globals:
+            return None
+        return undeclared_globals(kernel, compiled, self.inputs.baseline.own_globals)
+
+
+def random_ranges(plan: WorkloadPlan, budget: int) -> dict[str, Ranges]:
+    """Random element ranges of every mutated argument, about `budget` elements of each."""
+    rng = np.random.default_rng(secrets.randbits(128))
+    return {b.name: sample_ranges(b.elements, b.shape[-1], rng, budget) for b in plan.mutated}

@@ -1,0 +1,87 @@
+"""What the launches of a session get: arguments in numbers, drawn from a seed that nobody else knows."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.plan import CaseKey, Family, WorkloadPlan, plan_workload
+from warpsmith.domain.space import allows
+from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.tuning.session.baseline_knowledge import BaselineKnowledge
+from warpsmith.tuning.session.session_ports import Case, as_case
+from warpsmith.verify.defences import Defences
+
+FIRST_OTHER_VARIANT = 1_000
+"""Variants below this are those that timings rotate over."""
+
+
+@dataclass
+class SessionInputs:
+    """Inputs of one job on one device.
+
+    Args:
+        seed: secret; all inputs are drawn from it.
+        baseline: says in which families the user's kernel is right.
+    """
+
+    job: Job
+    info: DeviceInfo
+    defences: Defences
+    seed: int
+    baseline: BaselineKnowledge
+    _plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
+    _others: dict[str, Case] = field(default_factory=dict)
+
+    @property
+    def user_template(self) -> Template:
+        """The user's own kernel with the user's own tunables."""
+        return Template(kernel=self.job.kernel, space=self.job.space)
+
+    def plan(self, of: Workload | Case) -> WorkloadPlan:
+        """Arguments of a workload in numbers.
+
+        Raises:
+            ExpressionError: a shape or value cannot be evaluated.
+        """
+        case = as_case(of)
+        if case.key not in self._plans:
+            scope = self.info.scope() | self.job.space.defaults
+            plan = plan_workload(self.job.kernel, case.workload, scope, self.seed)
+            self._plans[case.key] = replace(plan, family=case.family, variant=case.variant)
+        return self._plans[case.key]
+
+    def other(self, workload: Workload) -> Case:
+        """Inputs beside the workload's own: one random family and variant for the life of the session."""
+        if workload.key not in self._others:
+            families = [Family.DECLARED]
+            if self.defences.families:
+                families += self.baseline.families_of(workload)
+            variant = FIRST_OTHER_VARIANT + secrets.randbelow(1 << 20)
+            self._others[workload.key] = Case(workload, secrets.choice(families), variant)
+        return self._others[workload.key]
+
+    def another_draw(self, workload: Workload) -> Case:
+        """Other values of the workload's own distribution."""
+        return Case(workload, Family.DECLARED, self.other(workload).variant)
+
+    def search_gets(self, key: CaseKey) -> bool:
+        """Whether a search trial may be launched on these inputs."""
+        other = self._others.get(key.workload)
+        return key.is_own_draw or (other is not None and other.key == key)
+
+    def allowed(
+        self, template: Template, kernel: ConfiguredKernel, workloads: Sequence[Workload] | None = None
+    ) -> list[Workload]:
+        """Workloads, by default of the job, on which the constraints allow this configuration.
+
+        Raises:
+            ExpressionError: a constraint cannot be evaluated.
+        """
+        device = self.info.scope()
+        return [
+            w
+            for w in (self.job.workloads if workloads is None else workloads)
+            if allows(template.space.constraints, kernel.scope(w.scope(), device)) is None
+        ]

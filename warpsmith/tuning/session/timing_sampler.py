@@ -1,0 +1,78 @@
+"""Timings of a session, one launch of each checked, and the shortest times that a device allows."""
+
+from dataclasses import dataclass, replace
+
+from warpsmith.domain.job import Workload
+from warpsmith.domain.plan import TimedCheck, TimingPlan, TimingSamples
+from warpsmith.measure.roofline import Floor, below_floor, floor_of
+from warpsmith.tuning.session.output_checker import random_ranges
+from warpsmith.tuning.session.replaceable_child import ReplaceableChild
+from warpsmith.tuning.session.session_inputs import SessionInputs
+from warpsmith.tuning.session.session_ports import Case, CheckedLaunch, LoadedKernel
+from warpsmith.verify.run_report import Timed
+
+TIMED_ELEMENTS = 16_384
+"""Elements of each output of a timed launch that are compared."""
+
+
+@dataclass(frozen=True)
+class TimingSampler:
+    """Times launches on a workload's own inputs."""
+
+    child: ReplaceableChild
+    inputs: SessionInputs
+
+    def time(self, loaded: LoadedKernel, timing: TimingPlan) -> TimingSamples:
+        """Time a launch; none is checked.
+
+        Raises:
+            ChildDied: the child is gone; call `DeviceSession.renew`.
+            KernelRefused: the driver refused the launch.
+        """
+        return self._time(loaded, timing).samples
+
+    def sample(
+        self, loaded: LoadedKernel, timing: TimingPlan, *, other: Case | None, redraw: bool | None = None
+    ) -> tuple[TimingSamples, CheckedLaunch | None]:
+        """Time a launch, and bring back what a random one of those that were timed left.
+
+        Args:
+            other: inputs that no other launch has, which that launch may get.
+            redraw: whether it does, where they can be written between two samples; None: by chance.
+
+        Raises:
+            ChildDied: the child is gone; call `DeviceSession.renew`.
+            KernelRefused: the driver refused the launch.
+        """
+        on = self.inputs.defences
+        timing = replace(timing, apart=on.outputs_apart)
+        if not on.timed_launches:
+            return self.time(loaded, timing), None
+        if not on.redrawn_values:
+            other, redraw = None, False
+        ranges = random_ranges(self.inputs.plan(loaded.workload), TIMED_ELEMENTS)
+        values = None if other is None else (other.family, other.variant)
+        check = TimedCheck(ranges, values, redraw)
+        timed = self._time(loaded, replace(timing, check=check))
+        if timed.report is None:
+            return timed.samples, None
+        case = other if timed.report.other and other is not None else Case(loaded.workload)
+        words = "in a launch that was timed"
+        return timed.samples, CheckedLaunch(case, self.inputs.plan(case), timed.report.run, ranges, words)
+
+    def below_floor(self, workload: Workload, time_us: float) -> str:
+        """Why no kernel can be so fast, in words; empty if one can, or if nothing is known."""
+        floor = self.floor(workload) if self.inputs.defences.floor else None
+        return "" if floor is None else below_floor(floor, time_us)
+
+    def floor(self, workload: Workload) -> Floor | None:
+        """The shortest time that the device allows for a workload; None if its ceilings are not known."""
+        ceilings, job = self.inputs.baseline.ceilings, self.inputs.job
+        if ceilings is None:
+            return None
+        operations, shares_host = job.operations_of(workload), self.inputs.info.shares_host
+        return floor_of(self.inputs.plan(workload), ceilings, job.objective.cache, shares_host, operations)
+
+    def _time(self, loaded: LoadedKernel, timing: TimingPlan) -> Timed:
+        device, key = self.child.device(loaded.workload), self.inputs.plan(loaded.workload).key
+        return device.time(loaded.handle, key, loaded.size, timing)
