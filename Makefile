@@ -4,6 +4,7 @@ VENV ?= .venv
 OUT ?= .
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO_STAMP := $(VENV)/.demo-installed
 UV ?= uv
 SPACES ?=
 SEEDS ?= 20
@@ -27,7 +28,13 @@ $(STAMP): requirements/dev.txt
 	chmod +x $(BIN)/warpsmith
 	touch $@
 
-demo: $(STAMP) ## Tune the silu_and_mul example here; leaves report.html and result.json in OUT
+$(DEMO_STAMP): requirements/demo.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/demo.txt
+	printf '%s\n' "$(CURDIR)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/warpsmith-dev.pth"
+	touch $@
+
+demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP)) ## Tune a kernel on this machine; leaves report.html and result.json in OUT
 	$(BIN)/python scripts/demo.py --out $(OUT)
 
 test: $(STAMP) ## Run the whole suite, or what PYTEST_ARGS selects of it
@@ -43,6 +50,7 @@ check: $(STAMP) ## Lint, types, import contracts, layout; warns of long files
 
 lock: ## Pin every dependency anew (needs uv)
 	$(LOCK) --extra opencl --extra cuda --extra cuda-toolkit --extra otel --extra dev -o requirements/dev.txt
+	$(LOCK) --extra opencl -o requirements/demo.txt
 	$(LOCK) --extra otel -o requirements/api.txt
 	$(LOCK) --extra opencl --extra otel -o requirements/worker-cpu.txt
 	$(LOCK) --extra cuda --extra pycuda --extra otel -o requirements/worker-gpu.txt

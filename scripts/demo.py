@@ -1,4 +1,4 @@
-"""`make demo`: tunes the silu_and_mul example on this machine's GPU, or on its CPU through PoCL.
+"""`make demo`: tunes a softmax on this machine's GPU, or a product of matrices on its CPU through PoCL.
 
     python scripts/demo.py [--out DIR]
 
@@ -17,6 +17,11 @@ sys.path.insert(0, str(ROOT))
 from warpsmith.domain.device import Backend  # noqa: E402
 from warpsmith.sandbox.device_host import probe_devices  # noqa: E402
 
+JOBS = {
+    Backend.CUDA: ROOT / "examples" / "softmax" / "cuda.yaml",
+    Backend.OPENCL: ROOT / "scripts" / "demo" / "gemm.yaml",
+}
+
 
 def main() -> int:
     """Exit code of the tuning run."""
@@ -31,8 +36,8 @@ def main() -> int:
         print(f"no device to tune on:\n{reasons}", file=sys.stderr)
         return 3
     device = next(d for d in probe.devices if d.backend is backend)
-    print(f"tuning examples/silu_and_mul on {device.name} ({backend.value})", file=sys.stderr)
-    job = ROOT / "examples" / "silu_and_mul" / f"{backend.value}.yaml"
+    job = JOBS[backend]
+    print(f"tuning {job.relative_to(ROOT)} on {device.name} ({backend.value})", file=sys.stderr)
     started = time.monotonic()
     command = [sys.executable, "-m", "warpsmith", "tune", str(job), "--out", str(options.out)]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
