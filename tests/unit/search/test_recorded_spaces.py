@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.search.hub import RESTRICTIONS, converted, converted_ktt
-from benchmarks.search.launch_ablation import expectation, family
 from benchmarks.search.launches import LAUNCHES, launch_of
 from benchmarks.search.spaces import RecordedSpace, load
 
@@ -80,28 +79,6 @@ def test_a_kernel_whose_launch_was_not_kept_has_none(tmp_path: Path) -> None:
 
 def test_every_kernel_of_the_hub_has_a_launch() -> None:
     assert RESTRICTIONS.keys() <= LAUNCHES.keys()
-
-
-def test_nothing_of_a_kernels_own_family_enters_its_expectation(tmp_path: Path) -> None:
-    def space(name: str, times: dict[int, float]) -> RecordedSpace:
-        block = "BLOCK_SIZE_X" if name.startswith("ktt") else "block_size_x"
-        tile = "TILE_SIZE" if name.startswith("ktt") else "tile_size"
-        cache = {f"{bx},1": {block: bx, tile: 1, "time": ms} for bx, ms in times.items()}
-        params = {block: list(times), tile: [1]}
-        return saved(tmp_path, name, {"tune_params": params, "restrictions": None, "cache": cache})
-
-    own = space("pnpoly-X", {64: 1.0, 128: 2.0, 1024: 8.0})
-    same_family = space("ktt_pnpoly-Y", {64: 1.0, 128: 2.0, 1024: 8.0})
-    assert family(own.kernel) == family(same_family.kernel)
-    assert not expectation(own, [own, same_family]).any()
-    params = {"MDIMC": [8, 32], "NDIMC": [8, 32], "MWG": [64], "NWG": [64]}
-    cache = {
-        f"{m},{n},64,64": {"MDIMC": m, "NDIMC": n, "MWG": 64, "NWG": 64, "time": 1.0}
-        for m in (8, 32)
-        for n in (8, 32)
-    }
-    gemm = saved(tmp_path, "gemm-X", {"tune_params": params, "restrictions": None, "cache": cache})
-    assert expectation(gemm, [own, same_family]).any(), "other families do enter"
 
 
 def test_an_example_is_launched_as_its_template_says() -> None:
