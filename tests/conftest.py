@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.servers import postgres_session, postgres_url, redis_session, redis_url
+from testbed.servers import postgres_session, postgres_url, redis_session, redis_url
 
 __all__ = ["postgres_session", "postgres_url", "redis_session", "redis_url"]
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.fakes import FakeDevice, FakeOpener, fake_ports
-from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.domain.plan import CaseKey, LaunchSize, TimingPlan
 from warpsmith.domain.space import Configuration
+from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.session.device_session import SessionPorts
 from warpsmith.verify.run_report import Timed
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.first_hour.tolerance_kernels import EXAMPLES, MUTANTS, Example, Mutant
 from benchmarks.trust.record import RESULTS, first_device, where
-from tests.adversarial.harness import OnceCompiler
+from testbed.adversarial.harness import OnceCompiler
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import Dtype

@@ -1,6 +1,6 @@
 """One job in full mode on a GPU: Postgres, Redis, API and worker as processes, killed on the way.
 
-    python benchmarks/gpu/full_mode.py --out OUT [--commit SHA] [--job examples/silu_and_mul/cuda.yaml]
+    python -m benchmarks.gpu.full_mode --out OUT [--commit SHA] [--job examples/silu_and_mul/cuda.yaml]
 
 Starts private servers (programs on PATH, or wheels), posts the job over HTTP, sends SIGKILL to the API
 and the worker after a third of its trials, empties Redis, starts both again, and checks that no finished
@@ -17,14 +17,12 @@ from typing import Any
 
 import redis
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+from benchmarks.gpu.smaller import fields_of
+from benchmarks.provenance import plain_command
+from testbed.servers import fresh_database, postgres_server, redis_server
+from testbed.service import Service, ended, finished, trials_of
 
-from benchmarks.gpu.smaller import fields_of  # noqa: E402
-from benchmarks.provenance import plain_command  # noqa: E402
-from tests.e2e.service import Service, ended  # noqa: E402
-from tests.e2e.test_job import finished, trials_of  # noqa: E402
-from tests.servers import fresh_database, postgres_server, redis_server  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(service: Service, redis_url: str, job_file: Path, workloads: int) -> dict[str, Any]:

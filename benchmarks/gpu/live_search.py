@@ -24,7 +24,6 @@ from benchmarks.job_files import FAMILIES, load
 from benchmarks.provenance import head
 from benchmarks.search.live import KernelTunerStream, OwnStream, Stream, Turns, trace
 from benchmarks.search.metrics import best_so_far
-from tests.fakes import ListSink
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, SearcherName
 from warpsmith.domain.outcome import Measured
@@ -34,6 +33,7 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
 from warpsmith.search import enumerate_space, launched, make_searcher
 from warpsmith.search.feasible_set import FeasibleSet
+from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice

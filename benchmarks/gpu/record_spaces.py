@@ -1,6 +1,6 @@
 """Measure every feasible configuration of the CUDA examples, as recordings for `benchmarks.search`.
 
-    python benchmarks/gpu/record_spaces.py --out OUT [--most 6000] [--seconds 150] [--again 60] [family ...]
+    python -m benchmarks.gpu.record_spaces --out OUT [--most 6000] [--seconds 150] [--again 60] [family ...]
 
 Each example's template (of the rules) is measured whole, in random order, by a slice like a job's own:
 compiled, checked, timed, and stopped early where hopeless. The recorded time is the objective (1: the
@@ -21,25 +21,40 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+from benchmarks.gpu.smaller import with_smallest
+from benchmarks.job_files import FAMILIES, load
+from benchmarks.provenance import commit_name, plain_command
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.job import Job, SearcherName
+from warpsmith.domain.outcome import CutShort, Measured, Outcome
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.template import Template
+from warpsmith.rewrite.templater import make_template
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
+from warpsmith.search import enumerate_space, make_searcher
+from warpsmith.testing.fakes import ListSink
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
+from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 
-from benchmarks.gpu.smaller import with_smallest  # noqa: E402
-from benchmarks.job_files import FAMILIES, load  # noqa: E402
-from benchmarks.provenance import commit_name, plain_command  # noqa: E402
-from tests.fakes import ListSink  # noqa: E402
-from warpsmith.domain.device import Backend, DeviceInfo  # noqa: E402
-from warpsmith.domain.job import Job, SearcherName  # noqa: E402
-from warpsmith.domain.outcome import CutShort, Measured, Outcome  # noqa: E402
-from warpsmith.domain.space import Configuration  # noqa: E402
-from warpsmith.domain.template import Template  # noqa: E402
-from warpsmith.rewrite.templater import make_template  # noqa: E402
-from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices  # noqa: E402
-from warpsmith.search import enumerate_space, make_searcher  # noqa: E402
-from warpsmith.tuning.baseline import measure_baseline  # noqa: E402
-from warpsmith.tuning.objective import time_us  # noqa: E402
-from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts  # noqa: E402
-from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice  # noqa: E402
+from benchmarks.gpu.smaller import with_smallest
+from benchmarks.job_files import FAMILIES, load
+from benchmarks.provenance import commit_name, plain_command
+from tests.fakes import ListSink
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.job import Job, SearcherName
+from warpsmith.domain.outcome import CutShort, Measured, Outcome
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.template import Template
+from warpsmith.rewrite.templater import make_template
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
+from warpsmith.search import enumerate_space, make_searcher
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
+from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def restrictions(template: Template, scopes: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -1,6 +1,6 @@
 """Tune every CUDA example with `warpsmith tune` and write one table.
 
-    python benchmarks/gpu/tune_examples.py --out OUT [--commit SHA] [--seconds S] [family or job.yaml ...]
+    python -m benchmarks.gpu.tune_examples --out OUT [--commit SHA] [--seconds S] [family or job.yaml ...]
 
 Each job is its own process, so that a failure costs one row. Results: `OUT/examples.json` (all
 figures) and `OUT/examples.md` (the table), with device, driver, commit and command.
@@ -18,11 +18,10 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+from benchmarks.job_files import FAMILIES
+from benchmarks.provenance import plain_command
 
-from benchmarks.job_files import FAMILIES  # noqa: E402
-from benchmarks.provenance import plain_command  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 BEYOND_S = 120.0
 """That verification may take beyond a short budget."""
@@ -128,7 +127,7 @@ def main() -> None:
     record = {
         "device": smi.stdout.strip(),
         "commit": arguments.commit,
-        "command": plain_command("python benchmarks/gpu/tune_examples.py " + " ".join(sys.argv[1:])),
+        "command": plain_command("python -m benchmarks.gpu.tune_examples " + " ".join(sys.argv[1:])),
         "families": records,
     }
     for found in records.values():

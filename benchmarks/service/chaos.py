@@ -22,10 +22,10 @@ from sqlalchemy.exc import DBAPIError
 
 from benchmarks.service.faults import Chaos
 from benchmarks.service.fleet import Fleet
-from benchmarks.service.replay_jobs import replay_job, write_recording
-from benchmarks.service.servers import PostgresProcess, private_redis
 from benchmarks.service.verdict import verdict
 from db.tables import JobRow
+from testbed.postgres_process import PostgresProcess, private_redis
+from testbed.recordings import replay_job, write_recording
 from warpsmith import __version__
 from warpsmith.domain.state import JobState
 

@@ -31,11 +31,11 @@ from benchmarks.provenance import commit_name, plain_command
 from benchmarks.service.chaos import TERMINAL
 from benchmarks.service.faults import descendants
 from benchmarks.service.fleet import Program
-from benchmarks.service.replay_jobs import replay_job, write_recording
 from benchmarks.service.verdict import verdict
 from db.engine import Database
 from db.tables import JobRow, TaskRow
-from tests.servers import free_port
+from testbed.recordings import replay_job, write_recording
+from testbed.servers import free_port
 from warpsmith.domain.state import TaskState
 
 READY_S = 60.0

@@ -16,9 +16,8 @@ from db import migrate
 from db.api_keys import KeyLimits, Scope
 from db.engine import Database
 from db.repositories.keys import KeyRepository
-from tests.servers import RedisProcess, free_port
-
-from .servers import PostgresProcess
+from testbed.postgres_process import PostgresProcess
+from testbed.servers import RedisProcess, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_S = 120.0

@@ -17,7 +17,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from benchmarks.service.servers import PostgresProcess
 from db.engine import utc_now
 from db.program_version import VERSION
 from db.repositories.agent_requests import AgentRequestRepository
@@ -25,11 +24,12 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import WorkerRow
-from tests.api.service import Service, service_settings, serving
-from tests.api.stages import ended, searched
-from tests.jobs import DEVICE, scale_job
+from testbed.api_service import Service, service_settings, serving
+from testbed.postgres_process import PostgresProcess
+from testbed.stages import ended, searched
 from warpsmith import __version__
 from warpsmith.domain.state import TaskKind
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import StepPayload
 
 NOT_ASKED = "positive_data_acceptance"

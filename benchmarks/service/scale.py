@@ -34,9 +34,9 @@ from sqlalchemy import func, select
 from benchmarks.provenance import commit_name, plain_command
 from benchmarks.service.fleet import Fleet
 from benchmarks.service.poller import Poller
-from benchmarks.service.replay_jobs import replay_job, write_recording
-from benchmarks.service.servers import PostgresProcess, private_redis
 from db.tables import TaskRow, TrialRow
+from testbed.postgres_process import PostgresProcess, private_redis
+from testbed.recordings import replay_job, write_recording
 from warpsmith import __version__
 from warpsmith.domain.state import TaskKind
 

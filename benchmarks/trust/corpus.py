@@ -1,4 +1,4 @@
-"""Every kernel of tests/adversarial through the whole acceptance procedure, on a real device.
+"""Every kernel of testbed/adversarial through the whole acceptance procedure, on a real device.
 
     python -m benchmarks.trust.corpus [--backend opencl|cuda] [--pairs 6] [--jobs 1] [--only TEXT]
         [--out FOLDER]
@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.trust.record import RESULTS, first_device, in_words, share, where
-from tests.adversarial.corpus import KINDS, Case, load
-from tests.adversarial.harness import Harness
+from testbed.adversarial.corpus import KINDS, Case, load
+from testbed.adversarial.harness import Harness
 from warpsmith.domain.device import Backend
 from warpsmith.sandbox import CompilePool
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.trust.record import RESULTS, first_device, where
-from tests.adversarial.corpus import Case, load
-from tests.adversarial.harness import Harness
+from testbed.adversarial.corpus import Case, load
+from testbed.adversarial.harness import Harness
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.sandbox import CompilePool
 from warpsmith.verify.defences import Defences

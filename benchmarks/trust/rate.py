@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.trust.record import RESULTS, first_device, where
-from tests.example_jobs import load_example
+from testbed.example_jobs import load_example
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Measured, Outcome

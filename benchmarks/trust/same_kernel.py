@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.trust.record import RESULTS, first_device, in_words, share, where
-from tests.adversarial.corpus import WORKLOADS, task_job
-from tests.adversarial.harness import Harness
+from testbed.adversarial.corpus import WORKLOADS, task_job
+from testbed.adversarial.harness import Harness
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Measured, Verdict

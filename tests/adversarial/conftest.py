@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.adversarial.harness import Harness
+from testbed.adversarial.harness import Harness
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.sandbox import CompilePool, probe_devices
 

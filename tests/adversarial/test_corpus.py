@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from tests.adversarial.corpus import KINDS, WORKLOADS, Case, load, task_job
-from tests.adversarial.harness import Harness
+from testbed.adversarial.corpus import KINDS, WORKLOADS, Case, load, task_job
+from testbed.adversarial.harness import Harness
 from tests.sandbox.kernels import CUDA_DEVICE
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Rejected

@@ -10,8 +10,8 @@ from agents.model import ModelProvider
 from agents.model_budget import SmallPurse
 from agents.model_transport import OpenAITransport
 from tests.db.conftest import database, database_url, empty_url
-from tests.jobs import DEVICE, scale_job
 from warpsmith.settings import Settings
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import BaselineResult, StepPayload
 
 __all__ = ["database", "database_url", "empty_url"]

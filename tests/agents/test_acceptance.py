@@ -14,13 +14,13 @@ from agents.prompting import prompt, version
 from agents.reply_acceptance import accept
 from agents.role_inputs import question
 from agents.rules.provider import RulesProvider
+from testbed.rows import measured, rejected
 from tests.agents.replies import SPLIT_SOURCE, as_text, template
-from tests.db.rows import measured, rejected
-from tests.jobs import SCALE_SOURCE, scale_job
 from warpsmith.domain.job import Job, Strategy
 from warpsmith.domain.outcome import Stage
 from warpsmith.domain.plan import Family
 from warpsmith.domain.template import Template
+from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 from warpsmith.tuning.tasks import Profile, StepPayload
 
 

@@ -18,17 +18,17 @@ from db import migrate, result_views
 from db.engine import Database
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.workers import WorkerRepository
+from testbed.service import ROOT, Service, ended
 from tests.agents.conftest import KEY, settings_of
 from tests.agents.model_server import Body, Turn, model_server
 from tests.agents.replies import BROKEN_SOURCE, CHEAT, WRONG_SOURCE, as_text, template
-from tests.e2e.service import ROOT, Service, ended
-from tests.jobs import scale_job
 from tests.worker.test_execute import SilentBell, ring_all, submit
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.state import JobState
 from warpsmith.sandbox import probe_devices
+from warpsmith.testing.jobs import scale_job
 from worker.device_setup import open_setup
 from worker.process_context import Context
 from worker.replay import replay

@@ -10,11 +10,11 @@ import pytest
 from agents.context import StepContext
 from agents.reply_acceptance import accept
 from tests.agents.replies import as_text
-from tests.fakes import FakeDevice, FakeOpener, ListSink, fake_ports
-from tests.jobs import scale_job
 from tests.unit.tuning.test_tuning_loops import LIMITS, Listed, times
 from warpsmith.domain.plan import CaseKey, Family
 from warpsmith.domain.space import Configuration
+from warpsmith.testing.fakes import FakeDevice, FakeOpener, ListSink, fake_ports
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.tester_cases import check_proposals
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts

@@ -11,9 +11,8 @@ from agents.rules.search_region import region
 from agents.steps import run_step
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
+from testbed.example_jobs import load_example
 from tests.agents.test_requests import state_of, worker
-from tests.example_jobs import load_example
-from tests.jobs import DEVICE, scale_job
 from tests.unit.tuning.test_search_facts import measured
 from tests.worker.test_execute import ring_all, submit
 from warpsmith.domain.job import Job, Strategy
@@ -21,6 +20,7 @@ from warpsmith.domain.outcome import CompileFacts, Outcome, Rejected, Stage
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import JobState
 from warpsmith.domain.template import Template
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
 from worker.process_context import Context
 from worker.replay import replay

@@ -14,12 +14,12 @@ from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import TaskRow
-from tests.jobs import DEVICE, scale_job
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import Seen, SlicePayload
+from warpsmith.testing.jobs import DEVICE, scale_job
 from worker import task_runner
 from worker.advance import advance
 from worker.process_context import Context

@@ -21,9 +21,8 @@ from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import job_result
 from db.tables import AgentRequestRow, AgentStepRow, TaskRow
+from testbed.api_service import service_settings, serving
 from tests.agents.replies import as_text, template
-from tests.api.service import service_settings, serving
-from tests.jobs import DEVICE, scale_job
 from tests.unit.tuning.test_decide import Rows
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell, ring_all, submit
@@ -31,6 +30,7 @@ from warpsmith.domain.job import AgentPolicy, Budget, Job
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
 from warpsmith.settings import Settings
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import StepPayload, StepResult
 from worker.process_context import Context
 from worker.replay import replay

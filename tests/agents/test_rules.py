@@ -10,8 +10,7 @@ from agents.rules.conclusions import narrowed, profile
 from agents.rules.conclusions import test_plan as plan_of_tests
 from agents.rules.provider import RulesProvider
 from agents.steps import provider_name
-from tests.example_jobs import load_example
-from tests.jobs import DEVICE, scale_job
+from testbed.example_jobs import load_example
 from tests.unit.tuning.test_decide import timed_baseline
 from tests.unit.tuning.test_search_facts import measured
 from warpsmith.domain.job import AgentPolicy, Job, Strategy, Workload
@@ -20,6 +19,7 @@ from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration, Parameter, Space
 from warpsmith.domain.template import Template
 from warpsmith.settings import Settings
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.analysis.search_facts import facts_of
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase, StepPayload, StepResult
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.api.service import Service, service_settings, serving
-from tests.servers import fresh_database
+from testbed.api_service import Service, service_settings, serving
+from testbed.servers import fresh_database
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgres"])

@@ -3,8 +3,8 @@
 import httpx2
 
 from db.repositories.tasks import TaskRepository
-from tests.api.service import Service
-from tests.api.stages import ended, searched
+from testbed.api_service import Service
+from testbed.stages import ended, searched
 from tests.api.test_bad_input import problem_of
 from tests.api.test_read import submit
 from warpsmith.domain.state import TaskKind, TaskState

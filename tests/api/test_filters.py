@@ -8,11 +8,11 @@ import httpx2
 import pytest
 
 from db.repositories.jobs import JobRepository
+from testbed.api_service import Service
+from testbed.stages import searched
 from tests.api.jobs import body, changed
-from tests.api.service import Service
-from tests.api.stages import searched
 from tests.api.test_bad_input import problem_of
-from tests.jobs import DEVICE, scale_job
+from warpsmith.testing.jobs import DEVICE, scale_job
 
 
 def posted(http: httpx2.Client, **changes: Any) -> str:

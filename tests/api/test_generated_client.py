@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from testbed.api_service import Service
+from testbed.stages import ended
 from tests.api.jobs import body
-from tests.api.service import Service
-from tests.api.stages import ended
-from tests.jobs import scale_job
+from warpsmith.testing.jobs import scale_job
 
 NAME = "generated_warpsmith_client"
 

@@ -15,13 +15,13 @@ from db.engine import Database, utc_now
 from db.program_version import VERSION
 from db.repositories.workers import ALIVE_S, SHOWN_S, WorkerRepository
 from db.tables import WorkerRow
+from testbed.api_service import Service, service_settings, serving
+from testbed.servers import free_port
 from tests.api.jobs import body
-from tests.api.service import Service, service_settings, serving
 from tests.api.test_bad_input import problem_of
-from tests.jobs import DEVICE
-from tests.servers import free_port
 from warpsmith import __version__
 from warpsmith.http_models import WorkerList
+from warpsmith.testing.jobs import DEVICE
 
 
 def add_worker(database: Database, name: str = "w1", age_s: float = 0.0, version: str = VERSION) -> None:

@@ -14,9 +14,9 @@ from db.api_keys import KeyLimits, Scope, id_of, new_key
 from db.engine import utc_now
 from db.repositories.keys import KeyRepository
 from db.tables import ApiKeyRow
+from testbed.api_service import Service, bearer, service_settings, serving
 from tests.api.jobs import body
 from tests.api.operations import PUBLIC, Operation, operations
-from tests.api.service import Service, bearer, service_settings, serving
 from tests.api.test_bad_input import problem_of
 
 IDS = {"job_id": "no-such-job", "request_id": "no-such-request"}

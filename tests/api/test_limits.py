@@ -10,8 +10,8 @@ import pytest
 
 from db.engine import utc_now
 from db.repositories.jobs import JobRepository
+from testbed.api_service import Service, service_settings, serving
 from tests.api.jobs import body
-from tests.api.service import Service, service_settings, serving
 from tests.api.test_bad_input import problem_of
 from warpsmith.domain.state import JobState
 

@@ -7,9 +7,9 @@ import pytest
 
 from db.identifiers import new_id
 from db.repositories.workers import WorkerRepository
+from testbed.api_service import Service, service_settings, serving
 from tests.api.jobs import body, changed
-from tests.api.service import Service, service_settings, serving
-from tests.jobs import DEVICE
+from warpsmith.testing.jobs import DEVICE
 
 GB = 10**9
 

@@ -12,7 +12,7 @@ import pytest
 
 from api.app import create_app
 from api.service_checks import check_job
-from tests.api.service import service_settings
+from testbed.api_service import service_settings
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import Job
 

@@ -8,8 +8,8 @@ from db.api_keys import Scope
 from db.queue_places import Place
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
+from testbed.api_service import Service
 from tests.api.jobs import body
-from tests.api.service import Service
 from warpsmith.client import Client
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.tuning.decisions.snapshot import MEASURING

@@ -2,8 +2,8 @@
 
 from sqlalchemy import event
 
+from testbed.api_service import Service
 from tests.api.jobs import body
-from tests.api.service import Service
 
 
 def test_a_poll_is_one_statement(service: Service) -> None:

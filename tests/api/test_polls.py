@@ -15,8 +15,8 @@ from db import migrate
 from db.engine import Database
 from db.repositories.jobs import JobRepository
 from db.status import poll_statuses
-from tests.jobs import scale_job
 from warpsmith.errors import NotFound
+from warpsmith.testing.jobs import scale_job
 
 TOGETHER = 40
 

@@ -5,12 +5,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from testbed.api_service import Service
+from testbed.stages import BEST, HOSTILE, LARGE, SMALL, ended, searched
 from tests.api.jobs import body
-from tests.api.service import Service
-from tests.api.stages import BEST, HOSTILE, LARGE, SMALL, ended, searched
 from tests.api.test_bad_input import problem_of
-from tests.jobs import DEVICE, scale_job
 from warpsmith.http_models import CandidateList, JobPage, JobResult, JobStatus, TrialPage
+from warpsmith.testing.jobs import DEVICE, scale_job
 
 PAGES = ("", "/trials", "/candidates", "/result")
 

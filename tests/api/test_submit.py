@@ -8,9 +8,9 @@ import pytest
 
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
+from testbed.api_service import Service, service_settings, serving
+from testbed.servers import free_port
 from tests.api.jobs import body, changed
-from tests.api.service import Service, service_settings, serving
-from tests.servers import free_port
 from warpsmith.domain.job import Job
 
 

@@ -20,13 +20,13 @@ from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.tables import JobRow, TaskRow
+from testbed.api_service import Service, service_settings
+from testbed.stages import ended, searched
 from tests.api.jobs import body
 from tests.api.operations import PUBLIC, Operation, operations
-from tests.api.service import Service, service_settings
-from tests.api.stages import ended, searched
 from tests.api.test_bad_input import problem_of
-from tests.jobs import scale_job
 from warpsmith.domain.state import JobState, TaskKind
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 DESCRIPTION = create_app(service_settings(Path()), with_worker=False).openapi()

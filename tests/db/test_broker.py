@@ -10,8 +10,8 @@ import redis
 from db.broker import Bell, relay
 from db.engine import Database
 from db.repositories.outbox import OutboxRepository
-from tests.db.rows import add_job
-from tests.servers import free_port
+from testbed.rows import add_job
+from testbed.servers import free_port
 from warpsmith.settings import Settings
 
 

@@ -14,9 +14,9 @@ from db.identifiers import new_id
 from db.repositories.jobs import JobRepository
 from db.status import job_status, job_statuses, poll_statuses
 from db.tables import JobRow, WorkloadRow
-from tests.db.rows import add_candidate, add_job
-from tests.jobs import scale_job
+from testbed.rows import add_candidate, add_job
 from warpsmith.errors import NotFound
+from warpsmith.testing.jobs import scale_job
 
 
 def kill_connections(url: str) -> None:

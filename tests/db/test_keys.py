@@ -9,9 +9,9 @@ from db.api_keys import KeyLimits, Scope, fits, id_of, new_key
 from db.engine import Database, make_engine, utc_now
 from db.repositories.jobs import JobRepository
 from db.repositories.keys import KeyRepository
-from tests.db.rows import add_candidate, add_task
-from tests.jobs import scale_job
+from testbed.rows import add_candidate, add_task
 from warpsmith.errors import NotFound
+from warpsmith.testing.jobs import scale_job
 
 OLD_JOB = (
     "INSERT INTO job (id, name, spec, spec_hash, idempotency_key, state, detail, backend, round,"

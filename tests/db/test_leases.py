@@ -12,10 +12,10 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.trial_sink import DatabaseSink
-from tests.db.rows import add_candidate, add_job, add_task, rejected
-from tests.jobs import DEVICE, scale_job
+from testbed.rows import add_candidate, add_job, add_task, rejected
 from warpsmith.domain.space import Configuration
 from warpsmith.errors import LeaseLost
+from warpsmith.testing.jobs import DEVICE, scale_job
 
 A: Configuration = {"BLOCK": 32, "PER": 1}
 B: Configuration = {"BLOCK": 64, "PER": 1}

@@ -35,6 +35,9 @@ from warpsmith.tuning.tasks import (
     StepPayload,
     StepResult,
 )
+from testbed.rows import cut_short, measured, rejected
+from warpsmith.domain.template import Template
+from warpsmith.testing.jobs import DEVICE, scale_job
 
 NOW = datetime.now(UTC)
 OLD = "0008"

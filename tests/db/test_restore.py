@@ -12,9 +12,9 @@ from db.engine import Database
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.status import job_status
-from tests.jobs import scale_job
-from tests.servers import _give_up, _postgres_binaries, fresh_database
+from testbed.servers import _give_up, _postgres_binaries, fresh_database
 from warpsmith.domain.state import JobState, TaskKind
+from warpsmith.testing.jobs import scale_job
 
 ROOT = Path(__file__).resolve().parents[2]
 

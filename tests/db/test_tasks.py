@@ -7,7 +7,7 @@ from db.engine import Database
 from db.message_names import ADVANCE, RUN_TASK
 from db.repositories.tasks import LOST_FACTOR, TaskRepository
 from db.tables import OutboxRow, TaskRow
-from tests.db.rows import add_job, add_task
+from testbed.rows import add_job, add_task
 from warpsmith.domain.state import TaskState
 from warpsmith.errors import LeaseLost
 from warpsmith.tuning.tasks import SliceResult

@@ -8,7 +8,7 @@ import pytest
 
 from db.engine import Database
 from db.tables import CompilationRow
-from tests.e2e.service import Service, ended
+from testbed.service import Service, ended
 from tests.e2e.test_job import check_result, finished, trials_of, wide_job
 from warpsmith.domain.state import CompilationState
 

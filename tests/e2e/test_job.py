@@ -10,8 +10,8 @@ import optuna
 import pytest
 import redis
 
-from tests.e2e.service import Service, ended
-from tests.jobs import scale_job
+from testbed.service import Service, ended, finished, trials_of
+from warpsmith.testing.jobs import scale_job
 
 pytestmark = pytest.mark.slow
 
@@ -34,25 +34,6 @@ def wide_job(trials: int, n: int = 65536) -> dict[str, Any]:
     job["rewrite"] = {"enabled": False}
     job["budget"] = {"trials": trials, "seconds": 600}
     return job
-
-
-def trials_of(service: Service, job: str) -> list[dict[str, Any]]:
-    """All trials, page by page."""
-    items: list[dict[str, Any]] = []
-    page = service.get(f"/v1/jobs/{job}/trials")
-    while True:
-        items += page["items"]
-        if page["next"] is None:
-            return items
-        page = service.get(f"/v1/jobs/{job}/trials?after={page['next']}")
-
-
-def finished(trials: list[dict[str, Any]]) -> dict[str, Any]:
-    """Finished trials by candidate and configuration; each may finish once only."""
-    done = [t for t in trials if t["state"] == "finished"]
-    by_key = {f"{t['candidate']} {sorted(t['configuration'].items())}": t["outcome"] for t in done}
-    assert len(by_key) == len(done), "a configuration was run twice"
-    return by_key
 
 
 def check_result(result: dict[str, Any], trials: int) -> None:

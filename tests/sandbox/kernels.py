@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tests.jobs import DEVICE
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.kernel import Dtype, Kernel, Role
 from warpsmith.domain.outcome import Rejected
@@ -16,6 +15,7 @@ from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize, ScalarPlan, 
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.sandbox import CompilePool
 from warpsmith.sandbox.device_host import ChildDevice
+from warpsmith.testing.jobs import DEVICE
 from warpsmith.verify.inputs import draw_inputs
 
 CUDA_DEVICE = DEVICE.model_copy(update={"backend": Backend.CUDA, "architecture": "sm_90", "name": "H200"})

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.fakes import ListSink
-from tests.jobs import scale_job
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import CutShort, Measured
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+from warpsmith.testing.fakes import ListSink
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.timing import drift

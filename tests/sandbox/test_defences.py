@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.jobs import scale_job
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts

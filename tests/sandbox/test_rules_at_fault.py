@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from tests.fakes import ListSink
 from tests.unit.rewrite.test_edits import copying
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
@@ -15,6 +14,7 @@ from warpsmith.rewrite.rules.restrict import Restrict
 from warpsmith.rewrite.source.syntax_tree import Edit
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.jobs import scale_job
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.service.replay_jobs import replay_job, write_recording
 from db import migrate
 from db.broker import Bell
 from db.engine import Database
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
-from tests.db.rows import add_job, add_task
-from tests.servers import free_port
+from testbed.recordings import replay_job, write_recording
+from testbed.rows import add_job, add_task
+from testbed.servers import free_port
 from warpsmith.backends import replay
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState

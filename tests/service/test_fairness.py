@@ -11,8 +11,8 @@ from db.message_names import AGENT_QUEUE, device_queue
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.tables import TaskRow
-from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.state import TaskKind
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import SliceResult
 
 QUEUE = device_queue(DEVICE.device_class)

@@ -13,8 +13,8 @@ from db.api_keys import new_key
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
-from tests.api.service import service_settings
-from tests.db.rows import add_candidate, add_job, add_task, cut_short, measured, rejected
+from testbed.api_service import service_settings
+from testbed.rows import add_candidate, add_job, add_task, cut_short, measured, rejected
 from warpsmith import logs
 from warpsmith.settings import settings
 from warpsmith.tuning.tasks import StepPayload, StepResult

@@ -1,4 +1,4 @@
-"""The state machine of claims and leases, small; `benchmarks/service/model_check.py` runs it large."""
+"""The state machine of claims and leases, small; `tests/service/model_check.py` runs it large."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from benchmarks.service.machine import ServiceMachine
 from db import migrate
 from db.engine import Database
+from tests.service.machine import ServiceMachine
 
 SIZES = {"sqlite": (12, 60), "postgres": (4, 50)}
 

@@ -28,8 +28,7 @@ from db.repositories.trials import FinishedTrial, TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.shared_search import SharedSearcher
 from db.tables import CandidateRow, TaskRow
-from tests.db.rows import add_candidate, add_job, add_task, measured
-from tests.jobs import DEVICE, scale_job
+from testbed.rows import add_candidate, add_job, add_task, measured
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup, GridSearcher
 from tests.worker.test_execute import SilentBell
@@ -37,6 +36,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
 from warpsmith.settings import Settings
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.decisions.decide import decide
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, StartTask, TaskView
 from warpsmith.tuning.tasks import BaselineResult, SlicePayload, SliceResult, StepPayload, StepResult

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from api.service_checks import check_job
-from benchmarks.service.replay_jobs import DEVICE, PARAMETERS, milliseconds, replay_job, write_recording
-from tests.fakes import ListSink
+from testbed.recordings import DEVICE, PARAMETERS, milliseconds, replay_job, write_recording
 from warpsmith.backends import replay
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
@@ -17,6 +16,7 @@ from warpsmith.domain.outcome import Measured, Rejected, Stage
 from warpsmith.domain.template import Template
 from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.settings import Settings
+from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from db import migrate
-from tests.servers import free_port
+from testbed.servers import free_port
 from warpsmith.cli import main
 from warpsmith.settings import settings
 

@@ -14,8 +14,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from benchmarks.service.replay_jobs import replay_job, write_recording
-from tests.e2e.service import Service, ended
+from testbed.recordings import replay_job, write_recording
+from testbed.service import Service, ended
 from warpsmith.tracing import root_of
 
 

@@ -2,7 +2,7 @@
 
 import logging
 
-from tests.jobs import DEVICE
+from warpsmith.testing.jobs import DEVICE
 from worker.main import run
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import CompileFacts, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.testing.jobs import DEVICE, scale_job
 from worker.compile_cache import ArtifactStore, CachedCompiler, artifact_key
 
 JOB = scale_job()

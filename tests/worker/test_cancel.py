@@ -11,12 +11,12 @@ import pytest
 
 from db.repositories.jobs import JobRepository
 from db.status import job_status
-from tests.jobs import scale_job
 from tests.sandbox.test_compile_child import BOMBS
 from tests.worker.test_execute import ring_all
 from tests.worker.test_memory import context, pocl  # noqa: F401  fixtures
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
+from warpsmith.testing.jobs import scale_job
 from worker.process_context import Context
 
 pytestmark = pytest.mark.alone

@@ -19,12 +19,12 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import job_status
 from db.snapshot import elapsed_s
-from tests.db.rows import add_task
-from tests.jobs import DEVICE, scale_job
+from testbed.rows import add_task
 from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.state import JobState
 from warpsmith.errors import LeaseLost
+from warpsmith.testing.jobs import DEVICE, scale_job
 from worker.device_lock import POLL_S, device_lock
 from worker.process_context import Context
 

@@ -13,11 +13,11 @@ from db.program_version import VERSION
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import worker_list
-from tests.jobs import DEVICE, scale_job
 from tests.worker.test_processes import Fleet, fleet
 from warpsmith.domain.state import JobState
 from warpsmith.errors import NotFound, Unavailable
 from warpsmith.settings import Settings
+from warpsmith.testing.jobs import DEVICE, scale_job
 
 __all__ = ["fleet"]
 

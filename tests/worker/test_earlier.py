@@ -5,12 +5,12 @@ import pytest
 import worker.works.agent_step
 from db.repositories.candidates import CandidateRepository
 from db.repositories.trials import TrialRepository
-from tests.jobs import scale_job
 from tests.worker.fake_pool import as_it_is
 from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.space import Parameter, Space
 from warpsmith.domain.template import Template
 from warpsmith.search.warm_starts import starts_from
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.tasks import StepPayload, StepResult
 from worker.process_context import Context
 

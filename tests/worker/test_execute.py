@@ -17,14 +17,14 @@ from db.repositories.trials import FinishedTrial, TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import candidate_list, job_page, job_result, job_status, trial_page, worker_list
 from db.tables import AgentStepRow
-from tests.db.rows import measured
-from tests.jobs import DEVICE, scale_job
+from testbed.rows import measured
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.settings import Settings
+from warpsmith.testing.jobs import DEVICE, scale_job
 from worker import task_runner
 from worker.advance import advance
 from worker.process_context import Context

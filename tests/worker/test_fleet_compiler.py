@@ -17,7 +17,6 @@ from db.metrics import samples
 from db.repositories.compilations import CompilationRepository, Wanted
 from db.repositories.workers import WorkerRepository
 from db.tables import CompilationRow
-from tests.jobs import DEVICE
 from tests.worker.test_execute import SilentBell
 from warpsmith.backends.cubin import read_cubin
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -28,6 +27,7 @@ from warpsmith.domain.state import CompilationState
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
+from warpsmith.testing.jobs import DEVICE
 from worker import compile_node, fleet_compiler
 from worker.compile_cache import artifact_key
 from worker.fleet_compiler import FleetCompiler

@@ -10,12 +10,12 @@ from db.engine import Database
 from db.repositories.jobs import JobRepository
 from db.repositories.workers import WorkerRepository
 from db.status import job_status
-from tests.jobs import scale_job
 from tests.worker.test_execute import SilentBell, ring_all
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.state import JobState
 from warpsmith.sandbox import probe_devices
 from warpsmith.settings import Settings
+from warpsmith.testing.jobs import scale_job
 from worker.device_setup import RealDeviceSetup
 from worker.process_context import Context
 

@@ -5,11 +5,11 @@ import pytest
 from db.engine import Database
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
-from tests.db.rows import add_job, add_task
-from tests.jobs import DEVICE
+from testbed.rows import add_job, add_task
 from warpsmith.domain.state import TaskState
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
+from warpsmith.testing.jobs import DEVICE
 from worker.pool_plans import plan_pools
 from worker.steward import Steward
 

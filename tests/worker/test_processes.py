@@ -20,12 +20,12 @@ from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import job_status
 from db.tables import CandidateRow, TaskRow
-from tests.jobs import scale_job
 from tests.worker.fake_pool import LEDGER, TRIAL_S
 from warpsmith.domain.job import Job
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.state import JobState, TaskState
 from warpsmith.http_models import JobStatus
+from warpsmith.testing.jobs import scale_job
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 40.0

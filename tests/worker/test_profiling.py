@@ -15,7 +15,6 @@ from db.repositories.workers import WorkerRepository
 from db.result_views import job_result
 from db.snapshot import last_result
 from db.step_facts import step_facts
-from tests.jobs import scale_job
 from tests.sandbox.ncu_stand_in import ncu
 from tests.worker.test_execute import SilentBell, ring_all, submit
 from warpsmith.domain.device import Backend
@@ -24,6 +23,8 @@ from warpsmith.sandbox import ChildOpener, probe_devices
 from warpsmith.sandbox.ncu_host import NsightCompute
 from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
+from warpsmith.testing.jobs import scale_job
+from warpsmith.tuning.tasks import BaselineResult, StepPayload
 from worker.device_setup import open_setup
 from worker.process_context import Context
 from worker.replay import replay

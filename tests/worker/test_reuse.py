@@ -15,7 +15,6 @@ from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import candidate_list, job_result, job_status, trial_page
 from db.tables import TrialRow
-from tests.jobs import DEVICE, SCALE_SOURCE, scale_job
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell, ring_all
@@ -24,6 +23,7 @@ from warpsmith.domain.outcome import CutShort
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.state import JobState, TrialState
 from warpsmith.settings import Settings
+from warpsmith.testing.jobs import DEVICE, SCALE_SOURCE, scale_job
 from worker import trial_reuse
 from worker.process_context import Context
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.example_jobs import FAMILIES, load_example
+from testbed.example_jobs import FAMILIES, load_example
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.cubin import read_cubin
 from warpsmith.backends.cuda_compile import compile_cuda

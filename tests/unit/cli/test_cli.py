@@ -13,14 +13,14 @@ import pytest
 import yaml
 
 from db.repositories.jobs import JobRepository
-from tests.api.service import Service, service_settings, serving
-from tests.api.stages import HOSTILE, ended
-from tests.jobs import SCALE_SOURCE, scale_job
-from tests.servers import free_port
+from testbed.api_service import Service, service_settings, serving
+from testbed.servers import free_port
+from testbed.stages import HOSTILE, ended
 from warpsmith.cli import main
 from warpsmith.client import Client
 from warpsmith.domain.job import NumpyReference
 from warpsmith.http_models import JobResult, JobStatus, WorkerList
+from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 
 COMMANDS = [
     "serve",

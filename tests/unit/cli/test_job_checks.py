@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.example_jobs import EXAMPLES
-from tests.jobs import DEVICE, scale_job
+from testbed.example_jobs import EXAMPLES
 from warpsmith.domain.job import Job
 from warpsmith.job_checks.all_findings import known_findings, unfinished_lines
 from warpsmith.job_checks.finding import Finding
@@ -13,6 +12,7 @@ from warpsmith.job_checks.launch import launch_findings
 from warpsmith.job_checks.signature import signature_findings
 from warpsmith.jobfile import load_job
 from warpsmith.settings import Settings
+from warpsmith.testing.jobs import DEVICE, scale_job
 
 ADD = (
     "__kernel void add(__global const float *x, __global float *y, const int n) "

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.jobs import scale_job
 from warpsmith.errors import InvalidInput
 from warpsmith.job_lines import JobLines
 from warpsmith.jobfile import InvalidJob, JobFile, load_job
+from warpsmith.testing.jobs import scale_job
 
 TEXT = """\
 # a comment

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.db.rows import measured, rejected
-from tests.jobs import SCALE_SOURCE, scale_job
+from testbed.rows import measured, rejected
 from warpsmith.domain.outcome import (
     Comparison,
     Conditions,
@@ -38,6 +37,7 @@ from warpsmith.report.tables import (
     outcome_table,
     reason_lines,
 )
+from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 from warpsmith.tuning.analysis.search_facts import Facts, KernelFacts
 
 HOSTILE = "</pre></style><script>alert('x')</script><img src=x onerror=alert(1)>{{ 7 * 7 }}&\"'"

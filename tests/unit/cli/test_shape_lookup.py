@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.jobs import DEVICE, scale_job
 from tests.unit.cli.test_report import entry, result
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Argument, Dtype, Role
@@ -27,6 +26,7 @@ from warpsmith.report.shape_lookup import (
     least_speedup,
     server_of,
 )
+from warpsmith.testing.jobs import DEVICE, scale_job
 
 FAST = 1.5
 LEAST = 1 + LEAST_GAIN

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.jobs import SCALE_SOURCE, scale_job
 from warpsmith.cli import main
+from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 
 FIELDS: dict[str, Any] = scale_job().model_dump(mode="json", exclude_unset=True)
 CUDA_SOURCE = """

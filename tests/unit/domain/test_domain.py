@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from tests.jobs import DEVICE, SCALE_SOURCE, scale_job
 from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Job, Tolerance, Workload
@@ -29,6 +28,7 @@ from warpsmith.domain.state import JOB_MOVES, JobState
 from warpsmith.domain.template import Template, macro_text
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import parse_job
+from warpsmith.testing.jobs import DEVICE, SCALE_SOURCE, scale_job
 
 FIELDS: dict[str, Any] = scale_job().model_dump(mode="json", exclude_unset=True)
 X, Y, N = FIELDS["kernel"]["arguments"]

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from tests.db.rows import measured, rejected
-from tests.jobs import scale_job
+from testbed.rows import measured, rejected
 from tests.unit.cli.test_report import BEST, result
 from warpsmith import http_models
 from warpsmith.domain.base import Frozen
@@ -33,6 +32,7 @@ from warpsmith.http_models import (
     WorkerView,
     WorkloadProgress,
 )
+from warpsmith.testing.jobs import scale_job
 
 NOW = datetime(2026, 7, 28, 12, 30, 15, 123456, tzinfo=UTC)
 MODELS = [

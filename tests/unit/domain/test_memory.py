@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.memory import all_bytes, buffer_bytes, check_memory, fitting, job_bytes
 from warpsmith.errors import InvalidInput
 from warpsmith.sandbox.confine import machine_memory
+from warpsmith.testing.jobs import DEVICE, scale_job
 
 GIB = 1 << 30
 

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fakes import fake_ports
-from tests.jobs import DEVICE, scale_job
 from tests.unit.tuning.test_decide import Rows
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import Budget
@@ -16,6 +14,10 @@ from warpsmith.errors import Unavailable
 from warpsmith.measure.ncu import COUNTERS, options, parse
 from warpsmith.tuning.decisions.decide import decide
 from warpsmith.tuning.decisions.snapshot import TaskView
+from warpsmith.testing.fakes import fake_ports
+from warpsmith.testing.jobs import DEVICE, scale_job
+from warpsmith.tuning.decisions.decide import TaskView, decide
+from warpsmith.tuning.decisions.task_history import profiles
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Counters, ProfilePayload, ProfileResult, StepPayload
 from warpsmith.tuning.timing.hardware_counters import counters_of

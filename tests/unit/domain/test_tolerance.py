@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tests.jobs import scale_job
 from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Tolerance
 from warpsmith.domain.kernel import Dtype, Role
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.session.output_checks import tolerance_of
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import compare, root_mean_square

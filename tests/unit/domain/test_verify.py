@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.jobs import scale_job
 from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Tolerance
 from warpsmith.domain.kernel import Distribution, Draw, Dtype, Role
 from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.verify import compare as compare_module
 from warpsmith.verify.checked_ranges import sample_ranges

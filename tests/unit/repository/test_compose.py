@@ -20,7 +20,7 @@ from sqlalchemy.engine import make_url
 from typer.main import get_command
 
 from db import migrate
-from tests.servers import free_port
+from testbed.servers import free_port
 from warpsmith.cli.app import app
 from warpsmith.settings import Settings
 

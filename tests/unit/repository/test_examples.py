@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.example_jobs import EXAMPLES, FAMILIES, NUMPY_TYPES, draw_inputs, expected, load_example, small
+from testbed.example_jobs import EXAMPLES, FAMILIES, NUMPY_TYPES, draw_inputs, expected, load_example, small
 from tests.nvrtc_compile import compile_cuda
 from warpsmith.domain.kernel import Dtype
 from warpsmith.domain.plan import BufferPlan, plan_workload

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.example_jobs import FAMILIES, OpenClCase, load_example, run_opencl, small
+from testbed.example_jobs import FAMILIES, OpenClCase, load_example, run_opencl, small
 from warpsmith.domain.template import ConfiguredKernel
 
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("warpsmith", "agents", "db", "worker", "api")
 APPLICATIONS = ("api", "worker", "agents", "db")
 FILES = ("pyproject.toml", "docker-compose.yml", "Dockerfile", "README.md", "LICENSE", "Makefile")
-FOLDERS = (*PACKAGES, "tests", "examples", "benchmarks", "docs", "docs/adr", "requirements")
+FOLDERS = (*PACKAGES, "testbed", "tests", "examples", "benchmarks", "docs", "docs/adr", "requirements")
 
 # Written in pieces, so that this file does not name what it forbids.
 MACHINE_PATH = re.compile(r"(?<![\w.$}~-])/(?:" + "|".join(("work", "root", "home")) + r")(?:/|\b(?![\w.-]))")

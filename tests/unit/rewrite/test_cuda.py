@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests.example_jobs import FAMILIES, ROOT, load_example
+from testbed.example_jobs import FAMILIES, ROOT, load_example
 from tests.nvrtc_compile import compile_cuda
 from tests.unit.rewrite.test_opencl import feasible
 from warpsmith.rewrite.templater import make_template

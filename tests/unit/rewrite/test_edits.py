@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.jobs import scale_job
 from warpsmith.domain.job import Job
 from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits
 from warpsmith.rewrite.templater import make_template
+from warpsmith.testing.jobs import scale_job
 
 
 def copying(backend: str, parameters: str, body: str = "if (i < n) y[i] = x[i];") -> Job:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.example_jobs import OpenClCase, run_opencl
-from tests.jobs import DEVICE
+from testbed.example_jobs import OpenClCase, run_opencl
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.space import Configuration, allows
 from warpsmith.domain.template import Template
 from warpsmith.rewrite.templater import make_template
+from warpsmith.testing.jobs import DEVICE
 
 CONFIGURATIONS = 7
 SIZES = ((1, 1), (5, 3), (67, 41), (64, 32))

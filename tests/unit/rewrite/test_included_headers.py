@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.jobs import scale_job
 from warpsmith.collected_headers import headers_of
 from warpsmith.domain.headers import MAX_FILES_BYTES
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import InvalidJob, load_job, parse_job
 from warpsmith.rewrite.templater import make_template
+from warpsmith.testing.jobs import scale_job
 
 FIELDS: dict[str, Any] = scale_job().model_dump(mode="json", exclude_unset=True)
 KERNEL = FIELDS["kernel"]["source"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.example_jobs import FAMILIES
+from testbed.example_jobs import FAMILIES
 from warpsmith.domain.device import Backend
 from warpsmith.domain.kernel import Dtype
 from warpsmith.rewrite.reader.kernel_definitions import (

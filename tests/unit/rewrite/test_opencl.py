@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.example_jobs import FAMILIES, OpenClCase, load_example, run_opencl, small
-from tests.jobs import DEVICE
+from testbed.example_jobs import FAMILIES, OpenClCase, load_example, run_opencl, small
 from warpsmith.domain.job import Workload
 from warpsmith.domain.space import allows
 from warpsmith.domain.template import Template
 from warpsmith.rewrite.templater import make_template
+from warpsmith.testing.jobs import DEVICE
 
 CONFIGURATIONS = 7
 

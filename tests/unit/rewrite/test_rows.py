@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.example_jobs import OpenClCase, run_opencl
 from tests.element_kernels import (
     COLUMNS,
     PROJECT,
@@ -16,7 +17,6 @@ from tests.element_kernels import (
     softmax_job,
     times_job,
 )
-from tests.example_jobs import OpenClCase, run_opencl
 from tests.nvrtc_compile import compile_cuda
 from tests.unit.rewrite.test_declines import reason
 from warpsmith.domain.job import Job

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.example_jobs import FAMILIES
+from testbed.example_jobs import FAMILIES
 from warpsmith.cli.init import Wanted, skeleton
 from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed.example_jobs import OpenClCase, run_opencl
 from tests.element_kernels import STENCIL, stencil_job
-from tests.example_jobs import OpenClCase, run_opencl
 from tests.unit.rewrite.test_declines import reason
 from warpsmith.rewrite.templater import make_template
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.example_jobs import OpenClCase, run_opencl
+from testbed.example_jobs import OpenClCase, run_opencl
 from tests.kernel_kinds import KINDS
 from tests.kernel_styles import BACKENDS, FINISHES, STYLES, Written, corpus, written
 from tests.nvrtc_compile import compile_cuda

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed.example_jobs import OpenClCase, run_opencl
 from tests.element_kernels import COLUMNS, PRODUCT, PRODUCT_RETURN, ROWS, product_job, times_job
-from tests.example_jobs import OpenClCase, run_opencl
 from tests.nvrtc_compile import compile_cuda
 from tests.unit.rewrite.test_declines import reason
 from tests.unit.rewrite.test_opencl import feasible

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.fakes import fake_ports
-from tests.jobs import scale_job
 from warpsmith.domain.job import CacheState, Workload
 from warpsmith.domain.plan import Family, TimingPlan, TimingSamples
 from warpsmith.measure.protocol import search_plan
+from warpsmith.testing.fakes import fake_ports
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.baseline_time import LEAST_PAIRS, SHARE, BaselineTime
 from warpsmith.tuning.session.device_session import DeviceSession

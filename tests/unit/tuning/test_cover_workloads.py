@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.fakes import fake_ports
-from tests.jobs import scale_job
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.space import Configuration
+from warpsmith.testing.fakes import fake_ports
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.winners import cover_workloads

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.device import Ceilings
 from warpsmith.domain.job import AgentPolicy, Budget, Strategy
 from warpsmith.domain.outcome import TimeSummary, WorkloadTiming
@@ -13,6 +12,9 @@ from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind,
 from warpsmith.domain.template import Template
 from warpsmith.tuning.decisions.decide import MAX_REPAIRS, decide
 from warpsmith.tuning.decisions.snapshot import (
+from warpsmith.testing.jobs import DEVICE, scale_job
+from warpsmith.tuning.decisions.decide import (
+    MAX_REPAIRS,
     AddCandidate,
     JobSnapshot,
     SetJobState,

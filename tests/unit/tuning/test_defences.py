@@ -7,8 +7,6 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from tests.fakes import fake_ports
-from tests.jobs import scale_job
 from warpsmith.domain.device import Ceilings
 from warpsmith.domain.job import CacheState, Job, Tolerance, Workload
 from warpsmith.domain.kernel import Distribution, Draw, Dtype, Role
@@ -17,6 +15,8 @@ from warpsmith.domain.plan import BufferPlan, Compiled, CompileFacts, Family, Wo
 from warpsmith.domain.space import Configuration
 from warpsmith.measure.roofline import below_floor, floor_of
 from warpsmith.settings import Settings
+from warpsmith.testing.fakes import fake_ports
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.extra_cases import MAX_NEIGHBOURS, neighbours
 from warpsmith.tuning.objective import time_us

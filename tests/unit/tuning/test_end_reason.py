@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.device import Ceilings
 from warpsmith.domain.job import Budget
 from warpsmith.domain.outcome import Comparison, Interval, Stage, TimeSummary, Verdict, WorkloadTiming
@@ -15,6 +14,7 @@ from warpsmith.domain.reason import Reason, ReasonCode
 from warpsmith.domain.space import Parameter
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
 from warpsmith.domain.template import AppliedRule, RuleFault, Template
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.decisions.end_reason import reason_of
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView
 from warpsmith.tuning.tasks import (

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.jobs import scale_job
 from tests.metering import Meter, cuda_job, hot_ports
 from warpsmith.domain.job import CacheState, Job
 from warpsmith.domain.outcome import Measured
@@ -16,6 +15,7 @@ from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.measure import energy as measuring
 from warpsmith.measure.energy import EnergyWatch, energy_plan, pareto, power_w
 from warpsmith.measure.nvml import Nvml
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.timing.spare_time import SpareTime

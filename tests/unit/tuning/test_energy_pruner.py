@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from db.tables import CandidateRow, TrialRow
-from tests.fakes import ListSink
 from tests.metering import Meter, cuda_job, hot_ports
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.job import Job
@@ -16,6 +15,7 @@ from warpsmith.domain.outcome import CutShort, Measured, Outcome, Rejected, Stag
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import Template
 from warpsmith.measure import energy as measuring
+from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.decisions.stopping import at_the_floor
 from warpsmith.tuning.objective import cost, costs, objective_of

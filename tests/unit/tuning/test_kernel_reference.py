@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from tests.fakes import FakeCompiler, FakeDevice, FakeOpener
-from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.plan import CaseKey, plan_workload
 from warpsmith.domain.template import Template
 from warpsmith.errors import ChildDied, InvalidInput
+from warpsmith.testing.fakes import FakeCompiler, FakeDevice, FakeOpener
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.session.device_session import SessionPorts
 from warpsmith.tuning.session.kernel_reference import run_own_kernel
 from warpsmith.verify.run_report import ReferenceCase

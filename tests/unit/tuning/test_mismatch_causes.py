@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.jobs import scale_job
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import Dtype, Role
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.session.mismatch_causes import unwritten
 from warpsmith.tuning.session.output_checks import CheckRules, check_run
 from warpsmith.verify.dtypes import numpy_dtype

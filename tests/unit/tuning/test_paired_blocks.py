@@ -6,13 +6,13 @@ from typing import Literal
 
 import pytest
 
-from tests.fakes import FakeReference, fake_ports
-from tests.jobs import scale_job
 from tests.unit.tuning.test_tuning_loops import finalists, times
 from warpsmith.domain.outcome import Conditions, Rejected, Stage, Verdict
 from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
 from warpsmith.errors import Unavailable
 from warpsmith.sandbox.sanitize_host import first_finding
+from warpsmith.testing.fakes import FakeReference, fake_ports
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.timing.paired_blocks import REDONE, interleaved
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners

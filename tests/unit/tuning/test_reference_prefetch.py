@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from tests.fakes import FakeDevice, FakeReference, Fault, TimeModel, fake_ports
-from tests.jobs import DEVICE, scale_job
 from tests.unit.tuning.test_tuning_loops import finalists, times
 from warpsmith.domain.job import Workload
 from warpsmith.domain.space import Configuration
 from warpsmith.errors import InvalidInput
+from warpsmith.testing.fakes import FakeDevice, FakeReference, Fault, TimeModel, fake_ports
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks import reference_prefetch as module
 from warpsmith.tuning.checks.extra_cases import certain_cases

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.fakes import fake_ports
-from tests.jobs import scale_job
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.space import Configuration
+from warpsmith.testing.fakes import fake_ports
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.winners.retime_near_ties import CONTENDERS, TIMINGS, near_ties, retime_near_ties

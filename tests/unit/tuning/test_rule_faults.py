@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.example_jobs import load_example
+from testbed.example_jobs import load_example
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import RuleFault, Template

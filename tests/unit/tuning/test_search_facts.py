@@ -5,8 +5,7 @@ from itertools import product
 
 import pytest
 
-from tests.db.rows import rejected
-from tests.jobs import DEVICE, scale_job
+from testbed.rows import rejected
 from tests.unit.cli.test_report import result
 from tests.unit.tuning.test_decide import timed_baseline
 from warpsmith.domain.outcome import CompileFacts, Measured, Outcome, Stage, TimeSummary, WorkloadTiming
@@ -14,6 +13,7 @@ from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.measure.occupancy import occupancy
 from warpsmith.report.bundle import report_html
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.analysis.parameter_importance import effects
 from warpsmith.tuning.analysis.search_facts import facts_of
 

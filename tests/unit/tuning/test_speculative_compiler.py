@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fakes import ListSink, fake_ports
-from tests.jobs import DEVICE, scale_job
 from tests.unit.tuning.test_tuning_loops import Listed, all_configurations, times
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import CompileFacts, Measured, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.testing.fakes import ListSink, fake_ports
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.ports import CompileForecast, Searcher
 from warpsmith.tuning.session.device_session import DeviceSession

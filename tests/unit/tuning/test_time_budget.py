@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.device import Backend
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.decisions.time_budget import DEVICE_EACH_S, ENERGY_EACH_S, HOST_EACH_S, verification_s
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing import spare_time

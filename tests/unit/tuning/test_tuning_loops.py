@@ -5,12 +5,12 @@ from itertools import product
 
 import pytest
 
-from tests.fakes import ListSink, fake_ports
-from tests.jobs import scale_job
 from warpsmith.domain.outcome import Measured, Rejected, Stage, Verdict
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.state import SliceEnd
 from warpsmith.errors import DeviceSick
+from warpsmith.testing.fakes import ListSink, fake_ports
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.ports import Searcher
 from warpsmith.tuning.session.device_session import DeviceSession

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 from sqlalchemy import func, select, update
 
-from benchmarks.service.replay_jobs import PARAMETERS, replay_job
 from db.engine import Database, clock, normal_url
 from db.identifiers import new_id
 from db.repositories.candidates import CandidateRepository
@@ -29,6 +28,7 @@ from db.repositories.tasks import LOST_FACTOR, TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import EventRow, JobRow, TaskRow, TrialRow
+from testbed.recordings import PARAMETERS, replay_job
 from warpsmith.backends.replay import DRIVER, LIMITS
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job

@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx2
 
-from tests.servers import free_port
+from testbed.servers import free_port
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 
 
 class Service:
@@ -146,3 +146,22 @@ class Service:
 def ended(status: Any) -> bool:
     """The job has reached a terminal state."""
     return status["state"] in ("done", "failed", "cancelled")
+
+
+def trials_of(service: Service, job: str) -> list[dict[str, Any]]:
+    """All trials, page by page."""
+    items: list[dict[str, Any]] = []
+    page = service.get(f"/v1/jobs/{job}/trials")
+    while True:
+        items += page["items"]
+        if page["next"] is None:
+            return items
+        page = service.get(f"/v1/jobs/{job}/trials?after={page['next']}")
+
+
+def finished(trials: list[dict[str, Any]]) -> dict[str, Any]:
+    """Finished trials by candidate and configuration; each may finish once only."""
+    done = [t for t in trials if t["state"] == "finished"]
+    by_key = {f"{t['candidate']} {sorted(t['configuration'].items())}": t["outcome"] for t in done}
+    assert len(by_key) == len(done), "a configuration was run twice"
+    return by_key

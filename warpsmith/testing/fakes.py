@@ -1,12 +1,12 @@
-"""Ten-line fakes of the tuning ports, beside the real ones: a device whose kernels are NumPy functions."""
+"""Small fakes of the tuning ports: a device whose kernels are NumPy functions, and what goes with it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tests.jobs import DEVICE
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import CompileFacts, Outcome, Rejected, Stage
 from warpsmith.domain.plan import (
@@ -21,6 +21,7 @@ from warpsmith.domain.plan import (
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, InvalidInput
+from warpsmith.testing.jobs import DEVICE
 from warpsmith.tuning.session.device_session import SessionPorts
 from warpsmith.verify.inputs import draw_inputs
 from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, Timed, TimedReport
@@ -35,10 +36,13 @@ same child is wrong) or a cause of `ChildDied`."""
 
 @dataclass
 class FakeCompiler:
+    """Compiles nothing: the binary names the configuration."""
+
     fault: Fault
     compiled: dict[bytes, Configuration] = field(default_factory=dict)
 
     def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
+        """See `CompilerPort.submit`."""
         future: Future[Compiled | Rejected] = Future()
         if kernel.configuration and self.fault(kernel.configuration) == "compile":
             future.set_result(Rejected(stage=Stage.COMPILE, reason="error: no"))
@@ -51,7 +55,7 @@ class FakeCompiler:
 
 @dataclass
 class FakeDevice:
-    """Doubles `x` into `y`, as `tests.jobs.scale_job` asks."""
+    """Doubles `x` into `y`, as `warpsmith.testing.jobs.scale_job` asks."""
 
     info: DeviceInfo
     model: TimeModel
@@ -63,16 +67,20 @@ class FakeDevice:
     spoilt: bool = False
 
     def prepare(self, plan: WorkloadPlan) -> None:
+        """See `DevicePort.prepare`."""
         self.plans[plan.key] = plan
 
     def release(self, case: CaseKey) -> None:
+        """See `DevicePort.release`."""
         del self.plans[case]
 
     def load(self, compiled: Compiled) -> int:
+        """See `DevicePort.load`."""
         self.loaded.append(self.compiled[compiled.binary])
         return len(self.loaded) - 1
 
     def unload(self, handle: int) -> None:
+        """See `DevicePort.unload`."""
         assert not self.dead
 
     def run(
@@ -85,6 +93,7 @@ class FakeDevice:
         repeat: bool = False,
         poison: bool = True,
     ) -> RunReport:
+        """See `DevicePort.run`."""
         assert not self.dead, "a dead child was used"
         if not self.loaded[handle] and "x" in {b.name for b in self.plans[case].buffers}:
             # The kernel that shows whether a device is well copies.
@@ -93,7 +102,7 @@ class FakeDevice:
         if fault in ("timeout", "signal", "device"):
             self.dead = True
             raise ChildDied(fault, "as the test asked")
-        y: Array = 2.0 * draw_inputs(self.plans[case])["x"]
+        y = _doubled(self.plans[case])
         if fault == "wrong" or self.spoilt:
             # Beside large inputs a one more would be within the tolerance.
             y = np.float32(1.5) * y + np.float32(1)
@@ -105,6 +114,7 @@ class FakeDevice:
         return RunReport({"y": y}, guards, (), None if again is None else {"y": again})
 
     def time(self, handle: int, case: CaseKey, size: LaunchSize, plan: TimingPlan) -> Timed:
+        """See `DevicePort.time`."""
         assert not self.dead, "a dead child was used"
         # The kernels that measure the device have no parameters.
         value = self.model(self.loaded[handle], case.workload) if self.loaded[handle] else 0.001
@@ -113,7 +123,7 @@ class FakeDevice:
             other = plan.check.other is not None
             family, variant = plan.check.other or (Family.DECLARED, 0)
             of = replace(self.plans[case], family=family, variant=variant)
-            y = 2.0 * draw_inputs(of)["x"]
+            y = _doubled(of)
             if self.fault(self.loaded[handle]) == "timed":
                 y += 1.0 + np.abs(y)  # a plain 1 would not show beside large inputs
             y = np.concatenate([y[a:b] for a, b in plan.check.ranges["y"]])
@@ -124,11 +134,18 @@ class FakeDevice:
         return Timed(TimingSamples(samples, launches), report)
 
     def close(self) -> None:
+        """See `DevicePort.close`."""
         self.dead = True
+
+
+def _doubled(plan: WorkloadPlan) -> NDArray[np.float32]:
+    return np.float32(2.0) * draw_inputs(plan)["x"].astype(np.float32)
 
 
 @dataclass
 class FakeOpener:
+    """Opens fake devices."""
+
     model: TimeModel
     fault: Fault
     compiled: dict[bytes, Configuration]
@@ -138,6 +155,7 @@ class FakeOpener:
     """How often the device comes up before it is broken for good."""
 
     def open(self) -> FakeDevice:
+        """See `DeviceOpener.open`."""
         if len(self.opened) >= self.opens:
             raise ChildDied("device", "it has fallen off the bus")
         self.opened.append(FakeDevice(self.info, self.model, self.fault, self.compiled))
@@ -150,11 +168,13 @@ class FakeReference:
     def numpy(
         self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
     ) -> Mapping[str, Array]:
+        """The result of one case."""
         return {"y": 2.0 * draw_inputs(plan)["x"].astype(np.float64)}
 
     def numpy_many(
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
+        """See `ReferencePort.numpy_many`."""
         return [self.numpy(source, function, plan, dims) for plan, dims in cases]
 
 
@@ -167,12 +187,15 @@ class ListSink:
     stop_after: int | None = None
 
     def proposed(self, configurations: Sequence[Configuration]) -> None:
+        """See `TrialSink.proposed`."""
         self.proposals.extend(configurations)
 
     def finished(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
+        """See `TrialSink.finished`."""
         self.trials.append((configuration, outcome))
 
     def alive(self) -> bool:
+        """See `TrialSink.alive`."""
         return self.stop_after is None or len(self.trials) < self.stop_after
 
 

@@ -15,6 +15,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import CutShort, Measured, Rejected, Stage, TimeSummary, WorkloadTiming
 from warpsmith.domain.state import TaskKind, TrialState
 from warpsmith.domain.template import Template
+from warpsmith.testing.jobs import DEVICE, scale_job
 
 
 def add_job(session: Session, job: Job | None = None) -> JobRow:

@@ -3,6 +3,8 @@
 `TEST_DATABASE_URL` and `TEST_REDIS_URL` name running servers. Without them a server of the machine
 is started on a private port and folder, or one from a wheel of the dev requirements. Where none can
 be had, tests are skipped on a developer's machine and fail in CI.
+
+Their clients are imported where they are used: a GPU node that runs `tests/gpu` need not have them.
 """
 
 import itertools
@@ -22,12 +24,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-import redis
-from sqlalchemy import create_engine, text
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import OperationalError
-
-from db.engine import normal_url
 
 START_TIMEOUT_S = 60
 UNPRIVILEGED = ("postgres", "nobody")
@@ -40,6 +36,8 @@ def postgres_server() -> Iterator[str]:
     """SQLAlchemy URL of a running server; its user may create databases."""
     given = os.environ.get("TEST_DATABASE_URL")
     if given:
+        from db.engine import normal_url
+
         yield str(normal_url(given).render_as_string(hide_password=False))
         return
     binaries = _postgres_binaries()
@@ -92,6 +90,8 @@ def redis_session() -> Iterator[str]:
 @pytest.fixture
 def redis_url(redis_session: str) -> Iterator[str]:
     """An empty Redis database of one test."""
+    import redis
+
     client = redis.Redis.from_url(redis_session)
     try:
         client.flushdb()
@@ -113,6 +113,8 @@ class RedisProcess:
 
     def start(self) -> None:
         """Start, and wait until it answers."""
+        import redis
+
         command = [self._binary, "--port", str(self._port), "--bind", "127.0.0.1", "--save", ""]
         command += ["--appendonly", "no", "--dir", str(self._folder)]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -141,6 +143,9 @@ class RedisProcess:
 @contextmanager
 def fresh_database(server: str) -> Iterator[str]:
     """URL of a new, empty database on that server, dropped in the end."""
+    from sqlalchemy import create_engine, text
+    from sqlalchemy.engine import make_url
+
     name = f"warpsmith_test_{secrets.token_hex(6)}"
     engine = create_engine(server, isolation_level="AUTOCOMMIT")
     try:
@@ -174,6 +179,8 @@ def _range_of_ports() -> int:
 
 @contextmanager
 def _postgres(binaries: Path, folder: Path) -> Iterator[str]:
+    from sqlalchemy.exc import OperationalError
+
     user = _unprivileged_user()
     data = folder / "data"
     if user is not None:
@@ -222,6 +229,8 @@ def _postgres(binaries: Path, folder: Path) -> Iterator[str]:
 
 
 def _answers(url: str) -> bool:
+    from sqlalchemy import create_engine, text
+
     engine = create_engine(url)
     try:
         with engine.connect() as connection:

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
-from tests import servers
+from testbed import servers
 
 START_S = 60.0
 

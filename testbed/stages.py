@@ -10,11 +10,11 @@ from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
-from tests.db.rows import measured, rejected
-from tests.jobs import DEVICE, scale_job
+from testbed.rows import measured, rejected
 from warpsmith.domain.outcome import Comparison, Interval, Stage, Verdict
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.domain.template import AppliedRule, Template
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyPayload, VerifyResult
 
 LARGE, SMALL = "n=4096", "n=1001"

@@ -1,6 +1,6 @@
 """The state machine of `machine.py`, large.
 
-Run: python -m benchmarks.service.model_check [--steps 100000] [--postgres] [--out FILE]
+Run: python -m tests.service.model_check [--steps 100000] [--postgres] [--out FILE]
 """
 
 import argparse
@@ -15,10 +15,10 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from benchmarks.service.machine import ServiceMachine
-from benchmarks.service.servers import PostgresProcess
 from db import migrate
 from db.engine import Database
+from testbed.postgres_process import PostgresProcess
+from tests.service.machine import ServiceMachine
 from warpsmith import __version__
 
 LENGTH = 200

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from tests.example_jobs import load_example
+from testbed.example_jobs import load_example
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import CacheState, Job, KernelReference, Tolerance, Workload
 from warpsmith.domain.kernel import Kernel

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
-from tests.adversarial.forged import ForgingOpener
+from testbed.adversarial.forged import ForgingOpener
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Comparison, Measured, Outcome, Rejected, Verdict
@@ -128,7 +128,7 @@ class Harness:
         """Take a candidate through the whole acceptance procedure.
 
         Args:
-            forged: its process reports times that are too short; see `tests.adversarial.forged`.
+            forged: its process reports times that are too short; see `testbed.adversarial.forged`.
         """
         session, baseline = self.baseline(job)
         self._forging.binaries.clear()

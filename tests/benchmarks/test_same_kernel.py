@@ -6,8 +6,8 @@ In the small; `benchmarks.trust.same_kernel` does the same 200 times on a device
 import pytest
 
 from benchmarks.trust.same_kernel import CLAIMS, one
-from tests.adversarial.corpus import task_job
-from tests.adversarial.harness import Harness
+from testbed.adversarial.corpus import task_job
+from testbed.adversarial.harness import Harness
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Verdict
 
