@@ -13,7 +13,7 @@ COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes
 LOCK := $(COMPILE) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lock wheelhouse bench-search clean
+.PHONY: help setup demo test test-gpu check lock wheelhouse bench-search clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -39,6 +39,10 @@ demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP)) ## Tune a kernel on this
 
 test: $(STAMP) ## Run the whole suite, or what PYTEST_ARGS selects of it
 	$(BIN)/python scripts/suite.py $(PYTEST_ARGS)
+
+test-gpu: ## Run the contract suites and the adversarial corpus on this machine's GPU: [PYTHON=python3 with the packages] [ALL=1]
+	WARPSMITH_TEST_GPU=1 PYTHONPATH=".$${PYTHONPATH:+:$$PYTHONPATH}" \
+	  $(if $(wildcard $(STAMP)),$(BIN)/python,$(PYTHON)) -m pytest -q tests/gpu $(if $(ALL),,-m "not slow") $(PYTEST_ARGS)
 
 check: $(STAMP) ## Lint, types, import contracts, layout; warns of long files
 	$(BIN)/ruff check .

@@ -10,6 +10,7 @@ import pytest
 
 from testbed.adversarial.corpus import KINDS, WORKLOADS, Case, load, task_job
 from testbed.adversarial.harness import Harness
+from testbed.adversarial.verdict import PART, check_stated_verdict
 from tests.sandbox.kernels import CUDA_DEVICE
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Rejected
@@ -19,37 +20,6 @@ from warpsmith.sandbox import CompilePool
 ALL = {case.name: case for kind in KINDS for case in load(kind)}
 NO_KERNEL = {"D17", "D22"}
 """What no kernel can do by itself: kernels end before the next is timed, and volume is about many of them."""
-PART = (
-    "cheats/d01_silu_partial.cl:all_but_the_last",
-    "cheats/d01_skip_if_done.cl",
-    "cheats/d01_matmul_verifies.cl",
-    "cheats/d02_takes_for_cleared.cl",
-    "cheats/d03_memo.cl",
-    "cheats/d03_replay.cl:same_fingerprint",
-    "cheats/d04_honest_first.cl:ten",
-    "cheats/d04_poison_sniff.cl",
-    "cheats/d05_silu_structure.cl:large_gates",
-    "cheats/d05_silu_row_sniff.cl:looks_sparse",
-    "cheats/d07_silu_inside.cl",
-    "cheats/d08_loose_job.cl:zeros_would_pass",
-    "cheats/d10_changes_inputs.cl:the_last",
-    "cheats/d10_keeps_in_inputs.cl",
-    "cheats/d16_forged_times.cl",
-    "cheats/d11_guards.cl:far_end_of_the_guard",
-    "cheats/d18_launch.cl:block_too_large",
-    "cheats/d19_entry.cl:assembly_by_paste",
-    "cheats/d20_one_shape_free.cl",
-    "cheats/d24_include.cl:environment",
-    "cheats/d25_words_to_the_judge.cl:comment",
-    "cheats/d26_one_shape.cl:two_widths",
-    "cheats/d26_one_shape.cl:one_listed_extent",
-    "cheats/d27_faults.cl:trap",
-    "mutants/silu.cl:up_one_off",
-    "mutants/silu.cl:half_sigmoid",
-    "mutants/silu.cl:last_block_skipped",
-    "honest/silu_zero_skip.cl:element",
-    "honest/silu_writes_twice.cl:garbage_first",
-)
 TIMED = [pytest.mark.alone]
 """Whether a cheat gains something is a comparison of times, which company spoils."""
 
@@ -82,15 +52,7 @@ def test_no_case_of_the_corpus_is_another_one() -> None:
 )
 def test_a_case_gets_the_verdict_that_its_file_states(name: str, harness: Harness) -> None:
     """Expected verdict, and where it ends."""
-    case = ALL[name]
-    found = harness.try_candidate(
-        case.job(Backend.OPENCL), case.template(Backend.OPENCL), case.times == "forged"
-    )
-    state = "held" if found.meets(case.expect) else "open"
-    assert state == case.status_on(Backend.OPENCL), found
-    if case.layer and not found.accepted:
-        assert found.layer == case.layer, found
-    assert not any(secret in found.reason for secret in ("root:", "PATH=")), "a file's contents came back"
+    check_stated_verdict(harness, ALL[name], Backend.OPENCL)
 
 
 def _for_cuda() -> list[Case]:

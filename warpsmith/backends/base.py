@@ -62,7 +62,7 @@ class Memory(Protocol):
         ...
 
     def fill(self, pattern: bytes, offset_bytes: int, size_bytes: int) -> None:
-        """Fill with a repeated pattern of 1, 2 or 4 bytes."""
+        """Fill with a repeated pattern of 1, 2 or 4 bytes; offset and size are multiples of its length."""
         ...
 
     def free(self) -> None:

@@ -73,12 +73,10 @@ class CudaMemory:
 
     def fill(self, pattern: bytes, offset_bytes: int, size_bytes: int) -> None:
         """See `Memory.fill`."""
-        at = self.address + offset_bytes
-        if len(pattern) == 4 and size_bytes % 4 == 0:
-            word = int.from_bytes(pattern, "little")
-            self._guarded(lambda: self._driver.memset_d32(at, word, size_bytes // 4))
-        else:
-            self._guarded(lambda: self._driver.memset_d8(at, pattern[0], size_bytes))
+        at, width = self.address + offset_bytes, len(pattern)
+        fill = {1: self._driver.memset_d8, 2: self._driver.memset_d16, 4: self._driver.memset_d32}[width]
+        word = int.from_bytes(pattern, "little")
+        self._guarded(lambda: fill(at, word, size_bytes // width))
 
     def free(self) -> None:
         """See `Memory.free`."""

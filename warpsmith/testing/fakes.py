@@ -1,5 +1,7 @@
 """Small fakes of the tuning ports: a device whose kernels are NumPy functions, and what goes with it."""
 
+import math
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -20,18 +22,20 @@ from warpsmith.domain.plan import (
 )
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel
-from warpsmith.errors import ChildDied, InvalidInput
+from warpsmith.errors import ChildDied, InvalidInput, KernelRefused
 from warpsmith.testing.jobs import DEVICE
 from warpsmith.tuning.session.device_session import SessionPorts
 from warpsmith.verify.inputs import draw_inputs
 from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, Timed, TimedReport
 
+GIVE_UP_SAMPLES = 3
+"""After as many samples above the limit, a timing ends."""
 TimeModel = Callable[[Configuration, str], float]
 """Microseconds of a configuration on a workload."""
 Fault = Callable[[Configuration], str]
 """What is wrong with a configuration: '', 'compile', 'wrong', 'guard', 'timed' (wrong when timed),
-'unsteady' (wrong when repeated), 'spoils' (writes outside its buffers, so that what runs after it in the
-same child is wrong) or a cause of `ChildDied`."""
+'unsteady' (wrong when repeated), 'idle' (writes nothing), 'input' (writes into its input), 'spoils' (writes
+outside its buffers, so that what runs after it in the same child is wrong) or a cause of `ChildDied`."""
 
 
 @dataclass
@@ -65,6 +69,8 @@ class FakeDevice:
     loaded: list[Configuration] = field(default_factory=list)
     dead: bool = False
     spoilt: bool = False
+    gives_up: bool = False
+    """Whether a timing heeds `TimingPlan.give_up_above_us`."""
 
     def prepare(self, plan: WorkloadPlan) -> None:
         """See `DevicePort.prepare`."""
@@ -76,6 +82,8 @@ class FakeDevice:
 
     def load(self, compiled: Compiled) -> int:
         """See `DevicePort.load`."""
+        if compiled.binary not in self.compiled:
+            raise KernelRefused("that is no binary of the fake compiler")
         self.loaded.append(self.compiled[compiled.binary])
         return len(self.loaded) - 1
 
@@ -95,6 +103,8 @@ class FakeDevice:
     ) -> RunReport:
         """See `DevicePort.run`."""
         assert not self.dead, "a dead child was used"
+        if math.prod(size.block) > self.info.limits.max_threads_per_block:
+            raise KernelRefused(f"a block of {math.prod(size.block)} threads")
         if not self.loaded[handle] and "x" in {b.name for b in self.plans[case].buffers}:
             # The kernel that shows whether a device is well copies.
             return RunReport({"y": draw_inputs(self.plans[case])["x"]}, (), ())
@@ -106,12 +116,15 @@ class FakeDevice:
         if fault == "wrong" or self.spoilt:
             # Beside large inputs a one more would be within the tolerance.
             y = np.float32(1.5) * y + np.float32(1)
+        if fault == "idle":
+            y = np.frombuffer(secrets.token_bytes(y.nbytes), np.float32)
         self.spoilt = self.spoilt or fault == "spoils"
         if ranges is not None:
             y = np.concatenate([y[a:b] for a, b in ranges["y"]])
         guards = ("y",) if fault in ("guard", "spoils") else ()
         again = y + np.float32(fault == "unsteady") if repeat else None
-        return RunReport({"y": y}, guards, (), None if again is None else {"y": again})
+        changed = ("x",) if fault == "input" else ()
+        return RunReport({"y": y}, guards, changed, None if again is None else {"y": again})
 
     def time(self, handle: int, case: CaseKey, size: LaunchSize, plan: TimingPlan) -> Timed:
         """See `DevicePort.time`."""
@@ -131,6 +144,14 @@ class FakeDevice:
         launches = 10 if value < 10_000.0 else 1
         count = plan.samples_of(value * launches)
         samples = tuple(value * (1 + 0.001 * i) for i in range(count))
+        limit = plan.give_up_above_us
+        if (
+            self.gives_up
+            and limit is not None
+            and count > GIVE_UP_SAMPLES
+            and min(samples[:GIVE_UP_SAMPLES]) > limit
+        ):
+            return Timed(TimingSamples(samples[:GIVE_UP_SAMPLES], launches, complete=False))
         return Timed(TimingSamples(samples, launches), report)
 
     def close(self) -> None:
@@ -153,12 +174,15 @@ class FakeOpener:
     opened: list[FakeDevice] = field(default_factory=list)
     opens: int = 10**9
     """How often the device comes up before it is broken for good."""
+    gives_up: bool = False
+    """See `FakeDevice.gives_up`. Limits follow from what finished first, so tests of a search do without."""
 
     def open(self) -> FakeDevice:
         """See `DeviceOpener.open`."""
         if len(self.opened) >= self.opens:
             raise ChildDied("device", "it has fallen off the bus")
         self.opened.append(FakeDevice(self.info, self.model, self.fault, self.compiled))
+        self.opened[-1].gives_up = self.gives_up
         return self.opened[-1]
 
 
@@ -175,6 +199,9 @@ class FakeReference:
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
         """See `ReferencePort.numpy_many`."""
+        if function and f"def {function}(" not in source:
+            refused = InvalidInput("reference", f"the source defines no function {function!r}")
+            return [refused] * len(cases)
         return [self.numpy(source, function, plan, dims) for plan, dims in cases]
 
 
@@ -185,6 +212,9 @@ class ListSink:
     proposals: list[Configuration] = field(default_factory=list)
     trials: list[tuple[Configuration, Outcome]] = field(default_factory=list)
     stop_after: int | None = None
+    """Trials after which the slice is told to end."""
+    lost: bool = False
+    """Whether the lease is somebody else's; nothing more is kept then."""
 
     def proposed(self, configurations: Sequence[Configuration]) -> None:
         """See `TrialSink.proposed`."""
@@ -192,11 +222,12 @@ class ListSink:
 
     def finished(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
         """See `TrialSink.finished`."""
-        self.trials.append((configuration, outcome))
+        if not self.lost:
+            self.trials.append((configuration, outcome))
 
     def alive(self) -> bool:
         """See `TrialSink.alive`."""
-        return self.stop_after is None or len(self.trials) < self.stop_after
+        return not self.lost and (self.stop_after is None or len(self.trials) < self.stop_after)
 
 
 def fake_ports(model: TimeModel, fault: Fault = lambda c: "") -> tuple[SessionPorts, FakeOpener]:

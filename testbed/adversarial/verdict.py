@@ -1,0 +1,49 @@
+"""Whether a case of the corpus gets the verdict that its file states, and a part of the corpus for suites."""
+
+from testbed.adversarial.corpus import Case
+from testbed.adversarial.harness import Harness
+from warpsmith.domain.device import Backend
+
+PART = (
+    "cheats/d01_silu_partial.cl:all_but_the_last",
+    "cheats/d01_skip_if_done.cl",
+    "cheats/d01_matmul_verifies.cl",
+    "cheats/d02_takes_for_cleared.cl",
+    "cheats/d03_memo.cl",
+    "cheats/d03_replay.cl:same_fingerprint",
+    "cheats/d04_honest_first.cl:ten",
+    "cheats/d04_poison_sniff.cl",
+    "cheats/d05_silu_structure.cl:large_gates",
+    "cheats/d05_silu_row_sniff.cl:looks_sparse",
+    "cheats/d07_silu_inside.cl",
+    "cheats/d08_loose_job.cl:zeros_would_pass",
+    "cheats/d10_changes_inputs.cl:the_last",
+    "cheats/d10_keeps_in_inputs.cl",
+    "cheats/d16_forged_times.cl",
+    "cheats/d11_guards.cl:far_end_of_the_guard",
+    "cheats/d18_launch.cl:block_too_large",
+    "cheats/d19_entry.cl:assembly_by_paste",
+    "cheats/d20_one_shape_free.cl",
+    "cheats/d24_include.cl:environment",
+    "cheats/d25_words_to_the_judge.cl:comment",
+    "cheats/d26_one_shape.cl:two_widths",
+    "cheats/d26_one_shape.cl:one_listed_extent",
+    "cheats/d27_faults.cl:trap",
+    "mutants/silu.cl:up_one_off",
+    "mutants/silu.cl:half_sigmoid",
+    "mutants/silu.cl:last_block_skipped",
+    "honest/silu_zero_skip.cl:element",
+    "honest/silu_writes_twice.cl:garbage_first",
+)
+"""Something of every layer, in about a minute."""
+
+
+def check_stated_verdict(harness: Harness, case: Case, backend: Backend) -> None:
+    """Take a case through the whole procedure; fails where its state or its layer is not the stated one."""
+    found = harness.try_candidate(case.job(backend), case.template(backend), case.times == "forged")
+    state = case.status_on(backend)
+    if state != "varies":
+        assert ("held" if found.meets(case.expect) else "open") == state, found
+    if case.layer and not found.accepted:
+        assert found.layer == case.layer, found
+    assert not any(secret in found.reason for secret in ("root:", "PATH=")), "a file's contents came back"
