@@ -18,8 +18,8 @@ from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.settings import Settings
-from warpsmith.tuning.tasks import Seen, SlicePayload
 from warpsmith.testing.jobs import DEVICE, scale_job
+from warpsmith.tuning.tasks import Seen, SlicePayload
 from worker import task_runner
 from worker.advance import advance
 from worker.process_context import Context

@@ -16,10 +16,10 @@ from db.repositories.workers import WorkerRepository
 from db.result_views import worker_list
 from db.snapshot import job_baseline
 from db.tables import TrialRow, WorkerRow
-from tests.db.rows import cut_short, measured, rejected
-from tests.jobs import DEVICE, scale_job
+from testbed.rows import cut_short, measured, rejected
 from warpsmith.domain.state import TaskKind
 from warpsmith.domain.template import Template
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import (
     BaselinePayload,
     BaselineResult,
@@ -35,9 +35,6 @@ from warpsmith.tuning.tasks import (
     StepPayload,
     StepResult,
 )
-from testbed.rows import cut_short, measured, rejected
-from warpsmith.domain.template import Template
-from warpsmith.testing.jobs import DEVICE, scale_job
 
 NOW = datetime.now(UTC)
 OLD = "0008"

@@ -22,9 +22,8 @@ from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.sandbox import ChildOpener, probe_devices
 from warpsmith.sandbox.ncu_host import NsightCompute
 from warpsmith.settings import Settings
-from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
 from warpsmith.testing.jobs import scale_job
-from warpsmith.tuning.tasks import BaselineResult, StepPayload
+from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
 from worker.device_setup import open_setup
 from worker.process_context import Context
 from worker.replay import replay

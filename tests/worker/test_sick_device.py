@@ -8,9 +8,8 @@ from db.result_views import worker_list
 from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.state import TaskKind, TaskState
 from warpsmith.errors import DeviceSick
-from worker import task_runner
 from warpsmith.testing.jobs import DEVICE, scale_job
-from worker import task_runner, work
+from worker import task_runner
 from worker.process_context import Context
 from worker.supervisor import PoolPlan, Supervisor
 from worker.works.baseline import baseline

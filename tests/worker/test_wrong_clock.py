@@ -17,9 +17,9 @@ from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.status import job_status
-from tests.jobs import DEVICE, scale_job
 from tests.worker.test_execute import context, submit
 from warpsmith.domain.state import JobState
+from warpsmith.testing.jobs import DEVICE, scale_job
 from worker import task_runner
 from worker.advance import advance
 from worker.process_context import Context

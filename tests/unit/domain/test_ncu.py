@@ -12,12 +12,10 @@ from warpsmith.domain.space import Constraint
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.errors import Unavailable
 from warpsmith.measure.ncu import COUNTERS, options, parse
-from warpsmith.tuning.decisions.decide import decide
-from warpsmith.tuning.decisions.snapshot import TaskView
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import DEVICE, scale_job
-from warpsmith.tuning.decisions.decide import TaskView, decide
-from warpsmith.tuning.decisions.task_history import profiles
+from warpsmith.tuning.decisions.decide import decide
+from warpsmith.tuning.decisions.snapshot import TaskView
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Counters, ProfilePayload, ProfileResult, StepPayload
 from warpsmith.tuning.timing.hardware_counters import counters_of

@@ -10,11 +10,9 @@ from warpsmith.domain.outcome import TimeSummary, WorkloadTiming
 from warpsmith.domain.plan import Family
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
 from warpsmith.domain.template import Template
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.decisions.decide import MAX_REPAIRS, decide
 from warpsmith.tuning.decisions.snapshot import (
-from warpsmith.testing.jobs import DEVICE, scale_job
-from warpsmith.tuning.decisions.decide import (
-    MAX_REPAIRS,
     AddCandidate,
     JobSnapshot,
     SetJobState,

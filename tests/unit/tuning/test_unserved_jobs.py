@@ -7,10 +7,9 @@ import pytest
 from tests.unit.tuning.test_decide import Rows
 from warpsmith.domain.job import Budget
 from warpsmith.domain.state import JobState, TaskKind, TaskState
+from warpsmith.testing.jobs import DEVICE
 from warpsmith.tuning.decisions.decide import decide
 from warpsmith.tuning.decisions.snapshot import JobSnapshot, NoteWait, SetJobState, TaskView
-from warpsmith.testing.jobs import DEVICE
-from warpsmith.tuning.decisions.decide import JobSnapshot, NoteWait, SetJobState, TaskView, decide
 from warpsmith.tuning.decisions.unserved_jobs import MOST_REASONS, Unserved
 from warpsmith.tuning.tasks import BaselineResult
 
