@@ -63,7 +63,8 @@ def text_lines(path: Path) -> list[str]:
 def public_definitions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, Definition]]:
     """Public functions and classes of a module, and public methods of its public classes."""
     for node in body:
-        if isinstance(node, Definition) and not node.name.startswith("_"):
+        # The name of a test is a sentence.
+        if isinstance(node, Definition) and not node.name.startswith(("_", "test_")):
             yield prefix + node.name, node
             if isinstance(node, ast.ClassDef):
                 yield from public_definitions(node.body, f"{prefix}{node.name}.")
