@@ -10,7 +10,6 @@ from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.tables import CandidateRow, JobRow, TaskRow, TrialRow, WorkloadRow
-from tests.jobs import DEVICE, scale_job
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import CutShort, Measured, Rejected, Stage, TimeSummary, WorkloadTiming
 from warpsmith.domain.state import TaskKind, TrialState

@@ -36,24 +36,8 @@ from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
-from warpsmith.tuning.trials.slice import SliceLimits, run_slice
-
-from benchmarks.gpu.smaller import with_smallest
-from benchmarks.job_files import FAMILIES, load
-from benchmarks.provenance import commit_name, plain_command
-from tests.fakes import ListSink
-from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.job import Job, SearcherName
-from warpsmith.domain.outcome import CutShort, Measured, Outcome
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
-from warpsmith.rewrite.templater import make_template
-from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
-from warpsmith.search import enumerate_space, make_searcher
-from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.objective import time_us
-from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -11,11 +11,11 @@ from db.repositories.tasks import TaskRepository
 from db.result_views import job_result
 from db.status import job_status, poll_statuses
 from db.tables import JobRow, OutboxRow
-from tests.db.rows import add_job, add_task, workload_rows
-from tests.jobs import scale_job
+from testbed.rows import add_job, add_task, workload_rows
 from warpsmith.domain.reason import Reason, ReasonCode
 from warpsmith.domain.state import JOB_MOVES, JobState, TaskState
 from warpsmith.errors import LeaseLost, NotFound
+from warpsmith.testing.jobs import scale_job
 
 
 def test_a_job_comes_back_as_it_was_sent(database: Database) -> None:

@@ -7,11 +7,11 @@ from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.search_histories import HistoryRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
-from tests.db.rows import add_candidate, add_job, cut_short, measured, rejected, unfinished, workload_rows
-from tests.jobs import scale_job
+from testbed.rows import add_candidate, add_job, cut_short, measured, rejected, unfinished, workload_rows
 from warpsmith.domain.outcome import Outcome, Stage
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.state import CandidateState, TrialState
+from warpsmith.testing.jobs import scale_job
 
 SMALL, LARGE = (w.key for w in scale_job().workloads)
 
