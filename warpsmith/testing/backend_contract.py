@@ -21,6 +21,7 @@ from warpsmith.backends.base import (
     LaunchRefused,
     Memory,
     Program,
+    Repeats,
 )
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import Compiled, LaunchSize
@@ -86,10 +87,6 @@ class BackendContract:
         for device in found:
             assert device.limits.max_threads_per_block >= 1
             assert device.limits.multiprocessors >= 1
-
-    def test_options_off_the_list_are_named(self, module: BackendModule) -> None:
-        assert not module.check_options(())
-        assert set(module.check_options(("--no-such-option",))) == {"--no-such-option"}
 
     def test_a_bad_source_is_a_value(self, module: BackendModule, asked: Asked) -> None:
         made = module.compile_source(asked(Behaviour.BROKEN))
@@ -158,9 +155,8 @@ class BackendContract:
             return 5
 
         sets = [made.bound]
-        times, launches = opened.time(
-            made.program, sets, size(), samples, 0, watch, lambda seen: False, in_place=False
-        )
+        repeats = Repeats(samples, 0, lambda seen: False)
+        times, launches = opened.time(made.program, sets, size(), repeats, watch)
         assert (len(times), len(counts)) == (5, 1)
         assert launches >= 1
         assert all(t > 0 for t in times)
@@ -171,8 +167,7 @@ class BackendContract:
 
     def test_timing_stops_where_it_is_told(self, module: BackendModule, opened: Device, asked: Asked) -> None:
         made = Launched(module, opened, asked(Behaviour.RIGHT))
-        times, _ = opened.time(
-            made.program, [made.bound], size(), lambda _: 50, 0, CountingWatch(), lambda seen: len(seen) == 4
-        )
+        repeats = Repeats(lambda _: 50, 0, lambda seen: len(seen) == 4)
+        times, _ = opened.time(made.program, [made.bound], size(), repeats, CountingWatch())
         assert len(times) == 4
         made.free()
