@@ -380,8 +380,10 @@ class ServiceMachine(RuleBasedStateMachine):
     def _trials(self, held: Held, count: int, finish: int, bad: bool) -> None:
         assert held.candidate is not None
         with self.database.read() as session:
-            rows = TrialRepository(session).leftover(held.candidate)
-            leftover = [t.configuration for t in rows]
+            proposed = select(TrialRow).where(
+                TrialRow.candidate_id == held.candidate, TrialRow.state == TrialState.PROPOSED
+            )
+            leftover = [t.configuration for t in session.scalars(proposed.order_by(TrialRow.number))]
             known = {t.key for t in TrialRepository(session).finished(held.candidate)}
         fresh: list[Configuration] = []
         while len(leftover) + len(fresh) < count:

@@ -99,8 +99,8 @@ def test_all_that_is_done_for_a_job_is_in_its_trace(collector: Collector, tmp_pa
 @pytest.mark.parametrize("endpoint", ["", "http://127.0.0.1:9"])
 def test_only_who_names_a_collector_pays_for_it(endpoint: str) -> None:
     program = (
-        "import sys; from warpsmith import traces; traces.configure('x')\n"
-        "with traces.job_span('baseline', 'job', attempt=1) as span:\n"
+        "import sys; from warpsmith import tracing; tracing.configure('x')\n"
+        "with tracing.job_span('baseline', 'job', attempt=1) as span:\n"
         "    print('opentelemetry.sdk.trace' in sys.modules, span.is_recording())"
     )
     environment = os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}

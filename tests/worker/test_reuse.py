@@ -174,7 +174,7 @@ def test_a_worker_that_died_after_taking_over_goes_on(lab: Lab) -> None:
     calls: list[bool] = []
 
     def dies(*arguments: Any, **words: Any) -> Any:
-        calls.append(words["gate"])
+        calls.append(arguments[6].gate)
         if len(calls) == 1:
             raise RuntimeError("killed")
         return real(*arguments, **words)

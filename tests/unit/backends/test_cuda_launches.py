@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from warpsmith.backends.base import Watch
+from warpsmith.backends.base import Repeats, Watch
 from warpsmith.backends.cuda_device import LONG_SAMPLE_US, CudaDevice, CudaProgram, launches_of_graph
 from warpsmith.domain.memory import DISTINCT_VARIANTS
 from warpsmith.domain.plan import LaunchSize
@@ -116,11 +116,8 @@ def timed(
         program,
         arguments,
         cast("LaunchSize", None),
-        lambda _sample_us: samples,
-        0,
+        Repeats(lambda _sample_us: samples, 0, lambda times: False, in_place),
         cast("Watch", Counts()),
-        lambda times: False,
-        in_place,
     )
     assert times == [once_us] * samples
     assert replays.alive == [], "every graph is freed"

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Tolerance
 from warpsmith.domain.kernel import Distribution, Draw, Dtype, Role
 from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
+from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
-from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.verify import compare as compare_module
 from warpsmith.verify.checked_ranges import sample_ranges
 from warpsmith.verify.compare import compare, passes
@@ -294,7 +295,7 @@ def test_any_bits_can_be_compared_without_a_warning(dtype: Dtype) -> None:
 
 
 def test_secret_seeds_are_drawn_afresh_and_give_other_inputs() -> None:
-    ports = SessionPorts(opener=None, compiler=None, reference=None)  # type: ignore[arg-type]
+    ports, _ = fake_ports(lambda kernel, workload: 1.0)
     seeds = {DeviceSession(scale_job(), ports).inputs.seed for _ in range(32)}
     assert len(seeds) == 32
     drawn = [draw_buffer(_buffer(1000), seed) for seed in seeds]

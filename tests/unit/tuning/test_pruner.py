@@ -31,7 +31,7 @@ def after(rows: list[dict[str, float]], **changes: object) -> Pruner:
     fields = {"weights": dict.fromkeys(BASELINE, 1.0), "baseline_us": BASELINE, "draw": lambda: 1.0}
     made = Pruner(**(fields | changes))  # type: ignore[arg-type]
     for row in rows:
-        made.baseline.learn(row)
+        made.learn(row)
     return made
 
 
