@@ -91,8 +91,14 @@ class Database:
             yield connection
 
     def dispose(self) -> None:
-        """Close all connections."""
+        """Close all connections; one that a thread still uses is closed when the thread returns it."""
+        event.listen(self.engine.pool, "checkin", _close_returned)
         self.engine.dispose()
+
+
+def _close_returned(connection: Any, _record: Any) -> None:
+    if connection is not None:
+        connection.close()
 
 
 def open_database(settings: Settings) -> Database:

@@ -1,5 +1,6 @@
 """Connections that died while nobody used them, and queries of sessions that are bound to a tenant."""
 
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -101,3 +102,20 @@ def test_identifiers_of_one_process_ascend() -> None:
     made = [new_id() for _ in range(20_000)]
     assert made == sorted(set(made)), "within a millisecond too"
     assert {len(i) for i in made} == {26}
+
+
+def test_a_connection_in_use_is_closed_when_it_is_returned_after_dispose(database: Database) -> None:
+    """Else it is deleted while open, at a moment that nobody chooses."""
+    with database.engine.connect() as connection:
+        connection.execute(text("SELECT 1"))
+        driver_connection = connection.connection.driver_connection
+        database.dispose()
+        connection.execute(text("SELECT 1"))
+    assert driver_connection is not None
+    if database.engine.dialect.name == "postgresql":
+        assert driver_connection.closed
+    else:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            driver_connection.execute("SELECT 1")
+    with database.read() as session:
+        assert session.scalar(text("SELECT 1")) == 1
