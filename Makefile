@@ -16,7 +16,7 @@ LOCK := $(COMPILE) pyproject.toml
 .PHONY: help setup demo test test-gpu check lock wheelhouse bench-search clean
 
 help: ## List the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## Make the environment from the lock
 
@@ -39,6 +39,10 @@ demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP)) ## Tune a kernel on this
 
 test: $(STAMP) ## Run the whole suite, or what PYTEST_ARGS selects of it
 	$(BIN)/python scripts/suite.py $(PYTEST_ARGS)
+
+test-%: $(STAMP) ## Run one folder of tests: test-unit, test-contract, test-db, test-api, test-service, test-sandbox, test-e2e
+	@test -d tests/$* || { echo "tests/$* is no folder; there are: $(patsubst tests/%,%,$(sort $(patsubst %/,%,$(dir $(wildcard tests/*/test_*.py))) tests/unit))"; exit 2; }
+	$(BIN)/python scripts/suite.py tests/$* $(PYTEST_ARGS)
 
 test-gpu: ## Run the contract suites and the adversarial corpus on this machine's GPU: [PYTHON=python3 with the packages] [ALL=1]
 	WARPSMITH_TEST_GPU=1 PYTHONPATH=".$${PYTHONPATH:+:$$PYTHONPATH}" \

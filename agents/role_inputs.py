@@ -19,7 +19,7 @@ from agents.contracts import (
     TunerInput,
 )
 from warpsmith.domain.job import Job, Strategy, Workload
-from warpsmith.domain.kernel import Argument
+from warpsmith.domain.kernel import Argument, Role
 from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
@@ -136,7 +136,7 @@ def _kernel(job: Job) -> KernelInput:
         backend=kernel.backend.value,
         entry=kernel.entry,
         source=without_comments(kernel.text),
-        arguments=tuple(_argument(a) for a in kernel.arguments),
+        arguments=tuple(_argument(a) for a in kernel.declared),
         grid=tuple(e.text for e in kernel.launch.grid),
         block=tuple(e.text for e in kernel.launch.block),
         shared_bytes=kernel.launch.shared_bytes.text,
@@ -147,6 +147,9 @@ def _kernel(job: Job) -> KernelInput:
 def _argument(argument: Argument) -> str:
     if argument.value is not None:
         return f"{argument.name}: {argument.role.value} {argument.dtype.value} = {argument.value.text}"
+    if not argument.is_buffer and argument.role is not Role.LOCAL:
+        given = argument.model_dump_json(exclude_defaults=True, exclude={"name", "dtype", "role"})
+        return f"{argument.name}: {argument.role.value} {given}"
     shape = ", ".join(e.text for e in argument.shape)
     kind = f"image {argument.image.channels.value} " if argument.image is not None else ""
     return f"{argument.name}: {argument.role.value} {kind}{argument.dtype.value}[{shape}]"

@@ -71,6 +71,8 @@ def create_app(
         dependencies=[KNOWN_NAMES],
         docs_url=None,
         redoc_url=None,
+        # A struct may hold structs, and a form of its own for what is sent back would have the same name.
+        separate_input_output_schemas=False,
     )
     app.add_middleware(BodyLimit)
     app.add_middleware(Gate, settings=chosen, open_access=open_access)

@@ -118,7 +118,8 @@ def stripped(text: str) -> str:
 
 def without_branches(header: str) -> str:
     """A header as the preprocessor leaves it when no macro is defined."""
-    out, states = [], []
+    out: list[str] = []
+    states: list[bool] = []
     for line in header.split("\n"):
         word = re.match(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*(.*)", line)
         if word is None:

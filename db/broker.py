@@ -9,6 +9,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from db.engine import Database
+from db.file_transport import SCHEME, register
 from db.message_names import CONTROL_QUEUE
 from db.repositories.outbox import OutboxRepository
 from warpsmith.settings import Settings
@@ -119,6 +120,7 @@ def _broker(settings: Settings) -> dict[str, Any]:
             "socket_timeout": 30,
         }
         return {"broker_url": settings.broker_url, "broker_transport_options": options}
+    register()
     folder = settings.data_dir.absolute() / "broker"
     messages, control = folder / "messages", folder / "control"
     for each in (messages, control):
@@ -129,4 +131,4 @@ def _broker(settings: Settings) -> dict[str, Any]:
         "control_folder": str(control),
         "polling_interval": POLL_S,
     }
-    return {"broker_url": "filesystem://localhost//", "broker_transport_options": options}
+    return {"broker_url": f"{SCHEME}://localhost//", "broker_transport_options": options}

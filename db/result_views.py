@@ -190,6 +190,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         limits=baseline.device.limits if baseline else None,
         speedup=verify.speedup if verify else None,
         comparisons=verify.comparisons if verify else (),
+        no_gain=verify.no_gain if verify else (),
         dispatch=_dispatch(row.spec, baseline, verify, candidates),
         trials_measured=row.trials_done - row.trials_rejected - cut_short,
         trials_cut_short=cut_short,

@@ -2,7 +2,8 @@
 
 Run: python scripts/suite.py [arguments of pytest]
 
-Arguments go to both runs, so that a file or `-k` may select from either part, or from both.
+Arguments go to both runs, so that a file or `-k` may select from either part, or from both. Each run ends
+with its ten slowest tests.
 """
 
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 BESIDE = ("--part", "beside", "-n", "2", "--dist", "worksteal")
 ALONE = ("--part", "alone")
+SLOWEST = 10
 
 
 def verdict(codes: list[int]) -> int:
@@ -22,7 +24,7 @@ def verdict(codes: list[int]) -> int:
 
 def main() -> int:
     """Both parts, whatever comes of the first."""
-    command = (sys.executable, "-m", "pytest")
+    command = (sys.executable, "-m", "pytest", f"--durations={SLOWEST}")
     return verdict(
         [subprocess.run([*command, *part, *sys.argv[1:]], check=False).returncode for part in (BESIDE, ALONE)]
     )

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job, NumpyReference, Workload
-from warpsmith.domain.kernel import Dtype, Role
-from warpsmith.domain.plan import BufferPlan, WorkloadPlan, plan_workload
+from warpsmith.domain.kernel import Role
+from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan, plan_workload
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.jobfile import load_job
+from warpsmith.verify.dtypes import numpy_dtype
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -29,7 +31,7 @@ SMALL: dict[str, tuple[dict[str, int], ...]] = {
 }
 FAMILIES = tuple(SMALL)
 
-NUMPY_TYPES: dict[Dtype, Any] = {d: np.dtype(d.value) for d in Dtype if d is not Dtype.BFLOAT16}
+NUMPY_TYPES: dict[Dtype, Any] = {d: numpy_dtype(d) for d in Dtype}
 
 
 def load_example(family: str, backend: str) -> Job:
@@ -48,8 +50,10 @@ def draw_inputs(plan: WorkloadPlan) -> dict[str, Any]:
     rng = np.random.default_rng(plan.seed)
     inputs: dict[str, Any] = {}
     for a in plan.arguments:
-        if not isinstance(a, BufferPlan):
+        if isinstance(a, ScalarPlan):
             inputs[a.name] = NUMPY_TYPES[a.dtype].type(a.value)
+        elif not isinstance(a, BufferPlan):
+            raise ValueError(f"{a.name}: no example has such an argument")
         elif a.role is Role.OUTPUT:
             inputs[a.name] = np.full(a.shape, 77.0).astype(NUMPY_TYPES[a.dtype])
         elif not a.dtype.is_float:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, select
 from sqlalchemy.exc import OperationalError
 
 from testbed import servers
@@ -74,7 +74,7 @@ class PostgresProcess:
         engine = create_engine(self.url, connect_args={"connect_timeout": 2})
         try:
             with engine.connect() as connection:
-                return connection.execute(text("SELECT 1")).scalar_one() == 1
+                return connection.scalar(select(1)) == 1
         except OperationalError:
             return False
         finally:

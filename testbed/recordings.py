@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from warpsmith.domain.job import Job
+from warpsmith.domain.space import Configuration
 
 KERNEL = "synthetic"
 DEVICE = "bench"
@@ -19,14 +20,15 @@ PARAMETERS: dict[str, list[int]] = {
 """11,520 configurations."""
 
 
-def milliseconds(configuration: dict[str, int]) -> float | str:
+def milliseconds(configuration: Configuration) -> float | str:
     """Smooth with one optimum; where both are large the configuration fails."""
-    if configuration["BLOCK"] == 1024 and configuration["ITEMS"] > 8:
+    values = {n: int(v) for n, v in configuration.items()}
+    if values["BLOCK"] == 1024 and values["ITEMS"] > 8:
         return "RuntimeFailedConfig"
     wanted = {"BLOCK": 256, "ITEMS": 6, "UNROLL": 4, "STAGES": 3, "WIDE": 7}
     distance = sum(
         (PARAMETERS[n].index(v) - PARAMETERS[n].index(wanted[n])) ** 2 / len(PARAMETERS[n])
-        for n, v in configuration.items()
+        for n, v in values.items()
     )
     return 0.05 * (1 + distance)
 
@@ -36,7 +38,7 @@ def write_recording(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     cache = {}
     for values in itertools.product(*PARAMETERS.values()):
-        configuration = dict(zip(PARAMETERS, values, strict=True))
+        configuration: Configuration = dict(zip(PARAMETERS, values, strict=True))
         cache[",".join(map(str, values))] = {**configuration, "time": milliseconds(configuration)}
     text = json.dumps({"tune_params": PARAMETERS, "cache": cache})
     (folder / f"{KERNEL}-{DEVICE}.json").write_text(text)

@@ -185,9 +185,7 @@ def _postgres(binaries: Path, folder: Path) -> Iterator[str]:
     data = folder / "data"
     if user is not None:
         os.chown(folder, user.pw_uid, user.pw_gid)
-    account: dict[str, object] = {}
-    if user is not None:
-        account = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    uid, gid = (user.pw_uid, user.pw_gid) if user is not None else (None, None)
     environment = {**os.environ, "HOME": str(folder), "LC_ALL": "C"}
 
     def run(*command: str) -> subprocess.Popen[bytes]:
@@ -198,7 +196,9 @@ def _postgres(binaries: Path, folder: Path) -> Iterator[str]:
                 env=environment,
                 stdout=log,
                 stderr=log,
-                **account,  # type: ignore[call-overload]
+                user=uid,
+                group=gid,
+                extra_groups=None if user is None else [],
             )
 
     log = folder.parent / f"{folder.name}.log"
@@ -229,12 +229,12 @@ def _postgres(binaries: Path, folder: Path) -> Iterator[str]:
 
 
 def _answers(url: str) -> bool:
-    from sqlalchemy import create_engine, text
+    from sqlalchemy import create_engine, select
 
     engine = create_engine(url)
     try:
         with engine.connect() as connection:
-            return connection.execute(text("SELECT 1")).scalar_one() == 1
+            return connection.scalar(select(1)) == 1
     finally:
         engine.dispose()
 

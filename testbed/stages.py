@@ -11,7 +11,8 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from testbed.rows import measured, rejected
-from warpsmith.domain.outcome import Comparison, Interval, Stage, Verdict
+from warpsmith.domain.outcome import Comparison, Interval, Outcome, Stage, Verdict
+from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.domain.template import AppliedRule, Template
 from warpsmith.testing.jobs import DEVICE, scale_job
@@ -43,10 +44,12 @@ def searched(session: Session, job_id: str) -> Searched:
     template = Template(kernel=job.kernel, space=job.space, applied=applied)
     row = CandidateRepository(session).add(job_id, 0, 1, None, template, ("unroll: no loop",), "step")
     CandidateRepository(session).set_feasible(row.id, 16)
-    tried = [{"BLOCK": b, "PER": p} for b, p in ((64, 1), (256, 4), (32, 8), (32, 4), (128, 2))]
+    tried: list[Configuration] = [
+        {"BLOCK": b, "PER": p} for b, p in ((64, 1), (256, 4), (32, 8), (32, 4), (128, 2))
+    ]
     trials = TrialRepository(session)
     trials.propose(job_id, row.id, tried)
-    outcomes = [
+    outcomes: list[Outcome] = [
         measured({LARGE: 100.0, SMALL: 40.0}, 1.0),
         measured({LARGE: 50.0, SMALL: 40.0}, 0.7),
         rejected(f"y: 12 of 4096 elements differ {HOSTILE}"),

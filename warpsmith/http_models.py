@@ -5,8 +5,9 @@ from datetime import datetime
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import DeviceLimits
 from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import Argument, Launch
-from warpsmith.domain.outcome import Comparison, Outcome, WorkloadTiming
+from warpsmith.domain.kernel import Argument
+from warpsmith.domain.launch import Launch
+from warpsmith.domain.outcome import Comparison, NoGain, Outcome, WorkloadTiming
 from warpsmith.domain.reason import Reason
 from warpsmith.domain.space import Configuration, Space
 from warpsmith.domain.state import CandidateState, JobState, TrialState
@@ -185,6 +186,8 @@ class JobResult(Frozen):
     speedup: float | None
     """Weighted geometric mean over workloads of the verified speed-ups; a kept baseline counts as 1."""
     comparisons: tuple[Comparison, ...]
+    no_gain: tuple[NoGain, ...] = ()
+    """Workloads that keep their baseline without a comparison, because no trial was faster."""
     dispatch: tuple[DispatchEntry, ...]
     trials_measured: int
     trials_rejected: int

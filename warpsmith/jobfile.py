@@ -18,6 +18,7 @@ from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.finding import Finding
 from warpsmith.job_lines import JobLines
 from warpsmith.validation_errors import field_problems
+from warpsmith.value_files import with_values
 
 MAX_PROBLEMS = 8
 
@@ -159,6 +160,8 @@ def _job_or_findings(
             kernel = _with_headers(kernel, beside, folder, include_dirs)
         except InvalidInput as exc:
             findings.append(Finding(exc.field, exc.message))
+        kernel, unread = with_values(kernel, folder)
+        findings += unread
         data = {**data, "kernel": kernel}
     try:
         job = Job.model_validate(dict(data))

@@ -63,6 +63,9 @@ class Settings(BaseSettings):
     """Folder of compiled kernels, which workers may share. Default: under `data_dir`."""
     artifact_mb: int = Field(default=1024, ge=0)
     """Size limit of that folder in MiB; 0: nothing is stored."""
+    ceilings_s: float = Field(default=86400, ge=0)
+    """Seconds for which measured ceilings of a device are kept under `data_dir`, those of a CPU for an hour
+    at most; 0: every process measures them."""
     run_timeout_s: float = Field(default=20, gt=0)
     """Deadline of one request to a device child."""
     ncu: bool = False

@@ -111,10 +111,6 @@ class CachedCompiler:
         future.add_done_callback(lambda done: self._keep(key, done))
         return future
 
-    def __getattr__(self, name: str) -> Any:
-        # Pools have more methods than the port: `warm`, `close`.
-        return getattr(self._inner, name)
-
     def _keep(self, key: str, done: "Future[Compiled | Rejected]") -> None:
         if done.cancelled() or done.exception() is not None:
             return
@@ -130,6 +126,7 @@ def pack(compiled: Compiled) -> bytes:
         "facts": compiled.facts.model_dump(mode="json"),
         "log": compiled.log,
         "globals": compiled.globals,
+        "unnamed": compiled.unnamed,
     }
     rest = json.dumps(fields).encode() + b"\n" + compiled.binary
     return hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
@@ -149,6 +146,7 @@ def unpack(data: bytes) -> Compiled | None:
             facts=CompileFacts.model_validate(fields["facts"]),
             log=str(fields["log"]),
             globals=tuple(str(name) for name in fields["globals"]),
+            unnamed=tuple(str(name) for name in fields["unnamed"]),
         )
     except (ValueError, LookupError, TypeError, ValidationError):
         return None

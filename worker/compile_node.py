@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
@@ -11,10 +12,12 @@ from db.repositories.compilations import CompilationRepository, Wanted
 from db.repositories.workers import WorkerRepository
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.outcome import Rejected
-from warpsmith.tuning.ports import CompilerPort
 from worker.compile_cache import pack
 from worker.device_setup import compile_pool
 from worker.process_context import Context
+
+if TYPE_CHECKING:
+    from warpsmith.sandbox import CompilePool
 
 COMPILE_DEVICES = "WARPSMITH_COMPILE_DEVICES"
 """Environment variable of a pool, set by `worker.supervisor`: local devices whose platform compiles, as
@@ -55,10 +58,10 @@ def _compile(context: Context, take: Callable[[CompilationRepository], Wanted | 
     return True
 
 
-_compilers: dict[int, CompilerPort] = {}
+_compilers: dict[int, "CompilePool"] = {}
 
 
-def _compiler(context: Context) -> CompilerPort:
+def _compiler(context: Context) -> "CompilePool":
     """One compile child per process of the pool."""
     pid = os.getpid()
     if pid not in _compilers:

@@ -19,6 +19,7 @@ from warpsmith.tuning.trials.lazy_searcher import LazySearcher
 from worker.compile_cache import ArtifactStore, CachedCompiler
 from worker.device_lock import device_lock
 from worker.fleet_compiler import FleetCompiler
+from worker.kept_ceilings import KeptCeilings, host_clock_limits
 
 if TYPE_CHECKING:
     from warpsmith.sandbox import CompilePool
@@ -166,22 +167,37 @@ class RealDeviceSetup(PortsSetup):
 
         workers = settings.compile_workers or os.cpu_count() or 1
         pool = compile_pool(settings, workers)
-        if not device.shares_host:
-            pool.warm(device.backend)
+        # More than one would take the cores from a kernel that another worker runs on them.
+        pool.warm(device.backend, 1 if device.shares_host else None)
         helped = None if fleet is None else fleet(pool, workers)
         most = settings.job_memory_bytes and settings.job_memory_bytes + LIBRARIES_BYTES
         opener = ChildOpener(device, settings.run_timeout_s, most)
+        reference = ReferenceRunner(memory_bytes=most) if most else ReferenceRunner()
+        reference.warm()
         nvml = nvml_for(device)
         ports = SessionPorts(
             opener=opener,
             compiler=_kept(helped or pool, settings),
-            reference=ReferenceRunner(memory_bytes=most) if most else ReferenceRunner(),
+            reference=reference,
             sanitizer=sanitizer_for(device, opener),
             conditions=nvml,
             energy=nvml,
+            ceilings=KeptCeilings(
+                settings.data_dir.absolute() / "ceilings",
+                device,
+                host_clock_limits if nvml is None else nvml.clock_limits,
+                settings.ceilings_s,
+            ),
             counters=profiler_for(device, opener) if settings.ncu else None,
         )
         super().__init__(ports, lambda: 2 * (workers + (helped.slots() if helped else 0)))
+        self._pool, self._helped = pool, helped
+
+    def close(self) -> None:
+        """End the children that compile; nothing more can be compiled."""
+        if self._helped is not None:
+            self._helped.close()
+        self._pool.close()
 
 
 def compile_pool(settings: Settings, workers: int) -> "CompilePool":

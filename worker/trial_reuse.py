@@ -21,7 +21,7 @@ from warpsmith.tuning.objective import costs, objective_of
 from warpsmith.tuning.tasks import BaselineResult
 from worker.process_context import Context
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Version of checking and timing; raise it when older outcomes can no longer be compared with new ones."""
 NOT_JUDGED_BY = frozenset(
     {"name", "parameters", "constraints", "rewrite", "agents", "strategy", "searcher", "budget", "seed"}
@@ -34,6 +34,7 @@ LASTING = frozenset({Stage.COMPILE, Stage.GUARD, Stage.CORRECTNESS})
 def reuse_key(job: Job, template: Template, tenant: str, device_class: str) -> str:
     """Key that is equal for two candidates whose trials are interchangeable. Tenants share nothing."""
     fields = job.model_dump(mode="json", exclude=set(NOT_JUDGED_BY))
+    del fields["objective"]["energy"]  # measured in verification, never in a trial
     fields["workloads"] = sorted(w.key for w in job.workloads)
     judged = [__version__, PROTOCOL, tenant, device_class, fields, template.kernel.model_dump(mode="json")]
     text = json.dumps(judged, sort_keys=True, separators=(",", ":"))

@@ -83,7 +83,7 @@ class Embedded:
         self._database = Database(url)
         # No job may know what another found: seeds and strategies are to be independent.
         settings = Settings(
-            _env_file=None,  # type: ignore[call-arg]
+            _env_file=None,
             data_dir=Path(self._folder.name),
             database_url=url,
             reuse_trials_s=0,

@@ -40,7 +40,7 @@ def look(mistake: Mistake, folder: Path) -> Said:
     path = folder / "job.yaml"
     path.write_text(mistake.job())
     (folder / SOURCE_NAME).write_text(mistake.source())
-    settings = Settings(_env_file=None)  # type: ignore[call-arg]
+    settings = Settings(_env_file=None)
     report = validate(path, Wishes(settings, mistake.by is FoundBy.COMPILE, probe=devices_here))
     named = (
         f

@@ -19,8 +19,8 @@ from benchmarks.first_hour.tolerance_kernels import EXAMPLES, MUTANTS, Example, 
 from benchmarks.trust.record import RESULTS, first_device, where
 from testbed.adversarial.harness import OnceCompiler
 from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import Dtype
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled, launch_size
 from warpsmith.domain.template import Template

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import DEFAULT_TOLERANCES, Job
-from warpsmith.domain.kernel import Dtype
 
 HEAD = """
 #if HALF

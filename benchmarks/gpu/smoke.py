@@ -8,6 +8,8 @@ a search trial costs. A first look before anything longer is run.
 
 import argparse
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from benchmarks.job_files import FAMILIES, load
 from warpsmith.domain.device import Backend
@@ -20,6 +22,8 @@ from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_d
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel, SessionPorts
 
+Made = TypeVar("Made")
+
 
 def steps(session: DeviceSession) -> None:
     """Milliseconds of each step of a trial on the first workload."""
@@ -30,23 +34,20 @@ def steps(session: DeviceSession) -> None:
         size = launch_size(kernel, workload, session.info)
         device = session.device(workload)
         session.expected.of(workload)
-        parts = []
-        for name, step in (
-            ("load", lambda: device.load(compiled)),
-            ("check", lambda: session.checker.check(LoadedKernel(handle, workload, size), whole=False)),
-            (
-                "time",
-                lambda: device.time(
-                    handle, session.inputs.plan(workload).key, size, search_plan(CacheState.COLD)
-                ),
-            ),
-        ):
-            began = time.monotonic()
-            value = step()
-            parts.append(f"{name} {1000 * (time.monotonic() - began):.1f}")
-            if name == "load":
-                handle = value
-        print(f"    {workload.key}: ms {', '.join(parts)}", flush=True)
+        handle, load_ms = milliseconds(lambda: device.load(compiled))
+        loaded, key = LoadedKernel(handle, workload, size), session.inputs.plan(workload).key
+        _, check_ms = milliseconds(lambda: session.checker.check(loaded, whole=False))
+        _, time_ms = milliseconds(lambda: device.time(handle, key, size, search_plan(CacheState.COLD)))
+        print(
+            f"    {workload.key}: ms load {load_ms:.1f}, check {check_ms:.1f}, time {time_ms:.1f}", flush=True
+        )
+
+
+def milliseconds(step: Callable[[], Made]) -> tuple[Made, float]:
+    """What a step returns, and how long it took."""
+    began = time.monotonic()
+    made = step()
+    return made, 1000 * (time.monotonic() - began)
 
 
 def main() -> None:

@@ -19,10 +19,8 @@ import numpy as np
 from kernel_tuner import util
 from kernel_tuner.runners import simulation
 
-Base: Any = simulation.SimulationRunner
 
-
-class Visited(set):  # type: ignore[type-arg]
+class Visited(set[str]):
     """The unique configurations a run evaluated, which also remembers their order."""
 
     def __init__(self) -> None:
@@ -35,7 +33,7 @@ class Visited(set):  # type: ignore[type-arg]
         self.order.append(key)
 
 
-class RecordingRunner(Base):
+class RecordingRunner(simulation.SimulationRunner):
     """The simulation runner; says afterwards what was evaluated, and when the first evaluation began."""
 
     latest: "RecordingRunner"

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from agents.rules.provider import make_template
 from benchmarks.job_files import job_file
 from warpsmith.domain.expressions import Expression, Value
-from warpsmith.domain.kernel import Launch
+from warpsmith.domain.launch import Launch
 from warpsmith.jobfile import load_job
+from warpsmith.rewrite.templater import make_template
 
 WARP = 32
 

@@ -141,7 +141,7 @@ def overhead(configurations: int, budgets: Sequence[int] = (200, 1000, 3000)) ->
     feasible = FeasibleSet(space, feasible.codes[rows], feasible.allowed[rows])
     slopes = rng.random((6, 6))
     searcher = make_searcher(SearcherName.DEFAULT, feasible, 0)
-    spent = []
+    spent: list[float] = []
     while len(spent) < min(max(budgets), len(feasible)):
         began = time.process_time()
         (configuration,) = searcher.ask(1)

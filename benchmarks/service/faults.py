@@ -174,7 +174,7 @@ class Chaos:
                     .join(WorkerRow, WorkerRow.id == TaskRow.worker)
                     .where(WorkerRow.pid == program.pid, TaskRow.state == TaskState.RUNNING)
                 )
-                return [(row[0], row[1]) for row in session.execute(query)]
+                return [(task, token) for task, token in session.execute(query) if token is not None]
         except DBAPIError:
             return []
 

@@ -52,7 +52,7 @@ def one(harness: Harness, job: Job) -> list[dict[str, Any]]:
         job,
         harness.ports,
         [finalist],
-        ComparisonPlan(baseline.aa_width, harness.pairs),
+        ComparisonPlan(baseline.aa_width, harness.pairs, least_gain=None),
         lambda: True,
         baseline,
     )

@@ -15,7 +15,8 @@ from typing import Any
 
 from benchmarks.trust.record import RESULTS, first_device, where
 from warpsmith.domain.device import Backend
-from warpsmith.domain.kernel import Dtype, Kernel, Role
+from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.kernel import Kernel, Role
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, LaunchSize, ScalarPlan, WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel

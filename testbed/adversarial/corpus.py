@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from testbed.example_jobs import load_example
 from warpsmith.domain.device import Backend
@@ -104,7 +105,7 @@ class Case:
         if self.tolerance is None:
             return job
         rtol, atol = self.tolerance
-        names = [a.name for a in job.kernel.arguments if a.is_mutated]
+        names = [a.name for a in job.kernel.declared if a.is_mutated]
         return job.model_copy(update={"tolerances": dict.fromkeys(names, Tolerance(rtol=rtol, atol=atol))})
 
     def template(self, backend: Backend) -> Template:
@@ -201,7 +202,7 @@ def _variant(base: Case, line: str) -> Case:
 
 
 def _changed(case: Case, fields: dict[str, str]) -> Case:
-    values: dict[str, object] = dict(fields)
+    values: dict[str, Any] = dict(fields)
     for name in ("options", "grid", "block"):
         if name in fields:
             values[name] = tuple(fields[name].split(None if name == "options" else " , "))
@@ -212,7 +213,7 @@ def _changed(case: Case, fields: dict[str, str]) -> Case:
     if "tolerance" in fields:
         rtol, atol = fields["tolerance"].split()
         values["tolerance"] = (float(rtol), float(atol))
-    made = replace(case, **values)  # type: ignore[arg-type]
+    made = replace(case, **values)
     if made.expect not in EXPECTED or made.status.split()[0] not in STATES:
         raise ValueError(f"{made.name}: {made.expect!r}, {made.status!r}")
     return made

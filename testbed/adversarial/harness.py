@@ -143,6 +143,7 @@ class Harness:
             # The next candidate must not inherit what this one did to the child.
             session.renew()
             return CorpusVerdict(False, outcome.stage.value, outcome.reason)
+        assert isinstance(outcome, Measured), "one trial alone cannot be pruned"
         return self._as_winner(job, baseline, template, outcome)
 
     def _first_trial(self, session: DeviceSession, baseline: BaselineResult, template: Template) -> Outcome:
@@ -155,9 +156,8 @@ class Harness:
         self, job: Job, baseline: BaselineResult, template: Template, outcome: Measured
     ) -> CorpusVerdict:
         finalist = Finalist("candidate", template, template.space.defaults, outcome)
-        result = verify_winners(
-            job, self.ports, [finalist], ComparisonPlan(baseline.aa_width, self.pairs), lambda: True, baseline
-        )
+        plan = ComparisonPlan(baseline.aa_width, self.pairs, least_gain=None)
+        result = verify_winners(job, self.ports, [finalist], plan, lambda: True, baseline)
         if result.withdrawn:
             return CorpusVerdict(False, "winner", "; ".join(result.withdrawn), result.comparisons)
         return CorpusVerdict(True, "", "", result.comparisons)

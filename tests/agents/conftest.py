@@ -17,7 +17,19 @@ from warpsmith.tuning.tasks import BaselineResult, StepPayload
 __all__ = ["database", "database_url", "empty_url"]
 
 KEY = "sk-secret-of-the-test"
-Make = Callable[..., ModelProvider]
+
+
+class NotingProvider(ModelProvider):
+    """Notes its pauses and does not wait for them."""
+
+    def __init__(
+        self, settings: Settings, transport: OpenAITransport, purse: SmallPurse, seconds: float
+    ) -> None:
+        self.paused: list[float] = []
+        super().__init__(settings, transport, purse, seconds, sleep=self.paused.append)
+
+
+Make = Callable[..., NotingProvider]
 
 
 def settings_of(url: str, **changes: Any) -> Settings:
@@ -50,20 +62,15 @@ def payload() -> StepPayload:
 
 @pytest.fixture
 def provider() -> Iterator[Make]:
-    """Makes providers; pauses are noted in `provider.paused` and not waited for."""
+    """Makes providers."""
     opened: list[OpenAITransport] = []
 
     def make(
         url: str, tokens: int = 100_000, usd: float = 1.0, seconds: float = 60, **changes: Any
-    ) -> ModelProvider:
+    ) -> NotingProvider:
         transport = OpenAITransport(url, KEY)
         opened.append(transport)
-        paused: list[float] = []
-        made = ModelProvider(
-            settings_of(url, **changes), transport, SmallPurse(tokens, usd), seconds, sleep=paused.append
-        )
-        made.paused = paused  # type: ignore[attr-defined]
-        return made
+        return NotingProvider(settings_of(url, **changes), transport, SmallPurse(tokens, usd), seconds)
 
     yield make
     for transport in opened:

@@ -17,8 +17,9 @@ from agents.rules.provider import RulesProvider
 from testbed.rows import measured, rejected
 from tests.agents.replies import SPLIT_SOURCE, as_text, template
 from warpsmith.domain.job import Job, Strategy
-from warpsmith.domain.outcome import Stage
+from warpsmith.domain.outcome import Outcome, Stage
 from warpsmith.domain.plan import Family
+from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 from warpsmith.tuning.tasks import Profile, StepPayload
@@ -215,7 +216,7 @@ def test_a_question_leaves_out_what_is_nobody_s_business() -> None:
 def test_the_repairer_is_told_what_failed_and_the_planner_what_was_measured() -> None:
     job = scale_job()
     bad = Template(kernel=job.kernel, space=job.space)
-    trials = [
+    trials: list[tuple[Configuration, Outcome]] = [
         ({"BLOCK": 64, "PER": 1}, measured({"n=4096": 9.0, "n=1001": 9.0}, 0.9)),
         ({"BLOCK": 32, "PER": 1}, rejected("12 registers too many", Stage.LAUNCH)),
     ]
@@ -231,7 +232,7 @@ def test_the_repairer_is_told_what_failed_and_the_planner_what_was_measured() ->
 
 @pytest.mark.parametrize("role", REPLIES)
 def test_the_strict_schema_asks_for_every_field(role: Any) -> None:
-    nodes = [strict_schema(role)]
+    nodes: list[Any] = [strict_schema(role)]
     seen = 0
     while nodes:
         node = nodes.pop()
@@ -264,7 +265,9 @@ def test_each_role_has_a_prompt_of_its_own(role: Any, context: StepContext) -> N
 def test_the_rules_survive_another_provider_s_plan(plan: str) -> None:
     job = scale_job()
     parent = Template(kernel=job.kernel, space=job.space)
-    trials = [({"BLOCK": 64, "PER": 1}, measured({"n=4096": 9.0, "n=1001": 9.0}, 0.9))]
+    trials: list[tuple[Configuration, Outcome]] = [
+        ({"BLOCK": 64, "PER": 1}, measured({"n=4096": 9.0, "n=1001": 9.0}, 0.9))
+    ]
     context = StepContext(job=job, parent=parent, trials=trials)
     result = RulesProvider().answer(StepPayload(role="templater", round=2, plan=plan), context)
     assert result.stop

@@ -29,7 +29,7 @@ from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.state import JobState
 from warpsmith.sandbox import probe_devices
 from warpsmith.testing.jobs import scale_job
-from worker.device_setup import open_setup
+from worker.device_setup import RealDeviceSetup
 from worker.process_context import Context
 from worker.replay import replay
 
@@ -136,12 +136,12 @@ def test_a_job_survives_a_faulty_model_within_its_budget(tmp_path: Path) -> None
             (device,) = (d for d in probe_devices().devices if d.backend is Backend.OPENCL)
             with database.write() as session:
                 WorkerRepository(session).register("w", "host", 1, "0", ["control"], [device], {})
-            setup = open_setup(settings, device)
+            setup = RealDeviceSetup(settings, device)
             name = submit(database, Job.model_validate(job))
             try:
                 ring_all(Context(settings, database, SilentBell(), "w", setup))
             finally:
-                setup.ports.compiler.close()  # type: ignore[attr-defined]
+                setup.close()
             billed = server.billed_tokens
         with database.read() as session:
             check_faulty_job(session, name, billed)
@@ -230,7 +230,7 @@ def test_a_job_whose_every_step_is_answered_from_outside(service: Service) -> No
     assert again == request, "the request did not survive the restart"
 
     plan = {"plan": "let the rules do it", "expected_gain": 1.2}
-    first = [TESTS, PROFILE, plan, template(), region(WARM, "CHUNK <= 4")]
+    first: list[dict[str, Any]] = [TESTS, PROFILE, plan, template(), region(WARM, "CHUNK <= 4")]
     answers = [*first, PROFILE, plan, {"rules": ["unroll", "restrict"]}, {}, PROFILE, {"stop": "enough"}]
     client = Answerer(service.url, answers)
     client.start()

@@ -1,5 +1,6 @@
 """The rules in every role, from facts alone; and the two strategies that leave a half out."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -58,9 +59,17 @@ def test_nothing_is_asked_for_twice() -> None:
 
 
 def scale_context(
-    us: float, compiled: CompileFacts = CompileFacts(), launch_us: float = 1.0, operations: str | None = None
+    us: float,
+    compiled: CompileFacts = CompileFacts(),
+    launch_us: float = 1.0,
+    operations: str | None = None,
+    small_us: float | None = None,
 ) -> StepContext:
+    """A baseline of `us` for both workloads, or of `small_us` for the smaller one."""
     baseline = timed_baseline(us)
+    if small_us is not None:
+        timings = (baseline.timings[0], timed_baseline(small_us).timings[1])
+        baseline = baseline.model_copy(update={"timings": timings})
     job = scale_job() if operations is None else scale_job(operations=operations)
     assert baseline.ceilings is not None
     ceilings = baseline.ceilings.model_copy(update={"launch_us": launch_us})
@@ -74,7 +83,7 @@ def scale_context(
     [
         (scale_context(34.0, CompileFacts(registers=32, spill_bytes=16)), "spills"),
         (scale_context(12.0, launch_us=10.0), "launch"),
-        (scale_context(17.0), "memory"),
+        (scale_context(34.0, small_us=8.5), "memory"),
         (scale_context(100.0, CompileFacts(registers=255)), "occupancy"),
         (scale_context(100.0, CompileFacts(registers=32)), "latency"),
         (scale_context(100.0, operations="60000000 + 0 * n"), "arithmetic"),
@@ -88,16 +97,19 @@ def test_the_bottleneck_follows_from_the_facts(context: StepContext, bottleneck:
     assert bool(found.hypotheses) is (bottleneck != "unknown")
 
 
-def searched(objective, fails=lambda c: False) -> StepContext:
+def searched(
+    objective: Callable[[Mapping[str, int]], float],
+    fails: Callable[[Mapping[str, int]], bool] = lambda c: False,
+) -> StepContext:
     """A finished search of every configuration of `scale_job`."""
     context = scale_context(100.0)
     job = context.job
     seen: list[tuple[Configuration, Outcome]] = []
     for block in (32, 64, 128, 256):
         for per in (1, 2, 4, 8):
-            c: Configuration = {"BLOCK": block, "PER": per}
+            c = {"BLOCK": block, "PER": per}
             bad = Rejected(stage=Stage.LAUNCH, reason="too many registers")
-            seen.append((c, bad if fails(c) else measured(objective(c))))
+            seen.append((dict(c), bad if fails(c) else measured(objective(c))))
     return replace(context, parent=Template(kernel=job.kernel, space=job.space), trials=seen)
 
 

@@ -1,6 +1,6 @@
 """Every operation of the API's own description, so that a new one is tested without being named."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,10 @@ import httpx2
 from tests.api.jobs import body
 
 PUBLIC = {"GET /healthz", "GET /readyz"}
-BODIES = {"POST /v1/jobs": body, "POST /v1/agent-requests/{request_id}/reply": lambda: {"answer": {}}}
+BODIES: dict[str, Callable[[], dict[str, Any]]] = {
+    "POST /v1/jobs": body,
+    "POST /v1/agent-requests/{request_id}/reply": lambda: {"answer": {}},
+}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from testbed.api_service import Service
 from testbed.stages import BEST, HOSTILE, LARGE, SMALL, ended, searched
 from tests.api.jobs import body
 from tests.api.test_bad_input import problem_of
-from warpsmith.http_models import CandidateList, JobPage, JobResult, JobStatus, TrialPage
+from warpsmith.http_models import CandidateList, JobPage, JobResult, JobStatus, TrialPage, TrialView
 from warpsmith.testing.jobs import DEVICE, scale_job
 
 PAGES = ("", "/trials", "/candidates", "/result")
@@ -115,7 +115,7 @@ def test_trials_come_in_order_with_outcomes_and_reasons(service: Service) -> Non
     job = submit(service.http)
     with service.database.write() as session:
         found = searched(session, job)
-    items = []
+    items: list[TrialView] = []
     after = None
     for size in (2, 2, 2):
         params: dict[str, Any] = {"limit": size} | ({} if after is None else {"after": after})

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.first_hour.tolerance import refusals
 from benchmarks.first_hour.tolerance_kernels import EXAMPLES, MUTANTS
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.kernel import Dtype
+from warpsmith.domain.dtype import Dtype
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.session.session_ports import SessionPorts
 

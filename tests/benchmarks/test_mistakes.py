@@ -21,7 +21,7 @@ def test_the_job_without_a_mistake_has_none(tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(JOB)
     (tmp_path / SOURCE_NAME).write_text(SOURCE)
-    settings = Settings(_env_file=None)  # type: ignore[call-arg]
+    settings = Settings(_env_file=None)
     report = validate(path, Wishes(settings, compiles=True, probe=devices_here))
     assert report.findings == []
     assert report.reference == "ran, with n=65536"

@@ -1,6 +1,7 @@
 """The bench over kernels that others wrote, tried on sources written here in their manner."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_a_source_inside_a_macro_that_makes_it_a_string_is_taken_out(end: str) -
 
 
 def test_totals_count_kernels_by_what_became_of_them() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"kernel": "a", "cannot": "why"},
         {"kernel": "b", "does not compile": "error"},
         {

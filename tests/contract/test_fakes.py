@@ -14,7 +14,7 @@ from warpsmith.testing.jobs import DEVICE
 from warpsmith.testing.kernels import Behaviour, configured
 from warpsmith.testing.reference_contract import ReferenceContract
 from warpsmith.testing.sink_contract import SinkCase, SinkContract
-from warpsmith.tuning.ports import CompilerPort, DeviceOpener, ReferencePort
+from warpsmith.tuning.ports import CompilerPort, DeviceOpener, ReferencePort, TrialSink
 
 FAULTS = {
     Behaviour.RIGHT: "",
@@ -78,16 +78,17 @@ class ListSinkCase:
     """A `ListSink` and what may happen to it."""
 
     def __init__(self) -> None:
-        self.sink = ListSink()
+        self.fake = ListSink()
+        self.sink: TrialSink = self.fake
 
     def kept(self) -> Sequence[Configuration]:
-        return [configuration for configuration, _ in self.sink.trials]
+        return [configuration for configuration, _ in self.fake.trials]
 
     def cancel(self) -> None:
-        self.sink.stop_after = 0
+        self.fake.stop_after = 0
 
     def lose(self) -> None:
-        self.sink.lost = True
+        self.fake.lost = True
 
 
 @pytest.fixture

@@ -1,88 +1,41 @@
 """The suites of `warpsmith.testing` on the OpenCL device of this machine."""
 
-from collections.abc import Iterator
-from functools import cache
-
 import pytest
 
+from testbed.contract_suites import (
+    TestBackend,
+    TestCompiler,
+    TestDevice,
+    TestReference,
+    UnderTest,
+    asked,
+    build,
+    compiler,
+    kernel,
+    module,
+    opened,
+    opener,
+    reference,
+)
 from warpsmith.backends import opencl
-from warpsmith.backends.base import BackendModule, CompileRequest, Device
-from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.plan import Compiled
-from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
-from warpsmith.testing.backend_contract import Asked, BackendContract
-from warpsmith.testing.compiler_contract import KernelOf, SourceCompilerContract
-from warpsmith.testing.device_contract import Build, KernelDeviceContract
-from warpsmith.testing.kernels import ENTRY, Behaviour, configured, source
-from warpsmith.testing.reference_contract import NumpyReferenceContract
-from warpsmith.tuning.ports import CompilerPort, DeviceOpener, ReferencePort
+from warpsmith.domain.device import Backend
 
-RUN_TIMEOUT_S = 5.0
-
-
-@pytest.fixture(scope="module")
-def opener(info: DeviceInfo) -> DeviceOpener:
-    return ChildOpener(info, run_timeout_s=RUN_TIMEOUT_S)
-
-
-@pytest.fixture(scope="module")
-def kernel() -> KernelOf:
-    return lambda behaviour: configured(Backend.OPENCL, behaviour)
+__all__ = [
+    "TestBackend",
+    "TestCompiler",
+    "TestDevice",
+    "TestReference",
+    "asked",
+    "build",
+    "compiler",
+    "kernel",
+    "module",
+    "opened",
+    "opener",
+    "reference",
+]
 
 
 @pytest.fixture(scope="module")
-def compiler(pool: CompilePool) -> CompilerPort:
-    return pool
-
-
-@pytest.fixture(scope="module")
-def build(pool: CompilePool, info: DeviceInfo, kernel: KernelOf) -> Build:
-    @cache
-    def make(behaviour: Behaviour) -> Compiled:
-        made = pool.submit(kernel(behaviour), info).result(60)
-        assert isinstance(made, Compiled), made
-        return made
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def reference() -> ReferencePort:
-    return ReferenceRunner(timeout_s=20)
-
-
-@pytest.fixture(scope="module")
-def module() -> BackendModule:
-    return opencl
-
-
-@pytest.fixture(scope="module")
-def opened(info: DeviceInfo) -> Iterator[Device]:
-    device = opencl.open_device(info.index)
-    yield device
-    device.close()
-
-
-@pytest.fixture(scope="module")
-def asked(info: DeviceInfo) -> Asked:
-    def request(behaviour: Behaviour) -> CompileRequest:
-        text = source(Backend.OPENCL, behaviour)
-        return CompileRequest(Backend.OPENCL, text, ENTRY, (), (), "auto", info.architecture, info.index)
-
-    return request
-
-
-class TestDevice(KernelDeviceContract):
-    """`ChildDevice` over `OpenClDevice`."""
-
-
-class TestCompiler(SourceCompilerContract):
-    """`CompilePool` with the OpenCL driver."""
-
-
-class TestReference(NumpyReferenceContract):
-    """`ReferenceRunner`."""
-
-
-class TestBackend(BackendContract):
-    """`warpsmith.backends.opencl` in this process."""
+def under_test() -> UnderTest:
+    return UnderTest(Backend.OPENCL, opencl, "auto")

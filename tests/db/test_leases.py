@@ -50,7 +50,7 @@ def piece(database: Database) -> Iterator[Slice]:
         yield made
 
 
-def _soon(condition: object, seconds: float = 5.0) -> bool:
+def _soon(condition: object, seconds: float = 30.0) -> bool:
     assert callable(condition)
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -63,9 +63,9 @@ def test_a_study_is_what_optuna_would_have_stored(database_url: str, storage: RD
 
     assert told(ours) == told(theirs)
     assert ours.best_params == theirs.best_params
-    for trial in ours.trials:
-        assert trial.datetime_start is not None and trial.duration is not None
-        assert abs(trial.datetime_start.timestamp() - time.time()) < 60, "in local time, as Optuna has it"
+    for stored in ours.trials:
+        assert stored.datetime_start is not None and stored.duration is not None
+        assert abs(stored.datetime_start.timestamp() - time.time()) < 60, "in local time, as Optuna has it"
     asked = ours.ask(dict(distributions(SPACE)))
     assert asked.number == len(TRIALS), "the study goes on as any other"
     ours.tell(asked, 3.0)

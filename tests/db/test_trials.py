@@ -1,4 +1,4 @@
-from itertools import product
+from itertools import islice, product
 
 import pytest
 
@@ -17,7 +17,8 @@ SMALL, LARGE = (w.key for w in scale_job().workloads)
 
 
 def _configurations(count: int) -> list[Configuration]:
-    return [{"BLOCK": b, "PER": p} for b, p in product((32, 64, 128, 256), (1, 2, 4, 8))][:count]
+    every = product((32, 64, 128, 256), (1, 2, 4, 8))
+    return [{"BLOCK": b, "PER": p} for b, p in islice(every, count)]
 
 
 def _candidate(database: Database) -> tuple[str, str]:

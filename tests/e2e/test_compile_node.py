@@ -8,8 +8,8 @@ import pytest
 
 from db.engine import Database
 from db.tables import CompilationRow
-from testbed.service import Service, ended
-from tests.e2e.test_job import check_result, finished, trials_of, wide_job
+from testbed.service import Service, ended, finished, trials_of
+from tests.e2e.test_job import check_result, wide_job
 from warpsmith.domain.state import CompilationState
 
 pytestmark = pytest.mark.slow

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.deadlines import stretched
 from tests.e2e.test_job import wide_job
 from tests.e2e.tuning import Tuning, left_after
 
@@ -32,9 +33,9 @@ def test_a_signal_ends_everything_that_tune_started(tuning: Tuning, signum: sign
     assert len(family) >= 5, "a service, a worker, pools and their children"
     tuning.process.send_signal(signum)
     tuning.process.send_signal(signum)  # as `timeout` does
-    assert tuning.process.wait(20) == 128 + signum
+    assert tuning.process.wait(stretched(20)) == 128 + signum
     assert tuning.said.rstrip().endswith(GOES_ON)
-    assert left_after(family, 3) == []
+    assert left_after(family, stretched(3)) == []
 
 
 def test_a_tune_that_is_killed_leaves_nothing_behind(tuning: Tuning) -> None:
@@ -51,7 +52,7 @@ def test_timeout_leaves_nothing_behind(tmp_path: Path) -> None:
         family = made.family()
         assert made.process.wait(40) == 124
         assert GOES_ON in made.said
-        assert left_after([*family, *made.family()], 3) == []
+        assert left_after([*family, *made.family()], stretched(3)) == []
     finally:
         made.close()
 
@@ -62,7 +63,7 @@ def test_what_was_interrupted_goes_on_with_its_job(tmp_path: Path) -> None:
     try:
         first.wait_until(lambda said: "job " in said)
         os.kill(first.process.pid, signal.SIGTERM)
-        assert first.process.wait(20) == 128 + signal.SIGTERM
+        assert first.process.wait(stretched(20)) == 128 + signal.SIGTERM
     finally:
         first.close()
     second = Tuning(tmp_path, job)

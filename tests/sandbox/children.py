@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -10,6 +11,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from warpsmith.sandbox.child import take_channel
 from warpsmith.sandbox.confine import Confinement, confine
@@ -22,6 +25,8 @@ def main(argument: dict[str, Any]) -> None:
     match argument["do"]:
         case "environment":
             channel.send(dict(os.environ))
+        case "draw":
+            channel.send({"drawn": float(np.random.random()), "plain": random.random()})
         case "lie":
             while True:
                 channel.receive()
@@ -101,7 +106,7 @@ def _leave_group() -> str:
             os.setsid()
             os._exit(0)
         except OSError as exc:
-            os._exit(exc.errno)
+            os._exit(exc.errno or 1)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if code:
         raise OSError(code, os.strerror(code))

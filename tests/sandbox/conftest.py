@@ -1,7 +1,8 @@
 """A compile pool and the OpenCL device of this machine, shared by the tests of this folder."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -9,8 +10,17 @@ from tests.sandbox.kernels import CUDA_DEVICE
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.sandbox import CompilePool, probe_devices
 
-PoolMaker = Callable[..., CompilePool]
 Devices = Mapping[Backend, DeviceInfo]
+MEMORY_BYTES = 12 << 30
+"""Address space of a compile child, as `CompilePool` has it by itself."""
+
+
+class PoolMaker(Protocol):
+    """Makes compilers with a deadline and memory of their own."""
+
+    def __call__(self, timeout_s: float, memory_bytes: int = MEMORY_BYTES) -> CompilePool:
+        """One child at a time."""
+        ...
 
 
 @pytest.fixture(scope="session")
@@ -44,8 +54,8 @@ def make_pool() -> Iterator[PoolMaker]:
     """Pools with limits of their own, closed in the end."""
     made: list[CompilePool] = []
 
-    def make(**options: object) -> CompilePool:
-        made.append(CompilePool(workers=1, **options))  # type: ignore[arg-type]
+    def make(timeout_s: float, memory_bytes: int = MEMORY_BYTES) -> CompilePool:
+        made.append(CompilePool(1, timeout_s, memory_bytes=memory_bytes))
         return made[-1]
 
     yield make

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.kernel import Dtype, Kernel, Role
+from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.kernel import Kernel, Role
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize, ScalarPlan, WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel
@@ -17,6 +19,7 @@ from warpsmith.sandbox import CompilePool
 from warpsmith.sandbox.device_host import ChildDevice
 from warpsmith.testing.jobs import DEVICE
 from warpsmith.verify.inputs import draw_inputs
+from warpsmith.verify.run_report import Array
 
 CUDA_DEVICE = DEVICE.model_copy(update={"backend": Backend.CUDA, "architecture": "sm_90", "name": "H200"})
 ARGUMENTS = [
@@ -77,9 +80,21 @@ def size(n: int) -> LaunchSize:
     return LaunchSize((-(-n // BLOCK), 1, 1), (BLOCK, 1, 1))
 
 
-def expected(of: WorkloadPlan, factor: float = 2.0) -> Any:
+def expected(of: WorkloadPlan, factor: float = 2.0) -> NDArray[np.float64]:
     """What a scaling kernel must write."""
     return factor * draw_inputs(of)["x"].astype(np.float64)
+
+
+def floats(found: Array) -> NDArray[np.float32]:
+    """An array that must be of that type."""
+    assert found.dtype == np.float32
+    return found.astype(np.float32, copy=False)
+
+
+def updated(of: WorkloadPlan) -> NDArray[np.float32]:
+    """What y = 2 y + x must write."""
+    drawn = draw_inputs(of)
+    return floats(drawn["y"]) * 2 + floats(drawn["x"])
 
 
 def pid_of(child: ChildDevice) -> int:
@@ -102,7 +117,7 @@ def group_of(leader: int) -> list[int]:
     return found
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 5.0) -> None:
+def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> None:
     """Wait for something that another process does."""
     end = time.monotonic() + seconds
     while not true():

@@ -16,8 +16,8 @@ from warpsmith.sandbox.process import ChildProcess
 SECRET = secrets.token_hex(16)
 DENIED = ("Permission denied", "Operation not permitted")
 FILES = ("read", "list", "write", "create", "remove", "rename", "link", "parent-environ", "parent-memory")
-CALLS = ("tcp", "udp", "unix", "netlink", "io_uring", "kill-parent", "signal-thread-of-parent")
-CALLS += ("setsid", "setpgid")
+SOCKETS = ("tcp", "udp", "unix", "netlink")
+CALLS = (*SOCKETS, "io_uring", "kill-parent", "signal-thread-of-parent", "setsid", "setpgid")
 
 
 def _attempts(names: Sequence[str], **options: object) -> dict[str, str]:

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.sandbox.kernels import SCALE, kernel, source
-from warpsmith.backends.opencl_compile import LARGE_GRID, MOST_FINISHED
+from warpsmith.backends.opencl_compile import MOST_FINISHED
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import Compiled, expecting_launches
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.template import LARGE_GRID, ConfiguredKernel
 from warpsmith.sandbox import CompilePool
 from worker.compile_cache import artifact_key
 
@@ -49,7 +49,17 @@ def test_a_launch_that_cannot_be_evaluated_is_passed_over(opencl_info: DeviceInf
     assert expecting_launches(plain, [Workload(dimensions={"m": 5})], opencl_info) == plain
     found = expecting_launches(plain, [Workload(dimensions={"m": 5}), workload(1000)], opencl_info)
     assert found.expected_launch is not None
-    assert found.expected_launch.threads == (1024, 1, 1)
+    assert found.expected_launch.block == (64, 1, 1)
+
+
+def test_launches_that_differ_in_nothing_that_matters_share_a_binary(opencl_info: DeviceInfo) -> None:
+    plain = kernel(Backend.OPENCL, TEXT)
+    small, other, large = (
+        artifact_key(expecting_launches(plain, [workload(n)], opencl_info), opencl_info)
+        for n in (1000, 3000, LARGE_GRID)
+    )
+    assert small == other
+    assert large != small
 
 
 def test_the_hint_names_another_binary_of_the_same_kernel(opencl_info: DeviceInfo) -> None:

@@ -1,11 +1,13 @@
 """Nsight Compute around a real device child, on PoCL, by a program that stands in for it."""
 
 import json
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
+from testbed.deadlines import stretched
 from tests.sandbox.kernels import CUDA_DEVICE, SCALE, built, plan, size, source
 from tests.sandbox.ncu_stand_in import ncu
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -73,7 +75,7 @@ def test_a_profiler_that_hangs_is_given_up(
     began = time.monotonic()
     with pytest.raises(Unavailable, match=r"^ncu: timeout"):
         counted(ncu(tmp_path, "hangs"), pool, opencl_info)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < stretched(20)
 
 
 def test_a_program_that_cannot_be_started_is_no_crash(
@@ -86,7 +88,7 @@ def test_a_program_that_cannot_be_started_is_no_crash(
 def test_where_it_is_not_installed_it_says_so(
     monkeypatch: pytest.MonkeyPatch, pool: CompilePool, opencl_info: DeviceInfo
 ) -> None:
-    monkeypatch.setattr(ncu_host.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(ncu_host, "WELL_KNOWN", ())
     assert profiler_for(opencl_info, ChildOpener(opencl_info)) is None
     made = profiler_for(CUDA_DEVICE, ChildOpener(CUDA_DEVICE))

@@ -1,6 +1,7 @@
 """A rule that writes nonsense costs itself: real compilers and a real device (PoCL) say which one it was."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -23,7 +24,10 @@ PARAMETERS = "__global const float *x, __global float *y, const int n"
 JOB = copying("opencl", PARAMETERS, "if (i < n) y[i] = 2.0f * x[i];")
 
 
-def replaced(old: str, new: str):  # type: ignore[no-untyped-def]
+Apply = Callable[[Restrict | BlockSize, Draft], Draft | Declined]
+
+
+def replaced(old: str, new: str) -> Apply:
     """A rule that puts other text in the place of some, wherever that stands."""
 
     def apply(self: Restrict | BlockSize, draft: Draft) -> Draft | Declined:

@@ -8,20 +8,23 @@ import pytest
 from db import migrate
 from db.broker import Bell
 from db.engine import Database
+from db.repositories.fair_turns import Soon
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from testbed.recordings import replay_job, write_recording
 from testbed.rows import add_job, add_task
 from testbed.servers import free_port
+from tests.worker.test_execute import SilentBell
 from warpsmith.backends import replay
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.settings import Settings
-from worker import brokerless, watchdog
+from worker import brokerless
 from worker.device_setup import open_setup
 from worker.pool_plans import PoolPlan
 from worker.process_context import Context
+from worker.supervisor import Supervisor
 from worker.watchdog import Watchdog
 
 
@@ -30,7 +33,7 @@ def silent(tmp_path: Path, postgres_url: str) -> Settings:
     """A Postgres, and the address of a Redis that is not there."""
     migrate.upgrade(postgres_url)
     return Settings(
-        _env_file=None,  # type: ignore[call-arg]
+        _env_file=None,
         database_url=postgres_url,
         broker_url=f"redis://127.0.0.1:{free_port()}/0",
         data_dir=tmp_path,
@@ -66,11 +69,11 @@ def test_jobs_end_without_any_message(silent: Settings) -> None:
         database.dispose()
 
 
-class Pools:
-    """Stands for the supervisor."""
+class Pools(Supervisor):
+    """Starts nothing, and notes what it should have."""
 
     def __init__(self) -> None:
-        self.plans = (PoolPlan("device0", ("gpu.x",), 1),)
+        super().__init__((PoolPlan("device0", ("gpu.x",), 1),), "w", "nothing")
         self.standing_in = False
         self.restarted: list[str] = []
 
@@ -81,8 +84,8 @@ class Pools:
         self.restarted.append(plan.name)
 
 
-class Answers:
-    """Stands for the bell."""
+class Answers(SilentBell):
+    """Answers while it is there."""
 
     there = True
 
@@ -94,10 +97,10 @@ def test_stand_ins_come_with_silence_and_go_with_the_bell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr(watchdog.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     database = Database(f"sqlite:///{tmp_path / 'x.db'}")
     pools, bell = Pools(), Answers()
-    dog = Watchdog(pools, bell, database, "w")  # type: ignore[arg-type]
+    dog = Watchdog(pools, bell, database, "w")
     seen = []
     for second in range(40):
         now[0] = float(second)
@@ -146,10 +149,11 @@ def test_lost_work_comes_first(postgres_url: str) -> None:
             tasks = TaskRepository(session)
             tasks.claim(ids[2], "dead", -1)
             tasks.expire(3)
-        order = []
+        order: list[str | None] = []
         for _ in range(4):
             with database.write() as session:
                 row = TaskRepository(session).claim_next(queue_of(database, ids[0]), "w", 60)
+                assert not isinstance(row, Soon)
                 order.append(None if row is None else row.id)
         assert order == [ids[2], ids[0], ids[1], None]
     finally:

@@ -16,6 +16,8 @@ from db.repositories.trials import FinishedTrial, TrialRepository
 from testbed.api_service import service_settings
 from testbed.rows import add_candidate, add_job, add_task, cut_short, measured, rejected
 from warpsmith import logs
+from warpsmith.domain.outcome import Outcome
+from warpsmith.domain.space import Configuration
 from warpsmith.settings import settings
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
@@ -39,10 +41,10 @@ def test_metrics_count_what_there_is(tmp_path: Path) -> None:
             tasks.expire(3)
             assert tasks.claim(running.id, "w", 10) is not None
             candidate = add_candidate(session, job.id)
-            configurations = [{"BLOCK": b, "PER": 1} for b in (32, 64, 128, 256)]
+            configurations: list[Configuration] = [{"BLOCK": b, "PER": 1} for b in (32, 64, 128, 256)]
             trials = TrialRepository(session)
             trials.propose(job.id, candidate.id, configurations)
-            outcomes = [
+            outcomes: list[Outcome] = [
                 measured({"n=4096": 2.0}, 0.5),
                 rejected("no"),
                 cut_short({"n=1001": 2.0}, 3.0, "n=4096"),

@@ -33,7 +33,7 @@ from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup, GridSearcher
 from tests.worker.test_execute import SilentBell
 from warpsmith.domain.job import Job
-from warpsmith.domain.space import configuration_key
+from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
@@ -149,7 +149,7 @@ def test_however_slices_end_all_of_the_budget_is_run_and_no_more(data: st.DataOb
             tasks[tasks.index(chosen)] = ended
 
 
-SPACE = [{"BLOCK": b, "PER": p} for b in range(1, 21) for p in range(1, 6)]
+SPACE: list[Configuration] = [{"BLOCK": b, "PER": p} for b in range(1, 21) for p in range(1, 6)]
 
 
 def shared_searchers(
@@ -177,7 +177,7 @@ def shared_searchers(
     }
 
 
-def run(database: Database, shared: SharedSearcher, configuration: dict[str, Any]) -> None:
+def run(database: Database, shared: SharedSearcher, configuration: Configuration) -> None:
     """Run a trial of a slice."""
     of = shared.pool.of
     with database.write() as session:
@@ -388,7 +388,9 @@ def test_several_exports_at_once_append_each_trial_once(database: Database, tmp_
         job = add_job(session).id
         JobRepository(session).pin(job, DEVICE.device_class)
         candidate = CandidateRepository(session).get(add_candidate(session, job).id)
-        space = [{"BLOCK": b, "PER": p} for b in (32, 64, 128, 256) for p in (1, 2, 4, 8)]
+        space: list[Configuration] = [
+            {"BLOCK": b, "PER": p} for b in (32, 64, 128, 256) for p in (1, 2, 4, 8)
+        ]
         trials = TrialRepository(session)
         trials.propose(job, candidate.id, space)
         done = [FinishedTrial(c, measured({"n=4096": 5.0}, 0.5), 0.0) for c in space]

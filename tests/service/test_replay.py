@@ -13,6 +13,7 @@ from warpsmith.backends import replay
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Measured, Rejected, Stage
+from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.settings import Settings
@@ -30,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def replay_setup(folder: Path, trial_s: float = 0.0) -> DeviceSetup:
     (device,) = replay.probe(folder)
-    settings = Settings(_env_file=None, replay_dir=folder, replay_trial_s=trial_s)  # type: ignore[call-arg]
+    settings = Settings(_env_file=None, replay_dir=folder, replay_trial_s=trial_s)
     return open_setup(settings, device)
 
 
@@ -40,7 +41,7 @@ def test_a_search_hears_the_recorded_times(folder: Path) -> None:
     session = DeviceSession(job, setup.ports)
     baseline = measure_baseline(session)
     assert not baseline.refused
-    default = {n: v[0] for n, v in PARAMETERS.items()}
+    default: Configuration = {n: v[0] for n, v in PARAMETERS.items()}
     assert baseline.timings[0].cold is not None
     expected_ms = milliseconds(default)
     assert isinstance(expected_ms, float)
@@ -135,12 +136,12 @@ def test_a_kernel_that_was_not_recorded_is_refused_in_words(folder: Path) -> Non
 def test_only_the_operator_enables_it(folder: Path) -> None:
     job = Job.model_validate(replay_job())
     with pytest.raises(InvalidInput, match="has not enabled it") as caught:
-        check_job(job, Settings(_env_file=None))  # type: ignore[call-arg]
+        check_job(job, Settings(_env_file=None))
     assert caught.value.field == "kernel.backend"
-    enabled = Settings(_env_file=None, replay_dir=folder)  # type: ignore[call-arg]
+    enabled = Settings(_env_file=None, replay_dir=folder)
     check_job(job, enabled)
     with pytest.raises(InvalidInput, match="set it to false"):
         check_job(Job.model_validate(replay_job(rewrite={"enabled": True})), enabled)
     (device,) = replay.probe(folder)
     with pytest.raises(Unavailable, match="WARPSMITH_REPLAY_DIR"):
-        open_setup(Settings(_env_file=None), device)  # type: ignore[call-arg]
+        open_setup(Settings(_env_file=None), device)

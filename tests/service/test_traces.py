@@ -26,7 +26,7 @@ class Collector(ThreadingHTTPServer):
         self.spans: dict[str, list[Span]] = defaultdict(list)
         super().__init__(("127.0.0.1", 0), _Handler)
 
-    def wait_for(self, program: str, name: str, count: int, seconds: float = 10) -> None:
+    def wait_for(self, program: str, name: str, count: int, seconds: float = 60) -> None:
         """Wait until so many spans of that name have come."""
         deadline = time.monotonic() + seconds
         while sum(span.name == name for span in list(self.spans[program])) < count:

@@ -2,9 +2,12 @@
 
 import os
 from pathlib import Path
+from unittest.mock import patch
 
 import worker.process_context
 import worker.works.agent_step
+from agents.context import StepContext
+from agents.steps import Panel
 from tests.worker.setup_fakes import FakeSetup
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.template import Template
@@ -20,15 +23,17 @@ def _open(settings: Settings, device: DeviceInfo, fleet: object = None) -> FakeS
     return FakeSetup(trial_s=float(os.environ[TRIAL_S]), ledger=Path(os.environ[LEDGER]))
 
 
-def as_it_is(payload: StepPayload, context: object, provider: object = None) -> StepResult:
+def as_it_is(payload: StepPayload, context: StepContext, panel: Panel | None = None) -> StepResult:
     """Stands for the agents: the kernel with the user's own tunables."""
-    job = context.job  # type: ignore[attr-defined]
+    job = context.job
     if payload.role != "templater":
         return StepResult(provider="test")
     return StepResult(provider="test", template=Template(kernel=job.kernel, space=job.space), tokens=7)
 
 
 if __name__ == "__main__":
-    worker.process_context.open_setup = _open  # type: ignore[assignment]
-    worker.works.agent_step.run_step = as_it_is  # type: ignore[assignment]
-    pool.main()
+    with (
+        patch.object(worker.process_context, "open_setup", _open),
+        patch.object(worker.works.agent_step, "run_step", as_it_is),
+    ):
+        pool.main()

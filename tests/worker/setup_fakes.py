@@ -19,7 +19,7 @@ from worker.device_setup import History, Search
 def model(configuration: Configuration, workload: str) -> float:
     """Best at the largest block and count; the default (64, 1) takes 100 µs."""
     block, per = int(configuration["BLOCK"]), int(configuration["PER"])
-    return 100.0 * (64 / block) ** 0.5 / per**0.25
+    return float(100.0 * (64 / block) ** 0.5 / per**0.25)
 
 
 def _fault(configuration: Configuration) -> str:

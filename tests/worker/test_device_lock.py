@@ -24,6 +24,7 @@ from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.state import JobState
 from warpsmith.errors import LeaseLost
+from warpsmith.testing.fakes import FakeOpener
 from warpsmith.testing.jobs import DEVICE, scale_job
 from worker.device_lock import POLL_S, device_lock
 from worker.process_context import Context
@@ -88,7 +89,7 @@ def test_who_needs_the_device_again_and_again_keeps_nobody_from_it(device: Devic
     thread = threading.Thread(target=other)
     with device_lock(device):
         thread.start()
-        assert ready.wait(5)
+        assert ready.wait(60)
         time.sleep(2 * POLL_S)
     with device_lock(device):
         order.append("first again")
@@ -98,6 +99,7 @@ def test_who_needs_the_device_again_and_again_keeps_nobody_from_it(device: Devic
 
 def test_waiting_for_the_device_costs_no_budget_and_is_said(context: Context, device: DeviceInfo) -> None:
     setup = context.device_setup()
+    assert isinstance(setup.ports.opener, FakeOpener)
     setup.ports.opener.info = device
     with context.database.write() as session:
         WorkerRepository(session).register("w2", "host", 1, "0", ["control"], [device], {})

@@ -13,6 +13,7 @@ from db.program_version import VERSION
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import worker_list
+from testbed.deadlines import stretched
 from tests.worker.test_processes import Fleet, fleet
 from warpsmith.domain.state import JobState
 from warpsmith.errors import NotFound, Unavailable
@@ -35,7 +36,7 @@ def test_a_drained_worker_ends_its_slice_and_goes(fleet: Fleet) -> None:
     with fleet.database.read() as session:
         (view,) = worker_list(session).items
     assert "drain" in view.unavailable and not view.devices
-    assert process.wait(20) == 0
+    assert process.wait(stretched(20)) == 0
     with fleet.database.read() as session:
         assert worker_list(session).items == ()
         assert TaskRepository(session).held_by(view.id) == 0

@@ -3,6 +3,8 @@
 import pytest
 
 import worker.works.agent_step
+from agents.context import StepContext
+from agents.steps import Panel
 from db.repositories.candidates import CandidateRepository
 from db.repositories.trials import TrialRepository
 from tests.worker.fake_pool import as_it_is
@@ -17,13 +19,13 @@ from worker.process_context import Context
 __all__ = ["context"]
 
 
-def two_templates(payload: StepPayload, context: object, provider: object = None) -> StepResult:
+def two_templates(payload: StepPayload, context: StepContext, panel: Panel | None = None) -> StepResult:
     """The second round's template has one parameter more."""
     if payload.round == 1:
-        return as_it_is(payload, context, provider)
-    job = context.job  # type: ignore[attr-defined]
-    space = Space(parameters=(*job.space.parameters, Parameter(name="MORE", values=(1, 2))))
-    return StepResult(provider="test", template=Template(kernel=job.kernel, space=space))
+        return as_it_is(payload, context, panel)
+    kernel, parameters = context.job.kernel, context.job.space.parameters
+    space = Space(parameters=(*parameters, Parameter(name="MORE", values=(1, 2))))
+    return StepResult(provider="test", template=Template(kernel=kernel, space=space))
 
 
 def test_a_later_candidate_starts_from_what_its_parent_found(

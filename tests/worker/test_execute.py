@@ -21,6 +21,7 @@ from testbed.rows import measured
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup
 from warpsmith.domain.job import Job
+from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.settings import Settings
@@ -164,7 +165,7 @@ def test_a_failing_task_ends_the_job_with_its_reason(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setitem(task_runner.WORK, TaskKind.BASELINE, fail)  # type: ignore[arg-type]
+    monkeypatch.setitem(task_runner.WORK, TaskKind.BASELINE, fail)
     job_id = submit(context.database, scale_job())
     ring_all(context)
     with context.database.read() as session:
@@ -199,7 +200,9 @@ def test_a_killed_slice_is_continued_and_repeats_nothing(context: Context, tmp_p
     with context.database.write() as session:
         claimed = TaskRepository(session).claim(slice_id, "dead", lease_s=-1)
         assert claimed is not None
-    first, second, third = {"BLOCK": 64, "PER": 1}, {"BLOCK": 32, "PER": 1}, {"BLOCK": 32, "PER": 2}
+    first: Configuration = {"BLOCK": 64, "PER": 1}
+    second: Configuration = {"BLOCK": 32, "PER": 1}
+    third: Configuration = {"BLOCK": 32, "PER": 2}
     with context.database.write() as session:
         candidate = candidate_list(session, job_id).items[0].id
         trials = TrialRepository(session)
@@ -214,8 +217,8 @@ def test_a_killed_slice_is_continued_and_repeats_nothing(context: Context, tmp_p
     timed = [line.split()[1] for line in ledger.read_text().splitlines()]
     with context.database.read() as session:
         finished = TrialRepository(session).finished(candidate)
-    keys = {t.configuration["BLOCK"] * 100 + t.configuration["PER"]: t.key for t in finished}
-    assert len(finished) == 16
-    run = [key for key in timed if key != keys[6401]]  # the default is the baseline, timed for drift
-    assert keys[3201] not in run, "finished trials were run again"
-    assert run[0] == keys[3202], "what was proposed runs first"
+    assert len({t.key for t in finished}) == 16
+    # The default is the baseline, timed for drift.
+    run = [key for key in timed if key != configuration_key(first)]
+    assert configuration_key(second) not in run, "finished trials were run again"
+    assert run[0] == configuration_key(third), "what was proposed runs first"

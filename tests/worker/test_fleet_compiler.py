@@ -3,9 +3,10 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +71,23 @@ class Here:
         self.open.append((factor, future))
         return future
 
+    def heard(self, count: int) -> bool:
+        """Whether as many were asked for."""
+        return len(self.asked) >= count
+
     def let_go(self) -> None:
         """End the oldest."""
         factor, future = self.open.pop(0)
         future.set_result(Compiled(f"here {factor}".encode(), "scale", CompileFacts(), "", ()))
 
 
-def until(condition: Callable[[], object], seconds: float = 20) -> None:
+def binaries(results: "Iterable[Future[Compiled | Rejected]]") -> list[bytes]:
+    """Those of the kernels that compiled."""
+    made = [result.result(60) for result in results]
+    return [m.binary for m in made if isinstance(m, Compiled)]
+
+
+def until(condition: Callable[[], object], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
@@ -115,7 +126,7 @@ def register(database: Database, worker_id: str = "node", slots: int = 2) -> Non
 def node(database: Database, tmp_path: Path, worker_id: str = "node") -> Iterator[Context]:
     """A compile node of this process, with a real compiler, that works from the database."""
     register(database, worker_id)
-    settings = Settings(_env_file=None, data_dir=tmp_path)  # type: ignore[call-arg]
+    settings = Settings(_env_file=None, data_dir=tmp_path)
     context = Context(settings, database, SilentBell(), worker_id)
     ended = threading.Event()
 
@@ -132,7 +143,7 @@ def node(database: Database, tmp_path: Path, worker_id: str = "node") -> Iterato
         ended.set()
         thread.join()
         for compilers in compile_node._compilers.values():
-            compilers.close()  # type: ignore[attr-defined]
+            compilers.close()
         compile_node._compilers.clear()
 
 
@@ -183,7 +194,7 @@ def test_what_a_node_rejects_is_compiled_here(database: Database, fleet: Fleet, 
         until(lambda: here.asked == [1, 2])
     here.let_go()
     here.let_go()
-    assert isinstance(bad.result(5), Compiled), "compilers differ: this one's word counts"
+    assert isinstance(bad.result(60), Compiled), "compilers differ: this one's word counts"
     assert compiler.helped == 0
 
 
@@ -195,11 +206,11 @@ def test_what_no_node_begins_is_taken_back(database: Database, fleet: Fleet) -> 
     until(lambda: len(rung) == 3)
     assert [r.state for r in rows(database)] == [CompilationState.WANTED] * 3
     for done in range(4):
-        until(lambda done=done: len(here.asked) > done)
+        until(partial(here.heard, done + 1))
         assert len(here.open) == 1, "one at a time here"
         here.let_go()
     assert here.asked == [0, 1, 2, 3], "oldest first"
-    assert [r.result(5).binary for r in results] == [f"here {n}".encode() for n in range(4)]  # type: ignore[union-attr]
+    assert binaries(results) == [f"here {n}".encode() for n in range(4)]
     until(lambda: rows(database) == [])
 
 
@@ -231,7 +242,12 @@ def test_a_damaged_binary_is_never_used(database: Database, fleet: Fleet, damage
     compiler = fleet(here)
     results = [compiler.submit(kernel(factor), CUDA) for factor in (1, 2)]
     keys: list[str] = []
-    until(lambda: keys.extend(take_all(database)) or keys)
+
+    def taken() -> bool:
+        keys.extend(take_all(database))
+        return keys != []
+
+    until(taken)
     with database.write() as session:
         if damage == "bytes":
             CompilationRepository(session).finish(keys[0], "node", b"0000\n{}\nnot a cubin")
@@ -240,7 +256,7 @@ def test_a_damaged_binary_is_never_used(database: Database, fleet: Fleet, damage
     until(lambda: here.asked == [1, 2])
     here.let_go()
     here.let_go()
-    assert [r.result(5).binary for r in results] == [b"here 1", b"here 2"]  # type: ignore[union-attr]
+    assert binaries(results) == [b"here 1", b"here 2"]
 
 
 def test_only_who_took_it_brings_it(database: Database) -> None:
@@ -288,7 +304,7 @@ def test_a_database_that_goes_away_costs_the_help_only(
     until(lambda: sorted(here.asked) == [1, 2, 3])
     while here.open:
         here.let_go()
-    assert all(isinstance(r.result(5), Compiled) for r in results)
+    assert all(isinstance(r.result(60), Compiled) for r in results)
     compiler.submit(kernel(4), CUDA)
     assert here.asked[-1] == 4, "no help is expected for a while"
     gone.dispose()
@@ -307,7 +323,8 @@ def test_who_closes_it_gets_everything_and_the_database_is_left_alone(
     database: Database, fleet: Fleet
 ) -> None:
     register(database)
-    compiler = fleet(here := Here(), rung=(rung := []))
+    rung: list[str] = []
+    compiler = fleet(here := Here(), rung=rung)
     results = [compiler.submit(kernel(factor), CUDA) for factor in (1, 2, 3)]
     until(lambda: len(rung) == 2)
     compiler.close()
@@ -317,7 +334,7 @@ def test_who_closes_it_gets_everything_and_the_database_is_left_alone(
     assert sorted(here.asked) == [1, 2, 3, 4]
     while here.open:
         here.let_go()
-    assert all(isinstance(r.result(5), Compiled) for r in results)
+    assert all(isinstance(r.result(60), Compiled) for r in results)
 
 
 def test_a_draining_node_takes_nothing_and_is_not_counted_on(database: Database, tmp_path: Path) -> None:
@@ -326,7 +343,7 @@ def test_a_draining_node_takes_nothing_and_is_not_counted_on(database: Database,
         CompilationRepository(session).want([Wanted("k" * 64, QUEUE, kernel(1), CUDA)])
         WorkerRepository(session).drain("node")
         assert WorkerRepository(session).compile_slots(QUEUE) == 0
-    settings = Settings(_env_file=None, data_dir=tmp_path)  # type: ignore[call-arg]
+    settings = Settings(_env_file=None, data_dir=tmp_path)
     context = Context(settings, database, SilentBell(), "node")
     assert not compile_node.run_next(context, QUEUE)
     assert not compile_node.answer(context, "k" * 64)

@@ -16,7 +16,7 @@ from worker import health
 @pytest.fixture(autouse=True)
 def _settings(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     url = database.engine.url.render_as_string(hide_password=False)
-    monkeypatch.setattr(health, "settings", lambda: Settings(_env_file=None, database_url=url))  # type: ignore[call-arg]
+    monkeypatch.setattr(health, "settings", lambda: Settings(_env_file=None, database_url=url))
 
 
 def register(database: Database, host: str) -> None:
@@ -41,5 +41,5 @@ def test_a_worker_that_is_silent_is_not_healthy(database: Database) -> None:
 
 def test_a_database_that_is_away_is_not_healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     away = f"sqlite:///{tmp_path}/none/x.db"
-    monkeypatch.setattr(health, "settings", lambda: Settings(_env_file=None, database_url=away))  # type: ignore[call-arg]
+    monkeypatch.setattr(health, "settings", lambda: Settings(_env_file=None, database_url=away))
     assert health.main() == 1

@@ -37,7 +37,7 @@ def context(database: Database, tmp_path: Path, pocl: DeviceInfo) -> Iterator[Co
     settings = Settings(data_dir=tmp_path, database_url=url, lease_s=5, renew_s=1)
     setup = RealDeviceSetup(settings, pocl)
     yield Context(settings, database, SilentBell(), "w", setup)
-    setup.ports.compiler.close()  # type: ignore[attr-defined]
+    setup.close()
 
 
 def resident_bytes() -> int:

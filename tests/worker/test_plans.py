@@ -6,6 +6,7 @@ from db.engine import Database
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from testbed.rows import add_job, add_task
+from tests.worker.test_execute import SilentBell
 from warpsmith.domain.state import TaskState
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
@@ -47,7 +48,7 @@ def test_the_steward_takes_over_from_a_dead_worker_of_this_machine(database: Dat
         tasks = {name: add_task(session, job_id).id for name in ("dead", "elsewhere", "me")}
         for name, task_id in tasks.items():
             TaskRepository(session).claim(task_id, name, 60)
-    Steward(Settings(), database, None, "me").begin(["opencl"])  # type: ignore[arg-type]
+    Steward(Settings(), database, SilentBell(), "me").begin(["opencl"])
     with database.read() as session:
         states = {name: TaskRepository(session).get(task_id).state for name, task_id in tasks.items()}
     assert states == {"dead": TaskState.QUEUED, "elsewhere": TaskState.RUNNING, "me": TaskState.RUNNING}

@@ -1,5 +1,6 @@
 """A job whose kernels are profiled: PoCL, and a program that stands in for Nsight Compute."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from warpsmith.sandbox.ncu_host import NsightCompute
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
-from worker.device_setup import open_setup
+from worker.device_setup import RealDeviceSetup
 from worker.process_context import Context
 from worker.replay import replay
 
@@ -33,14 +34,16 @@ VALUES = {"dram_bytes": 1179648.0, "dram_percent": 85.27, "l2_hit_percent": 33.0
 
 
 @pytest.fixture
-def context(database: Database, tmp_path: Path) -> Context:
+def context(database: Database, tmp_path: Path) -> Iterator[Context]:
     """A worker on PoCL; its profiler is put in by the test."""
     (device,) = (d for d in probe_devices().devices if d.backend is Backend.OPENCL)
     with database.write() as session:
         WorkerRepository(session).register("w", "host", 1, "0", ["control"], [device], {})
     url = database.engine.url.render_as_string(hide_password=False)
     settings = Settings(_env_file=None, data_dir=tmp_path, database_url=url, reuse_trials_s=0)
-    return Context(settings, database, SilentBell(), "w", open_setup(settings, device))
+    setup = RealDeviceSetup(settings, device)
+    yield Context(settings, database, SilentBell(), "w", setup)
+    setup.close()
 
 
 def run(context: Context, program: Path) -> str:
@@ -58,10 +61,7 @@ def run(context: Context, program: Path) -> str:
         ],
     )
     name = submit(context.database, job)
-    try:
-        ring_all(context)
-    finally:
-        setup.ports.compiler.close()  # type: ignore[attr-defined]
+    ring_all(context)
     with context.database.read() as session:
         row = JobRepository(session).get(name)
         assert row.state is JobState.DONE, row.detail

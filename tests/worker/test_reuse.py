@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import worker.works.agent_step
-import worker.works.search_slice
 from db.engine import Database
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
@@ -18,14 +17,18 @@ from db.tables import TrialRow
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell, ring_all
+from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import CutShort
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.state import JobState, TrialState
+from warpsmith.domain.template import Template
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, SCALE_SOURCE, scale_job
+from warpsmith.tuning.trials.slice import run_slice
 from worker import trial_reuse
 from worker.process_context import Context
+from worker.works import search_slice
 
 BLOCKS = [32, 64, 128, 256]
 DEFAULT = configuration_key({"BLOCK": 64, "PER": 1})
@@ -170,17 +173,17 @@ def test_a_worker_that_died_after_taking_over_goes_on(lab: Lab) -> None:
     lab.run()
     with lab.context.database.write() as session:
         job_id = JobRepository(session).create(lab.job())[0].id
-    real = worker.works.search_slice.run_slice
+
     calls: list[bool] = []
 
     def dies(*arguments: Any, **words: Any) -> Any:
         calls.append(arguments[6].gate)
         if len(calls) == 1:
             raise RuntimeError("killed")
-        return real(*arguments, **words)
+        return run_slice(*arguments, **words)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker.works.search_slice, "run_slice", dies)
+        patch.setattr(search_slice, "run_slice", dies)
         ring_all(lab.context)
     assert calls == [True, True]
     with lab.context.database.read() as session:
@@ -189,3 +192,15 @@ def test_a_worker_that_died_after_taking_over_goes_on(lab: Lab) -> None:
         assert all(r.state is TrialState.FINISHED for r in rows)
         assert [r.key for r in rows if not r.reused] == [DEFAULT]
         assert job_status(session, job_id).state is JobState.DONE
+
+
+def test_a_job_that_also_asks_for_energy_shares_its_trials() -> None:
+    kernel = scale_job().kernel.model_copy(update={"backend": Backend.CUDA})
+    jobs = [
+        scale_job(kernel=kernel.model_dump(mode="json"), objective=asked)
+        for asked in ({}, {"energy": True}, {"metric": "energy"})
+    ]
+    template = Template(kernel=kernel, space=jobs[0].space)
+    plain, metered, by_energy = (trial_reuse.reuse_key(job, template, "t", "cuda-a-1") for job in jobs)
+    assert plain == metered
+    assert by_energy != plain

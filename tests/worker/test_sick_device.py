@@ -10,8 +10,9 @@ from warpsmith.domain.state import TaskKind, TaskState
 from warpsmith.errors import DeviceSick
 from warpsmith.testing.jobs import DEVICE, scale_job
 from worker import task_runner
+from worker.pool_plans import PoolPlan
 from worker.process_context import Context
-from worker.supervisor import PoolPlan, Supervisor
+from worker.supervisor import Supervisor
 from worker.works.baseline import baseline
 
 __all__ = ["context"]

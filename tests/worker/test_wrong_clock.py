@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, tzinfo
+from typing import Self
 
 import pytest
 
@@ -50,8 +51,8 @@ def wrong_clock(seconds: float) -> Iterator[None]:
 
     class Wrong(datetime):
         @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:
-            return datetime.now(tz) + timedelta(seconds=seconds)
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return super().now(tz) + timedelta(seconds=seconds)
 
     right = db.engine.utc_now
     with pytest.MonkeyPatch.context() as patch:

@@ -2,18 +2,33 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from warpsmith.domain.by_value_plan import Parameter
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize
 from warpsmith.domain.template import ExpectedLaunch
 
 Array = NDArray[np.generic]
+
+
+class CompileWay(StrEnum):
+    """A compiler and how it reads a source. Each reads what those before it cannot."""
+
+    NVRTC = "nvrtc"
+    NVRTC_ORDINARY = "nvrtc-ordinary"
+    NVRTC_HOST_CODE = "nvrtc-host-code"
+    NVCC = "nvcc"
+
+
+class RefusedEveryWay(Rejected):
+    """A source that nvcc has refused after NVRTC did."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +50,14 @@ class CompileRequest:
     """Texts of the headers sent with the source; their files are in `include_dirs`."""
     has_other_headers: bool = False
     """True if `include_dirs` also has folders of the operator."""
+    parameters: tuple[Parameter, ...] = ()
+    """What the kernel's parameters must be for the job's arguments to be right (CUDA)."""
     expected_launch: ExpectedLaunch | None = None
     """The launch to finish the binary for; a hint."""
+    begin_with: str = ""
+    """Value of the `CompileWay` that another configuration of the source needed; empty: the first one."""
+    may_fall_back: bool = True
+    """False: nothing but `begin_with` is tried, since the others have not helped this source."""
 
     @property
     def whole_text(self) -> str:
@@ -48,6 +69,8 @@ class Memory(Protocol):
     """A stretch of device memory."""
 
     size_bytes: int
+    address: int
+    """Device address of the first byte; 0 if the back end passes no addresses (OpenCL)."""
 
     def write(self, data: Array, offset_bytes: int = 0) -> None:
         """Copy host data in; returns when it is there."""
@@ -81,8 +104,17 @@ class LocalSlot:
     position: int
 
 
-Bound = Pointer | np.generic | LocalSlot
-"""One bound kernel argument: a pointer, a NumPy scalar of the argument's exact type, or local memory."""
+@dataclass(frozen=True)
+class Packed:
+    """A vector or struct by value, as its bytes."""
+
+    data: bytes
+    align: int
+
+
+Bound = Pointer | np.generic | LocalSlot | Packed | None
+"""One bound kernel argument: a pointer, a NumPy scalar of the argument's exact type, local memory, a value in
+bytes, or (None) the null pointer."""
 
 
 class Program(Protocol):

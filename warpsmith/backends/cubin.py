@@ -1,6 +1,7 @@
 """Contents of a cubin, read from its ELF tables: entries and writable globals. Nothing is executed."""
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -10,6 +11,11 @@ _SHT_SYMTAB = 2
 _STT_OBJECT = 1
 _STO_CUDA_ENTRY = 0x10
 _WRITABLE = (".nv.global", ".nv.global.init")
+_INFO = ".nv.info."
+_SIZED = 4
+"""Form of an attribute that has a size and contents; the others have two bytes."""
+_PARAMETER = 0x17
+_PARAMETER_INFO = struct.Struct("<IHHI")
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,8 @@ class CubinContents:
     """Kernels (`__global__` functions) by symbol."""
     writable_globals: tuple[str, ...]
     """`__device__` variables that a kernel could use to remember earlier launches."""
+    parameters: Mapping[str, tuple[tuple[int, int], ...]]
+    """Offset and size in bytes of every parameter of a kernel, in order, by symbol."""
 
 
 def read_cubin(binary: bytes) -> CubinContents:
@@ -44,6 +52,11 @@ def _read(binary: bytes) -> CubinContents:
     names = [_text(binary, names_at + s[0]) for s in sections]
     entries: set[str] = set()
     writable: set[str] = set()
+    parameters = {
+        name.removeprefix(_INFO): _parameters(binary, s[4], s[4] + s[5])
+        for name, s in zip(names, sections, strict=True)
+        if name.startswith(_INFO)
+    }
     for section in sections:
         if section[1] != _SHT_SYMTAB:
             continue
@@ -56,7 +69,22 @@ def _read(binary: bytes) -> CubinContents:
                 entries.add(name)
             if info & 0xF == _STT_OBJECT and home in _WRITABLE:
                 writable.add(name)
-    return CubinContents(tuple(sorted(entries)), tuple(sorted(writable)))
+    return CubinContents(tuple(sorted(entries)), tuple(sorted(writable)), parameters)
+
+
+def _parameters(binary: bytes, at: int, end: int) -> tuple[tuple[int, int], ...]:
+    """Offset and size of every parameter, from the attributes of a kernel."""
+    found = {}
+    while at < end:
+        form, attribute, size = struct.unpack_from("<BBH", binary, at)
+        at += 4
+        if form != _SIZED:
+            continue
+        if attribute == _PARAMETER:
+            _, ordinal, offset, bits = _PARAMETER_INFO.unpack_from(binary, at)
+            found[ordinal] = (offset, bits >> 18)
+        at += size
+    return tuple(found[n] for n in sorted(found))
 
 
 def _text(binary: bytes, at: int) -> str:

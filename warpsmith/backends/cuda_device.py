@@ -12,13 +12,13 @@ from warpsmith.backends.base import (
     Bound,
     DeviceFault,
     LaunchRefused,
-    LocalSlot,
     Memory,
     Program,
     Repeats,
     Watch,
     launches_in_place,
 )
+from warpsmith.backends.cuda_arguments import parameter_buffer
 from warpsmith.backends.cuda_graph import GraphTimer
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize
@@ -100,12 +100,13 @@ class CudaProgram:
         self._is_prepared = False
         self._variables = {name: self._contents(name) for name in variables}
 
-    def packed(self, arguments: Sequence[Bound]) -> list[Any]:
-        """Arguments in the form of a prepared call. Their types are those of the first call."""
+    def parameters(self, arguments: Sequence[Bound]) -> bytes:
+        """Arguments in the form of a prepared call: one value, all of whose bytes are placed here."""
+        data = parameter_buffer(arguments)
         if not self._is_prepared:
-            self.function.prepare([_type(argument) for argument in arguments])
+            self.function.prepare([f"{len(data)}s"])
             self._is_prepared = True
-        return [_packed(argument) for argument in arguments]
+        return data
 
     def changed_globals(self) -> list[str]:
         """See `Program.changed_globals`."""
@@ -278,9 +279,9 @@ class CudaDevice:
                 attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
                 program.function.set_attribute(attribute, size.shared_bytes)
                 program.shared_bytes = size.shared_bytes
-            values = program.packed(arguments)
+            parameters = program.parameters(arguments)
             program.function.prepared_async_call(
-                size.grid, size.block, self._stream, *values, shared_size=size.shared_bytes
+                size.grid, size.block, self._stream, parameters, shared_size=size.shared_bytes
             )
         except self._driver.Error as exc:
             raise self._error(exc, "the launch was refused") from exc
@@ -296,24 +297,6 @@ class CudaDevice:
         if any(word in text.lower() for word in _REFUSED) and "address" not in text.lower():
             return LaunchRefused(f"{words}: {text[:500]}")
         return DeviceFault(f"{words}: {text[:500]}")
-
-
-def _type(argument: Bound) -> np.dtype[Any]:
-    if isinstance(argument, tuple):
-        return np.dtype(np.uint64)
-    assert not isinstance(argument, LocalSlot), "the job form has no such argument for CUDA"
-    return argument.dtype if argument.dtype.kind != "V" else np.dtype(f"u{argument.itemsize}")
-
-
-def _packed(argument: Bound) -> Any:
-    """An address, or a number of the type given by `_type`."""
-    if isinstance(argument, tuple):
-        memory, offset = argument
-        assert isinstance(memory, CudaMemory)
-        return memory.address + offset
-    assert not isinstance(argument, LocalSlot), "the job form has no such argument for CUDA"
-    # The struct module has no bfloat16; its bits are passed.
-    return argument if argument.dtype.kind != "V" else np.frombuffer(argument.tobytes(), _type(argument))[0]
 
 
 def launches_of_graph(count: int, launches: int, once_us: float) -> int:

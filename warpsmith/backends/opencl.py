@@ -13,12 +13,13 @@ from warpsmith.backends.base import (
     LaunchRefused,
     LocalSlot,
     Memory,
+    Packed,
     Program,
     Repeats,
     Watch,
     launches_in_place,
 )
-from warpsmith.backends.opencl_compile import compile_opencl
+from warpsmith.backends.opencl_compile import compile_opencl, start_compiler
 from warpsmith.backends.opencl_image import ImageMemory
 from warpsmith.backends.opencl_platform import devices, opencl
 from warpsmith.backends.pocl_cpu import cpu_name
@@ -42,7 +43,7 @@ def import_device() -> None:
     cpu_name()
 
 
-import_compiler = import_device
+import_compiler = start_compiler
 
 
 def probe() -> list[DeviceInfo]:
@@ -64,6 +65,8 @@ def open_device(index: int) -> "OpenClDevice":
 
 
 class _Memory:
+    address = 0
+
     def __init__(self, device: "OpenClDevice", size_bytes: int) -> None:
         self.size_bytes = size_bytes
         self._device = device
@@ -216,6 +219,8 @@ class OpenClDevice:
     def _value(self, argument: Bound, size: LaunchSize) -> Any:
         if isinstance(argument, LocalSlot):
             return self.cl.LocalMemory(size.local_bytes[argument.position])
+        if isinstance(argument, Packed):
+            return argument.data
         return self._view(argument) if isinstance(argument, tuple) else argument
 
     def _view(self, pointer: tuple[Memory, int]) -> Any:

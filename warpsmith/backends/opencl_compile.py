@@ -2,21 +2,23 @@
 
 import os
 import re
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from warpsmith.backends.base import CompileRequest
-from warpsmith.backends.opencl_platform import devices, opencl
+from warpsmith.backends.opencl_platform import POCL, devices, opencl
+from warpsmith.backends.pocl_cpu import cpu_name
 from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.source_text import code_of
 from warpsmith.domain.template import ExpectedLaunch
+from warpsmith.errors import Unavailable
 
 MOST_FINISHED = 4
 """Kernels in a program for which PoCL makes a work-group function each; it makes them for all."""
-LARGE_GRID = 1 << 16
-"""Work-items along an axis from which PoCL takes another work-group function."""
 _ASM_WORDS = ("__asm__", "__asm", "asm")
 _ASM = re.compile(rf"\b({'|'.join(_ASM_WORDS)})\b")
 _NO_ASM = "inline_assembly_is_not_allowed"
@@ -24,6 +26,45 @@ _OUTLIVES = re.compile(r"program scope variable|cannot be declared static|too ma
 PROGRAM_VARIABLES = "a program-scope variable"
 _BUILD_ON = re.compile(r"^.*?Build on <[^>]*>:\s*", re.DOTALL)
 _SPLICE = re.compile(r"(\\|\?\?/)[ \t\f\v]*\r?\n")
+
+
+POCL_CACHE = "pocl"
+"""Folder of PoCL's intermediate files, in the working folder of the process that compiles."""
+_WARM_KERNEL = "__kernel void warm(__global float* x) { x[get_global_id(0)] = 1.0f; }"
+_contexts: list[Any] = []
+"""Contexts that stay open: with its last context PoCL gives up the loaded compiler."""
+
+
+def start_compiler() -> None:
+    """Import PyOpenCL, and load PoCL's compiler if forks of this process may use it.
+
+    A first build takes PoCL 0.6 s of a core, most of it for LLVM and its library of functions; the first
+    build of a fork of a process that has built takes 0.2 s. Other drivers do not survive a fork.
+    """
+    os.environ["POCL_CACHE_DIR"] = f"/proc/self/cwd/{POCL_CACHE}"
+    cl = opencl()
+    cpu_name()
+    if not _only_pocl():
+        return
+    Path(POCL_CACHE).mkdir(exist_ok=True)
+    with suppress(Unavailable, cl.Error):
+        context = cl.Context(devices()[:1])
+        # Its binary is not asked for: PoCL would keep the launch for which it finished the first one.
+        cl.Program(context, _WARM_KERNEL).build(cache_dir=False)
+        _contexts.append(context)
+
+
+def _only_pocl() -> bool:
+    """True if PoCL is the only platform. A fork of its own asks, because asking starts every driver."""
+    cl = opencl()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            code = 0 if all(p.name.strip() == POCL for p in cl.get_platforms()) else 1
+        finally:
+            os._exit(code)
+    return os.waitpid(pid, 0)[1] == 0
 
 
 def compile_opencl(request: CompileRequest) -> Compiled | Rejected:
@@ -77,7 +118,7 @@ def _finish_for(launch: ExpectedLaunch | None) -> None:
     """
     os.environ.pop("POCL_BINARY_SPECIALIZE_WG", None)
     if launch is not None:
-        grid = "-smallgrid" if max(launch.threads) < LARGE_GRID else ""
+        grid = "-smallgrid" if launch.is_small else ""
         os.environ["POCL_BINARY_SPECIALIZE_WG"] = f"{'-'.join(map(str, launch.block))}-goffs0{grid}"
 
 

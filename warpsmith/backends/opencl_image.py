@@ -8,8 +8,8 @@ import numpy as np
 
 from warpsmith.backends.base import Array, DeviceFault, LaunchRefused, Memory
 from warpsmith.backends.opencl_platform import opencl
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.image import ImageFormat
-from warpsmith.domain.kernel import Dtype
 from warpsmith.domain.plan import BufferPlan
 
 Triple = tuple[int, int, int]
@@ -30,6 +30,8 @@ class ImageMemory:
         LaunchRefused: the device supports no images, not this format, or not this size.
         DeviceFault: there is no memory left.
     """
+
+    address = 0
 
     def __init__(self, context: Any, copy: Callable[..., None], plan: BufferPlan) -> None:
         assert plan.image is not None

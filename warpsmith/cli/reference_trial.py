@@ -72,10 +72,10 @@ def _first_that_runs(job: Job, reference: NumpyReference, device: Mapping[str, V
 
 def _declared(job: Job, words: str) -> str:
     """Hint to the origin of a shape that a result does not have."""
-    for n, argument in enumerate(job.kernel.arguments):
+    for place, argument in job.kernel.placed():
         if words.startswith(f"{argument.name!r} has shape"):
             extents = ", ".join(e.text for e in argument.shape)
-            return f" (kernel.arguments.{n}.shape: [{extents}])"
+            return f" (kernel.{place}.shape: [{extents}])"
     return ""
 
 

@@ -19,6 +19,7 @@ from warpsmith.report.tables import (
     chosen_table,
     comparison_table,
     energy_table,
+    energy_words,
     has_gain,
     outcome_table,
     reason_lines,
@@ -85,7 +86,7 @@ def print_report(result: JobResult) -> None:
     """The report on standard output."""
     console = Console()
     table = comparison_table(result)
-    console.print(table if result.comparisons else Text(str(table.title), "bold"))
+    console.print(table if table.row_count else Text(str(table.title), "bold"))
     style = "green" if has_gain(result) else "bold"
     for line in reason_lines(result):
         console.print(line, style=style, markup=False, highlight=False)
@@ -99,6 +100,8 @@ def print_report(result: JobResult) -> None:
     energy = energy_table(result)
     if energy is not None:
         console.print(energy)
+    elif words := energy_words(result):
+        console.print(words, style="dim", markup=False, highlight=False)
     console.print(outcome_table(result))
 
 

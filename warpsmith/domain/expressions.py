@@ -53,6 +53,7 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "next_pow2": next_pow2,
     "gcd": math.gcd,
     "sqrt": math.sqrt,
+    "log2": math.log2,
 }
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {

@@ -8,10 +8,13 @@ from pydantic import Field, StringConstraints, model_validator
 
 from warpsmith.domain.base import Frozen, Identifier
 from warpsmith.domain.device import Backend
+from warpsmith.domain.draw_checks import check_draw
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expression_checks import check_names, check_number, check_whole
 from warpsmith.domain.expressions import Expression, Value
-from warpsmith.domain.kernel import Dtype, Kernel, Role
+from warpsmith.domain.kernel import Kernel, Role
 from warpsmith.domain.space import Constraint, Parameter, Space, reserved
+from warpsmith.domain.value_checks import check_values
 
 MAX_KEY_CHARACTERS = 1200
 """Longest `Workload.key` that a database row stores, in characters."""
@@ -75,6 +78,11 @@ class Tolerance(Frozen):
 
 
 DEFAULT_TOLERANCES: dict[Dtype, Tolerance] = {
+    # One step of eight-bit floats, so that a value next to the middle of two may be rounded to either.
+    Dtype.FLOAT8_E4M3FN: Tolerance(rtol=0.13, atol=2e-3),
+    Dtype.FLOAT8_E4M3FNUZ: Tolerance(rtol=0.13, atol=1e-3),
+    Dtype.FLOAT8_E5M2: Tolerance(rtol=0.26, atol=2e-5),
+    Dtype.FLOAT8_E5M2FNUZ: Tolerance(rtol=0.26, atol=1e-5),
     Dtype.FLOAT16: Tolerance(rtol=2e-3, atol=1e-3),
     Dtype.BFLOAT16: Tolerance(rtol=1.6e-2, atol=1e-2),
     Dtype.FLOAT32: Tolerance(rtol=1e-4, atol=1e-5),
@@ -108,6 +116,14 @@ class Objective(Frozen):
     configurations: int | None = Field(default=None, ge=1, le=64)
     """Limit on the number of different configurations in the dispatch table. They are chosen so that together
     they serve all workloads best. None: every workload gets its own best configuration."""
+    energy: bool = False
+    """If true, verification also measures the energy of winners and of the baseline, about 6 s a workload. If
+    `metric` is `energy`, it always does."""
+
+    @property
+    def measures_energy(self) -> bool:
+        """True if verification measures energy."""
+        return self.energy or self.metric is Metric.ENERGY
 
 
 class Budget(Frozen):
@@ -237,23 +253,25 @@ class Job(Frozen):
     @model_validator(mode="after")
     def _check(self) -> Self:
         self._check_dimensions()
-        self._check_metric()
-        mutated = {a.name for a in self.kernel.arguments if a.is_mutated}
+        self._check_energy()
+        mutated = {a.name for a in self.kernel.declared if a.is_mutated}
         for name in self.tolerances:
             if name not in mutated:
                 raise ValueError(f"tolerances.{name}: no output or inout argument has that name")
         return self
 
-    def _check_metric(self) -> None:
-        if self.objective.metric is Metric.TIME:
+    def _check_energy(self) -> None:
+        if not self.objective.measures_energy:
             return
+        for_it = self.objective.metric is Metric.ENERGY
+        field, instead = ("metric", "use time") if for_it else ("energy", "use false")
         if self.kernel.backend is not Backend.CUDA:
             backend = self.kernel.backend.value
-            raise ValueError(f"objective.metric: {backend} reports no energy; use time, or backend cuda")
-        for argument in self.kernel.arguments:
+            raise ValueError(f"objective.{field}: {backend} reports no energy; {instead}, or backend cuda")
+        for argument in self.kernel.declared:
             if argument.role is Role.INOUT:
                 words = "restoring it between launches would count"
-                raise ValueError(f"objective.metric: {argument.name} is inout, and {words}; use time")
+                raise ValueError(f"objective.{field}: {argument.name} is inout, and {words}; {instead}")
 
     def _check_dimensions(self) -> None:
         names = set(self.workloads[0].dimensions)
@@ -281,14 +299,13 @@ class Job(Frozen):
 
     def _evaluate_all(self, index: int, workload: Workload) -> None:
         scope = workload.scope() | self.space.defaults
-        for n, argument in enumerate(self.kernel.arguments):
-            where = f"kernel.arguments.{n}"
+        for place, argument in self.kernel.placed():
+            where = f"kernel.{place}"
             for m, extent in enumerate(argument.shape):
                 check_whole(f"{where}.shape.{m}", extent, scope, index, lowest=1)
-            if argument.value is not None and argument.dtype.is_float:
-                check_number(f"{where}.value", argument.value, scope, index)
-            elif argument.value is not None:
-                check_whole(f"{where}.value", argument.value, scope, index)
+            check_values(self.kernel, argument, where, scope, index)
+            if argument.draw is not None:
+                check_draw(f"{where}.draw", argument.draw, argument.dtype, argument.shape, scope, index)
         launch = self.kernel.launch
         for part, extents in (("grid", launch.grid), ("block", launch.block)):
             for m, extent in enumerate(extents):

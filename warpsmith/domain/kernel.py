@@ -1,44 +1,32 @@
 """Kernels: device source, entry point, arguments and launch. Never host code."""
 
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from warpsmith.domain.base import Frozen, Identifier
 from warpsmith.domain.device import Backend
+from warpsmith.domain.draw import Draw
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
+from warpsmith.domain.field import (
+    MAX_COUNT,
+    MAX_FIELDS,
+    Alignment,
+    FieldRole,
+    Targets,
+    TypeName,
+    by_value_problem,
+    targets,
+)
+from warpsmith.domain.field import Field as StructField
 from warpsmith.domain.headers import MAX_FILES, files_problem, folders_of
 from warpsmith.domain.image import ImageFormat
+from warpsmith.domain.launch import Launch
 
 MAX_SOURCE_BYTES = 256 * 1024
-
-
-class Dtype(StrEnum):
-    """Element types of arguments."""
-
-    FLOAT16 = "float16"
-    BFLOAT16 = "bfloat16"
-    FLOAT32 = "float32"
-    FLOAT64 = "float64"
-    INT8 = "int8"
-    INT16 = "int16"
-    INT32 = "int32"
-    INT64 = "int64"
-    UINT8 = "uint8"
-    UINT16 = "uint16"
-    UINT32 = "uint32"
-    UINT64 = "uint64"
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of one element."""
-        return int(self.value.lstrip("abcdefghijklmnopqrstuvwxyz")) // 8
-
-    @property
-    def is_float(self) -> bool:
-        """True for the floating-point types."""
-        return "float" in self.value
 
 
 _PIXELS = (
@@ -57,60 +45,103 @@ class Role(StrEnum):
     SCALAR = "scalar"
     LOCAL = "local"
     """OpenCL: a `__local` pointer; every work-group gets memory for it at launch."""
+    STRUCT = "struct"
+    """A struct by value."""
+    POINTER = "pointer"
+    """The address of a declared buffer, or null."""
+    POINTERS = "pointers"
+    """An array of addresses in device memory."""
 
 
-class Distribution(StrEnum):
-    """Distributions from which the elements of an input are drawn."""
+BY_VALUE = {
+    Role.SCALAR: FieldRole.SCALAR,
+    Role.POINTER: FieldRole.POINTER,
+    Role.STRUCT: FieldRole.STRUCT,
+}
+"""Roles of arguments that a kernel gets by value, as those of fields."""
+_IMPLIED = {Role.STRUCT: Dtype.UINT8, Role.POINTER: Dtype.UINT64, Role.POINTERS: Dtype.UINT64}
+"""Element types that follow from a role."""
 
-    NORMAL = "normal"
-    UNIFORM = "uniform"
-    INTEGERS = "integers"
-    CONSTANT = "constant"
 
-
-class Draw(Frozen):
-    """Distribution of an input. `normal` uses mean and std; the others use low and high (high excluded)."""
-
-    distribution: Distribution = Distribution.NORMAL
-    mean: float = 0.0
-    std: float = Field(default=1.0, ge=0)
-    low: float = -1.0
-    high: float = 1.0
+def _dtype_may_be_left_out(schema: dict[str, Any]) -> None:
+    schema["required"] = [name for name in schema["required"] if name != "dtype"]
 
 
 class Argument(Frozen):
-    """One argument of a kernel, in the kernel's own order."""
+    """One argument of a kernel, in the kernel's own order, or a buffer to which arguments lead."""
+
+    model_config = ConfigDict(json_schema_extra=_dtype_may_be_left_out)
 
     name: Identifier
     dtype: Dtype
+    """Element type. It may be left out if the role is `struct`, `pointer` or `pointers`."""
     role: Role
     shape: tuple[Expression, ...] = Field(default=(), max_length=8)
     """Extents of a buffer in elements, slowest dimension first; empty for a scalar. For the role `local`:
-    elements per work-group, and parameter names stand for the values of the configuration."""
+    elements per work-group, and parameter names stand for the values of the configuration. For `pointers`:
+    the number of addresses."""
     value: Expression | None = None
     """Value of a scalar: an expression over dimensions, or a number."""
+    values: tuple[Expression, ...] = Field(default=(), max_length=MAX_COUNT)
+    """Lanes of a vector by value (`uint3`, `float4`), instead of `value`."""
     draw: Draw | None = None
     """Distribution of an input or inout. Default: normal for floats, integers 0..127 otherwise."""
     image: ImageFormat | None = None
     """OpenCL: the argument is an `image2d_t` or `image3d_t`, input or output, instead of a buffer."""
+    to: Targets = None
+    """Pointer or pointers: the declared buffer that they lead to, or one for each; none: null."""
+    offset: Expression = Expression(0)
+    """Pointer or pointers: elements of the target before the one that is pointed to."""
+    step: Expression = Expression(0)
+    """Pointers: elements of the target from one address to the next."""
+    fields: tuple[StructField, ...] = Field(default=(), max_length=MAX_FIELDS)
+    """Members of a struct, in the order of its declaration."""
+    type: TypeName | None = None
+    """Name of the struct's type; the compiler then checks its size and the places of its members."""
+    align: Alignment | None = None
+    """Alignment of a struct in bytes, if it is declared larger than its members'."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _imply_dtype(cls, data: Any) -> Any:
+        role = data.get("role") if isinstance(data, dict) else None
+        if isinstance(role, str) and role in _IMPLIED and "dtype" not in data:
+            return {**data, "dtype": _IMPLIED[Role(role)]}
+        return data
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.dtype is not _IMPLIED.get(self.role, self.dtype):
+            raise ValueError(f"dtype: {self.role.value} {self.name} has none; leave it out")
         if self.image is not None:
             self._check_image(self.image)
-        if self.role is Role.SCALAR:
-            if self.value is None or self.shape:
-                raise ValueError(f"scalar {self.name} needs a value and no shape")
-        elif self.role is Role.LOCAL:
-            if not self.shape or self.value is not None or self.draw is not None:
-                raise ValueError(
-                    f"local {self.name} needs a shape (elements of a work-group), no value and no draw"
-                )
-        elif not self.shape or self.value is not None:
-            raise ValueError(f"buffer {self.name} needs a shape and no value")
+        if self.role in BY_VALUE:
+            self._check_by_value()
+        elif self.value is not None or self.values or not self.shape:
+            what = "local" if self.role is Role.LOCAL else "array" if self.role is Role.POINTERS else "buffer"
+            unit = {Role.LOCAL: " (elements of a work-group)", Role.POINTERS: " (the number of addresses)"}
+            raise ValueError(f"{what} {self.name} needs a shape{unit.get(self.role, '')} and no value")
+        elif self.role is not Role.POINTERS and (self.to or self.fields or self.type):
+            raise ValueError(f"{self.role.value} {self.name} has no to, fields or type")
         if self.role is Role.OUTPUT and self.draw is not None:
             raise ValueError(f"output {self.name} is written, not drawn; remove draw or use inout")
+        if self.draw is not None and self.role not in (Role.INPUT, Role.INOUT):
+            raise ValueError(f"{self.role.value} {self.name} is not drawn; remove draw")
         return self
+
+    def _check_by_value(self) -> None:
+        if self.shape or (self.role is Role.SCALAR and self.value is None and not self.values):
+            say = "a value" if self.role is Role.SCALAR else _SAYS[self.role]
+            raise ValueError(f"{self.role.value} {self.name} needs {say} and no shape")
+        problem = by_value_problem(self.as_field())
+        if problem:
+            raise ValueError(problem)
+
+    def as_field(self) -> StructField:
+        """An argument by value as a member of a struct, for what is alike in both."""
+        dtype = self.dtype if self.role is Role.SCALAR else None
+        given = {name: getattr(self, name) for name in _OF_FIELDS}
+        return StructField.model_construct(role=BY_VALUE[self.role], dtype=dtype, **given)
 
     def _check_image(self, image: ImageFormat) -> None:
         if self.role not in (Role.INPUT, Role.OUTPUT):
@@ -139,8 +170,16 @@ class Argument(Frozen):
 
     @property
     def is_buffer(self) -> bool:
-        """True if the kernel gets device memory: a pointer to it, or an image."""
-        return self.role not in (Role.SCALAR, Role.LOCAL)
+        """True if the argument is device memory that holds data: a buffer, or an image."""
+        return self.role in (Role.INPUT, Role.OUTPUT, Role.INOUT)
+
+    def targets(self) -> Iterator[tuple[str, str]]:
+        """Field and name of every buffer that the argument leads to."""
+        if self.role is Role.POINTERS:
+            names = self.to if isinstance(self.to, tuple) else (self.to,)
+            yield from (("to", name) for name in names if name is not None)
+        elif self.role in BY_VALUE:
+            yield from _targets(self.as_field())
 
     @property
     def bytes_expression(self) -> Expression:
@@ -153,23 +192,22 @@ class Argument(Frozen):
         return self.role in (Role.OUTPUT, Role.INOUT)
 
 
-class Launch(Frozen):
-    """Launch geometry in CUDA terms. The OpenCL global size is grid times block."""
+_SAYS = {Role.POINTER: "the buffer that it leads to (to)", Role.STRUCT: "fields"}
+_OF_FIELDS = ("name", "value", "values", "to", "offset", "step", "fields", "type", "align")
 
-    grid: tuple[Expression, ...] = Field(min_length=1, max_length=3)
-    """Blocks (work-groups) along x, y, z."""
-    block: tuple[Expression, ...] = Field(min_length=1, max_length=3)
-    """Threads (work-items) per block along x, y, z."""
-    shared_bytes: Expression = Expression(0)
-    """Bytes of dynamic shared memory. Not supported for OpenCL, where a `__local` argument has the role
-    `local`."""
+
+def _targets(field: StructField, where: str = "") -> Iterator[tuple[str, str]]:
+    if field.role is FieldRole.POINTER:
+        yield from ((f"{where}to", name) for name in targets(field) if name is not None)
+    for n, inner in enumerate(field.fields):
+        yield from _targets(inner, f"{where}fields.{n}.")
 
 
 CompileOption = Annotated[str, StringConstraints(max_length=120)]
 
 
 class Compiler(StrEnum):
-    """CUDA compilers. `auto` takes NVRTC, and nvcc if NVRTC lacks a host header."""
+    """CUDA compilers. `auto` takes NVRTC, and nvcc for what NVRTC cannot read."""
 
     AUTO = "auto"
     NVRTC = "nvrtc"
@@ -197,6 +235,8 @@ class Kernel(Frozen):
     from them."""
     compiler: Compiler = Compiler.AUTO
     arguments: tuple[Argument, ...] = Field(min_length=1, max_length=64)
+    buffers: tuple[Argument, ...] = Field(default=(), max_length=64)
+    """Buffers that the kernel gets only by addresses in structs and in arrays of addresses."""
     launch: Launch
 
     @model_validator(mode="after")
@@ -207,14 +247,46 @@ class Kernel(Frozen):
         for field, text in (("source", self.source or ""), ("entry", self.entry)):
             if "\0" in text:
                 raise ValueError(f"{field}: has a NUL character, where a compiler would stop reading")
-        names = [a.name for a in self.arguments]
-        for n, name in enumerate(names):
-            if name in names[:n]:
-                raise ValueError(f"arguments.{n}.name: argument {name} is declared twice")
-        if not any(a.is_mutated for a in self.arguments):
+        names: set[str] = set()
+        for place, argument in self.placed():
+            if argument.name in names:
+                raise ValueError(f"{place}.name: argument {argument.name} is declared twice")
+            names.add(argument.name)
+        if not any(a.is_mutated for a in self.declared):
             raise ValueError("arguments: none has role output or inout, so nothing could be compared")
+        self._check_addresses()
         self._check_opencl_only()
         return self
+
+    def placed(self) -> Iterator[tuple[str, Argument]]:
+        """Arguments and buffers, each with its field."""
+        yield from ((f"arguments.{n}", a) for n, a in enumerate(self.arguments))
+        yield from ((f"buffers.{n}", a) for n, a in enumerate(self.buffers))
+
+    @property
+    def declared(self) -> tuple[Argument, ...]:
+        """Arguments, and the buffers to which they lead."""
+        return self.arguments + self.buffers
+
+    def _check_addresses(self) -> None:
+        memory = {
+            a.name for a in self.declared if (a.is_buffer and a.image is None) or a.role is Role.POINTERS
+        }
+        led_to = set()
+        for place, argument in self.placed():
+            for field, name in argument.targets():
+                if name not in memory:
+                    known = ", ".join(sorted(memory))
+                    raise ValueError(f"{place}.{field}: no buffer {name!r} is declared; declared are {known}")
+                led_to.add(name)
+        for n, argument in enumerate(self.buffers):
+            if argument.name not in memory:
+                raise ValueError(
+                    f"buffers.{n}.role: {argument.name} is {argument.role.value}; only buffers and pointers "
+                    "can be led to"
+                )
+            if argument.name not in led_to:
+                raise ValueError(f"buffers.{n}.name: nothing leads to {argument.name}")
 
     def _check_files(self) -> None:
         problem = files_problem(self.files)
@@ -229,6 +301,8 @@ class Kernel(Frozen):
                 )
 
     def _check_opencl_only(self) -> None:
+        if self.backend is Backend.OPENCL:
+            self._check_opencl()
         if self.backend not in (Backend.CUDA, Backend.HIP):
             return
         for n, argument in enumerate(self.arguments):
@@ -241,6 +315,23 @@ class Kernel(Frozen):
                 raise ValueError(
                     f"arguments.{n}.image: {argument.name}: textures cannot be posted; use a buffer"
                 )
+
+    def _check_opencl(self) -> None:
+        for place, argument in self.placed():
+            inside = [f for f, _ in argument.targets() if f.startswith("fields")]
+            if argument.role is Role.POINTERS or inside:
+                field = f"{place}.{inside[0]}" if inside else f"{place}.role"
+                raise ValueError(f"{field}: OpenCL passes a buffer only as an argument, never by its address")
+            if argument.role is Role.POINTER and argument.offset.text != "0":
+                raise ValueError(f"{place}.offset: an OpenCL argument is a buffer from its first element on")
+
+    @property
+    def reached_twice(self) -> str:
+        """A buffer that the kernel writes and gets by two ways; empty if no two of its pointers may meet."""
+        ways = [a.name for a in self.arguments if a.is_buffer]
+        for argument in self.declared:
+            ways += [name for _, name in argument.targets()]
+        return next((a.name for a in self.declared if a.is_mutated and ways.count(a.name) > 1), "")
 
     @property
     def local_arguments(self) -> tuple[Argument, ...]:

@@ -53,7 +53,7 @@ def buffer_bytes(job: Job, workload: Workload, scope: Mapping[str, Value] | None
             None.
     """
     names = {**(scope or {}), **job.space.defaults, **workload.scope()}
-    return {a.name: _elements(a, names) * a.dtype.size_bytes for a in job.kernel.arguments if a.is_buffer}
+    return {a.name: _elements(a, names) * a.dtype.size_bytes for a in job.kernel.declared if a.is_buffer}
 
 
 def job_bytes(job: Job, workload: Workload, device: DeviceInfo | None = None) -> JobBytes:
@@ -142,7 +142,7 @@ class _Held:
 
 def _held(job: Job, workload: Workload, device: DeviceInfo | None) -> _Held:
     sizes = buffer_bytes(job, workload, None if device is None else device.scope())
-    arguments = [a for a in job.kernel.arguments if a.is_buffer]
+    arguments = [a for a in job.kernel.declared if a.is_buffer]
     set_bytes = sum(sizes.values())
     drawn = sum(sizes[a.name] for a in arguments if a.role is not Role.OUTPUT)
     inout = sum(sizes[a.name] for a in arguments if a.role is Role.INOUT)

@@ -161,6 +161,17 @@ class Conditions(Frozen):
     """Reasons why the clocks were throttled. Such a block is timed again, a limited number of times."""
 
 
+class NoGain(Frozen):
+    """A workload on which no trial was faster than the baseline. Nothing was measured again, and the baseline
+    is kept."""
+
+    workload: str
+    """Key of the workload."""
+    baseline_us: float
+    best_us: float
+    """Time of the best trial in the search, µs, corrected for drift."""
+
+
 class Comparison(Frozen):
     """A winner against the baseline on one workload: fresh processes, fresh seeds, interleaved blocks."""
 
@@ -184,14 +195,14 @@ class Comparison(Frozen):
     """State of the device during each timed block, in order; empty if the platform does not report it."""
     floor_us: float | None = None
     """Shortest time that memory and launches of the device allow, µs, measured with the service's own
-    kernels; None: not measured."""
+    kernels; None: not measured, or the winner was faster."""
     floor_share: float | None = None
-    """`floor_us` divided by the winner's time. Above 1, some bytes stayed in a cache."""
+    """`floor_us` divided by the winner's time; at most 1."""
     floor_bound: Literal["bytes", "flops", "launch"] | None = None
     """Bound of the floor: moving all buffers once, the operations, or the launch."""
     baseline_mj: float | None = None
-    """Energy of a launch in millijoules, by the device's counter. None: the device has no counter, or an
-    argument is `inout` and is therefore restored between launches."""
+    """Energy of a launch in millijoules, by the device's counter. None: the job did not ask for it
+    (`objective.energy`), or the device has no counter."""
     best_mj: float | None = None
     energy_spread: float | None = None
     """Largest relative difference of `baseline_mj` or `best_mj` between two runs."""

@@ -4,13 +4,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from warpsmith.domain.by_value_plan import (
+    PointerPlan,
+    TablePlan,
+    ValuePlan,
+    number,
+    pointer_plan,
+    table_plan,
+    value_plan,
+)
 from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.draw import Draw
+from warpsmith.domain.draw_checks import draw_problem
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.image import ImageFormat
 from warpsmith.domain.job import CacheState, Workload
-from warpsmith.domain.kernel import Argument, Draw, Dtype, Kernel, Launch, Role
+from warpsmith.domain.kernel import Argument, Kernel, Role
+from warpsmith.domain.launch import Launch
 from warpsmith.domain.outcome import CompileFacts
-from warpsmith.domain.template import ConfiguredKernel, ExpectedLaunch
+from warpsmith.domain.template import LARGE_GRID, ConfiguredKernel, ExpectedLaunch
 from warpsmith.errors import ExpressionError
 
 
@@ -91,6 +104,9 @@ class LocalPlan:
     name: str
 
 
+ArgumentPlan = BufferPlan | ScalarPlan | LocalPlan | ValuePlan | PointerPlan | TablePlan
+
+
 @dataclass(frozen=True)
 class WorkloadPlan:
     """All arguments of one workload, in the kernel's order, and the seed of its inputs.
@@ -101,11 +117,13 @@ class WorkloadPlan:
 
     workload: str
     """The workload's `Workload.key`."""
-    arguments: tuple[BufferPlan | ScalarPlan | LocalPlan, ...]
+    arguments: tuple[ArgumentPlan, ...]
     seed: int
     family: Family = Family.DECLARED
     variant: int = 0
     """Number of a further set of values with the same seed and family."""
+    behind: tuple[BufferPlan | TablePlan, ...] = ()
+    """Memory that the kernel gets only by addresses in arguments."""
 
     @property
     def key(self) -> CaseKey:
@@ -114,8 +132,13 @@ class WorkloadPlan:
 
     @property
     def buffers(self) -> tuple[BufferPlan, ...]:
-        """The buffer arguments, in order."""
-        return tuple(a for a in self.arguments if isinstance(a, BufferPlan))
+        """The buffers, in order: arguments first, then those to which arguments lead."""
+        return tuple(a for a in (*self.arguments, *self.behind) if isinstance(a, BufferPlan))
+
+    @property
+    def tables(self) -> tuple[TablePlan, ...]:
+        """The arrays of addresses, in the same order."""
+        return tuple(a for a in (*self.arguments, *self.behind) if isinstance(a, TablePlan))
 
     @property
     def mutated(self) -> tuple[BufferPlan, ...]:
@@ -152,6 +175,10 @@ class Compiled:
     log: str = ""
     globals: tuple[str, ...] = ()
     """Writable device variables, in which launches could remember earlier launches."""
+    unnamed: tuple[str, ...] = ()
+    """Those of `globals` that no code names: constants of headers that a compiler keeps for nobody."""
+    way: str = ""
+    """How it was compiled, if the back end has several ways; other configurations begin with it."""
 
 
 @dataclass(frozen=True)
@@ -224,19 +251,40 @@ def plan_workload(
         ExpressionError: a shape or value cannot be evaluated.
     """
     names = scope | workload.scope()
-    arguments: list[BufferPlan | ScalarPlan | LocalPlan] = []
-    for a in kernel.arguments:
-        if a.role is Role.LOCAL:
-            arguments.append(LocalPlan(a.name))
-        elif a.is_buffer:
-            shape = tuple(extent.integer(names) for extent in a.shape)
-            arguments.append(BufferPlan(a.name, a.dtype, a.role, shape, a.draw, a.image))
-        else:
-            assert a.value is not None
-            value = a.value.evaluate(names)
-            number = float(value) if a.dtype.is_float else a.value.integer(names)
-            arguments.append(ScalarPlan(a.name, a.dtype, number))
-    return WorkloadPlan(workload=workload.key, arguments=tuple(arguments), seed=seed)
+    arguments = tuple(_argument(kernel, a, names) for a in kernel.arguments)
+    behind = tuple(_memory(kernel, a, names) for a in kernel.buffers)
+    return WorkloadPlan(workload=workload.key, arguments=arguments, seed=seed, behind=behind)
+
+
+def _argument(kernel: Kernel, a: Argument, names: Mapping[str, Value]) -> ArgumentPlan:
+    if a.role is Role.LOCAL:
+        return LocalPlan(a.name)
+    if a.role is Role.POINTER:
+        return pointer_plan(kernel, a, names)
+    if a.role is Role.STRUCT or a.values:
+        return value_plan(kernel, a, names)
+    if a.role is Role.SCALAR:
+        assert a.value is not None
+        return ScalarPlan(a.name, a.dtype, number(a.value, a.dtype, names))
+    return _memory(kernel, a, names)
+
+
+def _memory(kernel: Kernel, a: Argument, names: Mapping[str, Value]) -> BufferPlan | TablePlan:
+    if a.role is Role.POINTERS:
+        return table_plan(kernel, a, names)
+    shape = tuple(extent.integer(names) for extent in a.shape)
+    return BufferPlan(a.name, a.dtype, a.role, shape, _drawn(a, shape, names), a.image)
+
+
+def _drawn(argument: Argument, shape: tuple[int, ...], names: Mapping[str, Value]) -> Draw | None:
+    """The draw of an argument in numbers."""
+    if argument.draw is None:
+        return None
+    draw = argument.draw.resolved(names)
+    problem = draw_problem(draw, argument.dtype, shape) if min(shape, default=0) >= 1 else ""
+    if problem:
+        raise ExpressionError(argument.name, f"draw.{problem}")
+    return draw
 
 
 def launch_size(kernel: ConfiguredKernel, workload: Workload, device: DeviceInfo) -> LaunchSize:
@@ -264,10 +312,9 @@ def expecting_launches(
             size = launch_size(kernel, workload, device)
         except ExpressionError:
             continue
-        threads = (size.grid[0] * size.block[0], size.grid[1] * size.block[1], size.grid[2] * size.block[2])
-        return kernel.model_copy(
-            update={"expected_launch": ExpectedLaunch(block=size.block, threads=threads)}
-        )
+        threads = max(grid * block for grid, block in zip(size.grid, size.block, strict=True))
+        expected = ExpectedLaunch(block=size.block, is_small=threads < LARGE_GRID)
+        return kernel.model_copy(update={"expected_launch": expected})
     return kernel
 
 

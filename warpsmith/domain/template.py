@@ -63,12 +63,16 @@ class Template(Frozen):
         )
 
 
+LARGE_GRID = 1 << 16
+"""Work-items along an axis from which PoCL takes another work-group function."""
+
+
 class ExpectedLaunch(Frozen):
     """The launch that a binary is finished for, if its driver would else finish it at the first launch."""
 
     block: tuple[int, int, int]
-    threads: tuple[int, int, int]
-    """Work-items along each axis (OpenCL's global size)."""
+    is_small: bool
+    """True if every axis has fewer work-items than `LARGE_GRID`."""
 
 
 class ConfiguredKernel(Frozen):

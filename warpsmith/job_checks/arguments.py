@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import Argument, Dtype, Role
+from warpsmith.domain.kernel import Argument, Role
 from warpsmith.job_checks.finding import Finding
 from warpsmith.rewrite.reader.declarations import KernelArgument
 from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
@@ -96,6 +97,9 @@ def _one(
         yield Finding(f"{field}.role", f"{given.name} is local here, and not in the kernel: {kind}")
         return
     points = a.pointers + base.count("*")
+    if given.role in (Role.STRUCT, Role.POINTER, Role.POINTERS) or given.values:
+        yield from _special(field, given, points, None if a.is_reference else dtype, lanes, kind)
+        return
     mistaken = _mistaken(field, given, points, dtype is not None and not a.is_reference, kind)
     if mistaken is not None:
         yield mistaken
@@ -126,9 +130,40 @@ def _mistaken(field: str, given: Argument, points: int, is_number: bool, kind: s
         return Finding(f"{field}.role", f"{given.name} is a scalar here and a pointer in the kernel: {kind}")
     if given.role is not Role.SCALAR and not points and is_number:
         return Finding(f"{field}.role", f"{given.name} is a buffer here and a number in the kernel: {kind}")
-    if points > 1:
-        return Finding(field, f"{given.name} points to pointers, which a job cannot pass: {kind}")
+    if points > 1 and given.role is not Role.SCALAR:
+        return Finding(
+            f"{field}.role", f"{given.name} is an array of addresses: {kind}; its role is pointers"
+        )
     return None
+
+
+def _special(
+    field: str, given: Argument, points: int, dtype: Dtype | None, lanes: int, kind: str
+) -> Iterator[Finding]:
+    """What is wrong with a vector, a struct, an address or an array of addresses.
+
+    Args:
+        dtype: type of the numbers that the kernel's parameter is, or points to; None: unknown.
+    """
+    pointer = given.role in (Role.POINTER, Role.POINTERS)
+    if pointer != bool(points):
+        have = "an address here and a value" if pointer else f"{_VALUE[given.role]} here and a pointer"
+        yield Finding(f"{field}.role", f"{given.name} is {have} in the kernel: {kind}")
+    elif given.role is Role.POINTERS and points == 1 and dtype is not None and dtype.size_bytes != 8:
+        words = f"{given.name} holds addresses of 8 bytes here, and {dtype.value} in the kernel: {kind}"
+        yield Finding(f"{field}.role", words)
+    elif given.role is Role.STRUCT and dtype is not None:
+        word = "number" if lanes == 1 else "vector (values)"
+        yield Finding(f"{field}.role", f"{given.name} is a struct here and a {word} in the kernel: {kind}")
+    elif given.values and dtype is not None and len(given.values) != lanes:
+        words = f"{given.name} has {len(given.values)} values here, and {lanes} in the kernel: {kind}"
+        yield Finding(f"{field}.values", words)
+    elif given.values and dtype is not None and dtype.is_float != given.dtype.is_float:
+        words = f"{given.name} is {given.dtype.value} here, and {dtype.value} in the kernel: {kind}"
+        yield Finding(f"{field}.dtype", words)
+
+
+_VALUE = {Role.STRUCT: "a struct", Role.SCALAR: "a vector"}
 
 
 def _image(field: str, given: Argument, a: KernelArgument, kind: str) -> Iterator[Finding]:

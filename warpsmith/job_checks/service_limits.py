@@ -19,6 +19,10 @@ def service_findings(job: Job, settings: Settings) -> Iterator[Finding]:
     if kernel.source is None:
         words = "the service reads no files; send the text as kernel.source"
         yield Finding("kernel.source_file", words)
+    for place, argument in kernel.placed():
+        if argument.draw is not None and argument.draw.file is not None and argument.draw.data is None:
+            words = "the service reads no files; send the file in base64 as draw.data"
+            yield Finding(f"kernel.{place}.draw.file", words)
     permitted = settings.permitted_includes()
     for index, name in enumerate(kernel.includes):
         if name not in permitted:

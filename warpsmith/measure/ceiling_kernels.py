@@ -1,5 +1,7 @@
 """The service's own kernels that measure a device's ceilings, in CUDA and OpenCL."""
 
+import hashlib
+
 from warpsmith.domain.device import Backend
 from warpsmith.domain.kernel import Kernel
 
@@ -39,6 +41,12 @@ _MULTIPLY = """KERNEL multiply(GLOBAL const float* x, GLOBAL float* y, const int
 _ONES = {"distribution": "constant", "low": 1.0}
 _NOTHING = """KERNEL nothing(GLOBAL const float* x, GLOBAL float* y, const int n) {}
 """
+
+
+def kernels_digest() -> str:
+    """Hash of the kernels: with others, ceilings mean something else."""
+    texts = (_CUDA_HEAD, _OPENCL_HEAD, _COPY, _MULTIPLY, _NOTHING, str((BLOCK, FMA_CHAINS, FMA_STEPS)))
+    return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
 
 
 def copy_kernel(backend: Backend) -> Kernel:

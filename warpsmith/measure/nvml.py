@@ -1,5 +1,7 @@
 """Clocks, temperature, power and energy of an NVIDIA GPU through NVML, which needs no CUDA context."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Literal
 
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -38,6 +40,22 @@ class Nvml:
             )
         except nvml.NVMLError:
             return None
+
+    def clock_limits(self) -> str:
+        """What limits the clocks, in words. NVML does not report a range that clocks are locked to."""
+        nvml, handle = self._nvml, self._handle
+        asked: dict[str, Callable[[], object]] = {
+            "power": lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle),
+            "core": lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM),
+            "memory": lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_MEM),
+            "core applied": lambda: nvml.nvmlDeviceGetApplicationsClock(handle, nvml.NVML_CLOCK_SM),
+            "memory applied": lambda: nvml.nvmlDeviceGetApplicationsClock(handle, nvml.NVML_CLOCK_MEM),
+        }
+        found = []
+        for name, ask in asked.items():
+            with suppress(nvml.NVMLError):  # what a device does not report limits nothing
+                found.append(f"{name} {ask()}")
+        return ", ".join(found)
 
     def energy_j(self) -> float | None:
         """See `EnergyCounter.energy_j`: energy of the whole GPU since its driver was loaded; Volta and

@@ -34,6 +34,17 @@ class Floor:
     bound: Bound
     least_us: float
     """Time in µs below which a measurement cannot be right."""
+    written_us: float
+    """Time in µs to write all outputs, or of an empty launch if that is longer. `least_us` is a fraction of
+    it."""
+
+
+def not_refuted(floor: Floor | None, measured_us: float) -> Floor | None:
+    """The floor, unless a launch was faster than it.
+
+    Then it is unknown: the ceilings were measured on a busy device, or the launch moves fewer bytes.
+    """
+    return None if floor is None or measured_us < floor.us else floor
 
 
 def floor_of(
@@ -60,8 +71,9 @@ def floor_of(
     }
     bound = max(floors, key=lambda name: floors[name])
     # Writes may end in the last-level cache in either state.
-    least_us = max(written / fastest * 1e6, ceilings.launch_us)
-    return Floor(floors[bound], bound, (HOST_MARGIN if shares_host else MARGIN) * least_us)
+    written_us = max(written / fastest * 1e6, ceilings.launch_us)
+    least_us = (HOST_MARGIN if shares_host else MARGIN) * written_us
+    return Floor(floors[bound], bound, least_us, written_us)
 
 
 def below_floor(floor: Floor, time_us: float) -> str:

@@ -7,7 +7,8 @@ from importlib.resources import files
 from jinja2 import Environment
 
 from warpsmith.domain.expressions import Expression, Value, dotted_name
-from warpsmith.domain.kernel import Argument, Launch
+from warpsmith.domain.kernel import Argument
+from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint
 from warpsmith.report.shape_lookup import Lookup
 

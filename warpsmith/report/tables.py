@@ -39,7 +39,7 @@ def reason_lines(result: JobResult) -> list[str]:
 
 
 def baseline_table(result: JobResult) -> Table | None:
-    """Timings of the original kernel, for a job without comparisons; None if it was not measured."""
+    """Timings of the original kernel, for a job that was not verified; None if it was not measured."""
     rows = list(baseline_rows(result))
     if not rows:
         return None
@@ -53,7 +53,7 @@ def baseline_table(result: JobResult) -> Table | None:
 
 def baseline_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
     """Cells of `baseline_table`, shared with the HTML report."""
-    if result.comparisons:
+    if result.comparisons or result.no_gain:
         return
     for t in result.baseline:
         yield t.workload, *("" if s is None else f"{s.median_us:.2f}" for s in (t.cold, t.hot))
@@ -87,6 +87,9 @@ def comparison_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
             c.verdict.value,
             configuration_text(chosen.get(c.workload)),
         )
+    for n in result.no_gain:
+        times = f"{n.baseline_us:.2f}", f"{n.best_us:.2f}", f"{n.baseline_us / n.best_us:.2f}x"
+        yield n.workload, *times, "in the search", "no gain", configuration_text(None)
 
 
 def energy_table(result: JobResult) -> Table | None:
@@ -117,6 +120,15 @@ def energy_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
             f"{100 * (c.energy_spread or 0.0):.1f} %",
             ", ".join(names.get(key, key) for key in c.pareto),
         )
+
+
+def energy_words(result: JobResult) -> str:
+    """Why a CUDA result has no energies, in a sentence; empty if it has, or if nothing was compared."""
+    if not result.comparisons or result.job.kernel.backend is not Backend.CUDA or list(energy_rows(result)):
+        return ""
+    if result.job.objective.measures_energy:
+        return "Energy was not measured: the device does not report it."
+    return "Energy was not measured: the job did not ask for it (objective.energy)."
 
 
 def outcome_table(result: JobResult) -> Table:

@@ -9,7 +9,7 @@ from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.space import Space
 from warpsmith.domain.template import Template
 from warpsmith.rewrite.bodies.body_variants import compose
-from warpsmith.rewrite.rules import RULES, Declined, Draft
+from warpsmith.rewrite.rules import RULES, TEXT_RULES, Declined, Draft
 from warpsmith.rewrite.source.included_headers import Library, included, inline_header_of
 from warpsmith.rewrite.source.syntax_tree import entry_name
 
@@ -50,6 +50,10 @@ def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> T
         for rule in RULES:
             if not job.rewrite.permits(rule.name):
                 declined.append(f"{rule.name}: not permitted by the job")
+                continue
+            if kernel.reached_twice and rule.name not in TEXT_RULES:
+                words = f"the kernel writes {kernel.reached_twice} and gets it by two ways"
+                declined.append(f"{rule.name}: {words}")
                 continue
             try:
                 result = rule.apply(draft)

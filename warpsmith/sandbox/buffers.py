@@ -3,15 +3,15 @@
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 
-from warpsmith.backends.base import Array, Bound, Device, LocalSlot, Memory
+from warpsmith.backends.base import Array, Bound, Device, Memory, Pointer
 from warpsmith.domain.job import CacheState
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.memory import DEFAULT_CACHE_BYTES, DISTINCT_VARIANTS, MAX_SETS, cold_sets
-from warpsmith.domain.plan import BufferPlan, Family, LocalPlan, WorkloadPlan
+from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.sandbox.binding import AddressTables, bind
 from warpsmith.sandbox.rotation import Pair, rotation
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.inputs import draw_buffer
@@ -63,6 +63,7 @@ class WorkloadBuffers:
         self._saved: dict[str, Memory] = {}
         self._walked: dict[CacheState, int] = {}
         self._bound: dict[Pair, list[Bound]] = {}
+        self._tables = AddressTables(device, plan.tables, guard_bytes)
         self._sets: list[list[_Slot]] = [self._allocate(0)]
         self._pristine: list[dict[str, Memory]] = [self._keep_pristine(0)]
 
@@ -81,27 +82,15 @@ class WorkloadBuffers:
                 memory.free()
         for memory in self._saved.values():
             memory.free()
+        self._tables.free()
         self._sets, self._pristine, self._saved, self._bound = [], [], {}, {}
 
     def bound(self, pair: Pair) -> list[Bound]:
         """Kernel arguments that point into the sets of `pair`."""
         if pair not in self._bound:
-            self._bound[pair] = self._bind(pair)
+            buffers: dict[str, Pointer] = {s.plan.name: (s.memory, s.guard) for s in self._slots(pair)}
+            self._bound[pair] = bind(self.plan, buffers | self._tables.bind(pair, buffers))
         return self._bound[pair]
-
-    def _bind(self, pair: Pair) -> list[Bound]:
-        slots = {slot.plan.name: slot for slot in self._slots(pair)}
-        arguments: list[Bound] = []
-        local = count()
-        for argument in self.plan.arguments:
-            if isinstance(argument, LocalPlan):
-                arguments.append(LocalSlot(next(local)))
-            elif isinstance(argument, BufferPlan):
-                slot = slots[argument.name]
-                arguments.append((slot.memory, slot.guard))
-            else:
-                arguments.append(numpy_dtype(argument.dtype).type(argument.value))
-        return arguments
 
     def rotation(self, cache: CacheState, apart: bool = True) -> tuple[Pair, ...]:
         """Pairs of sets for timed launches, in order, continuing after the last timing. Memory is allocated
@@ -203,19 +192,20 @@ class WorkloadBuffers:
     def guard_violations(self, pair: Pair = FIRST) -> list[str]:
         """Buffers of a launch whose guard zones changed."""
         guarded = [slot for slot in self._slots(pair) if slot.guard]
-        return [
+        violated = [
             slot.plan.name
             for slot in guarded
             if slot.memory.read(0, slot.guard) != slot.canaries[0]
             or slot.memory.read(slot.end, slot.guard) != slot.canaries[1]
         ]
+        return violated + self._tables.guard_violations(pair)
 
     def changed_inputs(
-        self, whole: bool, index: int = 0, family: Family = Family.DECLARED, variant: int = 0
+        self, whole: bool, pair: Pair = FIRST, family: Family = Family.DECLARED, variant: int = 0
     ) -> list[str]:
-        """Read-only inputs of a set that changed; found by spot checks unless `whole`."""
-        changed = []
-        for slot in self._sets[index]:
+        """Read-only inputs and addresses of a launch that changed; found by spot checks unless `whole`."""
+        changed = self._tables.changed(pair)
+        for slot in self._sets[pair.inputs]:
             if slot.plan.role is not Role.INPUT:
                 continue
             data = self._input(slot.plan, variant, family).view(np.uint8)

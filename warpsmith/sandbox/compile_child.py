@@ -12,8 +12,10 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from warpsmith.backends.base import CompileRequest
+from warpsmith.backends.base import CompileRequest, RefusedEveryWay
+from warpsmith.backends.opencl_compile import POCL_CACHE
 from warpsmith.backends.registry import backend_module
+from warpsmith.domain.by_value_plan import Parameter
 from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import SENT, path_problem
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected
@@ -71,9 +73,10 @@ def _serve(
     channel: Channel, header: dict[str, Any], texts: list[bytes], folder: Path, argument: dict[str, Any]
 ) -> None:
     die_with_parent()
-    os.environ.update(TMPDIR=str(folder), POCL_CACHE_DIR=str(folder), HOME=str(folder))
+    os.environ.update(TMPDIR=str(folder), HOME=str(folder))
     tempfile.tempdir = str(folder)
     os.chdir(folder)
+    Path(POCL_CACHE).mkdir()
     permitted = tuple(Path(p) for p in header["permitted_dirs"])
     source, *headers = texts
     expected = header["expected_launch"]
@@ -101,18 +104,25 @@ def _serve(
         device_index=header["device_index"],
         headers=tuple(text.decode() for text in headers),
         has_other_headers=bool(permitted),
+        parameters=tuple(Parameter(*p) for p in header["parameters"]),
         expected_launch=expected and ExpectedLaunch.model_validate(expected),
+        begin_with=header["begin_with"],
+        may_fall_back=header["may_fall_back"],
     )
     started = time.monotonic()
     result = backend_module(request.backend).compile_source(request)
     seconds = time.monotonic() - started
     if isinstance(result, Rejected):
-        channel.send({"rejected": result.model_dump(mode="json"), "confined": confined})
+        every_way = isinstance(result, RefusedEveryWay)
+        rejected = {"rejected": result.model_dump(mode="json"), "every_way": every_way}
+        channel.send({**rejected, "confined": confined})
     else:
         facts = result.facts.model_copy(
             update={"seconds": seconds, "binary_bytes": len(result.binary)}
         ).model_dump(mode="json")
         reply = {"entry": result.entry, "facts": facts, "log": result.log[-MAX_LOG_CHARACTERS:]}
         reply["globals"] = list(result.globals)
+        reply["unnamed"] = list(result.unnamed)
+        reply["way"] = result.way
         channel.send({**reply, "confined": confined}, [result.binary])
     os._exit(0)

@@ -1,5 +1,6 @@
 """Compiling from the worker's side: several compile children, each with one request at a time."""
 
+import dataclasses
 import hashlib
 import os
 import queue
@@ -12,15 +13,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from warpsmith.backends.opencl_compile import POCL_CACHE
+from warpsmith.domain.by_value_plan import parameters_of
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.headers import SENT
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.layout_checks import layout_checks
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied
 from warpsmith.sandbox.compile_deadlines import Patience
-from warpsmith.sandbox.environment import child_environment
+from warpsmith.sandbox.compile_ways import Ways
+from warpsmith.sandbox.environment import child_environment, preloads
 from warpsmith.sandbox.process import ChildProcess, note_confinement
 from warpsmith.stop_children import mark, require_wanted
 
@@ -51,6 +56,7 @@ class CompilePool:
         self._count = count
         self._timeout_s = timeout_s
         self._patience = Patience(timeout_s)
+        self._ways = Ways()
         self._memory_bytes = memory_bytes
         self._include_dirs = dict(include_dirs or {})
         self._executor = ThreadPoolExecutor(count, thread_name_prefix="compile")
@@ -61,9 +67,9 @@ class CompilePool:
         work."""
         return self._executor.submit(self._compile, kernel, device, mark())
 
-    def warm(self, backend: Backend) -> None:
-        """Start all children now, so that the first compilations need not wait for them."""
-        for _ in range(self._count):
+    def warm(self, backend: Backend, children: int | None = None) -> None:
+        """Start children now, by default all, so that the first compilations need not wait for them."""
+        for _ in range(self._count if children is None else min(children, self._count)):
             self._executor.submit(self._start, backend)
 
     def _start(self, backend: Backend) -> None:
@@ -77,13 +83,15 @@ class CompilePool:
 
     def _compile(self, kernel: ConfiguredKernel, device: DeviceInfo, asked: int) -> Compiled | Rejected:
         require_wanted(asked)
-        source = kernel.source.encode()
+        source = (kernel.source + layout_checks(kernel.kernel)).encode()
         if len(source) > SOURCE_LIMIT_BYTES:
             return _rejected(f"the source has {len(source)} bytes; at most {SOURCE_LIMIT_BYTES}")
         unknown = [name for name in kernel.kernel.includes if name not in self._include_dirs]
         if unknown:
             known = ", ".join(sorted(self._include_dirs)) or "none"
             return _rejected(f"include folder {unknown[0]!r} is not permitted here; permitted: {known}")
+        template = _template(kernel)
+        begin_with, may_fall_back = self._ways.begin(template)
         header = {
             "backend": kernel.kernel.backend.value,
             "entry": kernel.kernel.entry,
@@ -94,10 +102,12 @@ class CompilePool:
             "compiler": kernel.kernel.compiler.value,
             "architecture": device.architecture,
             "device_index": device.index,
+            "parameters": [dataclasses.astuple(p) for p in parameters_of(kernel.kernel)],
             "expected_launch": kernel.expected_launch and kernel.expected_launch.model_dump(),
+            "begin_with": begin_with,
+            "may_fall_back": may_fall_back,
         }
         child = self._take(kernel.kernel.backend)
-        template = hashlib.sha256(kernel.kernel.text.encode()).hexdigest()
         limit_s = self._patience.limit_s(template)
         began = time.monotonic()
         try:
@@ -122,6 +132,10 @@ class CompilePool:
             child.kill()
             return _rejected("the compile child sent something that is not a reply", type(exc).__name__)
         self._idle.put((kernel.kernel.backend, child))
+        if isinstance(result, Compiled):
+            self._ways.compiled(template, begin_with, result.way)
+        elif reply.get("every_way"):
+            self._ways.refused(template)
         return result
 
     def _take(self, backend: Backend) -> ChildProcess:
@@ -140,8 +154,13 @@ class CompilePool:
             "cpu_s": self._timeout_s,
             "memory_bytes": self._memory_bytes,
         }
-        environment = child_environment(backend)
-        return ChildProcess("warpsmith.sandbox.compile_child", argument, environment, MAX_REPLY_BYTES)
+        return ChildProcess(
+            "warpsmith.sandbox.compile_child",
+            argument,
+            child_environment(backend),
+            MAX_REPLY_BYTES,
+            preload=preloads(backend),
+        )
 
 
 def _parse(reply: dict[str, Any], blobs: list[bytearray], private: Path) -> Compiled | Rejected:
@@ -151,13 +170,29 @@ def _parse(reply: dict[str, Any], blobs: list[bytearray], private: Path) -> Comp
         return rejected.model_copy(update=tidied)
     entry, log = str(reply["entry"]), _tidy(str(reply["log"]), private)
     facts = CompileFacts.model_validate(reply["facts"])
-    variables = tuple(str(name) for name in reply["globals"])
-    return Compiled(binary=bytes(blobs[0]), entry=entry, facts=facts, log=log, globals=variables)
+    return Compiled(
+        binary=bytes(blobs[0]),
+        entry=entry,
+        facts=facts,
+        log=log,
+        globals=tuple(str(name) for name in reply["globals"]),
+        unnamed=tuple(str(name) for name in reply["unnamed"]),
+        way=str(reply["way"]),
+    )
+
+
+def _template(kernel: ConfiguredKernel) -> str:
+    """What the configurations of a template have in common, as a hash."""
+    asked = kernel.kernel
+    parts = [asked.text, asked.compiler.value, *asked.options, *asked.includes]
+    parts += [text for item in asked.files.items() for text in item]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _tidy(log: str, private: Path) -> str:
     """Replace private folders in compiler messages, so that equal errors have equal texts."""
     log = re.sub(rf"{re.escape(str(private))}/(tmp\w+/)?({SENT}/)?(\./)?", "", log)
+    log = log.replace(f"/proc/self/cwd/{POCL_CACHE}/", "")
     return re.sub(r"\b(tmp\w+/)?tempfile_\w+\.cl\b", "kernel.cl", log)[:MAX_LOG_CHARACTERS]
 
 

@@ -14,7 +14,7 @@ from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.sandbox import spare_children
 from warpsmith.sandbox.buffers import to_arrays
 from warpsmith.sandbox.confine import machine_memory
-from warpsmith.sandbox.environment import child_environment
+from warpsmith.sandbox.environment import child_environment, preloads
 from warpsmith.sandbox.frames import Blob
 from warpsmith.sandbox.messages import Json, case_to_json, plan_to_json, size_to_json, timing_to_json
 from warpsmith.sandbox.process import ChildProcess, note_confinement
@@ -41,7 +41,9 @@ def probe_devices() -> Probe:
     Raises:
         ChildDied: a driver crashed or hung.
     """
-    child = ChildProcess("warpsmith.sandbox.device_child", {"probe": True}, child_environment(None))
+    child = ChildProcess(
+        "warpsmith.sandbox.device_child", {"probe": True}, child_environment(None), preload=preloads(None)
+    )
     try:
         reply, _ = child.channel.receive(time.monotonic() + OPEN_TIMEOUT_S)
     except ChildDied as exc:
@@ -113,8 +115,14 @@ class ChildOpener:
             "watched": watched,
             "memory_bytes": self.memory_bytes,
         }
-        environment = child_environment(self.info.backend)
-        return ChildProcess("warpsmith.sandbox.device_child", argument, environment, under=under)
+        backend = self.info.backend
+        return ChildProcess(
+            "warpsmith.sandbox.device_child",
+            argument,
+            child_environment(backend),
+            under=under,
+            preload=preloads(backend),
+        )
 
 
 @dataclass

@@ -1,4 +1,7 @@
-"""The environment of a child. Only the locations of the CUDA driver and toolkit are inherited."""
+"""What a child begins with: its environment, and the modules that its fork server has imported.
+
+Only the locations of the CUDA driver and toolkit are inherited.
+"""
 
 import os
 
@@ -6,6 +9,19 @@ from warpsmith.domain.device import Backend
 
 _CUDA_NAMES = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 _OPENCL_NAMES = ("LD_LIBRARY_PATH", "OCL_ICD_VENDORS", "POCL_MAX_PTHREAD_COUNT", "POCL_AFFINITY")
+_CHILDREN = tuple(f"warpsmith.sandbox.{name}_child" for name in ("compile", "device", "reference"))
+_BINDINGS = {
+    Backend.CUDA: ("pycuda.driver", "cuda.bindings.driver", "cuda.bindings.nvrtc"),
+    Backend.OPENCL: ("pyopencl",),
+}
+
+
+def preloads(backend: Backend | None) -> tuple[str, ...]:
+    """Modules for the fork server of a child of that back end (None: of one that computes on the CPU only).
+
+    Importing them starts no driver: a driver does not survive a fork.
+    """
+    return _CHILDREN if backend is None else (*_CHILDREN, *_BINDINGS.get(backend, ()))
 
 
 def child_environment(backend: Backend | None) -> dict[str, str]:
@@ -17,6 +33,8 @@ def child_environment(backend: Backend | None) -> dict[str, str]:
         environment |= {"CUDA_CACHE_DISABLE": "1", "CUDA_MODULE_LOADING": "EAGER"}
     if backend in (Backend.OPENCL, None):
         names += _OPENCL_NAMES
+    # A fork has one thread: no library may have started others before it.
+    environment |= {"OPENBLAS_NUM_THREADS": "1"}
     if backend is None:
-        environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        environment |= {"OMP_NUM_THREADS": "1"}
     return environment | {name: os.environ[name] for name in names if name in os.environ}

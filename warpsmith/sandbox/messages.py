@@ -2,41 +2,29 @@
 
 from typing import Any
 
-from warpsmith.domain.image import ImageFormat
+from warpsmith.domain.by_value_plan import TablePlan
 from warpsmith.domain.job import CacheState
-from warpsmith.domain.kernel import Draw, Dtype, Role
 from warpsmith.domain.plan import (
     BufferPlan,
     CaseKey,
     Family,
     LaunchSize,
-    LocalPlan,
-    ScalarPlan,
     TimedCheck,
     TimingPlan,
     WorkloadPlan,
 )
+from warpsmith.sandbox.argument_messages import argument_from_json, argument_to_json
 
 Json = dict[str, Any]
 
 
 def plan_to_json(plan: WorkloadPlan) -> Json:
     """A plan as JSON."""
-    arguments: list[Json] = []
-    for a in plan.arguments:
-        if isinstance(a, BufferPlan):
-            draw = None if a.draw is None else a.draw.model_dump(mode="json")
-            image = None if a.image is None else a.image.model_dump(mode="json")
-            data = {"name": a.name, "dtype": a.dtype.value, "role": a.role.value, "shape": a.shape}
-            arguments.append({**data, "draw": draw, "image": image})
-        elif isinstance(a, LocalPlan):
-            arguments.append({"name": a.name, "role": Role.LOCAL.value})
-        else:
-            arguments.append({"name": a.name, "dtype": a.dtype.value, "value": a.value})
     return {
         "workload": plan.workload,
         "seed": plan.seed,
-        "arguments": arguments,
+        "arguments": [argument_to_json(a) for a in plan.arguments],
+        "behind": [argument_to_json(a) for a in plan.behind],
         "family": plan.family.value,
         "variant": plan.variant,
     }
@@ -44,21 +32,14 @@ def plan_to_json(plan: WorkloadPlan) -> Json:
 
 def plan_from_json(data: Json) -> WorkloadPlan:
     """The inverse of `plan_to_json`."""
-    arguments: list[BufferPlan | ScalarPlan | LocalPlan] = []
-    for a in data["arguments"]:
-        if a.get("role") == Role.LOCAL:
-            arguments.append(LocalPlan(a["name"]))
-            continue
-        dtype = Dtype(a["dtype"])
-        if "value" in a:
-            arguments.append(ScalarPlan(a["name"], dtype, a["value"]))
-        else:
-            draw = None if a["draw"] is None else Draw.model_validate(a["draw"])
-            image = None if a["image"] is None else ImageFormat.model_validate(a["image"])
-            shape = tuple(a["shape"])
-            arguments.append(BufferPlan(a["name"], dtype, Role(a["role"]), shape, draw, image))
+    behind = [argument_from_json(a) for a in data["behind"]]
     return WorkloadPlan(
-        data["workload"], tuple(arguments), data["seed"], Family(data["family"]), int(data["variant"])
+        data["workload"],
+        tuple(argument_from_json(a) for a in data["arguments"]),
+        data["seed"],
+        Family(data["family"]),
+        int(data["variant"]),
+        tuple(a for a in behind if isinstance(a, BufferPlan | TablePlan)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Starting and ending children: an empty environment, an own process group, two pipes."""
+"""Starting and ending children: an empty environment, a process group of their own, two pipes."""
 
 import contextlib
 import json
@@ -15,13 +15,10 @@ from functools import cache
 from pathlib import Path
 
 from warpsmith.errors import ChildDied
+from warpsmith.sandbox.forked_process import BOOTSTRAP, ChildStart, ForkedProcess, NoServer, start_forked
 from warpsmith.sandbox.frames import MAX_BLOB_BYTES, Channel
 from warpsmith.stop_children import register, require_wanted
 
-_BOOTSTRAP = (
-    "import sys, json; a = json.loads(sys.argv[1]); sys.path[:] = a['path']; "
-    "from importlib import import_module; import_module(a['module']).main(a['argument'])"
-)
 _STDERR_BYTES = 4096
 
 
@@ -47,6 +44,7 @@ class ChildProcess:
         argument: passed to `main`.
         environment: its whole environment; nothing is inherited.
         under: a program that runs the child and its arguments; `{private}` in them is the private folder.
+        preload: modules that its fork server has imported; empty: it starts as an interpreter of its own.
 
     Raises:
         LeaseLost: the work for which it is started was recalled.
@@ -59,33 +57,23 @@ class ChildProcess:
         environment: Mapping[str, str],
         max_reply_bytes: int = MAX_BLOB_BYTES,
         under: Sequence[str] = (),
+        preload: Sequence[str] = (),
     ) -> None:
         require_wanted()
         self.private = Path(tempfile.mkdtemp(prefix="warpsmith-"))
         self._stderr = (self.private / "stderr").open("w+b")
-        told = {
-            "path": [p for p in sys.path if p],
-            "module": module,
-            "argument": {**argument, "private": str(self.private)},
-        }
-        self._process = subprocess.Popen(
-            [
-                *(word.replace("{private}", str(self.private)) for word in under),
-                *(sys.executable, "-I", "-c", _BOOTSTRAP, json.dumps(told)),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            cwd=self.private,
-            env={**environment, "TMPDIR": str(self.private), "HOME": str(self.private)},
-            start_new_session=True,
+        own = {"TMPDIR": str(self.private), "HOME": str(self.private)}
+        start = ChildStart(
+            module, {**argument, "private": str(self.private)}, {**environment, **own}, str(self.private)
         )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        # The channel owns duplicates, so that Popen's own file objects may be closed at once.
-        read_fd, write_fd = os.dup(self._process.stdout.fileno()), os.dup(self._process.stdin.fileno())
-        self._process.stdout.close()
-        self._process.stdin.close()
+        their_input, write_fd = os.pipe()
+        read_fd, their_output = os.pipe()
+        try:
+            streams = (their_input, their_output, self._stderr.fileno())
+            self._process = _start(start, streams, under, preload)
+        finally:
+            os.close(their_input)
+            os.close(their_output)
         self.channel = Channel(read_fd, write_fd, max_reply_bytes)
         self._closed = False
         self._ending = threading.Lock()
@@ -153,6 +141,28 @@ class ChildProcess:
         size = os.fstat(self._stderr.fileno()).st_size
         data = os.pread(self._stderr.fileno(), _STDERR_BYTES, max(0, size - _STDERR_BYTES))
         return data.decode(errors="replace").strip()[-500:]
+
+
+def _start(
+    start: ChildStart, streams: Sequence[int], under: Sequence[str], preload: Sequence[str]
+) -> "subprocess.Popen[bytes] | ForkedProcess":
+    if preload and not under:
+        with contextlib.suppress(NoServer):
+            return start_forked(start, streams, preload)
+    told = {"path": [p for p in sys.path if p], "module": start.module, "argument": start.argument}
+    stdin, stdout, stderr = streams
+    return subprocess.Popen(
+        [
+            *(word.replace("{private}", start.private) for word in under),
+            *(sys.executable, "-I", "-c", BOOTSTRAP, json.dumps(told)),
+        ],
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        cwd=start.private,
+        env=start.environment,
+        start_new_session=True,
+    )
 
 
 def system_paths() -> tuple[Path, ...]:

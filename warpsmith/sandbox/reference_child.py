@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.domain.plan import BufferPlan, LocalPlan, WorkloadPlan
+from warpsmith.domain.by_value_plan import ValuePlan, given_values
+from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
 from warpsmith.sandbox.child import take_channel
 from warpsmith.sandbox.confine import Confinement, confine, memory_limit
 from warpsmith.sandbox.messages import plan_from_json
@@ -51,12 +52,12 @@ def _compute(
 ) -> dict[str, "np.ndarray[Any, Any]"]:
     drawn = draw_inputs(plan)
     inputs: dict[str, Any] = {}
-    for argument in plan.arguments:
-        if isinstance(argument, LocalPlan):
-            continue
-        if not isinstance(argument, BufferPlan):
+    for argument in (*plan.arguments, *plan.behind):
+        if isinstance(argument, ScalarPlan):
             inputs[argument.name] = argument.value
-        elif argument.name in drawn:
+        elif isinstance(argument, ValuePlan):
+            inputs[argument.name] = given_values(argument)
+        elif isinstance(argument, BufferPlan) and argument.name in drawn:
             values = drawn[argument.name]
             is_float = argument.dtype.is_float
             wide = widened(values) if is_float else values.astype(reference_dtype(argument.dtype))

@@ -12,7 +12,8 @@ import numpy as np
 from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.sandbox.confine import memory_limit
-from warpsmith.sandbox.environment import child_environment
+from warpsmith.sandbox.environment import child_environment, preloads
+from warpsmith.sandbox.forked_process import start_server
 from warpsmith.sandbox.messages import plan_to_json
 from warpsmith.sandbox.process import ChildProcess
 from warpsmith.verify.dtypes import reference_dtype
@@ -44,6 +45,10 @@ class ReferenceRunner:
     timeout_s: float = 120
     memory_bytes: int = 48 << 30
     children: int = 0
+
+    def warm(self) -> None:
+        """Start the process from which its children are forked, so that the first one need not wait."""
+        start_server(child_environment(None), preloads(None))
 
     def numpy(
         self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
@@ -98,7 +103,10 @@ class ReferenceRunner:
                 if child is None:
                     argument = {"memory_bytes": self.memory_bytes}
                     child = ChildProcess(
-                        "warpsmith.sandbox.reference_child", argument, child_environment(None)
+                        "warpsmith.sandbox.reference_child",
+                        argument,
+                        child_environment(None),
+                        preload=preloads(None),
                     )
                 try:
                     found[number] = self._ask(child, source, function, plan, dims)

@@ -69,7 +69,7 @@ class TimedWatch:
         self.outputs = [buffers.read(b.name, ranges[b.name], pair) for b in buffers.plan.mutated]
         self.guards = buffers.guard_violations(pair)
         family, variant = self._values()
-        self.changed = buffers.changed_inputs(False, pair.inputs, family, variant)
+        self.changed = buffers.changed_inputs(False, pair, family, variant)
         if self._redrawn:
             buffers.undo_redraw(pair.inputs)
         self.seen = True

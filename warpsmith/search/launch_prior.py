@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.domain.expressions import Expression, Value
-from warpsmith.domain.kernel import Launch
+from warpsmith.domain.launch import Launch
 from warpsmith.search.feasible_set import FeasibleSet, parameter_values
 from warpsmith.search.vectorised_constraints import Scope, evaluate
 

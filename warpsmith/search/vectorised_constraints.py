@@ -43,6 +43,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "next_pow2": np.vectorize(lambda a: 1 << max(int(a) - 1, 0).bit_length(), otypes=[np.int64]),
     "gcd": np.gcd,
     "sqrt": np.sqrt,
+    "log2": np.log2,
 }
 
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
+from warpsmith.backends.replay import LIMITS
+from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job
 
 DEVICE = DeviceInfo(
@@ -12,18 +13,7 @@ DEVICE = DeviceInfo(
     name="test",
     driver="1",
     architecture="OpenCL C 1.2",
-    limits=DeviceLimits(
-        max_threads_per_block=1024,
-        max_block_x=1024,
-        max_block_y=1024,
-        max_block_z=64,
-        max_grid_x=2**31 - 1,
-        max_grid_y=65535,
-        max_grid_z=65535,
-        max_shared_per_block=49152,
-        multiprocessors=2,
-        warp_size=32,
-    ),
+    limits=LIMITS.model_copy(update={"multiprocessors": 2}),
 )
 
 SCALE_SOURCE = """

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.domain.device import Backend
-from warpsmith.domain.kernel import Dtype, Kernel, Role
+from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.kernel import Kernel, Role
 from warpsmith.domain.plan import BufferPlan, LaunchSize, ScalarPlan, WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.verify.inputs import draw_inputs

@@ -4,10 +4,10 @@ import math
 import time
 from collections.abc import Sequence
 
-from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import KernelReference, Metric, Workload
+from warpsmith.domain.device import Ceilings, DeviceInfo
+from warpsmith.domain.job import CacheState, KernelReference, Metric, Workload
 from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
-from warpsmith.domain.plan import CaseKey, Compiled, launch_size
+from warpsmith.domain.plan import CaseKey, Compiled, TimingSamples, launch_size
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
@@ -22,10 +22,13 @@ from warpsmith.tuning.session.mismatch_causes import UNWRITTEN
 from warpsmith.tuning.session.output_checks import kept_variables
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
-from warpsmith.tuning.timing.ceilings import ceilings_of
+from warpsmith.tuning.timing.ceilings import ceilings_of, ceilings_s
 from warpsmith.tuning.timing.energy import counts_energy, metered
 from warpsmith.tuning.timing.paired_blocks import Side, block_plan
 
+DISTURBED = 0.7
+"""Share of the least time to write all outputs below which the ceilings were measured on a busy device: some
+kernels write a little faster than the copy by which it is measured."""
 AA_PAIRS = 10
 """Block pairs of the kernel against itself, on the first workload."""
 
@@ -50,7 +53,8 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     aa_width = 0.0
     where = ""
     own = isinstance(session.job.reference, KernelReference)
-    time_left = BaselineTime(session.job.budget.seconds, len(session.job.workloads), own)
+    reserved_s = ceilings_s(session.ports) if session.inputs.defences.floor else 0.0
+    time_left = BaselineTime(session.job.budget.seconds, len(session.job.workloads), own, reserved_s)
     try:
         with prefetch_references(session) as prefetch:
             ahead: list[Case] = []
@@ -109,8 +113,20 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
         cases=tuple(cases),
         globals=compiled.globals,
         notes=tuple(notes),
-        ceilings=ceilings_of(session.ports) if session.inputs.defences.floor else None,
+        ceilings=_ceilings(session, timings) if session.inputs.defences.floor else None,
     )
+
+
+def _ceilings(session: DeviceSession, timings: Sequence[WorkloadTiming]) -> Ceilings | None:
+    """Ceilings of the device; kept ones are measured again if the user's kernel writes faster than they
+    allow."""
+
+    def hold(found: Ceilings) -> bool:
+        floors = (session.sampler.floor_with(found, w) for w in session.job.workloads)
+        shortest = [min(s.median_us for s in (t.cold, t.hot) if s is not None) for t in timings]
+        return all(us >= DISTURBED * floor.written_us for us, floor in zip(shortest, floors, strict=True))
+
+    return ceilings_of(session.ports, hold)
 
 
 def _refused(
@@ -184,20 +200,27 @@ def _measure(
     times: dict[str, TimeSummary] = {}
     with prefetch.paused():
         cache = session.job.objective.cache
-        samples = session.sampler.time(loaded, time_left.plan(search_plan(cache)))
+        samples = _timed(session, loaded, cache, time_left)
         times[cache.value] = summarise(samples.samples_us, samples.launches)
-        time_left.timed(samples)
         time_left.checked()
         _refuse_endless(session, time_left)
         if time_left.times_again(samples):
             other = other_cache(cache)
-            again = session.sampler.time(loaded, time_left.plan(search_plan(other)))
+            again = _timed(session, loaded, other, time_left)
             times[other.value] = summarise(again.samples_us, again.launches)
-            time_left.timed(again)
         timing = WorkloadTiming(workload=workload.key, max_error=checked.max_error, **times)
         if session.job.objective.metric is Metric.TIME:
             return timing
         return metered(Side(session, loaded), timing)
+
+
+def _timed(
+    session: DeviceSession, loaded: LoadedKernel, cache: CacheState, time_left: BaselineTime
+) -> TimingSamples:
+    began = time.monotonic()
+    samples = session.sampler.time(loaded, time_left.plan(search_plan(cache)))
+    time_left.timed(samples, time.monotonic() - began)
+    return samples
 
 
 def _refuse_endless(session: DeviceSession, time_left: BaselineTime) -> None:

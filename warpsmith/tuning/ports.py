@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Literal, Protocol
 
-from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.domain.outcome import Conditions, Outcome, Rejected
 from warpsmith.domain.plan import CaseKey, Compiled, LaunchSize, TimingPlan, WorkloadPlan
 from warpsmith.domain.space import Configuration
@@ -100,6 +100,18 @@ class ConditionsPort(Protocol):
 
     def read(self, side: Literal["A", "B"]) -> Conditions | None:
         """Current clocks, temperature and power; None if the device does not report them."""
+        ...
+
+
+class CeilingsPort(Protocol):
+    """Keeps the measured ceilings of a device."""
+
+    def known(self) -> Ceilings | None:
+        """Ceilings that still hold for the device as it is now; None: they must be measured."""
+        ...
+
+    def keep(self, ceilings: Ceilings) -> None:
+        """Keep ceilings that were just measured."""
         ...
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.domain.job import AgentRole
-from warpsmith.domain.outcome import Comparison, CompileFacts, Rejected, WorkloadTiming
+from warpsmith.domain.outcome import Comparison, CompileFacts, NoGain, Rejected, WorkloadTiming
 from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import SliceEnd, TaskKind
@@ -262,7 +262,8 @@ class VerifyPayload(Frozen):
     kind: Literal[TaskKind.VERIFY] = TaskKind.VERIFY
     pairs: int = Field(default=12, ge=4, le=200)
     seconds: float | None = None
-    """Seconds that it may take, energy included; comparisons are made whatever they take."""
+    """Seconds of the budget that the search left; comparisons are made whatever they take. None: not recorded
+    by older versions."""
 
 
 class Choice(Frozen):
@@ -284,6 +285,8 @@ class VerifyResult(Frozen):
     choices: tuple[Choice, ...]
     speedup: float
     """Weighted geometric mean over workloads; a workload that keeps its baseline counts as 1."""
+    no_gain: tuple[NoGain, ...] = ()
+    """Workloads without a comparison, because no trial was faster than the baseline."""
     withdrawn: tuple[str, ...] = ()
     """Winners of the search that failed their second check, with the reason."""
 

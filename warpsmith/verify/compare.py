@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Tolerance
-from warpsmith.domain.kernel import Dtype
 from warpsmith.verify.dtypes import epsilon, widened
 
 Array = NDArray[np.generic]
@@ -92,7 +92,7 @@ def compare(got: Array, want: Array, tolerance: Tolerance, budget: Budget | None
 def _in_words(worst: float, tolerance: Tolerance, got: Array) -> str:
     if tolerance.atol or tolerance.rtol:
         return f"largest error {worst:.3g} tolerances"
-    return "integers must be equal" if got.dtype.kind in "iu" else "and rtol and atol are 0"
+    return "integers must be equal" if got.dtype.kind in "iub" else "and rtol and atol are 0"
 
 
 def pieces(size: int) -> Iterator[slice]:
@@ -144,7 +144,7 @@ def _allowed(want: Array, tolerance: Tolerance, budget: Budget, typical: float) 
 
 
 def _errors(got: Array, want: Array, tolerance: Tolerance) -> NDArray[np.float64]:
-    if got.dtype.kind in "iu" and tolerance.atol == 0 and tolerance.rtol == 0:
+    if got.dtype.kind in "iub" and tolerance.atol == 0 and tolerance.rtol == 0:
         return np.where(got == want, 0.0, np.inf)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         a, b = widened(got), widened(want)

@@ -6,48 +6,78 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.kernel import Dtype
+from warpsmith.domain.dtype import Dtype
 
 
 def numpy_dtype(dtype: Dtype) -> np.dtype[np.generic]:
-    """The NumPy type with the same bits (bfloat16 comes from ml_dtypes)."""
-    if dtype is Dtype.BFLOAT16:
-        bfloat16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
-        return bfloat16
-    return np.dtype(dtype.value)
+    """The NumPy type with the same bits (bfloat16 and 8-bit floats come from ml_dtypes).
+
+    A bool is a uint8, because a kernel may leave other bytes than 0 and 1 in one.
+    """
+    if dtype is Dtype.BOOL:
+        return np.dtype(np.uint8)
+    of_ml_dtypes = getattr(ml_dtypes, dtype.value, None)
+    return np.dtype(dtype.value if of_ml_dtypes is None else of_ml_dtypes)
 
 
 def reference_dtype(dtype: Dtype) -> np.dtype[np.generic]:
-    """The type in which a reference computes: float64, or the widest integer of the same sign."""
+    """The type in which a reference computes: float64, bool, or the widest integer of the same sign."""
     if dtype.is_float:
         return np.dtype(np.float64)
+    if dtype is Dtype.BOOL:
+        return np.dtype(np.bool_)
     return np.dtype(np.uint64 if dtype.value.startswith("u") else np.int64)
 
 
 def widened(values: NDArray[np.generic]) -> NDArray[np.float64]:
-    """The same numbers as float64; two-byte types use a look-up table. The result may be `values` itself."""
-    if values.dtype.itemsize == 2 and values.dtype.kind not in "iu":
-        result: NDArray[np.float64] = np.take(_all_of(values.dtype), values.view(np.uint16))
+    """The same numbers as float64; one- and two-byte types use a look-up table. The result may be `values`
+    itself."""
+    size = values.dtype.itemsize
+    if size <= 2 and values.dtype.kind not in "iub":
+        table = _all_of(values.dtype)
+        result: NDArray[np.float64] = (
+            np.take(table, values.view(np.uint16)) if size == 2 else np.take(table, values.view(np.uint8))
+        )
         return result
     # A kernel may leave signalling NaNs, about which the conversion would warn.
     with np.errstate(invalid="ignore"):
         return values.astype(np.float64, copy=False)
 
 
+def narrowed(values: NDArray[np.generic], dtype: Dtype) -> NDArray[np.generic]:
+    """Numbers as elements of a type. One beyond the range of an 8-bit float becomes its largest number."""
+    if dtype.is_float and dtype.size_bytes == 1:
+        lowest = 2.0**-127 if dtype is Dtype.FLOAT8_E8M0FNU else -largest(dtype)
+        values = np.clip(values.astype(np.float32, copy=False), lowest, largest(dtype))
+    with np.errstate(over="ignore"):
+        return values.astype(numpy_dtype(dtype))
+
+
 @cache
 def _all_of(dtype: np.dtype[np.generic]) -> NDArray[np.float64]:
-    """Values of all 65,536 patterns of a two-byte type."""
+    """Values of all 256 patterns of a one-byte type, or all 65,536 of a two-byte one."""
+    unsigned = np.uint16 if dtype.itemsize == 2 else np.uint8
     with np.errstate(invalid="ignore"):
-        return np.arange(1 << 16, dtype=np.uint16).view(dtype).astype(np.float64)
+        return np.arange(1 << 8 * dtype.itemsize, dtype=unsigned).view(dtype).astype(np.float64)
 
 
 _EPSILON = {
+    Dtype.FLOAT8_E4M3FN: 2.0**-3,
+    Dtype.FLOAT8_E4M3FNUZ: 2.0**-3,
+    Dtype.FLOAT8_E5M2: 2.0**-2,
+    Dtype.FLOAT8_E5M2FNUZ: 2.0**-2,
+    Dtype.FLOAT8_E8M0FNU: 1.0,
     Dtype.FLOAT16: 2.0**-10,
     Dtype.BFLOAT16: 2.0**-7,
     Dtype.FLOAT32: 2.0**-23,
     Dtype.FLOAT64: 2.0**-52,
 }
 _LARGEST = {
+    Dtype.FLOAT8_E4M3FN: 448.0,
+    Dtype.FLOAT8_E4M3FNUZ: 240.0,
+    Dtype.FLOAT8_E5M2: 57344.0,
+    Dtype.FLOAT8_E5M2FNUZ: 57344.0,
+    Dtype.FLOAT8_E8M0FNU: 2.0**127,
     Dtype.FLOAT16: 65504.0,
     Dtype.BFLOAT16: (2 - 2.0**-7) * 2.0**127,
     Dtype.FLOAT32: (2 - 2.0**-23) * 2.0**127,

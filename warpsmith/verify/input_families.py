@@ -2,14 +2,18 @@
 
 A float input without a draw, or with a normal one, may be scaled and may be zero anywhere. Uniform and
 integer draws promise a range, and often that an integer is an index. They are rearranged and repeated, and
-made zero only if the range contains zero. Constants stay unchanged.
+made zero only if the range contains zero. A mask may be anything of zeros and ones. Constants stay unchanged,
+and so do the values of a file. Permutations, distinct integers and offsets keep what they promise:
+`warpsmith.verify.arranged`.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.kernel import Distribution, Draw, Dtype
+from warpsmith.domain.draw import Distribution, Draw
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.plan import BufferPlan, Family
+from warpsmith.verify.dtypes import narrowed
 
 Array = NDArray[np.generic]
 
@@ -17,6 +21,8 @@ FACTOR_UP = 16.0
 FACTOR_DOWN = 1.0 / 256.0
 """Scale factor: a power of two, so that scaled inputs keep their digits, and large enough that half floats
 stay normal."""
+FACTOR_DOWN_SHORT = 1.0 / 8.0
+"""The same factor for 8-bit floats, most of which would else be zero."""
 SPARSE_SHARE = 1.0 / 16.0
 """Share of the elements of a sparse input that are not zero."""
 SPIKE_EVERY = 1024
@@ -27,8 +33,14 @@ DISTINCT = 3
 """Number of different values in a repeated input."""
 WIDE_EXPONENTS = (-20.0, 20.0)
 """Range of powers of two over which the sizes of a wide input are spread."""
-WIDE_HALF_EXPONENTS = (-8.0, 7.0)
-"""The same range for half floats, in which products of two stay finite."""
+NARROW_EXPONENTS = {
+    Dtype.FLOAT16: (-8.0, 7.0),
+    Dtype.FLOAT8_E5M2: (-8.0, 7.0),
+    Dtype.FLOAT8_E5M2FNUZ: (-8.0, 7.0),
+    Dtype.FLOAT8_E4M3FN: (-5.0, 4.0),
+    Dtype.FLOAT8_E4M3FNUZ: (-5.0, 3.5),
+}
+"""The same range for types in which products of two would else be infinite."""
 
 
 def applied(family: Family, values: Array, buffer: BufferPlan, rng: np.random.Generator) -> Array:
@@ -40,10 +52,11 @@ def applied(family: Family, values: Array, buffer: BufferPlan, rng: np.random.Ge
         return np.sort(values)
     if family is Family.REPEATED:
         return values[:DISTINCT][rng.integers(0, min(DISTINCT, values.size), values.size)]
-    free = buffer.dtype.is_float and (draw is None or draw.distribution is Distribution.NORMAL)
+    free = _is_free(buffer)
     if family in (Family.SCALED_UP, Family.SCALED_DOWN):
-        factor = FACTOR_UP if family is Family.SCALED_UP else FACTOR_DOWN
-        return (values.astype(np.float64) * factor).astype(values.dtype) if free else values
+        down = FACTOR_DOWN_SHORT if buffer.dtype.size_bytes == 1 else FACTOR_DOWN
+        factor = FACTOR_UP if family is Family.SCALED_UP else down
+        return narrowed(values.astype(np.float64) * factor, buffer.dtype) if free else values
     if family is Family.WIDE:
         return _wide(values, buffer.dtype, rng) if free else values
     if not free and not _may_be_zero(draw, buffer):
@@ -54,18 +67,26 @@ def applied(family: Family, values: Array, buffer: BufferPlan, rng: np.random.Ge
     kept = rng.random(values.size) < share
     kept[rng.integers(0, values.size)] = True
     if family is Family.SPIKE and free:
-        values = (values.astype(np.float64) * SPIKE).astype(values.dtype)
+        values = narrowed(values.astype(np.float64) * SPIKE, buffer.dtype)
     return np.where(kept, values, np.zeros_like(values))
 
 
 def _wide(values: Array, dtype: Dtype, rng: np.random.Generator) -> Array:
     """Values whose sizes are spread evenly over many powers of two, with the signs of `values`."""
-    low, high = WIDE_HALF_EXPONENTS if dtype is Dtype.FLOAT16 else WIDE_EXPONENTS
+    low, high = NARROW_EXPONENTS.get(dtype, WIDE_EXPONENTS)
     sizes = np.exp2(rng.uniform(low, high, values.size))
-    return np.copysign(sizes, values.astype(np.float64)).astype(values.dtype)
+    return narrowed(np.copysign(sizes, values.astype(np.float64)), dtype)
+
+
+def _is_free(buffer: BufferPlan) -> bool:
+    """True if the argument's promise lets its values be scaled, and be zero anywhere."""
+    if not buffer.dtype.is_float or buffer.dtype is Dtype.FLOAT8_E8M0FNU:
+        return False
+    return buffer.draw is None or buffer.draw.distribution is Distribution.NORMAL
 
 
 def _may_be_zero(draw: Draw | None, buffer: BufferPlan) -> bool:
     if draw is None:
         return not buffer.dtype.is_float  # integers are drawn from 0 on where the job does not say
-    return draw.low <= 0 < draw.high
+    low, high = draw.range
+    return draw.distribution is Distribution.MASK or low <= 0 < high

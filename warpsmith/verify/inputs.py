@@ -10,9 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.kernel import Distribution, Draw, Role
+from warpsmith.domain.draw import ARRANGED, Distribution, Draw
+from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
-from warpsmith.verify.dtypes import numpy_dtype
+from warpsmith.verify.arranged import arranged_pieces
+from warpsmith.verify.dtypes import narrowed, numpy_dtype
 from warpsmith.verify.input_families import applied
 
 Array = NDArray[np.generic]
@@ -21,6 +24,18 @@ POOL_ELEMENTS = 1 << 20
 TILE_ELEMENTS = 1 << 16
 INTEGER_RANGE = Draw(distribution=Distribution.INTEGERS, low=0, high=128)
 """Default distribution of integer inputs."""
+TRUE_OR_FALSE = Draw(distribution=Distribution.INTEGERS, low=0, high=2)
+SCALES = Draw(distribution=Distribution.UNIFORM, low=0.25, high=4.0)
+"""Default distribution of inputs that are scales, since they have no zero and no sign."""
+
+
+def default_draw(dtype: Dtype) -> Draw:
+    """Distribution of an input if the job says none."""
+    if dtype is Dtype.BOOL:
+        return TRUE_OR_FALSE
+    if dtype is Dtype.FLOAT8_E8M0FNU:
+        return SCALES
+    return Draw() if dtype.is_float else INTEGER_RANGE
 
 
 def draw_inputs(plan: WorkloadPlan) -> dict[str, Array]:
@@ -48,8 +63,16 @@ def drawn_pieces(
         variant: number of a set of values of the same distribution (buffer sets of one timing).
         family: transformation of the drawn values.
     """
-    rng = np.random.Generator(np.random.PCG64(_key(seed, buffer.name, variant)))
-    draw = buffer.draw or (Draw() if buffer.dtype.is_float else INTEGER_RANGE)
+    key = _key(seed, buffer.name, variant)
+    draw = buffer.draw or default_draw(buffer.dtype)
+    if draw.distribution in ARRANGED:
+        for piece in arranged_pieces(buffer, draw, key, family):
+            yield piece.astype(numpy_dtype(buffer.dtype))
+        return
+    if draw.distribution is Distribution.FILE:
+        yield np.frombuffer(draw.npy.raw, numpy_dtype(buffer.dtype))[: buffer.elements]
+        return
+    rng = np.random.Generator(np.random.PCG64(key))
     if buffer.elements <= POOL_ELEMENTS:
         yield applied(family, _values(rng, draw, buffer.elements, buffer), buffer, rng)
         return
@@ -60,20 +83,22 @@ def drawn_pieces(
 
 
 def _values(rng: np.random.Generator, draw: Draw, count: int, buffer: BufferPlan) -> Array:
-    dtype = numpy_dtype(buffer.dtype)
+    dtype, (low, high) = buffer.dtype, draw.range
     match draw.distribution:
         case Distribution.NORMAL:
             values = rng.standard_normal(count, dtype=np.float32) * np.float32(draw.std)
-            return (values + np.float32(draw.mean)).astype(dtype)
+            return narrowed(values + np.float32(draw.mean), dtype)
         case Distribution.UNIFORM:
-            span = draw.high - draw.low
-            return (rng.random(count, dtype=np.float32) * np.float32(span) + np.float32(draw.low)).astype(
-                dtype
+            return narrowed(
+                rng.random(count, dtype=np.float32) * np.float32(high - low) + np.float32(low), dtype
             )
         case Distribution.INTEGERS:
-            return rng.integers(int(draw.low), max(int(draw.high), int(draw.low) + 1), count).astype(dtype)
+            return narrowed(rng.integers(int(low), max(int(high), int(low) + 1), count), dtype)
+        case Distribution.MASK:
+            return narrowed((rng.random(count) < draw.share).astype(np.uint8), dtype)
         case Distribution.CONSTANT:
-            return np.full(count, draw.low).astype(dtype)
+            return narrowed(np.full(count, low), dtype)
+    raise AssertionError(f"{draw.distribution.value} is not drawn element by element")
 
 
 def _key(seed: int, name: str, variant: int) -> int:

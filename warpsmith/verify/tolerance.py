@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Tolerance
-from warpsmith.domain.kernel import Dtype, Role
+from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.verify.compare import pieces, root_mean_square
 from warpsmith.verify.dtypes import epsilon, widened
@@ -27,7 +28,15 @@ OUTLIERS = 8.0
 others."""
 SAMPLED = 1 << 16
 """Number of elements from which the median is taken."""
-SMALLEST = {Dtype.FLOAT16: 2.0**-23, Dtype.BFLOAT16: 2.0**-126, Dtype.FLOAT32: 2.0**-126}
+SMALLEST = {
+    Dtype.FLOAT8_E4M3FN: 2.0**-9,
+    Dtype.FLOAT8_E4M3FNUZ: 2.0**-10,
+    Dtype.FLOAT8_E5M2: 2.0**-16,
+    Dtype.FLOAT8_E5M2FNUZ: 2.0**-17,
+    Dtype.FLOAT16: 2.0**-23,
+    Dtype.BFLOAT16: 2.0**-126,
+    Dtype.FLOAT32: 2.0**-126,
+}
 """Numbers of this size may be flushed to zero or be two steps apart."""
 
 
@@ -77,8 +86,11 @@ def default_tolerance(base: Tolerance, dtype: Dtype, size: float, terms: float) 
 
     An element of typical size is held to what `base` alone requires; if elements are smaller than 1, to less.
     The allowance that sums need near zero is added to the absolute part and taken from the relative one. Sums
-    are assumed to be computed in at least float32: one computed in half is less exact than necessary.
+    are assumed to be computed in at least float32: one computed in half is less exact than necessary. What
+    must be exact, such as a power of two, stays exact.
     """
+    if not base.rtol and not base.atol:
+        return base
     step = min(epsilon(dtype), epsilon(Dtype.FLOAT32))
     summed = min(base.rtol / 2, SUM_FACTOR * step * math.sqrt(max(SHORT_SUM, terms)))
     atol = max(base.atol * min(size, 1.0), summed * size, SMALLEST.get(dtype, 2.0**-1022))

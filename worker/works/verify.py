@@ -10,13 +10,11 @@ from db.lease import Lease
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository
-from db.snapshot import elapsed_s
 from db.tables import CandidateRow, TaskRow, TrialRow
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Measured
 from warpsmith.tuning.objective import costs
 from warpsmith.tuning.tasks import VerifyPayload, VerifyResult
-from warpsmith.tuning.timing.spare_time import SpareTime
 from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 from worker.device_setup import hold_device
 from worker.device_wait import Hold
@@ -37,13 +35,10 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
     with context.database.read() as session:
         job, measured = job_of(session, row), baseline_of(session, row)
         candidates = CandidateRepository(session).of_job(row.job_id, with_templates=True)
-        elapsed = elapsed_s(session, JobRepository(session).get(row.job_id))
         finalists = _finalists(job, candidates, TrialRepository(session).measured(row.job_id))
     for candidate in candidates:
         export_study(context, row.job_id, candidate)
     setup = context.device_setup()
-    seconds = payload.seconds and job.budget.seconds - elapsed
-    spare = SpareTime(seconds, len(job.workloads))
     with hold_device(setup, Hold(context, row, lease)):
         result = verify_winners(
             job,
@@ -52,7 +47,6 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
             ComparisonPlan(measured.aa_width, payload.pairs),
             lease.alive,
             measured,
-            spare,
         )
     if len(result.choices) < len(job.workloads):
         return Done(None)

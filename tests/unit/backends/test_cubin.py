@@ -1,6 +1,9 @@
 """What a cubin holds, read without running anything, from binaries that NVRTC makes here."""
 
 import random
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +11,7 @@ from tests.sandbox.kernels import CUDA_DEVICE, kernel
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.cubin import read_cubin
 from warpsmith.backends.cuda_compile import compile_cuda
+from warpsmith.backends.ptx_names import never_named
 from warpsmith.domain.device import Backend
 from warpsmith.domain.plan import Compiled
 from warpsmith.sandbox import CompilePool
@@ -140,6 +144,7 @@ def test_static_variables_of_a_header_are_the_same_in_a_template() -> None:
     finally:
         pool.close()
     assert isinstance(own, Compiled) and isinstance(found, Compiled), (own, found)
+    found = replace(found, unnamed=())
     assert set(own.globals) != set(found.globals)
     assert len(own.globals) > 100
     assert undeclared_globals(tuned, found, frozenset(own.globals)) is None
@@ -147,3 +152,94 @@ def test_static_variables_of_a_header_are_the_same_in_a_template() -> None:
     refused = undeclared_globals(tuned, found, missing)
     assert refused is not None and "calls" in refused.reason
     assert [name.endswith("5callsE") for name in kept_variables(users, own)] == [True]
+
+
+SIZES = """#include <cub/block/block_reduce.cuh>
+%s
+template <int B> __global__ void f(const float* x, float* y, const int n) {
+  using Sum = cub::BlockReduce<float, B>;
+  __shared__ typename Sum::TempStorage s;
+  float v = Sum(s).Sum(x[threadIdx.x]);
+  if (threadIdx.x == 0) y[0] = v + n;
+  %s
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[CompilePool]:
+    """One compile child."""
+    pool = CompilePool(workers=1)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(scope="module")
+def own(pool: CompilePool) -> Compiled:
+    """The kernel of a user, with CUB."""
+    return _compiled(pool, SIZES % ("", ""), "f<256>", "nvrtc")
+
+
+def _compiled(pool: CompilePool, text: str, entry: str, compiler: str) -> Compiled:
+    found = pool.submit(kernel(Backend.CUDA, text, entry=entry, compiler=compiler), CUDA_DEVICE).result(90)
+    assert isinstance(found, Compiled), f"{found.reason}\n{found.log}"
+    return found
+
+
+@pytest.mark.parametrize("compiler", ["nvrtc", "nvcc"] if shutil.which("nvcc") else ["nvrtc"])
+def test_another_instance_of_a_toolkits_template_is_no_variable_of_the_kernel(
+    pool: CompilePool, compiler: str
+) -> None:
+    """Each block size has constants of its own in CUB, by which every template was refused."""
+    own = _compiled(pool, SIZES % ("", ""), "f<256>", compiler)
+    text = SIZES % ("", "const float a = x[1];")
+    found = _compiled(pool, text, "f<128>", compiler)
+    tuned = kernel(Backend.CUDA, text)
+    assert undeclared_globals(tuned, found, frozenset(own.globals)) is None
+    if compiler == "nvrtc":
+        assert undeclared_globals(tuned, replace(found, unnamed=()), frozenset(own.globals)) is not None
+
+
+@pytest.mark.parametrize(
+    ("declared", "statement", "name"),
+    [
+        ("__device__ int calls;", "y[1] = calls++;", "calls"),
+        ("namespace cub { __device__ int calls; }", "y[1] = cub::calls++;", "calls"),
+        ("", "static __device__ int calls; y[1] = calls++;", "calls"),
+        # By its address, from which another variable begins, or by its name in assembly.
+        ("__device__ int pad[64]; __device__ int* const p = pad;", "p[1]++;", "pad"),
+        ("__device__ int pad;", 'asm volatile("st.global.u32 [pad], %0;" :: "r"(n));', "pad"),
+        # Declared and never named, it still is memory that another variable's end may reach.
+        ("__device__ int pad[64];", "", "pad"),
+        ("namespace std { __device__ int value; }", "", "value"),
+    ],
+)
+def test_a_variable_that_a_template_declares_is_refused(
+    pool: CompilePool, own: Compiled, declared: str, statement: str, name: str
+) -> None:
+    text = SIZES % (declared, statement)
+    found = _compiled(pool, text, "f<128>", "nvrtc")
+    refused = undeclared_globals(kernel(Backend.CUDA, text), found, frozenset(own.globals))
+    assert refused is not None
+    assert name in refused.reason
+
+
+PTX = """
+.visible .global .align 4 .u32 read;
+.weak .global .align 1 .u8 idle = 1;
+.global .align 8 .u64 pointer = generic(target);
+.global .align 4 .b8 target[4];
+.extern .global .align 4 .b8 outside[];
+.const .align 4 .b8 table[4];
+.visible .entry f(.param .u64 f_param_0) {
+  ld.global.u32 %r1, [read];
+  mov.u64 %rd2, pointer;
+  // spoken of
+}
+"""
+
+
+def test_a_variable_is_named_by_code_by_other_variables_and_even_by_comments() -> None:
+    names = ("read", "idle", "pointer", "target", "outside", "spoken", "of", "unknown", "table")
+    assert never_named(PTX, names) == ("idle", "outside")
+    assert never_named("", names) == ()

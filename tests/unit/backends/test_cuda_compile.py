@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from testbed.example_jobs import FAMILIES, load_example
-from warpsmith.backends.base import CompileRequest
+from warpsmith.backends import cuda_compile
+from warpsmith.backends.base import CompileRequest, CompileWay, RefusedEveryWay
 from warpsmith.backends.cubin import read_cubin
 from warpsmith.backends.cuda_compile import compile_cuda
+from warpsmith.backends.cuda_nvrtc import compile_nvrtc
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
 from warpsmith.domain.plan import Compiled
@@ -59,14 +61,26 @@ def _compile(
     )
 
 
-def _good(*arguments: object, **options: object) -> Compiled:
-    result = _compile(*arguments, **options)  # type: ignore[arg-type]
+def _good(
+    source: str,
+    entry: str,
+    compiler: str = "nvrtc",
+    options: tuple[str, ...] = (),
+    include_dirs: tuple[Path, ...] = (),
+) -> Compiled:
+    result = _compile(source, entry, compiler, options, include_dirs)
     assert isinstance(result, Compiled), f"{result.reason}\n{result.log}"
     return result
 
 
-def _bad(*arguments: object, **options: object) -> Rejected:
-    result = _compile(*arguments, **options)  # type: ignore[arg-type]
+def _bad(
+    source: str,
+    entry: str,
+    compiler: str = "nvrtc",
+    options: tuple[str, ...] = (),
+    architecture: str = "sm_90",
+) -> Rejected:
+    result = _compile(source, entry, compiler, options, architecture=architecture)
     assert isinstance(result, Rejected)
     assert result.stage is Stage.COMPILE
     return result
@@ -249,28 +263,92 @@ def test_an_unknown_architecture_is_a_rejection() -> None:
     assert "architecture" in _bad('extern "C" __global__ void f() {}', "f", architecture="sm_1").reason
 
 
-HOST_HEADERS = {
-    "cstdio": "#include <cstdio>\n",
-    "vector": "#include <vector>\n",
-    "cstdlib": "#include <stdlib.h>\n",
+FOR_A_HOST = {
+    "a header that only a host has": ("#include <regex>\n", "regex"),
+    "a function of its own": ("int half(int v) { return v / 2; }\n", "host functions are not allowed"),
 }
 
 
-@pytest.mark.parametrize("header", list(HOST_HEADERS))
-def test_a_source_with_host_headers_takes_nvcc_where_there_is_one(header: str) -> None:
-    source = HOST_HEADERS[header] + "namespace a { template <int N> __global__ void f(int* p) { *p = N; } }"
+@pytest.mark.parametrize("name", list(FOR_A_HOST))
+def test_what_nvrtc_cannot_read_takes_nvcc_where_there_is_one(name: str) -> None:
+    text, word = FOR_A_HOST[name]
+    source = text + "namespace a { template <int N> __global__ void f(int* p) { *p = N; } }"
     if "nvcc" in COMPILERS:
         assert "Li4E" in _good(source, "a::f<4>", "auto").entry
     else:
-        assert header.removeprefix("c") in _bad(source, "a::f<4>", "auto").log
-    assert isinstance(_compile(source, "a::f<4>", "nvrtc"), Rejected)
+        refused = _bad(source, "a::f<4>", "auto")
+        assert word in refused.reason
+        assert "no nvcc (`compiler: nvcc`)" in refused.reason
+    refused = _bad(source, "a::f<4>", "nvrtc")
+    assert word in refused.reason
+    assert "`compiler: nvcc`" in refused.reason
 
 
 def test_without_nvcc_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CUDA_HOME", "CUDA_PATH"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("warpsmith.backends.cuda_compile._find_nvcc", lambda: None)
+    for module in ("cuda_compile", "cuda_nvcc"):
+        monkeypatch.setattr(f"warpsmith.backends.{module}.find_nvcc", lambda: None)
     source = 'extern "C" __global__ void f(int* p) { *p = 1; }'
     assert "none" in _bad(source, "f", "nvcc").reason
     _good(source, "f", "auto")
+    reason = _bad("#include <regex>\n" + source, "f", "auto").reason
+    assert reason.startswith('kernel.cu(1): catastrophic error: cannot open source file "regex"')
+    assert "this worker has no nvcc (`compiler: nvcc`)" in reason
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The compilers that were asked, one after another; nvcc refuses everything."""
+    asked: list[str] = []
+    nvrtc = compile_nvrtc
+
+    def first(request: CompileRequest, way: CompileWay) -> object:
+        asked.append(way.value)
+        return nvrtc(request, way)
+
+    def second(request: CompileRequest) -> Rejected:
+        asked.append("nvcc")
+        return Rejected(stage=Stage.COMPILE, reason="nvcc says no", log="its log")
+
+    monkeypatch.setattr(cuda_compile, "compile_nvrtc", first)
+    monkeypatch.setattr(cuda_compile, "compile_nvcc", second)
+    monkeypatch.setattr(cuda_compile, "find_nvcc", lambda: Path("nvcc"))
+    return asked
+
+
+def test_what_both_compilers_refuse_has_the_words_of_both(asked: list[str]) -> None:
+    refused = _bad("#include <regex>\n" + USES_SHARED, "f", "auto")
+    assert isinstance(refused, RefusedEveryWay)
+    assert refused.reason == "nvcc says no"
+    assert refused.log.startswith("its log")
+    assert 'NVRTC: kernel.cu(1): catastrophic error: cannot open source file "regex"' in refused.log
+    assert asked == ["nvrtc", "nvrtc-ordinary", "nvcc"]
+
+
+def test_a_source_that_no_way_helped_before_is_compiled_in_one_way_only(asked: list[str]) -> None:
+    source = "#include <regex>\n" + USES_SHARED
+    request = CompileRequest(Backend.CUDA, source, "f", (), (), "auto", "sm_90", 0, may_fall_back=False)
+    refused = compile_cuda(request)
+    assert isinstance(refused, Rejected)
+    assert "nvcc has not helped" in refused.reason
+    assert asked == ["nvrtc"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        USES_SHARED.replace("tile[1000]", "tile[100000]"),
+        USES_SHARED.replace("__syncthreads();", 'asm volatile("no_such_instruction;");'),
+    ],
+)
+def test_what_the_assembler_refuses_is_not_compiled_again(asked: list[str], source: str) -> None:
+    assert "ptxas" in _bad(source, "f", "auto").log
+    assert asked == ["nvrtc"]
+
+
+def test_a_configuration_begins_with_the_way_that_another_needed(asked: list[str]) -> None:
+    for way in ("nvrtc-ordinary", "nvrtc"):
+        request = CompileRequest(Backend.CUDA, USES_SHARED, "f", (), (), "auto", "sm_90", 0, begin_with=way)
+        result = compile_cuda(request)
+        assert isinstance(result, Compiled)
+        assert result.way == way
+    assert asked == ["nvrtc-ordinary", "nvrtc"]

@@ -178,7 +178,7 @@ def test_items_that_are_wrong_do_not_make_the_list_too_short() -> None:
 
 def test_keys_that_are_not_words_are_refused() -> None:
     with pytest.raises(InvalidInput):
-        parse_job(FIELDS | {3: 4})  # type: ignore[dict-item]
+        parse_job({**FIELDS, 3: 4})  # type: ignore[dict-item]
 
 
 def test_a_document_is_read_as_it_is(tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ import pytest
 from rich.console import Console
 
 from testbed.rows import measured, rejected
+from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import (
     Comparison,
     Conditions,
     Interval,
     Measured,
+    NoGain,
     Rejected,
     TimeSummary,
     Verdict,
@@ -34,6 +36,7 @@ from warpsmith.report.tables import (
     comparison_table,
     configuration_text,
     energy_table,
+    energy_words,
     outcome_table,
     reason_lines,
 )
@@ -332,6 +335,20 @@ def test_rows_name_the_configuration_of_the_dispatch() -> None:
     assert rows[1][5:] == ("equal", "baseline kept")
 
 
+def test_a_workload_without_gain_is_shown_with_the_figures_of_the_search() -> None:
+    idle = NoGain(workload="n=7", baseline_us=50.0, best_us=50.2)
+    first, _ = result().comparisons
+    shown = result(comparisons=(first,), no_gain=(idle,))
+    assert list(comparison_rows(shown))[1] == (
+        *("n=7", "50.00", "50.20", "1.00x", "in the search", "no gain", "baseline kept"),
+    )
+    assert "no trial of this workload was faster" in Page(report_html(shown)).text
+    alone = result(comparisons=(), no_gain=(idle,), speedup=1.0)
+    assert "n=7 50.00 50.20 1.00x" in " ".join(rendered(comparison_table(alone), width=120).split())
+    assert "50.20" in Page(report_html(alone)).text
+    assert baseline_table(alone) is None
+
+
 def test_energy_is_shown_where_it_was_measured() -> None:
     assert energy_table(result()) is None
     assert "Energy" not in Page(report_html(result())).text
@@ -346,6 +363,20 @@ def test_energy_is_shown_where_it_was_measured() -> None:
     assert "n=1001" not in text
     page = Page(report_html(measured)).text
     assert "12.3" in page.partition("Energy of one launch")[0].partition("Energy")[2]
+
+
+def test_a_result_says_why_it_has_no_energy() -> None:
+    assert energy_words(result()) == "", "no OpenCL device reports it"
+    asked = result().job.model_copy(
+        update={"kernel": result().job.kernel.model_copy(update={"backend": Backend.CUDA})}
+    )
+    assert "did not ask for it (objective.energy)" in energy_words(result(job=asked))
+    assert "did not ask" in Page(report_html(result(job=asked))).text
+    objective = asked.objective.model_copy(update={"energy": True})
+    silent = result(job=asked.model_copy(update={"objective": objective}))
+    assert "the device does not report it" in energy_words(silent)
+    measured = [c.model_copy(update={"baseline_mj": 2.0, "best_mj": 1.0}) for c in silent.comparisons]
+    assert energy_words(silent.model_copy(update={"comparisons": tuple(measured)})) == ""
 
 
 def test_outcomes_are_counted_with_their_reasons() -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.test_report import entry, result
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.kernel import Argument, Dtype, Role
+from warpsmith.domain.kernel import Argument, Role
 from warpsmith.domain.space import Configuration
 from warpsmith.errors import ExpressionError
 from warpsmith.http_models import JobResult
@@ -220,9 +221,7 @@ def test_the_module_says_which_dimensions_it_takes(tmp_path: Path) -> None:
     ],
 )
 def test_expressions_mean_the_same_in_the_module(text: str, tmp_path: Path) -> None:
-    shown = scale_job()
-    (argument,) = [a for a in shown.kernel.arguments if a.name == "n"]
-    expression = type(argument.value)(text)
+    expression = Expression(text)
     names = {"BLOCK": 64, "device.warp_size": 32}
     module = runpy.run_path(str(write_bundle(tuned(), (), tmp_path)[-1]))
     for n in (1, 2, 5, 64, 1000):

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from warpsmith.domain.device import Backend
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Job, Tolerance, Workload
-from warpsmith.domain.kernel import Dtype, Kernel
+from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.options import refused_options
-from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
+from warpsmith.domain.outcome import CutShort, Measured, Outcome, Rejected, Stage
 from warpsmith.domain.plan import BufferPlan, CaseKey, ScalarPlan, launch_size, plan_workload
 from warpsmith.domain.space import (
     Constraint,
@@ -327,11 +328,12 @@ def test_a_device_class_is_a_word_for_queues() -> None:
     assert device.scope()["device.warp_size"] == 32
 
 
-def test_an_outcome_is_one_of_two_kinds() -> None:
-    adapter: TypeAdapter[Measured | Rejected] = TypeAdapter(Outcome)
+def test_an_outcome_is_one_of_three_kinds() -> None:
+    adapter: TypeAdapter[Outcome] = TypeAdapter(Outcome)
     rejected = Rejected(stage=Stage.GUARD, reason="wrote 4 bytes before y")
     measured = Measured(timings=(), objective=0.5)
-    for outcome in (rejected, measured):
+    cut_short = CutShort(timings=(), skipped=("n=4096",), estimate=1.5)
+    for outcome in (rejected, measured, cut_short):
         assert adapter.validate_json(adapter.dump_json(outcome)) == outcome
     with pytest.raises(ValidationError, match="kind"):
         adapter.validate_python({"kind": "crashed"})

@@ -7,14 +7,15 @@ from itertools import product
 import numpy as np
 import pytest
 
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Tolerance
-from warpsmith.domain.kernel import Dtype, Role
+from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.session.output_checks import tolerance_of
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import compare, root_mean_square
-from warpsmith.verify.tolerance import default_tolerance, longest_sum, passing_atol, typical_size
+from warpsmith.verify.tolerance import SMALLEST, default_tolerance, longest_sum, passing_atol, typical_size
 
 FLOAT32 = DEFAULT_TOLERANCES[Dtype.FLOAT32]
 
@@ -99,7 +100,7 @@ def test_an_element_of_typical_size_keeps_the_tolerance_of_its_type(
 def test_smaller_outputs_get_less_and_never_nothing(dtype: Dtype) -> None:
     base = DEFAULT_TOLERANCES[dtype]
     small = default_tolerance(base, dtype, 1e-3, 1)
-    assert small.atol == pytest.approx(1e-3 * base.atol, rel=1)
+    assert small.atol == pytest.approx(max(1e-3 * base.atol, SMALLEST.get(dtype, 0.0)), rel=1)
     assert small.rtol == base.rtol
     assert default_tolerance(base, dtype, 0.0, 1).atol > 0
     assert default_tolerance(base, dtype, 1.0, 1) == base

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from warpsmith.domain.draw import Distribution, Draw
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Tolerance
-from warpsmith.domain.kernel import Distribution, Draw, Dtype, Role
+from warpsmith.domain.kernel import Role
+from warpsmith.domain.memory import WIDE_BYTES
 from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
@@ -16,11 +19,13 @@ from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.verify import compare as compare_module
 from warpsmith.verify.checked_ranges import sample_ranges
 from warpsmith.verify.compare import compare, passes
-from warpsmith.verify.dtypes import numpy_dtype, reference_dtype, widened
+from warpsmith.verify.dtypes import largest, numpy_dtype, reference_dtype, widened
 from warpsmith.verify.inputs import POOL_ELEMENTS, TILE_ELEMENTS, draw_buffer, draw_inputs
 
 LOOSE = Tolerance(rtol=0.5, atol=1.0)
 ODD = [0.0, -0.0, 1.0, 1.5, 2.0, -3.0, 1e-3, 1e300, -1e300, math.inf, -math.inf, math.nan]
+NUMBERED = (Distribution.NORMAL, Distribution.UNIFORM, Distribution.INTEGERS, Distribution.CONSTANT)
+"""Distributions of which every element is a number of its own, within the draw's bounds."""
 NUMBERS = st.one_of(st.sampled_from(ODD), st.floats(allow_nan=True, allow_infinity=True))
 
 
@@ -143,8 +148,9 @@ def test_inputs_are_a_function_of_seed_name_and_variant(dtype: Dtype) -> None:
     assert first.tobytes() == draw_buffer(buffer, 7, 0).tobytes()
     other_name = BufferPlan("z", dtype, Role.INPUT, (5000,), None)
     for different in (draw_buffer(buffer, 8, 0), draw_buffer(buffer, 7, 1), draw_buffer(other_name, 7, 0)):
-        assert np.mean(different == first) < 0.1
-    assert reference_dtype(dtype).itemsize == 8
+        alike = np.mean(widened(different) == widened(first))
+        assert alike < (0.6 if dtype in (Dtype.BOOL, Dtype.FLOAT8_E8M0FNU) else 0.1)
+    assert reference_dtype(dtype).itemsize <= WIDE_BYTES
 
 
 def test_outputs_are_not_drawn_and_every_input_is() -> None:
@@ -167,8 +173,9 @@ def test_big_inputs_repeat_with_no_period(elements: int) -> None:
             same = np.mean(values[period:] == values[:-period])
             # A tile drawn from a place that overlaps an earlier one repeats a part, never the whole.
             assert same < 0.5, period
-    assert abs(float(np.mean(values))) < 0.02
-    assert abs(float(np.std(values)) - 1.0) < 0.02
+    wide = values.astype(np.float64)
+    assert abs(float(np.mean(wide))) < 0.02
+    assert abs(float(np.std(wide)) - 1.0) < 0.02
 
 
 def test_distributions_are_what_was_asked_for() -> None:
@@ -247,7 +254,7 @@ def test_a_right_answer_rounded_to_its_type_passes(dtype: Dtype) -> None:
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 64.0])
 def test_an_answer_beyond_the_tolerance_of_its_type_fails(dtype: Dtype, scale: float) -> None:
     tolerance = DEFAULT_TOLERANCES[dtype]
-    want = np.random.default_rng(2).normal(0, scale, 1000)
+    want = np.random.default_rng(2).normal(0, min(scale, largest(dtype) / 16), 1000)
     limit = tolerance.atol + tolerance.rtol * np.abs(want)
     wrong = want + np.where(np.arange(1000) % 3 == 0, 2.0 * limit, 0.0)
     report = compare(_rounded(wrong, dtype), want, tolerance)
@@ -265,7 +272,7 @@ def test_an_answer_computed_in_a_coarser_type_fails(coarse: Dtype, dtype: Dtype)
     assert compare(coarser, want, DEFAULT_TOLERANCES[dtype]).wrong > 1000
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("dtype", [d for d in FLOATS if np.isinf(_rounded(np.array([math.inf]), d))[0]])
 def test_nan_and_infinity_keep_their_rules_in_every_type(dtype: Dtype) -> None:
     want = np.array([math.nan, math.inf, -math.inf, 1.0, math.nan, math.inf, 0.0])
     got = _rounded(np.array([math.nan, math.inf, -math.inf, math.nan, 1.0, -math.inf, math.inf]), dtype)
@@ -286,7 +293,9 @@ def test_any_bits_can_be_compared_without_a_warning(dtype: Dtype) -> None:
     """Poison is random: signalling NaNs and subnormals are among it."""
     bits = np.random.default_rng(4).integers(0, 256, 8 * 65_536, np.uint8)
     got = bits.view(numpy_dtype(dtype))
-    signalling = {2: np.uint16(0x7F81 if dtype is Dtype.BFLOAT16 else 0x7C01), 4: np.uint32(0x7F800001)}
+    nan = np.uint8(0x80 if dtype.value.endswith("fnuz") else 0x7F)
+    signalling = {1: nan, 2: np.uint16(0x7F81 if dtype is Dtype.BFLOAT16 else 0x7C01)}
+    signalling[4] = np.uint32(0x7F800001)
     word = signalling.get(dtype.size_bytes, np.uint64(0x7FF0000000000001))
     got = np.concatenate([got, np.full(1, word).view(numpy_dtype(dtype))])
     report = compare(got, np.zeros(got.size), DEFAULT_TOLERANCES[dtype])
@@ -308,7 +317,7 @@ def test_secret_seeds_are_drawn_afresh_and_give_other_inputs() -> None:
 
 
 @pytest.mark.parametrize("dtype", [d for d in Dtype if d.is_float])
-@pytest.mark.parametrize("distribution", list(Distribution))
+@pytest.mark.parametrize("distribution", NUMBERED)
 def test_every_family_draws_finite_values_of_every_float_type(
     dtype: Dtype, distribution: Distribution
 ) -> None:
@@ -326,7 +335,10 @@ def test_the_references_type_holds_every_value_of_the_arguments_type() -> None:
         if dtype.is_float:
             assert wide == np.float64
             continue
-        limits = np.iinfo(narrow)
+        if dtype is Dtype.BOOL:
+            assert wide == np.bool_
+            continue
+        limits = np.iinfo(narrow.name)
         extremes = np.array([limits.min, limits.max], narrow)
         assert [int(v) for v in extremes.astype(wide)] == [limits.min, limits.max]
 

@@ -125,7 +125,7 @@ def settings_of(service: str) -> Settings:
         for secret in SERVICES[service]["secrets"]:
             Path(folder, secret).write_text(PASSWORD if secret == "postgres_password" else "")
         fields = {k: v.replace("/run/secrets", folder) for k, v in fields.items()}
-        return Settings(_env_file=None, **fields)  # type: ignore[call-arg, arg-type]
+        return Settings(_env_file=None, **fields)  # type: ignore[arg-type]
 
 
 def check_command(words: list[str]) -> None:
@@ -224,7 +224,7 @@ def test_defaults_of_the_compose_file_are_those_of_the_program() -> None:
     assert len(named) >= 8
     for match in named:
         field = match["name"].removeprefix("WARPSMITH_").lower()
-        chosen = Settings(_env_file=None, **{field: match["text"]})  # type: ignore[call-arg, arg-type]
+        chosen = Settings(_env_file=None, **{field: match["text"]})  # type: ignore[arg-type]
         assert getattr(chosen, field) == SETTINGS[match["name"]].default, match["name"]
 
 
@@ -234,7 +234,7 @@ def test_the_example_names_settings_and_nothing_else() -> None:
     assert {name for name in shown if not name.startswith("WARPSMITH_")} == COMPOSES_OWN | {TRACES}
     fields = {k.removeprefix("WARPSMITH_").lower(): v for k, v in shown.items() if k in SETTINGS}
     fields = {k: v for k, v in fields.items() if not k.endswith("_file")}
-    assert not Settings(_env_file=None, **fields).embedded  # type: ignore[call-arg, arg-type]
+    assert not Settings(_env_file=None, **fields).embedded  # type: ignore[arg-type]
 
 
 def test_every_variable_that_compose_reads_is_in_the_example() -> None:

@@ -12,6 +12,8 @@ from pydantic import BaseModel
 
 from api.example_job import JOB_EXAMPLE
 from api.service_checks import check_job
+from warpsmith.domain.draw import Draw
+from warpsmith.domain.field import Field
 from warpsmith.domain.job import (
     AgentPolicy,
     Budget,
@@ -22,7 +24,9 @@ from warpsmith.domain.job import (
     Tolerance,
     Workload,
 )
-from warpsmith.domain.kernel import Argument, Draw, Kernel, Launch
+from warpsmith.domain.kernel import Argument, Kernel
+from warpsmith.domain.launch import Launch
+from warpsmith.domain.layout_checks import layout_checks
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import parse_job
@@ -31,7 +35,8 @@ from warpsmith.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
-FORM = (DOCS / "job-form.md").read_text()
+FORM = (DOCS / "job-form.md").read_text() + (DOCS / "arguments.md").read_text()
+FORM += (DOCS / "draws.md").read_text()
 TEMPLATES = (DOCS / "templates.md").read_text()
 ELEMENT_RULES = (DOCS / "element-rules.md").read_text()
 FLEET = (DOCS / "running-a-fleet.md").read_text()
@@ -53,6 +58,7 @@ MODELS: tuple[type[BaseModel], ...] = (
     AgentPolicy,
     Kernel,
     Argument,
+    Field,
     Draw,
     Launch,
     Parameter,
@@ -95,6 +101,11 @@ MISTAKES: tuple[tuple[str, Any], ...] = (
     ("kernel.arguments.2.value", None),
     ("kernel.arguments.1.draw", {"distribution": "uniform"}),
     ("kernel.arguments.0.draw", {"std": -1}),
+    ("kernel.arguments.0", {"name": "s", "role": "struct", "fields": [], "align": 3}),
+    ("kernel.arguments.2", {"name": "n", "role": "pointer", "to": "q"}),
+    ("kernel.arguments.2", {"name": "n", "role": "pointer", "to": "x", "offset": "n + 1"}),
+    ("kernel.arguments.2", {"name": "n", "role": "scalar", "dtype": "int32", "values": [1, 2, 3, 4, 5]}),
+    ("kernel.buffers", [{"name": "lost", "dtype": "int8", "role": "input", "shape": [1]}]),
     ("kernel.launch.grid", ["ceil_div(m, BLOCK)"]),
     ("kernel.launch.grid", ['__import__("os")']),
     ("kernel.launch.block", ["n - 65536"]),
@@ -114,7 +125,7 @@ def message_of(field: str, value: object) -> str:
         node = node[part]
     node[last] = value
     with pytest.raises(InvalidInput) as caught:
-        check_job(parse_job(data), Settings(_env_file=None))  # type: ignore[call-arg]
+        check_job(parse_job(data), Settings(_env_file=None))
     return str(caught.value).splitlines()[0]
 
 
@@ -143,8 +154,17 @@ def test_the_form_quotes_what_a_mistake_says(field: str, value: object) -> None:
 
 def test_the_form_s_example_is_a_job() -> None:
     job = parse_job(yaml.safe_load(blocks(FORM, "yaml")[0]))
-    check_job(job, Settings(_env_file=None))  # type: ignore[call-arg]
+    check_job(job, Settings(_env_file=None))
     assert job.name == "scale"
+
+
+def test_the_struct_of_the_document_is_laid_out_as_it_says() -> None:
+    data = yaml.safe_load(blocks((DOCS / "arguments.md").read_text(), "yaml")[0])
+    kernel = {"backend": "cuda", "source": "", "entry": "f", "launch": {"grid": [1], "block": [32]}}
+    workloads = [{"dimensions": {"batch": 2, "heads": 8, "d": 128}}]
+    job = Job.model_validate({"name": "d", "kernel": kernel | data, "workloads": workloads})
+    assert "sizeof(DecodeParams) == 48" in layout_checks(job.kernel)
+    assert '"params.heads is at byte 28 in the job"' in layout_checks(job.kernel)
 
 
 def test_the_form_s_defaults_are_those_of_the_program() -> None:
@@ -181,7 +201,7 @@ def test_the_fleet_document_lists_every_setting_with_its_default() -> None:
     for name, field in Settings.model_fields.items():
         shown = rows[f"WARPSMITH_{name.upper()}"].strip()
         if shown.startswith("`"):
-            chosen = Settings(_env_file=None, **{name: shown.strip("`")})  # type: ignore[call-arg, arg-type]
+            chosen = Settings(_env_file=None, **{name: shown.strip("`")})
             assert getattr(chosen, name) == field.default, name
         else:
             assert not field.default, name

@@ -7,8 +7,8 @@ import pytest
 
 from testbed.example_jobs import EXAMPLES, FAMILIES, NUMPY_TYPES, draw_inputs, expected, load_example, small
 from tests.nvrtc_compile import compile_cuda
-from warpsmith.domain.kernel import Dtype
-from warpsmith.domain.plan import BufferPlan, plan_workload
+from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.plan import BufferPlan, ScalarPlan, plan_workload
 
 BACKENDS = ("cuda", "opencl")
 
@@ -39,6 +39,7 @@ def test_reference_gives_every_mutated_argument(family: str, backend: str) -> No
         inputs = {
             a.name: rng.normal(size=a.shape) if isinstance(a, BufferPlan) else np.float64(a.value)
             for a in plan.arguments
+            if isinstance(a, BufferPlan | ScalarPlan)
         }
         got = expected(job, inputs, workload.dimensions)
         for buffer in plan.mutated:

@@ -4,6 +4,7 @@ import ast
 import os
 import re
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from importlib.metadata import distributions
 from pathlib import Path
@@ -83,6 +84,12 @@ def test_folder_exists(name: str) -> None:
 @pytest.mark.parametrize("name", PACKAGES)
 def test_file_path_equals_import_name(name: str) -> None:
     assert (ROOT / name / "__init__.py").is_file()
+
+
+def test_the_types_of_every_module_are_checked() -> None:
+    checked = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["files"]
+    found = [p.relative_to(ROOT) for p in project_files() if p.suffix == ".py"]
+    assert [str(p) for p in found if p.parts[0] not in checked] == []
 
 
 def test_there_is_no_python_in_web() -> None:

@@ -4,6 +4,7 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -11,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[3]
 HERE = "tests/unit/repository/test_suite.py"
 
 
-def load() -> object:
+def load() -> ModuleType:
     spec = importlib.util.spec_from_file_location("suite", ROOT / "scripts" / "suite.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -24,7 +25,7 @@ def load() -> object:
     [((0, 0), 0), ((1, 0), 1), ((0, 1), 1), ((5, 0), 0), ((0, 5), 0), ((5, 5), 5), ((1, 2), 1), ((5, 4), 4)],
 )
 def test_a_failure_of_either_part_is_one_of_the_whole(codes: tuple[int, int], expected: int) -> None:
-    assert load().verdict(list(codes)) == expected  # type: ignore[attr-defined]
+    assert load().verdict(list(codes)) == expected
 
 
 @pytest.mark.alone
@@ -47,3 +48,15 @@ def test_every_test_is_in_one_part(part: str) -> None:
     assert ran.returncode == 0, ran.stdout
     assert ("test_that_wants_to_be_alone" in ran.stdout) == (part != "beside")
     assert ("test_every_test_is_in_one_part" in ran.stdout) == (part != "alone")
+
+
+def test_a_folder_runs_by_its_name_and_a_wrong_name_lists_them() -> None:
+    def make(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(["make", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    dry = make("--dry-run", "test-unit", "PYTEST_ARGS=-k bits").stdout
+    assert "scripts/suite.py tests/unit -k bits" in dry
+    wrong = make("test-nothing")
+    assert wrong.returncode == 2
+    assert {"unit", "e2e", "sandbox"} <= set(wrong.stdout.split())
+    assert "tests/gpu" in make("--dry-run", "test-gpu").stdout

@@ -7,13 +7,9 @@ import pytest
 
 from testbed.example_jobs import FAMILIES
 from warpsmith.domain.device import Backend
-from warpsmith.domain.kernel import Dtype
-from warpsmith.rewrite.reader.kernel_definitions import (
-    Dialect,
-    KernelArgument,
-    KernelDefinition,
-    find_kernels,
-)
+from warpsmith.domain.dtype import Dtype
+from warpsmith.rewrite.reader.declarations import KernelArgument
+from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.reader.named_constants import find_constants
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.source.syntax_tree import Source
@@ -51,7 +47,7 @@ def argument(text: str, prelude: str = "", dialect: Dialect = Dialect.CUDA) -> K
         ("unsigned long long int n", "n", "unsigned long long int", 0, False, Dtype.UINT64, 1),
         ("std::int64_t n", "n", "std::int64_t", 0, False, Dtype.INT64, 1),
         ("long long *n", "n", "long long*", 1, False, Dtype.INT64, 1),
-        ("bool flags[]", "flags", "bool[]", 1, False, Dtype.UINT8, 1),
+        ("bool flags[]", "flags", "bool[]", 1, False, Dtype.BOOL, 1),
         ("const float x[16]", "x", "const float[16]", 1, True, Dtype.FLOAT32, 1),
         ("float (*x)[8]", "x", "float(*)[8]", 1, False, Dtype.FLOAT32, 1),
         ("const __grid_constant__ CUtensorMap map", "map", "const CUtensorMap", 0, False, None, 1),

@@ -183,15 +183,14 @@ def test_kernels_that_write_nothing_a_job_can_see() -> None:
 
 
 def test_buffers_of_other_types() -> None:
-    kernel = job(kernel_with("const float4* v, const bool* mask, const fp8* raw, const int* ids, int")).kernel
-    _, v, mask, raw, ids, unnamed = kernel.arguments
+    listed = "const float4* v, const bool* mask, const fp8* raw, const int* ids, const __nv_fp8_e5m2* w, int"
+    _, v, mask, raw, ids, w, unnamed = job(kernel_with(listed)).kernel.arguments
     assert (v.dtype.value, v.shape[0].text) == ("float32", "4 * n")
-    assert mask.draw is not None
-    assert (mask.dtype.value, mask.draw.high) == ("uint8", 2)
+    assert (mask.dtype.value, w.dtype.value) == ("bool", "float8_e5m2")
     assert raw.dtype.value == "uint8"
     assert ids.draw is not None
     assert ids.draw.distribution.value == "constant"
-    assert unnamed.name == "argument_5"
+    assert unnamed.name == "argument_6"
 
 
 def test_names_that_yaml_or_expressions_take_for_something_else() -> None:

@@ -1,12 +1,13 @@
 """What the launch says of configurations, and what the default searcher makes of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.kernel import Launch
+from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter, Space
 from warpsmith.search.feasible_set import FeasibleSet, enumerate_space
 from warpsmith.search.features import derived_features
@@ -132,7 +133,7 @@ def test_values_that_are_no_power_of_two_count_where_others_are() -> None:
     feasible = enumerate_space(UNEVEN_SPACE, SCOPES)
     found = uneven_values(feasible)
 
-    def of_row(**changes: object) -> float:
+    def of_row(**changes: int | float | str) -> float:
         row = feasible.index({"B": 32, "T": 1, "ODD": 3, "SHARE": 0.5, "U": 0, "W": "a", **changes})
         assert row is not None
         return float(found[row])
@@ -179,12 +180,17 @@ def test_the_density_minds_what_is_expected() -> None:
     assert chosen[50.0] <= float(np.quantile(found.expected, 0.25))
 
 
-def test_the_density_waits_for_what_it_proposed_last() -> None:
+def test_the_density_waits_for_what_it_proposed_last(monkeypatch: pytest.MonkeyPatch) -> None:
     feasible, found = of()
     searcher = PortfolioSearcher(feasible, 6, launched=found)
-    turns = []
+    turns: list[int] = []
     ratio = searcher._density.ratio
-    searcher._density.ratio = lambda ranked: turns.append(1) or ratio(ranked)  # type: ignore[method-assign,func-returns-value]
+
+    def counted(ranked: Sequence[int]) -> NDArray[np.float64]:
+        turns.append(1)
+        return ratio(ranked)
+
+    monkeypatch.setattr(searcher._density, "ratio", counted)
     for _ in range(4):
         batch = searcher.ask(8)
         known = len(turns)

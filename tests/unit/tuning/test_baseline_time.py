@@ -86,6 +86,26 @@ def test_a_slow_one_is_left_the_least_and_says_so() -> None:
     assert time_left.spent_s <= SHARE * 120.0 * 1.1
 
 
+def test_what_follows_and_what_is_around_launches_count() -> None:
+    plan = block_plan(CacheState.COLD)
+    plain, samples = _timed(0.2, 60.0)
+    pairs = plain.pairs(10, plan)
+    waited = BaselineTime(60.0, 1, own=False, reserved_s=5.0)
+    waited.timed(samples)
+    assert LEAST_PAIRS <= waited.pairs(10, plan) < pairs
+    restored = BaselineTime(60.0, 1, own=False)
+    restored.timed(samples, took_s=1.5 * 0.2 * (len(samples.samples_us) + 1))
+    assert restored.overhead == pytest.approx(1.5)
+    assert LEAST_PAIRS <= restored.pairs(10, plan) < pairs
+    assert restored.least_s(plan) > plain.least_s(plan)
+
+
+def test_a_quick_launch_has_no_overhead_however_busy_the_machine() -> None:
+    time_left, samples = _timed(0.0001, 60.0)
+    time_left.timed(samples, took_s=10.0)
+    assert time_left.overhead == 1.0
+
+
 def test_everything_counts_once_launches_are_long() -> None:
     time_left, _ = _timed(0.05, 60.0)
     time_left._began -= 20.0

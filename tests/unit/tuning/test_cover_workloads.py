@@ -1,9 +1,11 @@
 """Few configurations for all workloads: optimal where that can be checked, near it where it cannot."""
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.space import Configuration
@@ -15,15 +17,19 @@ from warpsmith.tuning.winners import cover_workloads
 from warpsmith.tuning.winners.cover_workloads import choose_few
 from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 
+Floats = NDArray[np.float64]
 
-def cost(times, baseline, weights, rows) -> float:
+
+def cost(times: Floats, baseline: Floats, weights: Floats, rows: Sequence[int]) -> float:
     served = np.minimum(times[list(rows)].min(axis=0), baseline)
     return float((weights * np.log(served / baseline)).sum())
 
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("most_sets", [cover_workloads.MOST_SETS, 0])
-def test_no_other_few_serve_the_workloads_better(seed: int, most_sets: int, monkeypatch) -> None:
+def test_no_other_few_serve_the_workloads_better(
+    seed: int, most_sets: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cover_workloads, "MOST_SETS", most_sets)
     rng = np.random.default_rng(seed)
     times = rng.lognormal(0, 0.7, (9, 6))
@@ -74,6 +80,7 @@ def test_the_winners_are_no_more_than_the_job_allows(limit: int | None, blocks: 
         timings = []
         for workload, timing in timed.items():
             us = times_us(configuration, workload)
+            assert timing.cold is not None
             cold = timing.cold.model_copy(update={"median_us": us})
             timings.append(timing.model_copy(update={"cold": cold}))
         outcome = Measured(timings=tuple(timings), objective=0.5)

@@ -1,129 +1,37 @@
 """`decide` drives a job from its rows alone; here the rows live in a list."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from testbed.job_in_memory import Answer, Rows, roles, steps
 from warpsmith.domain.device import Ceilings
-from warpsmith.domain.job import AgentPolicy, Budget, Strategy
+from warpsmith.domain.job import Budget, Strategy
 from warpsmith.domain.outcome import TimeSummary, WorkloadTiming
 from warpsmith.domain.plan import Family
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
-from warpsmith.domain.template import Template
-from warpsmith.testing.jobs import DEVICE, scale_job
+from warpsmith.testing.jobs import DEVICE
 from warpsmith.tuning.decisions.decide import MAX_REPAIRS, decide
 from warpsmith.tuning.decisions.snapshot import (
-    AddCandidate,
-    JobSnapshot,
     SetJobState,
-    StartTask,
     TaskView,
-    apply,
-    end_task,
 )
 from warpsmith.tuning.decisions.time_budget import DEVICE_EACH_S, first_batch_s
 from warpsmith.tuning.tasks import (
+    BaselinePayload,
     BaselineResult,
     CasesPayload,
-    CasesResult,
-    Choice,
-    Counters,
     Profile,
-    ProfileResult,
     ProposedCase,
     SlicePayload,
     SliceResult,
     StepPayload,
     StepResult,
     VerifyPayload,
-    VerifyResult,
 )
 
 WRONG = SliceResult(trials=1, ended_by=SliceEnd.REJECTED, reason="wrong")
-
-
-class Rows:
-    """The rows of one job, and workers that answer at once with what the test says."""
-
-    def __init__(self, budget: Budget, strategy=Strategy.TEMPLATE, parents=1, **answers):
-        job = scale_job(budget=budget, strategy=strategy, agents=AgentPolicy(parents=parents))
-        self.snapshot = JobSnapshot(job, JobState.QUEUED, None, ("opencl-test",), 0.0, 0, (), ())
-        self.answers = answers
-        self.kinds: list[str] = []
-
-    def run(self, limit: int = 200) -> JobSnapshot:
-        for _ in range(limit):
-            if self.snapshot.state.is_terminal:
-                return self.snapshot
-            actions = decide(self.snapshot)
-            assert actions == decide(self.snapshot)
-            assert actions, f"stuck in {self.snapshot}"
-            for action in actions:
-                self.apply(action)
-        raise AssertionError("does not end")
-
-    def apply(self, action) -> None:
-        match action:
-            case StartTask():
-                self.execute(action)
-            case AddCandidate():
-                self.snapshot = apply(self.snapshot, action, f"c{action.number}")
-            case _:
-                self.snapshot = apply(self.snapshot, action)
-
-    def execute(self, action: StartTask) -> None:
-        self.kinds.append(action.kind.value)
-        answer = self.answers.get(action.kind.value)
-        result = answer(self, action.payload) if answer else None
-        result = default_answer(self, action) if result is None else result
-        task = f"t{len(self.snapshot.tasks)}"
-        self.snapshot = end_task(apply(self.snapshot, action, task), task, TaskState.DONE, result)
-        if isinstance(result, SliceResult):
-            self.count(action.payload.candidate, result)
-
-    def count(self, candidate: str, result: SliceResult) -> None:
-        s = self.snapshot
-        best = self.answers.get("objective", lambda c: 0.5)
-        changed = [
-            replace(
-                c,
-                trials=c.trials + result.trials,
-                measured=c.measured + result.trials,
-                best_objective=best(c),
-            )
-            if c.id == candidate and result.ended_by is not SliceEnd.REJECTED
-            else c
-            for c in s.candidates
-        ]
-        self.snapshot = replace(s, candidates=tuple(changed), trials_done=s.trials_done + result.trials)
-
-
-def default_answer(rows: Rows, action: StartTask):
-    match action.kind:
-        case TaskKind.BASELINE:
-            return BaselineResult(device=DEVICE)
-        case TaskKind.CHECK_CASES:
-            return CasesResult()
-        case TaskKind.PROFILE:
-            return ProfileResult(counters=Counters(values={"dram_percent": 41.0}))
-        case TaskKind.AGENT_STEP if action.payload.role in ("tester", "profiler"):
-            return StepResult(provider="test")
-        case TaskKind.AGENT_STEP if action.payload.role == "planner":
-            return StepResult(provider="test", plan="go on")
-        case TaskKind.AGENT_STEP:
-            return StepResult(provider="test", template=Template(kernel=rows.snapshot.job.kernel))
-        case TaskKind.SLICE:
-            return SliceResult(trials=min(7, action.payload.trials))
-        case TaskKind.VERIFY:
-            return VerifyResult(comparisons=(), choices=(Choice(workload="n=64"),), speedup=1.0)
-
-
-def roles(end: JobSnapshot) -> list[str]:
-    return [p.role for p in steps(end)]
-
-
-def steps(end: JobSnapshot) -> list[StepPayload]:
-    return [t.payload for t in end.tasks if isinstance(t.payload, StepPayload)]
 
 
 def test_a_job_runs_from_baseline_to_verification() -> None:
@@ -151,10 +59,10 @@ def test_a_planner_that_stops_ends_the_search() -> None:
     assert len(end.candidates) == 1
 
 
-def planner(first=2, **said):
+def planner(first: int = 2, **said: Any) -> Answer[StepPayload]:
     """Answers of a planner from a round on; all else is answered as by default."""
 
-    def step(rows, payload):
+    def step(rows: Rows, payload: StepPayload) -> StepResult | None:
         mine = payload.role == "planner" and payload.round >= first
         return StepResult(provider="test", **said) if mine else None
 
@@ -211,7 +119,7 @@ def test_each_round_starts_from_the_best_candidates() -> None:
 
 
 def test_a_branch_that_ends_leaves_the_others_to_go_on() -> None:
-    def step(rows, payload):
+    def step(rows: Rows, payload: StepPayload) -> StepResult | None:
         stops = payload.role == "planner" and payload.parent == "c1"
         return StepResult(provider="test", stop="no") if stops else None
 
@@ -233,7 +141,7 @@ def test_a_branch_that_ends_leaves_the_others_to_go_on() -> None:
 
 
 def test_a_repair_stays_in_its_branch() -> None:
-    def slice_(rows, payload: SlicePayload):
+    def slice_(rows: Rows, payload: SlicePayload) -> SliceResult | None:
         return WRONG if payload.candidate == "c3" else None
 
     objectives = {0: 0.5, 1: 0.7}
@@ -252,7 +160,7 @@ def test_a_repair_stays_in_its_branch() -> None:
 def test_what_the_tester_asks_for_is_tried_on_the_kernel_first() -> None:
     wanted = (ProposedCase(dimensions={"n": 65}, family=Family.DECLARED),)
 
-    def step(rows, payload):
+    def step(rows: Rows, payload: StepPayload) -> StepResult | None:
         return StepResult(provider="test", cases=wanted) if payload.role == "tester" else None
 
     rows = Rows(Budget(trials=5), agent_step=step)
@@ -265,14 +173,14 @@ def test_what_the_tester_asks_for_is_tried_on_the_kernel_first() -> None:
 def test_a_profile_is_handed_to_planner_and_templater() -> None:
     found = Profile(bottleneck="latency", hypotheses=("x",))
 
-    def step(rows, payload):
+    def step(rows: Rows, payload: StepPayload) -> StepResult | None:
         return StepResult(provider="test", profile=found) if payload.role == "profiler" else None
 
     end = Rows(Budget(rounds=2, trials=20), agent_step=step).run()
     assert {p.role for p in steps(end) if p.profile == found} == {"planner", "templater"}
 
 
-def timed_baseline(us: float, **device) -> BaselineResult:
+def timed_baseline(us: float, **device: Any) -> BaselineResult:
     """`scale_job` in so many microseconds, on a device that copies 1 kB a microsecond."""
     summary = TimeSummary(median_us=us, low_us=us, high_us=us, samples=5, launches_per_sample=1)
     return BaselineResult(
@@ -319,7 +227,7 @@ def test_a_search_without_agents_asks_one_step_and_searches_all() -> None:
 
 
 def test_agents_that_only_rewrite_get_a_trial_a_round() -> None:
-    def one(rows, payload):
+    def one(rows: Rows, payload: SlicePayload) -> SliceResult:
         return SliceResult(trials=1, ended_by=SliceEnd.EXHAUSTED)
 
     end = Rows(Budget(rounds=4, trials=20), strategy=Strategy.DIRECT, slice=one).run()
@@ -346,7 +254,7 @@ def test_rejected_templates_are_mended_a_bounded_number_of_times() -> None:
 
 
 def test_a_mended_template_is_searched() -> None:
-    def slice_(rows, payload: SlicePayload):
+    def slice_(rows: Rows, payload: SlicePayload) -> SliceResult:
         bad = payload.candidate == "c0"
         return WRONG if bad else SliceResult(trials=payload.trials)
 
@@ -364,7 +272,7 @@ def test_a_refused_baseline_fails_the_job_with_its_reason() -> None:
 
 
 def test_seconds_end_the_search_but_not_the_verification() -> None:
-    def slow(rows, payload):
+    def slow(rows: Rows, payload: SlicePayload) -> SliceResult:
         rows.snapshot = replace(rows.snapshot, elapsed_s=rows.snapshot.elapsed_s + 30)
         return SliceResult(trials=2)
 
@@ -375,11 +283,11 @@ def test_seconds_end_the_search_but_not_the_verification() -> None:
     assert rows.kinds[-1] == "verify"
     last = rows.snapshot.tasks[-1].payload
     assert isinstance(last, VerifyPayload)
-    assert last.seconds == pytest.approx(0.001), "nothing is left, so that no energy is measured"
+    assert last.seconds == pytest.approx(0.001), "nothing is left"
 
 
 def test_a_search_leaves_what_its_verification_is_expected_to_take() -> None:
-    def measured(rows, payload):
+    def measured(rows: Rows, payload: BaselinePayload) -> BaselineResult:
         return BaselineResult(device=DEVICE, seconds=10.0)
 
     rows = Rows(
@@ -394,7 +302,7 @@ def test_a_search_leaves_what_its_verification_is_expected_to_take() -> None:
     assert last.seconds == pytest.approx(60)
 
 
-def _all_spent(rows, payload):
+def _all_spent(rows: Rows, payload: BaselinePayload) -> BaselineResult:
     rows.snapshot = replace(rows.snapshot, elapsed_s=100.0)
     return BaselineResult(device=DEVICE)
 

@@ -1,6 +1,6 @@
 """What becomes of a job whose template fails for rules of ours: `decide` leaves them out, one by one."""
 
-from tests.unit.tuning.test_decide import Rows, steps
+from testbed.job_in_memory import Rows, steps
 from warpsmith.domain.job import Budget
 from warpsmith.domain.outcome import Stage
 from warpsmith.domain.state import JobState, SliceEnd
@@ -32,7 +32,7 @@ def details(rows: Rows) -> list[str]:
 def test_a_rule_at_fault_costs_itself_and_no_repair() -> None:
     bad = ["unroll", "restrict", "fast_math", "block_size"]
 
-    def slice_(rows, payload: SlicePayload):
+    def slice_(rows: Rows, payload: SlicePayload) -> SliceResult:
         number = int(payload.candidate[1:])
         if number >= len(bad):
             return SliceResult(trials=payload.trials)
@@ -51,7 +51,7 @@ def test_a_rule_at_fault_costs_itself_and_no_repair() -> None:
 
 
 def test_a_rule_that_is_at_fault_again_and_again_ends() -> None:
-    def slice_(rows, payload: SlicePayload):
+    def slice_(rows: Rows, payload: SlicePayload) -> SliceResult:
         return SliceResult(
             trials=1, ended_by=SliceEnd.REJECTED, reason="compile: error: no", faults=(fault("restrict"),)
         )
@@ -62,7 +62,7 @@ def test_a_rule_that_is_at_fault_again_and_again_ends() -> None:
 
 
 def test_later_templates_know_which_rules_were_at_fault() -> None:
-    def slice_(rows, payload: SlicePayload):
+    def slice_(rows: Rows, payload: SlicePayload) -> SliceResult:
         if payload.candidate == "c0":
             return SliceResult(
                 trials=1, ended_by=SliceEnd.REJECTED, reason="compile: error: no", faults=(fault("unroll"),)

@@ -2,35 +2,38 @@
 
 import itertools
 import time
-from dataclasses import fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from warpsmith.domain.device import Ceilings
+from warpsmith.domain.draw import Distribution, Draw
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import CacheState, Job, Tolerance, Workload
-from warpsmith.domain.kernel import Distribution, Draw, Dtype, Role
-from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
-from warpsmith.domain.plan import BufferPlan, Compiled, CompileFacts, Family, WorkloadPlan
+from warpsmith.domain.kernel import Role
+from warpsmith.domain.outcome import CompileFacts, Measured, Outcome, Rejected, Stage
+from warpsmith.domain.plan import BufferPlan, Compiled, Family, WorkloadPlan
 from warpsmith.domain.space import Configuration
 from warpsmith.measure.roofline import below_floor, floor_of
 from warpsmith.settings import Settings
-from warpsmith.testing.fakes import fake_ports
+from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.extra_cases import MAX_NEIGHBOURS, neighbours
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.output_checks import CheckRules, check_run, undeclared_globals
-from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.tuning.timing import drift as drift_module
 from warpsmith.tuning.timing.drift import DriftWatch, corrected
 from warpsmith.tuning.trials.first_trial import run_gate, run_trial
 from warpsmith.verify.compare import STRAYS, Budget, compare
 from warpsmith.verify.defences import Defences
-from warpsmith.verify.inputs import draw_buffer
-from warpsmith.verify.run_report import RunReport
+from warpsmith.verify.inputs import draw_buffer, draw_inputs
+from warpsmith.verify.run_report import Array, RunReport
 
 JOB = scale_job()
 LOOSE = Tolerance(rtol=1e-2, atol=1e-2)
@@ -87,13 +90,11 @@ def test_a_job_that_a_trivial_answer_would_pass_is_refused(
     job = scale_job(tolerances={"y": tolerances})
     ports, _ = fake_ports(steady)
 
-    class Reference(type(ports.reference)):  # type: ignore[misc]
-        def numpy(self, text, function, plan, dims):  # type: ignore[no-untyped-def]
-            from warpsmith.verify.inputs import draw_inputs
+    def answer(plan: WorkloadPlan, dims: Mapping[str, int]) -> Array:
+        names = {"np": np, "inputs": _wide(draw_inputs(plan)), "dims": dims}
+        return np.asarray(eval(source, names))
 
-            return {"y": eval(source, {"np": np, "inputs": _wide(draw_inputs(plan)), "dims": dims})}
-
-    wrong = replace(ports, reference=Reference())
+    wrong = replace(ports, reference=Answering(answer))
     refused = measure_baseline(DeviceSession(job, wrong)).refused
     assert "untestable" in refused
     assert words in refused
@@ -101,24 +102,36 @@ def test_a_job_that_a_trivial_answer_would_pass_is_refused(
     assert "untestable" not in measure_baseline(DeviceSession(job, off)).refused
 
 
-def _wide(drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _wide(drawn: Mapping[str, Array]) -> dict[str, NDArray[np.float64]]:
     return {name: value.astype(np.float64) for name, value in drawn.items()}
 
 
-def _zeros_at_1001(ports: SessionPorts) -> SessionPorts:
-    """The reference of the second workload asks for nothing."""
-    reference = ports.reference
+@dataclass
+class Answering(FakeReference):
+    """A reference that says what it is told to."""
 
-    class Zeros(type(reference)):  # type: ignore[misc]
-        def numpy(self, text, function, plan, dims):  # type: ignore[no-untyped-def]
-            return {"y": reference.numpy(text, function, plan, dims)["y"] * (dims["n"] != 1001)}
+    answer: Callable[[WorkloadPlan, Mapping[str, int]], Array]
 
-    return replace(ports, reference=Zeros())
+    def numpy(
+        self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
+    ) -> Mapping[str, Array]:
+        return {"y": self.answer(plan, dims)}
+
+
+def zeros_at_1001(plan: WorkloadPlan, dims: Mapping[str, int]) -> Array:
+    """Nothing is asked for on the second workload."""
+    return 2.0 * _wide(draw_inputs(plan))["x"] * (dims["n"] != 1001)
+
+
+def copied(plan: WorkloadPlan, dims: Mapping[str, int]) -> Array:
+    """What a kernel that copies must write."""
+    return _wide(draw_inputs(plan))["x"]
 
 
 def test_what_was_measured_before_the_kernel_was_refused_is_kept() -> None:
     ports, _ = fake_ports(steady)
-    result = measure_baseline(DeviceSession(JOB, _zeros_at_1001(ports)))
+    ports = replace(ports, reference=Answering(zeros_at_1001))
+    result = measure_baseline(DeviceSession(JOB, ports))
     assert result.refused.startswith("n=1001: untestable: zeros")
     assert [t.workload for t in result.timings] == ["n=4096"]
     assert result.timings[0].cold is not None
@@ -132,13 +145,7 @@ def test_one_element_is_its_own_mean_and_no_trivial_answer() -> None:
 
 def test_a_kernel_that_copies_is_no_trivial_answer() -> None:
     ports, _ = fake_ports(steady)
-    reference = ports.reference
-
-    class Copies(type(reference)):  # type: ignore[misc]
-        def numpy(self, text, function, plan, dims):  # type: ignore[no-untyped-def]
-            return {"y": reference.numpy(text, function, plan, dims)["y"] / 2.0}
-
-    refused = measure_baseline(DeviceSession(JOB, replace(ports, reference=Copies()))).refused
+    refused = measure_baseline(DeviceSession(JOB, replace(ports, reference=Answering(copied)))).refused
     assert "untestable" not in refused
     assert "y is wrong" in refused  # the fake device doubles
 
@@ -153,7 +160,8 @@ def _plan(n: int, role: Role = Role.OUTPUT) -> WorkloadPlan:
 
 def test_the_floor_counts_bytes_operations_or_the_launch() -> None:
     cold = floor_of(_plan(10**7), CEILINGS, CacheState.COLD)
-    assert (cold.bound, cold.us) == ("bytes", pytest.approx(80.0))
+    assert cold.bound == "bytes"
+    assert cold.us == pytest.approx(80.0)
     assert cold.least_us == pytest.approx(5.0)
     assert floor_of(_plan(10**7), CEILINGS, CacheState.HOT).us == pytest.approx(20.0)
     assert floor_of(_plan(10**7, Role.INOUT), CEILINGS, CacheState.COLD).us == pytest.approx(120.0)
@@ -161,7 +169,8 @@ def test_the_floor_counts_bytes_operations_or_the_launch() -> None:
     assert (tiny.bound, tiny.us, tiny.least_us) == ("launch", 1.0, 0.5)
     assert floor_of(_plan(16), CEILINGS, CacheState.COLD, shares_host=True).least_us == pytest.approx(0.2)
     heavy = floor_of(_plan(16), CEILINGS, CacheState.COLD, operations=1e9)
-    assert (heavy.bound, heavy.us, heavy.least_us) == ("flops", pytest.approx(100.0), 0.5)
+    assert (heavy.bound, heavy.least_us) == ("flops", 0.5)
+    assert heavy.us == pytest.approx(100.0)
     assert below_floor(tiny, 0.5) == ""
     assert "takes 0.5 us at least" in below_floor(tiny, 0.49)
 

@@ -45,18 +45,18 @@ DECLINED = (
 
 
 def candidate(number: int = 0, **changes: Any) -> CandidateSummary:
-    fields = {
-        "id": f"c{number}",
-        "number": number,
-        "round": 1,
-        "state": CandidateState.SEARCHED,
-        "made_by": f"step{number}",
-        "trials": 12,
-        "measured": 12,
-        "best_objective": 0.999,
-        "feasible": 12,
-    }
-    return CandidateSummary(**(fields | changes))
+    made = CandidateSummary(
+        id=f"c{number}",
+        number=number,
+        round=1,
+        state=CandidateState.SEARCHED,
+        made_by=f"step{number}",
+        trials=12,
+        measured=12,
+        best_objective=0.999,
+        feasible=12,
+    )
+    return replace(made, **changes)
 
 
 def step(number: int, template: Template, declined: tuple[str, ...] = DECLINED) -> TaskView:

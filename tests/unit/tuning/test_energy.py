@@ -18,7 +18,7 @@ from warpsmith.measure.nvml import Nvml
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
-from warpsmith.tuning.timing.spare_time import SpareTime
+from warpsmith.tuning.tasks import VerifyResult
 from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 
 
@@ -109,7 +109,7 @@ def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "LEAST_S", 0.01)
 
 
-def verified(job: Job, counter: Any, *blocks: int, seconds: float | None = None):
+def verified(job: Job, counter: Any, *blocks: int) -> VerifyResult:
     ports = ports_with(counter)
     baseline = measure_baseline(DeviceSession(job, ports))
     assert baseline.refused == ""
@@ -124,8 +124,7 @@ def verified(job: Job, counter: Any, *blocks: int, seconds: float | None = None)
         finalists.append(
             Finalist("c0", DeviceSession(job, ports).inputs.user_template, configuration, outcome)
         )
-    spare = SpareTime(seconds, len(job.workloads))
-    return verify_winners(job, ports, finalists, ComparisonPlan(0.001, 4), lambda: True, baseline, spare)
+    return verify_winners(job, ports, finalists, ComparisonPlan(0.001, 4), lambda: True, baseline)
 
 
 def key(block: int) -> str:
@@ -134,7 +133,7 @@ def key(block: int) -> str:
 
 @pytest.mark.usefixtures("short_runs")
 def test_a_comparison_has_the_energy_of_both() -> None:
-    (comparison,) = verified(cuda_job(), Meter(), 32, 128).comparisons
+    (comparison,) = verified(cuda_job(energy=True), Meter(), 32, 128).comparisons
     assert comparison.configuration_key == key(32)
     assert comparison.baseline_mj == pytest.approx(400.0 * 0.1, rel=0.1)
     assert comparison.best_mj == pytest.approx(500.0 * 0.05, rel=0.1)
@@ -144,14 +143,14 @@ def test_a_comparison_has_the_energy_of_both() -> None:
 
 
 @pytest.mark.usefixtures("short_runs")
-@pytest.mark.parametrize(
-    ("metric", "seconds", "told"), [("time", 0.0, 0), ("time", 3600.0, 1), ("energy", 0.0, 1)]
-)
-def test_without_time_for_it_there_is_no_energy_unless_it_is_what_counts(
-    metric: str, seconds: float, told: int
-) -> None:
-    (comparison,) = verified(cuda_job(metric=metric), Meter(), 32, 128, seconds=seconds).comparisons
-    assert sum(mj is not None for mj in (comparison.baseline_mj, comparison.best_mj)) == 2 * told
+def test_the_counter_is_read_only_if_the_job_asks_for_energy() -> None:
+    unread = Meter()
+    (comparison,) = verified(cuda_job(), unread, 32, 128).comparisons
+    assert (comparison.baseline_mj, comparison.best_mj, unread.runs) == (None, None, 0)
+    read = Meter()
+    (comparison,) = verified(cuda_job(metric="energy"), read, 32).comparisons
+    assert comparison.best_mj is not None
+    assert read.runs > 0
 
 
 @pytest.mark.usefixtures("short_runs")
@@ -184,7 +183,7 @@ def test_the_baseline_stays_where_no_energy_is_saved(monkeypatch: pytest.MonkeyP
 def test_without_a_counter_a_comparison_has_none_and_a_job_for_energy_is_refused() -> None:
     silent = Nvml(StandIn(None), 0)
     for counter in (None, silent):
-        (comparison,) = verified(cuda_job(), counter, 32).comparisons
+        (comparison,) = verified(cuda_job(energy=True), counter, 32).comparisons
         assert (comparison.baseline_mj, comparison.best_mj, comparison.pareto) == (None, None, ())
         refused = measure_baseline(DeviceSession(cuda_job(metric="energy"), ports_with(counter))).refused
         assert refused.startswith("objective.metric: this device does not report its energy")
@@ -195,17 +194,13 @@ def test_without_a_counter_a_comparison_has_none_and_a_job_for_energy_is_refused
 def test_a_job_for_energy_says_what_cannot_be() -> None:
     with pytest.raises(ValueError, match=r"objective\.metric: opencl reports no energy; use time, or"):
         scale_job(objective={"metric": "energy"})
+    with pytest.raises(
+        ValueError, match=r"objective\.energy: opencl reports no energy; use false, or backend"
+    ):
+        scale_job(objective={"energy": True})
     kernel = cuda_job().kernel.model_dump(mode="json")
     kernel["arguments"][1]["role"] = "inout"
     with pytest.raises(ValueError, match=r"objective\.metric: y is inout, and restoring it .* use time"):
         scale_job(kernel=kernel, objective={"metric": "energy"})
-
-
-@pytest.mark.usefixtures("short_runs")
-def test_kernels_that_change_their_inputs_have_no_energy() -> None:
-    job = cuda_job()
-    kernel = job.kernel.model_dump(mode="json")
-    kernel["arguments"][1]["role"] = "inout"
-    changed = scale_job(kernel=kernel, workloads=[{"dimensions": {"n": 4096}}])
-    (comparison,) = verified(changed, Meter(), 32).comparisons
-    assert comparison.best_mj is None
+    with pytest.raises(ValueError, match=r"objective\.energy: y is inout, and restoring it .* use false"):
+        scale_job(kernel=kernel, objective={"energy": True})

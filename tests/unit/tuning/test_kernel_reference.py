@@ -1,15 +1,16 @@
 """The user's kernel as its own reference, on a device whose process may end at any moment."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from warpsmith.domain.plan import CaseKey, plan_workload
 from warpsmith.domain.template import Template
 from warpsmith.errors import ChildDied, InvalidInput
-from warpsmith.testing.fakes import FakeCompiler, FakeDevice, FakeOpener
+from warpsmith.testing.fakes import FakeCompiler, FakeDevice, FakeOpener, fake_ports
 from warpsmith.testing.jobs import DEVICE, scale_job
-from warpsmith.tuning.session.device_session import SessionPorts
-from warpsmith.tuning.session.kernel_reference import run_own_kernel
-from warpsmith.verify.run_report import ReferenceCase
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
+from warpsmith.tuning.session.kernel_reference import OwnKernel
+from warpsmith.verify.run_report import Array, ReferenceCase
 
 
 class Dying(FakeDevice):
@@ -29,7 +30,9 @@ class DyingFirst(FakeOpener):
 
 
 class NoReference:
-    def numpy_many(self, source: str, function: str, cases: list[ReferenceCase]) -> list[object]:
+    def numpy_many(
+        self, source: str, function: str, cases: Sequence[ReferenceCase]
+    ) -> Sequence[Mapping[str, Array] | InvalidInput]:
         raise AssertionError("the job has no NumPy reference")
 
 
@@ -42,9 +45,27 @@ def test_a_kernel_that_damages_its_process_is_one_failed_case_and_the_next_gets_
     cases = [
         (plan_workload(job.kernel, w, DEVICE.scope() | job.space.defaults, seed=1), w) for w in job.workloads
     ]
-    first, *others = run_own_kernel(ports, template.configured(job.space.defaults), cases)
+    own = OwnKernel(ports, template.configured(job.space.defaults))
+    first, *others = own.outputs(cases)
     assert len(others) == len(cases) - 1
     assert isinstance(first, InvalidInput)
     assert "SIGABRT" in first.message
-    assert all("y" in outputs for outputs in others)
+    assert all(isinstance(outputs, Mapping) and "y" in outputs for outputs in others)
     assert len(opener.opened) == 2
+    again, *_ = own.outputs(cases[:1])
+    assert isinstance(again, Mapping)
+    assert len(opener.opened) == 2, "the child is kept"
+    assert not opener.opened[1].dead
+    own.close()
+    assert opener.opened[1].dead
+
+
+def test_a_session_ends_the_process_of_its_reference_and_a_sibling_does_not() -> None:
+    job = scale_job(reference={"kind": "kernel"})
+    ports, opener = fake_ports(lambda configuration, workload: 1.0)
+    session = DeviceSession(job, ports)
+    session.expected.of(job.workloads[0])
+    session.sibling().close()
+    assert not opener.opened[0].dead
+    session.close()
+    assert [device.dead for device in opener.opened] == [True]

@@ -7,14 +7,14 @@ from typing import Literal
 import pytest
 
 from tests.unit.tuning.test_tuning_loops import finalists, times
-from warpsmith.domain.outcome import Conditions, Rejected, Stage, Verdict
+from warpsmith.domain.outcome import Comparison, Conditions, Rejected, Stage, Verdict
 from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
 from warpsmith.errors import Unavailable
 from warpsmith.sandbox.sanitize_host import first_finding
 from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.session.session_ports import SessionPorts
-from warpsmith.tuning.timing.paired_blocks import REDONE, interleaved
+from warpsmith.tuning.timing.paired_blocks import REDONE, TimedBlocks, interleaved
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
 
 JOB = scale_job()
@@ -34,7 +34,7 @@ class Readings:
         return Conditions(side=side, throttled=why, **WELL)
 
 
-def blocks(readings: Readings | None):
+def blocks(readings: Readings | None) -> TimedBlocks | Rejected:
     turns = iter(range(100))
     base, winner = (lambda redrawn: (100.0 + next(turns),)), (lambda redrawn: (float(redrawn),))
     return interleaved("ABBA", base, winner, readings)
@@ -60,7 +60,7 @@ def test_a_block_that_stays_throttled_is_kept_and_told() -> None:
 def test_every_second_block_of_the_winner_has_inputs_of_its_own() -> None:
     found = blocks(None)
     assert not isinstance(found, Rejected)
-    assert sorted(found.samples["B"]) == [(0.0,), (1.0,)]
+    assert sorted(map(tuple, found.samples["B"])) == [(0.0,), (1.0,)]
     assert found.conditions == ()
 
 
@@ -94,7 +94,7 @@ class FakeSanitizer:
         return {"memcheck": "", "racecheck": self.found.get(compiled.binary, "")}
 
 
-def sanitized(sanitizer: FakeSanitizer) -> tuple[Sequence[object], dict[str, object]]:
+def sanitized(sanitizer: FakeSanitizer) -> tuple[Sequence[str], dict[str, Comparison]]:
     found, noise = finalists()
     ports, opener = fake_ports(times)
     ports = SessionPorts(opener, ports.compiler, FakeReference(), sanitizer=sanitizer)

@@ -3,7 +3,7 @@
 import itertools
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -26,10 +26,9 @@ from warpsmith.tuning.trials.slice import run_slice
 BASELINE = {"a": 10.0, "b": 20.0, "c": 40.0}
 
 
-def after(rows: list[dict[str, float]], **changes: object) -> Pruner:
+def after(rows: list[dict[str, float]], cuts: bool = True, draw: Callable[[], float] = lambda: 1.0) -> Pruner:
     """A pruner that has heard of these; nothing goes on by chance."""
-    fields = {"weights": dict.fromkeys(BASELINE, 1.0), "baseline_us": BASELINE, "draw": lambda: 1.0}
-    made = Pruner(**(fields | changes))  # type: ignore[arg-type]
+    made = Pruner(dict.fromkeys(BASELINE, 1.0), BASELINE, cuts, draw)
     for row in rows:
         made.learn(row)
     return made
@@ -140,7 +139,9 @@ def together(configuration: Configuration, workload: str) -> float:
     return (5.0 + abs(math.log2(block / 64)) * 4 + per) * WORK[workload]
 
 
-def test_a_slice_cuts_trials_short_and_tells_the_searcher_the_estimate(monkeypatch) -> None:
+def test_a_slice_cuts_trials_short_and_tells_the_searcher_the_estimate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "BY_CHANCE", 0.0)
     sink, searcher = searched(three_workloads(), together)
     cut = [(c, o) for c, o in sink.trials if isinstance(o, CutShort)]
@@ -160,7 +161,9 @@ def test_a_slice_cuts_trials_short_and_tells_the_searcher_the_estimate(monkeypat
     assert all([t.workload for t in o.timings] == list(KEYS) for o in whole), "in the job's order"
 
 
-def test_what_goes_on_by_chance_is_measured_whole_and_keeps_what_was_expected(monkeypatch) -> None:
+def test_what_goes_on_by_chance_is_measured_whole_and_keeps_what_was_expected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "BY_CHANCE", 1.1)
     sink, _ = searched(three_workloads(), together)
     whole = [o for _, o in sink.trials if isinstance(o, Measured)]

@@ -1,9 +1,11 @@
 """References of the next workload: computed while the device is busy, never while anything is timed."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from tests.unit.tuning.test_tuning_loops import finalists, times
 from warpsmith.domain.job import Workload
 from warpsmith.domain.space import Configuration
 from warpsmith.errors import InvalidInput
-from warpsmith.testing.fakes import FakeDevice, FakeReference, Fault, TimeModel, fake_ports
+from warpsmith.testing.fakes import FakeDevice, FakeOpener, FakeReference, Fault, TimeModel, fake_ports
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks import reference_prefetch as module
@@ -21,7 +23,7 @@ from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, VerifyResult
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
-from warpsmith.verify.run_report import Array, ReferenceCase
+from warpsmith.verify.run_report import Array, ReferenceCase, RunReport
 
 JOB = scale_job()
 LARGE, SMALL = "n=4096", "n=1001"
@@ -75,6 +77,29 @@ def nothing_stays() -> Iterator[None]:
     assert set(threading.enumerate()) == before
 
 
+class ObservedDevice(FakeDevice):
+    """Calls `on_run` before each launch."""
+
+    on_run: Callable[[], object]
+
+    def run(self, *given: Any, **named: Any) -> RunReport:
+        self.on_run()
+        return super().run(*given, **named)
+
+
+@dataclass
+class ObservedOpener(FakeOpener):
+    """Opens such devices."""
+
+    on_run: Callable[[], object] = lambda: None
+
+    def open(self) -> FakeDevice:
+        device = ObservedDevice(self.info, self.model, self.fault, self.compiled)
+        device.on_run = self.on_run
+        self.opened.append(device)
+        return device
+
+
 def ports_with(
     reference: Reference,
     model: TimeModel = times,
@@ -83,17 +108,12 @@ def ports_with(
     on_run: Callable[[], object] = lambda: None,
 ) -> SessionPorts:
     ports, opener = fake_ports(model, fault)
-    opener.info = DEVICE.model_copy(update={"shares_host": shares_host})
-    plain = opener.open
+    info = DEVICE.model_copy(update={"shares_host": shares_host})
+    observed = ObservedOpener(opener.model, opener.fault, opener.compiled, info, on_run=on_run)
+    return replace(ports, opener=observed, reference=reference)
 
-    def opened() -> FakeDevice:
-        device = plain()
-        run = device.run
-        device.run = lambda *given, **named: (on_run(), run(*given, **named))[1]  # type: ignore[method-assign]
-        return device
 
-    opener.open = opened  # type: ignore[method-assign]
-    return replace(ports, reference=reference)
+Phase = Callable[[SessionPorts], VerifyResult | BaselineResult]
 
 
 def verify(
@@ -111,7 +131,7 @@ PHASES = pytest.mark.parametrize("phase", [verify, baseline_of])
 
 
 @PHASES
-def test_the_device_runs_while_references_of_the_next_workload_are_computed(phase) -> None:
+def test_the_device_runs_while_references_of_the_next_workload_are_computed(phase: Phase) -> None:
     computing, ran = threading.Event(), threading.Event()
     met: list[bool] = []
 
@@ -136,8 +156,8 @@ def verify_near_ties(ports: SessionPorts) -> VerifyResult:
 
 
 @pytest.mark.parametrize("phase", [verify, verify_near_ties, baseline_of])
-def test_nothing_is_computed_while_anything_is_timed(phase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.os, "sched_getaffinity", lambda pid: {0, 1})
+def test_nothing_is_computed_while_anything_is_timed(phase: Phase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     computing, timed = threading.Event(), threading.Event()
     seen: list[bool] = []
 
@@ -159,7 +179,7 @@ def test_nothing_is_computed_while_anything_is_timed(phase, monkeypatch: pytest.
 
 
 @PHASES
-def test_nothing_overlaps_where_kernels_run_on_the_hosts_cores(phase) -> None:
+def test_nothing_overlaps_where_kernels_run_on_the_hosts_cores(phase: Phase) -> None:
     reference = Reference()
     phase(ports_with(reference, shares_host=True))
     assert reference.early == []
@@ -167,7 +187,7 @@ def test_nothing_overlaps_where_kernels_run_on_the_hosts_cores(phase) -> None:
 
 
 @PHASES
-def test_everything_is_computed_once(phase) -> None:
+def test_everything_is_computed_once(phase: Phase) -> None:
     reference = Reference()
     phase(ports_with(reference, on_run=reference.waited_for))
     computed = reference.early + reference.asked
@@ -176,13 +196,15 @@ def test_everything_is_computed_once(phase) -> None:
 
 
 @PHASES
-def test_results_are_those_of_a_host_that_computes_nothing_beforehand(phase) -> None:
+def test_results_are_those_of_a_host_that_computes_nothing_beforehand(phase: Phase) -> None:
     early, late = phase(ports_with(Reference())), phase(ports_with(Reference(), shares_host=True))
     if isinstance(early, VerifyResult):
+        assert isinstance(late, VerifyResult)
         assert [(c.workload, c.configuration) for c in early.choices] == [
             (c.workload, c.configuration) for c in late.choices
         ]
     else:
+        assert isinstance(late, BaselineResult)
         assert [t.workload for t in early.timings] == [t.workload for t in late.timings]
         # Sizes are those of secret draws, which no two measurements share.
         found, wanted = (
@@ -237,7 +259,7 @@ def test_an_error_of_ours_is_raised_where_it_is_waited_for() -> None:
 
 
 @PHASES
-def test_a_workload_that_is_never_reached_does_no_harm(phase) -> None:
+def test_a_workload_that_is_never_reached_does_no_harm(phase: Phase) -> None:
     reference = Reference(fails=lambda key, _: key.startswith(SMALL))
     on_run = reference.waited_for
     turns = iter([True, False])
@@ -255,11 +277,19 @@ def test_a_workload_that_is_never_reached_does_no_harm(phase) -> None:
 def test_what_has_begun_is_waited_for_when_the_work_ends_with_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module.os, "sched_getaffinity", lambda pid: {0, 1})
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     ending = threading.Event()
-    # The thread is waited for when it has been told to rest.
-    monkeypatch.setattr(module, "wait", lambda futures: (ending.set(), wait(futures)))
-    reference = Reference(lambda cases: ending.wait(WAIT_S))
+
+    def told_to_rest(futures: Sequence[Future[None]]) -> None:
+        # The thread is waited for when it has been told to rest.
+        ending.set()
+        wait(futures)
+
+    def during(cases: Sequence[ReferenceCase]) -> None:
+        ending.wait(WAIT_S)
+
+    monkeypatch.setattr(module, "wait", told_to_rest)
+    reference = Reference(during)
     session = DeviceSession(JOB, ports_with(reference))
     own = session.expected.reference
     with pytest.raises(RuntimeError), prefetch_references(session) as prefetch:
@@ -297,9 +327,8 @@ def test_nothing_is_looked_at_beyond_the_next_workload() -> None:
         turns.append(None)
         return True
 
-    verify_winners(
-        job, ports_with(reference, on_run=on_run), found, ComparisonPlan(noise, 6), alive, baseline
-    )
+    plan = ComparisonPlan(noise, 6, least_gain=None)
+    verify_winners(job, ports_with(reference, on_run=on_run), found, plan, alive, baseline)
     assert {key for _, key in seen} == set(turn) - {LARGE}
     assert all(turn[key] <= now + 1 for now, key in seen)
 
@@ -313,7 +342,7 @@ def test_only_so_many_bytes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_pause_ends_and_the_rest_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.os, "sched_getaffinity", lambda pid: {0, 1})
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     steps: list[threading.Event] = [threading.Event() for _ in range(3)]
     reference = Reference(lambda cases: steps[len(reference.early) - 1].set())
     session = DeviceSession(JOB, ports_with(reference))

@@ -127,7 +127,7 @@ def test_what_does_not_compile_is_never_asked_for_unless_it_was_already() -> Non
     compiler.ready(lambda key: True)
     made.top_up(0)
     assert searcher.excluded == keys(every[:2]), "the trial of the third says so itself"
-    assert searcher.learnt == searcher.told == {}
+    assert (searcher.learnt, searcher.told) == ({}, {})
 
 
 def test_a_compiler_that_failed_is_asked_again() -> None:
@@ -157,7 +157,7 @@ def test_other_searchers_have_nothing_compiled_early() -> None:
 
 
 def test_binaries_that_nobody_asks_for_are_dropped() -> None:
-    every = [{"BLOCK": 32, "PER": n} for n in range(MOST_KEPT + 3)]
+    every: list[Configuration] = [{"BLOCK": 32, "PER": n} for n in range(MOST_KEPT + 3)]
     made, _ = speculative(Knowing(every))
     made.top_up(MOST_KEPT + 3)
     with pytest.raises(AssertionError, match="compiled twice"):

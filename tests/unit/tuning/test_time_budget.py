@@ -1,13 +1,17 @@
-"""What is kept of a job's seconds for its verification, and what fits in there."""
+"""What is kept of a job's seconds for its verification."""
 
 import pytest
 
 from warpsmith.domain.device import Backend
 from warpsmith.testing.jobs import DEVICE, scale_job
-from warpsmith.tuning.decisions.time_budget import DEVICE_EACH_S, ENERGY_EACH_S, HOST_EACH_S, verification_s
+from warpsmith.tuning.decisions.time_budget import (
+    DEVICE_EACH_S,
+    ENERGIES_S,
+    ENERGY_EACH_S,
+    HOST_EACH_S,
+    verification_s,
+)
 from warpsmith.tuning.tasks import BaselineResult
-from warpsmith.tuning.timing import spare_time
-from warpsmith.tuning.timing.spare_time import SpareTime
 
 WORKLOADS = [{"dimensions": {"n": 1024 * i}} for i in range(1, 6)]
 
@@ -36,32 +40,21 @@ def test_verification_gets_what_it_is_expected_to_take_within_bounds(
     assert kept(budget_s, baseline_s, **device) == pytest.approx(want_s)
 
 
-def test_a_job_about_energy_keeps_more() -> None:
+@pytest.mark.parametrize(
+    ("objective", "each_s"),
+    [
+        ({}, DEVICE_EACH_S),
+        ({"energy": True}, DEVICE_EACH_S + ENERGIES_S),
+        ({"metric": "energy"}, ENERGY_EACH_S),
+    ],
+)
+def test_a_job_that_asks_for_energy_keeps_more(objective: dict[str, object], each_s: float) -> None:
     kernel = scale_job().kernel.model_dump(mode="json") | {"backend": "cuda"}
-    job = scale_job(kernel=kernel, objective={"metric": "energy"}, budget={"seconds": 1000})
+    job = scale_job(kernel=kernel, objective=objective, budget={"seconds": 1000})
     info = DEVICE.model_copy(update={"shares_host": False, "backend": Backend.CUDA})
-    found = verification_s(job, BaselineResult(device=info, seconds=100))
-    assert found == pytest.approx(100 + 2 * ENERGY_EACH_S)
+    found = verification_s(job, BaselineResult(device=info, seconds=150))
+    assert found == pytest.approx(150 + 2 * each_s)
 
 
 def test_before_the_baseline_a_share_is_kept() -> None:
     assert verification_s(scale_job(budget={"seconds": 100}), None) == pytest.approx(15)
-
-
-def test_an_extra_fits_where_the_parts_to_come_keep_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    monkeypatch.setattr(spare_time.time, "monotonic", lambda: now)
-    spare = SpareTime(40.0, 4, _begun=now)
-    now += 5.0  # the first part took 5, so all four take 20
-    assert spare.fits(20.0)
-    assert not spare.fits(20.5)
-    now += 20.0
-    spare.took(20.0)
-    spare.next_part()
-    now += 5.0
-    assert spare.fits(0.0)
-    assert not spare.fits(0.5)
-
-
-def test_without_a_limit_everything_fits() -> None:
-    assert SpareTime(None, 1).fits(1e9)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.tuning.test_decide import Rows
+from testbed.job_in_memory import Rows
 from warpsmith.domain.job import Budget
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.testing.jobs import DEVICE

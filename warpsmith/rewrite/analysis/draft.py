@@ -8,7 +8,8 @@ from typing import Protocol
 from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import Argument, Kernel, Launch
+from warpsmith.domain.kernel import Argument, Kernel
+from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter, ParameterValue
 from warpsmith.domain.template import AppliedRule
 from warpsmith.rewrite.analysis.kernel_facts import Facts

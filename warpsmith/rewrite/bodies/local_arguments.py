@@ -5,7 +5,8 @@ from collections import Counter
 from tree_sitter import Node
 
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.kernel import Argument, Kernel, Launch, Role
+from warpsmith.domain.kernel import Argument, Kernel, Role
+from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operator

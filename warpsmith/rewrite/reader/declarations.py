@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from warpsmith.domain.kernel import Dtype
+from warpsmith.domain.dtype import Dtype
 from warpsmith.rewrite.reader.brackets import Nesting, joined, split_commas
 from warpsmith.rewrite.reader.tokens import Token
 from warpsmith.rewrite.reader.type_words import element_type

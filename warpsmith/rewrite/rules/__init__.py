@@ -35,4 +35,7 @@ RULES: tuple[Rule, ...] = (
 """The rules in order: sizes first, because loops are recognised by them; the row split before the packs,
 which keep its start and step; decorations of the source last."""
 
-__all__ = ["RULES", "Declined", "Draft", "Rule"]
+TEXT_RULES = frozenset(("lift_constants", "block_size", "unroll", "launch_bounds", "fast_math"))
+"""Rules that keep every thread's accesses in their order, so that arguments may lead to the same memory."""
+
+__all__ = ["RULES", "TEXT_RULES", "Declined", "Draft", "Rule"]

@@ -5,7 +5,7 @@ import re
 from tree_sitter import Node
 
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.kernel import Launch
+from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.index_bounds import bound, covered, guarded

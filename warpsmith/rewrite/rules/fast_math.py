@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from warpsmith.domain.kernel import Argument, Dtype
+from warpsmith.domain.kernel import Argument
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import Facts
@@ -34,7 +34,7 @@ class FastMath:
 
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""
-        strict = next((a.name for a in draft.kernel.arguments if _is_strict(draft, a)), None)
+        strict = next((a.name for a in draft.kernel.declared if _is_strict(draft, a)), None)
         if strict is not None:
             return Declined(f"{strict} is compared with a relative tolerance below {LOOSE}")
         edits, used, divisions = [], set(), 0
@@ -62,7 +62,7 @@ class FastMath:
 
 def _is_strict(draft: Draft, a: Argument) -> bool:
     """Whether an argument is a result that leaves no room for fast functions."""
-    short = a.dtype in (Dtype.FLOAT16, Dtype.BFLOAT16)
+    short = a.dtype.size_bytes <= 2
     exact = draft.job.tolerance(a.name, a.dtype).rtol < LOOSE
     return a.is_mutated and a.dtype.is_float and exact and not short
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.kernel import Launch
+from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.constant_uses import Constant, constants, meaning, uses
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft

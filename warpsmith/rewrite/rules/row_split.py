@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.kernel import Launch
+from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Access, Facts

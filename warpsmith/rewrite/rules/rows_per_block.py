@@ -5,7 +5,7 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.kernel import Launch
+from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft

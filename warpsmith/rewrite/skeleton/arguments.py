@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import yaml
 
-from warpsmith.domain.kernel import Dtype, Role
+from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.kernel import Role
 from warpsmith.rewrite.reader.declarations import KernelArgument
 from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.reader.pointer_usage import pointer_usage
@@ -92,7 +93,7 @@ def argument_line(
     fields = f"name: {name}, dtype: {dtype.value}, role: scalar, value: "
     if a.name in dimensions:
         return ArgumentLine(fields + yaml_word(dimensions[a.name][0]))
-    said = f"`{a.type_text}`; " if a.dtype is None or a.base == "bool" else ""
+    said = f"`{a.type_text}`; " if a.dtype is None else ""
     return ArgumentLine(fields + scalar_value(a), f"{TODO}: {said}its value")
 
 
@@ -151,9 +152,7 @@ def _buffer(
     role, doubt = _role(a, kernel)
     said = _said_of_type(a, dtype, lanes) + ([doubt] if doubt else [])
     draw = _ZEROS if dtype is None else ""
-    if dtype is not None and a.base == "bool":
-        draw = "draw: {distribution: integers, low: 0, high: 2}"
-    if role is not Role.OUTPUT and dtype is not None and not dtype.is_float and _INDICES.search(a.name):
+    if role is not Role.OUTPUT and _may_hold_indices(dtype) and _INDICES.search(a.name):
         said.append("which numbers it may hold (draw)")
         draw = draw or _ZEROS
     shape = f'"{lanes} * {size}"' if lanes > 1 else yaml_word(size)
@@ -161,6 +160,10 @@ def _buffer(
     if draw and role is not Role.OUTPUT:
         fields += f", {draw}"
     return ArgumentLine(fields, f"{TODO}: {'; '.join(['shape', *said])}", role is not Role.INPUT)
+
+
+def _may_hold_indices(dtype: Dtype | None) -> bool:
+    return dtype is not None and not dtype.is_float and dtype is not Dtype.BOOL
 
 
 def _role(a: KernelArgument, kernel: KernelDefinition) -> tuple[Role, str]:
@@ -181,6 +184,6 @@ def _said_of_type(a: KernelArgument, dtype: Dtype | None, lanes: int) -> list[st
     said = [f"`{a.type_text}`"] if lanes > 1 else []
     if dtype is None:
         said.append(f"bytes of `{a.type_text}`")
-    elif a.base != "bool" and a.dtype is None:
+    elif a.dtype is None:
         said.append(f"`{a.type_text}`")
     return said

@@ -14,6 +14,7 @@ from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.measure.occupancy import occupancy
+from warpsmith.measure.roofline import not_refuted
 from warpsmith.tuning.analysis.floors import floors
 from warpsmith.tuning.analysis.parameter_importance import Effect, Interaction, Trials, effects
 from warpsmith.tuning.objective import time_us
@@ -30,11 +31,11 @@ class WorkloadFacts(Frozen):
     bytes_per_s: float
     """Those bytes divided by the time."""
     floor_us: float | None = None
-    """Shortest time that the device's memory and launches allow, µs; None: not measured."""
+    """Shortest time that the device's memory and launches allow, µs; None: unknown."""
     floor_bound: str = ""
     """`bytes`, `flops` or `launch`."""
     roofline_share: float | None = None
-    """Floor divided by time: 1 is as fast as the device allows."""
+    """Floor divided by time: 1 is as fast as the device allows. Never more: see `not_refuted`."""
     blocks: int = 0
     threads_per_block: int = 0
     shared_bytes: int = 0
@@ -159,7 +160,7 @@ def _workload(
 ) -> WorkloadFacts:
     device = baseline.device
     moved = _bytes(job, baseline, workload)
-    floor = floors(job, baseline).get(workload.key)
+    floor = not_refuted(floors(job, baseline).get(workload.key), time)
     facts = WorkloadFacts(
         workload=workload.key,
         time_us=time,

@@ -91,13 +91,14 @@ def passing(
 def neighbour_cases(
     session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, time_left: BaselineTime
 ) -> list[CheckedCase]:
-    """Shapes near the smallest workload, and one beyond the largest, on which the user's kernel is right.
-
-    Checked in a fresh child.
-    """
+    """Shapes near the smallest workload, and one beyond the largest, on which the user's kernel is right."""
     if not session.inputs.defences.neighbours:
         return []
-    session.renew()
+    try:
+        for workload in session.job.workloads:
+            session.release(workload)
+    except ChildDied:  # the kernel damaged its process
+        session.renew(faulted=True)
     by_size = sorted(session.job.workloads, key=lambda w: size_bytes(session, w))
     smallest, largest_ = by_size[0], by_size[-1]
     # A dispatch table serves shapes that are not listed, so no kernel may rely on the largest listed one

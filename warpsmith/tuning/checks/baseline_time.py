@@ -21,6 +21,8 @@ LONG_REFERENCE_S = 3.0
 """Time in seconds above which everything in a baseline counts. If launches and references are shorter, only
 launches count, so that a busy machine does not reduce the checks of a quick kernel."""
 CHECK_LAUNCHES = 2
+MOST_OVERHEAD = 2.0
+"""Limit on `BaselineTime.overhead`: a first timing also allocates what later ones use."""
 
 
 @dataclass
@@ -31,11 +33,13 @@ class BaselineTime:
         budget_s: budget of the job in seconds.
         parts: number of workloads.
         own: the user's kernel is its own reference, which takes one more launch per case.
+        reserved_s: seconds of what follows the launches.
     """
 
     budget_s: float
     parts: int
     own: bool
+    reserved_s: float = 0.0
     left_out: list[str] = field(default_factory=list)
     """Checks that were left out, in words."""
     launch_s: float = 0.0
@@ -46,6 +50,8 @@ class BaselineTime:
     """Reference time of one case, seconds."""
     check_s: float = 0.0
     """Check time of one case without its reference, seconds."""
+    overhead: float = 1.0
+    """Seconds of the last timing divided by those of its launches: in-place data are restored in between."""
     _launches_s: float = 0.0
     _began: float = field(default_factory=time.monotonic)
 
@@ -69,7 +75,7 @@ class BaselineTime:
     @property
     def left_s(self) -> float:
         """Seconds left; may be negative, since some steps are always done."""
-        return SHARE * self.budget_s - self.spent_s
+        return SHARE * self.budget_s - self.reserved_s - self.spent_s
 
     @property
     def case_s(self) -> float:
@@ -82,11 +88,19 @@ class BaselineTime:
         enough_s = min(plan.enough_s, TIMING_SHARE * max(0.0, self.left_s) / self.parts)
         return TimingPlan(plan.cache, plan.samples, plan.launches, enough_s=enough_s)
 
-    def timed(self, samples: TimingSamples) -> None:
-        """Record the timing of a workload, for the first time or in another cache state."""
+    def timed(self, samples: TimingSamples, took_s: float = 0.0) -> None:
+        """Record the timing of a workload, for the first time or in another cache state.
+
+        Args:
+            took_s: seconds of the timing with everything around its launches; 0: unknown.
+        """
         self.launch_s = max(samples.samples_us) * 1e-6
         self.sample_s = self.launch_s * samples.launches
-        self._launches_s += self._timing_s(len(samples.samples_us))
+        self.overhead = 1.0
+        launches_s = self._timing_s(len(samples.samples_us))
+        self._launches_s += launches_s
+        if self.is_slow:
+            self.overhead = min(max(1.0, took_s / launches_s), MOST_OVERHEAD)
 
     def checked(self) -> None:
         """Record that the workload's own case and another draw were checked before timing."""
@@ -110,7 +124,7 @@ class BaselineTime:
 
     def least_s(self, plan: TimingPlan) -> float:
         """Least time of a baseline, estimated from its first workload."""
-        return self.spent_s + LEAST_PAIRS * self._pair_s(plan) + 2 * self.case_s
+        return self.spent_s + self.reserved_s + LEAST_PAIRS * self._pair_s(plan) + 2 * self.case_s
 
     def families(self, cases: Sequence[Case]) -> list[Case]:
         """Further inputs of the last timed workload, at random; counted as spent."""
@@ -147,7 +161,7 @@ class BaselineTime:
 
     def _timing_s(self, samples: int) -> float:
         """Seconds of this number of samples and of the launch before them."""
-        return samples * self.sample_s + self.launch_s
+        return (samples * self.sample_s + self.launch_s) * self.overhead
 
     def _leave_out(self, words: str) -> None:
         if words not in self.left_out:

@@ -1,7 +1,7 @@
 """Division of a job's seconds between verification and everything else."""
 
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job, Metric
+from warpsmith.domain.job import Job, Metric, Objective
 from warpsmith.tuning.tasks import BaselineResult
 
 LEAST_SHARE = 0.15
@@ -14,10 +14,13 @@ it."""
 DEVICE_EACH_S = 4.0
 """Seconds to verify a workload on a device with its own memory, beyond the baseline's time: six processes
 that open the device, blocks of timings, four sanitizers. On an H200 4.6 and 3.3 s were measured."""
+ENERGIES_S = 6.0
+"""Seconds to measure the energies of two kernels: six runs of the energy counter."""
 ENERGY_EACH_S = 30.0
-"""The same seconds if the objective is energy: three configurations, each with runs of the energy counter."""
+"""The same seconds as `DEVICE_EACH_S` if the objective is energy: three configurations and their energies."""
 HOST_EACH_S = 0.5
-"""The same seconds if kernels run on the host's cores, which open quickly and have no sanitizers."""
+"""The same seconds as `DEVICE_EACH_S` if kernels run on the host's cores, which open quickly and have no
+sanitizers."""
 
 
 def verification_s(job: Job, baseline: BaselineResult | None) -> float:
@@ -29,7 +32,7 @@ def verification_s(job: Job, baseline: BaselineResult | None) -> float:
     least = LEAST_SHARE * job.budget.seconds
     if baseline is None:
         return least
-    expected = baseline.seconds + _each_s(job.objective.metric, baseline) * len(job.workloads)
+    expected = baseline.seconds + _each_s(job.objective, baseline) * len(job.workloads)
     rest = (1.0 - SEARCH_SHARE) * job.budget.seconds - baseline.seconds
     return max(least, min(expected, rest))
 
@@ -39,9 +42,10 @@ def first_batch_s(job: Job) -> float:
     return max(FIRST_SHARE * job.budget.seconds, FIRST_S)
 
 
-def _each_s(metric: Metric, baseline: BaselineResult) -> float:
+def _each_s(objective: Objective, baseline: BaselineResult) -> float:
     if baseline.device.backend is Backend.REPLAY:
         return 0.0
-    if metric is Metric.ENERGY:
+    if objective.metric is Metric.ENERGY:
         return ENERGY_EACH_S
-    return HOST_EACH_S if baseline.device.shares_host else DEVICE_EACH_S
+    own_s = HOST_EACH_S if baseline.device.shares_host else DEVICE_EACH_S
+    return own_s + ENERGIES_S if objective.energy else own_s

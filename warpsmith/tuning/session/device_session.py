@@ -47,6 +47,7 @@ class DeviceSession:
         self, job: Job, ports: SessionPorts, seed: int | None = None, *, shares: "DeviceSession | None" = None
     ) -> None:
         self.ports = ports
+        self._is_sibling = shares is not None
         if shares is None:
             defences = NOTHING_RUNS if self.info.backend is Backend.REPLAY else ports.defences
             secret = secrets.randbits(48) if seed is None else seed
@@ -96,5 +97,7 @@ class DeviceSession:
         self._child.renew(faulted)
 
     def close(self) -> None:
-        """End the child."""
+        """End the child, and what the session alone has."""
         self._child.renew()
+        if not self._is_sibling:
+            self.expected.close()

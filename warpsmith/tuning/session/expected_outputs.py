@@ -8,7 +8,7 @@ from warpsmith.domain.job import NumpyReference, Tolerance, Workload
 from warpsmith.domain.plan import BufferPlan, CaseKey
 from warpsmith.errors import InvalidInput
 from warpsmith.tuning.ports import ReferencePort
-from warpsmith.tuning.session.kernel_reference import run_own_kernel
+from warpsmith.tuning.session.kernel_reference import OwnKernel
 from warpsmith.tuning.session.output_checks import tolerance_of
 from warpsmith.tuning.session.session_inputs import SessionInputs
 from warpsmith.tuning.session.session_ports import Case, SessionPorts, as_case
@@ -25,6 +25,7 @@ class ExpectedOutputs:
     ports: SessionPorts
     _known: dict[CaseKey, Mapping[str, Array]] = field(default_factory=dict)
     _reference: ReferencePort | None = None
+    _own: OwnKernel | None = None
 
     @property
     def reference(self) -> ReferencePort:
@@ -68,6 +69,11 @@ class ExpectedOutputs:
                 self._known[key] = outputs
         return failed
 
+    def close(self) -> None:
+        """End the process in which the user's kernel computes them, if there is one."""
+        if self._own is not None:
+            self._own.close()
+
     def forget_cases(self) -> None:
         """Free outputs on inputs that no search trial gets."""
         for key in [k for k in self._known if not self.inputs.search_gets(k)]:
@@ -109,5 +115,6 @@ class ExpectedOutputs:
         if isinstance(reference, NumpyReference):
             wanted = [(self.inputs.plan(c), c.workload.dimensions) for c in cases]
             return self.reference.numpy_many(reference.source, reference.function, wanted)
-        kernel = self.inputs.user_template.configured(job.space.defaults)
-        return run_own_kernel(self.ports, kernel, [(self.inputs.plan(c), c.workload) for c in cases])
+        if self._own is None:
+            self._own = OwnKernel(self.ports, self.inputs.user_template.configured(job.space.defaults))
+        return self._own.outputs((self.inputs.plan(c), c.workload) for c in cases)

@@ -1,7 +1,7 @@
 """Checks of a launch's report, or of a binary. They run in the worker, on data read back from the child."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -139,14 +139,15 @@ def undeclared_globals(kernel: ConfiguredKernel, compiled: Compiled, own: frozen
     """A candidate's device variables, other than constants, that the user's kernel does not have.
 
     Static variables of a header are the same ones in both, whatever hash of the source their symbols hold.
+    Left out are variables of a toolkit's headers that the code never names.
     """
     known = {without_unit(symbol) for symbol in own}
-    # A configuration's macros are single words and numbers; what is declared is in the template's text.
-    found = [
-        g
-        for g in compiled.globals
-        if without_unit(g) not in known and not _is_constant(kernel.kernel.text, g)
-    ]
+    declared = _declared_in(kernel)
+    left_out = {g for g in compiled.unnamed if not declared(g)}
+    # A configuration's macros are single words and numbers; what is declared is in the template's texts.
+    text = _text_of(kernel)
+    others = (g for g in compiled.globals if g not in left_out and without_unit(g) not in known)
+    found = [g for g in others if not _is_constant(text, g)]
     if not found:
         return None
     reason = f"has {found[0]}, by which launches can know of each other, and which your kernel has not"
@@ -158,12 +159,21 @@ def kept_variables(kernel: ConfiguredKernel, compiled: Compiled) -> list[str]:
 
     Left out are constants, and variables that no text of the job declares: those of a toolkit's headers.
     """
-    text = "\n".join((kernel.kernel.text, *kernel.kernel.files.values()))
-    declared = _VARIABLE.findall(code_of(text, characters=False))
-    words = {word for declaration in declared for word in re.findall(r"\w+", declaration)}
+    declared = _declared_in(kernel)
+    text = _text_of(kernel)
+    return [without_unit(g) for g in compiled.globals if declared(g) and not _is_constant(text, g)]
+
+
+def _text_of(kernel: ConfiguredKernel) -> str:
+    return "\n".join((kernel.kernel.text, *kernel.kernel.files.values()))
+
+
+def _declared_in(kernel: ConfiguredKernel) -> Callable[[str], bool]:
+    """Says whether a text of the job declares the variable of a symbol."""
+    declarations = _VARIABLE.findall(code_of(_text_of(kernel), characters=False))
+    words = {word for declaration in declarations for word in re.findall(r"\w+", declaration)}
     ends = tuple(f"{len(word)}{word}{end}" for word in words for end in ("", "E"))
-    named = (g for g in compiled.globals if g in words or g.endswith(ends))
-    return [without_unit(g) for g in named if not _is_constant(text, g)]
+    return lambda symbol: symbol in words or symbol.endswith(ends)
 
 
 @lru_cache(maxsize=1024)

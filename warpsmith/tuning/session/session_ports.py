@@ -7,6 +7,7 @@ from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import CaseKey, Family, LaunchSize, WorkloadPlan
 from warpsmith.measure.energy import EnergyCounter
 from warpsmith.tuning.ports import (
+    CeilingsPort,
     CompilerPort,
     ConditionsPort,
     CountersPort,
@@ -39,6 +40,8 @@ class SessionPorts:
     """None if the operator disabled counters, or the platform has none."""
     energy: EnergyCounter | None = None
     """None if the device has no energy counter."""
+    ceilings: CeilingsPort | None = None
+    """None: this process keeps them, for as long as it lives."""
 
 
 @dataclass(frozen=True)

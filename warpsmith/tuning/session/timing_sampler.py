@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from warpsmith.domain.device import Ceilings
 from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import TimedCheck, TimingPlan, TimingSamples
 from warpsmith.measure.roofline import Floor, below_floor, floor_of
@@ -67,10 +68,13 @@ class TimingSampler:
 
     def floor(self, workload: Workload) -> Floor | None:
         """The shortest time that the device allows for a workload; None if its ceilings are not known."""
-        ceilings, job = self.inputs.baseline.ceilings, self.inputs.job
-        if ceilings is None:
-            return None
-        operations, shares_host = job.operations_of(workload), self.inputs.info.shares_host
+        ceilings = self.inputs.baseline.ceilings
+        return None if ceilings is None else self.floor_with(ceilings, workload)
+
+    def floor_with(self, ceilings: Ceilings, workload: Workload) -> Floor:
+        """The shortest time that these ceilings allow for a workload."""
+        job, shares_host = self.inputs.job, self.inputs.info.shares_host
+        operations = job.operations_of(workload)
         return floor_of(self.inputs.plan(workload), ceilings, job.objective.cache, shares_host, operations)
 
     def _time(self, loaded: LoadedKernel, timing: TimingPlan) -> Timed:

@@ -1,9 +1,9 @@
-"""Peak rates of a device, measured once with the service's own kernels through the same ports as
-candidates."""
+"""Peak rates of a device, measured with the service's own kernels through the same ports as candidates."""
 
+from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.domain.job import CacheState, Workload
@@ -20,12 +20,14 @@ from warpsmith.measure.ceiling_kernels import (
     empty_kernel,
     multiply_kernel,
 )
-from warpsmith.tuning.ports import DevicePort
+from warpsmith.tuning.ports import CeilingsPort, DevicePort
 from warpsmith.tuning.session.session_ports import SessionPorts
 
 SAMPLES = 15
 ENOUGH_S = 0.5
 """Seconds of samples per ceiling kernel after which fewer than `SAMPLES` suffice."""
+MEASURING_S = 1.5
+"""Usual seconds of a measurement, compilation included."""
 VECTOR_BYTES = 16
 COLD_BYTES = 256 << 20
 """Bytes that a cold copy reads, if the device's memory is large and its own."""
@@ -37,24 +39,63 @@ MULTIPLY_BLOCKS = 64
 """Blocks per multiprocessor."""
 
 
-def ceilings_of(ports: SessionPorts) -> Ceilings | None:
-    """The ceilings of the ports' device, measured once per process.
+class ProcessCeilings:
+    """Implements `CeilingsPort` for as long as this process lives."""
 
-    None if the ceiling kernels do not run there.
+    _of_devices: ClassVar[dict[str, Ceilings]] = {}
+
+    def __init__(self, device: DeviceInfo) -> None:
+        self._key = f"{device.uid} {device.driver}"
+
+    def known(self) -> Ceilings | None:
+        """See `CeilingsPort.known`."""
+        return self._of_devices.get(self._key)
+
+    def keep(self, ceilings: Ceilings) -> None:
+        """See `CeilingsPort.keep`."""
+        self._of_devices[self._key] = ceilings
+
+
+def ceilings_s(ports: SessionPorts) -> float:
+    """Seconds that `ceilings_of` is expected to take."""
+    return MEASURING_S if _store(ports).known() is None else 0.0
+
+
+def ceilings_of(ports: SessionPorts, hold: Callable[[Ceilings], bool] | None = None) -> Ceilings | None:
+    """The ceilings of the ports' device, measured if none are kept; None if the ceiling kernels do not run
+    there.
+
+    Args:
+        hold: False for ceilings that something measured exceeds: something else used the device while they
+            were measured. They are then measured again, and the higher ones are kept.
     """
-    info = ports.opener.info
-    key = f"{info.uid} {info.driver}"
-    if key not in _known():
-        try:
-            _known()[key] = _measure(ports, info)
-        except (ChildDied, KernelRefused):
-            return None
-    return _known()[key]
+    kept = _store(ports)
+    known = kept.known()
+    if known is not None and (hold is None or hold(known)):
+        return known
+    try:
+        found = _measure(ports, ports.opener.info)
+    except (ChildDied, KernelRefused):
+        return known
+    if found is None:
+        return known
+    if known is not None:
+        found = _higher(found, known)
+    kept.keep(found)
+    return found
 
 
-@lru_cache(maxsize=1)
-def _known() -> dict[str, Ceilings | None]:
-    return {}
+def _store(ports: SessionPorts) -> CeilingsPort:
+    return ports.ceilings or ProcessCeilings(ports.opener.info)
+
+
+def _higher(one: Ceilings, other: Ceilings) -> Ceilings:
+    return Ceilings(
+        cold_bytes_per_s=max(one.cold_bytes_per_s, other.cold_bytes_per_s),
+        hot_bytes_per_s=max(one.hot_bytes_per_s, other.hot_bytes_per_s),
+        flops_per_s=max(one.flops_per_s, other.flops_per_s),
+        launch_us=min(one.launch_us, other.launch_us),
+    )
 
 
 def _measure(ports: SessionPorts, info: DeviceInfo) -> Ceilings | None:
@@ -68,11 +109,11 @@ def _measure(ports: SessionPorts, info: DeviceInfo) -> Ceilings | None:
     try:
         timer = _Timer(ports, device)
         # All are submitted before the first is timed, so that they compile concurrently.
-        copies = timer.submit(copy_kernel(info.backend), cold), timer.submit(copy_kernel(info.backend), hot)
+        copy = timer.submit(copy_kernel(info.backend), cold)
         multiplies = timer.submit(multiply_kernel(info.backend), multiplied)
         empty = timer.submit(empty_kernel(info.backend), BLOCK)
-        cold_us = timer.best_us(copies[0], CacheState.COLD)
-        hot_us = timer.best_us(copies[1], CacheState.HOT)
+        cold_us = timer.best_us(copy, CacheState.COLD)
+        hot_us = timer.best_us(replace(copy, workload=Workload(dimensions={"n": hot})), CacheState.HOT)
         multiply_us = timer.best_us(multiplies, CacheState.HOT)
         launch_us = timer.best_us(empty, CacheState.HOT)
     finally:

@@ -1,25 +1,20 @@
 """Energy of two kernels on one workload, measured alternately."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from warpsmith.domain.job import Job, Metric
-from warpsmith.domain.kernel import Role
+from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Comparison, Rejected, Stage, WorkloadTiming
-from warpsmith.measure.energy import RUN_S, EnergyCounter, EnergyWatch, energy_plan, power_w
+from warpsmith.measure.energy import EnergyCounter, EnergyWatch, energy_plan, power_w
 from warpsmith.measure.protocol import winner_blocks
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import CheckedLaunch
 from warpsmith.tuning.timing.paired_blocks import Side
-from warpsmith.tuning.timing.spare_time import SpareTime
 
 PAIRS = 3
 """Number of runs of each kernel."""
-ENERGIES_S = 1.2 * 2 * PAIRS * RUN_S
-"""Seconds needed to measure the energies of two kernels."""
 SILENT = "the device's energy counter did not move as it should"
 MIN_SAVING = 0.02
 """Least relative difference in energy that is ever claimed."""
@@ -46,11 +41,6 @@ def saves_energy(comparison: Comparison) -> bool:
 def counts_energy(counter: EnergyCounter | None) -> bool:
     """True if a device has an energy counter that can be read."""
     return counter is not None and counter.energy_j() is not None
-
-
-def measurable(job: Job) -> bool:
-    """True if a long run of launches needs no work between them, which would be counted as well."""
-    return all(a.role is not Role.INOUT for a in job.kernel.arguments)
 
 
 def launch_mj(
@@ -86,9 +76,14 @@ def metered(side: Side, timing: WorkloadTiming) -> WorkloadTiming | Rejected:
 
 
 def energies(
-    job: Job, counter: EnergyCounter, sides: Mapping[str, Side], times_us: Mapping[str, float], seed: int
+    job: Job,
+    counter: EnergyCounter | None,
+    sides: Mapping[str, Side],
+    times_us: Mapping[str, float],
+    seed: int,
 ) -> Energies | Rejected | None:
-    """Energy per launch of both, in interleaved runs; None if the device does not report it.
+    """Energy per launch of both, in interleaved runs; None if the job does not ask for it, or if the device
+    does not report it.
 
     Rejected if a launch of such a run has wrong outputs.
 
@@ -99,7 +94,7 @@ def energies(
     Raises:
         ChildDied: a child is gone.
     """
-    if not measurable(job) or counter.energy_j() is None:
+    if counter is None or not job.objective.measures_energy or counter.energy_j() is None:
         return None
     found: dict[str, list[float]] = {"A": [], "B": []}
     for name in winner_blocks(PAIRS, seed):
@@ -113,23 +108,6 @@ def energies(
     return Energies(
         float(np.median(found["A"])), float(np.median(found["B"])), max(map(_spread, found.values()))
     )
-
-
-def energies_in_time(
-    job: Job,
-    counter: EnergyCounter | None,
-    sides: Mapping[str, Side],
-    times_us: Mapping[str, float],
-    seed: int,
-    spare: SpareTime,
-) -> Energies | Rejected | None:
-    """See `energies`; also None if energy was not requested and there is no time for it."""
-    if counter is None or not (job.objective.metric is Metric.ENERGY or spare.fits(ENERGIES_S)):
-        return None
-    began = time.monotonic()
-    found = energies(job, counter, sides, times_us, seed)
-    spare.took(time.monotonic() - began)
-    return found
 
 
 def _spread(runs: Sequence[float]) -> float:

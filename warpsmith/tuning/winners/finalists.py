@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from warpsmith.domain.job import Job, Metric, Workload
-from warpsmith.domain.outcome import Comparison, Measured, Verdict
+from warpsmith.domain.outcome import Comparison, Measured, NoGain, Verdict
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.measure.energy import pareto
@@ -30,7 +30,7 @@ class Finalist:
 def few(job: Job, finalists: Sequence[Finalist], baseline: BaselineResult | None) -> Sequence[Finalist]:
     """The finalists that serve all workloads best, no more than the dispatch table may hold.
 
-    If none is better than the baseline, the best is still compared with it.
+    If none is better than the baseline, the best is kept.
     """
     if job.objective.configurations is None or not finalists:
         return finalists
@@ -55,6 +55,27 @@ def ranked(
         if (value := searched_cost(job, workload, f)) < math.inf
     ]
     return [f for _, _, f in sorted(measured, key=lambda m: m[:2])]
+
+
+def without_gain(
+    job: Job, finalists: Sequence[Finalist], baseline: BaselineResult | None, least: float | None
+) -> dict[str, NoGain]:
+    """Workloads, by key, whose best trial promises less than the least gain.
+
+    Args:
+        least: relative gain below which a verification could claim nothing; None: no workload is left out.
+    """
+    if baseline is None or least is None or job.objective.metric is not Metric.TIME:
+        return {}
+    known = {t.workload: time_us(job, t) for t in baseline.timings}
+    found = {}
+    for workload in job.workloads:
+        before = known.get(workload.key)
+        best = min((searched_us(job, workload, f) for f in finalists), default=math.inf)
+        # The search may have seen less of a gain, by as much as runs of one kernel differ.
+        if before and before * (1 + baseline.aa_width) < best * (1 + least) < math.inf:
+            found[workload.key] = NoGain(workload=workload.key, baseline_us=before, best_us=best)
+    return found
 
 
 def searched_cost(job: Job, workload: Workload, finalist: Finalist) -> float:

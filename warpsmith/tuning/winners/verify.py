@@ -6,6 +6,7 @@ best configuration of that workload takes its place.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from warpsmith.domain.job import Job, Metric, Workload
 from warpsmith.domain.outcome import Comparison, Rejected, Stage, Verdict
@@ -14,7 +15,8 @@ from warpsmith.domain.space import configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
-from warpsmith.measure.statistics import speedup_interval, summarise, verdict_of
+from warpsmith.measure.roofline import not_refuted
+from warpsmith.measure.statistics import MIN_CLAIM, speedup_interval, summarise, verdict_of
 from warpsmith.tuning.checks.extra_cases import check_further
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
 from warpsmith.tuning.checks.sanitizers import SanitizerCheck
@@ -24,9 +26,8 @@ from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.output_checks import CheckResult
 from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
-from warpsmith.tuning.timing.energy import energies_in_time
+from warpsmith.tuning.timing.energy import energies
 from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, block_plan, interleaved, joined
-from warpsmith.tuning.timing.spare_time import SpareTime
 from warpsmith.tuning.winners.finalists import (
     Finalist,
     chosen,
@@ -36,6 +37,7 @@ from warpsmith.tuning.winners.finalists import (
     ranked,
     searched_us,
     serves,
+    without_gain,
 )
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
 
@@ -60,6 +62,9 @@ class ComparisonPlan:
     """The device's own noise, from the baseline: a smaller difference is none."""
     pairs: int
     """Block pairs of each comparison."""
+    least_gain: float | None = MIN_CLAIM
+    """Relative gain that a trial must promise for its workload to be compared; None: all are compared. An
+    objective other than time compares all."""
 
 
 def verify_winners(
@@ -69,35 +74,38 @@ def verify_winners(
     plan: ComparisonPlan,
     alive: Callable[[], bool],
     baseline: BaselineResult | None = None,
-    spare: SpareTime | None = None,
 ) -> VerifyResult:
-    """Measure the best configuration of every workload against the baseline.
+    """Measure the best configuration of every workload against the baseline, if it promises a gain.
 
     Args:
         finalists: measured trials, in any order.
         plan: how every comparison is made.
         alive: asked between workloads; False ends the work (the lease is lost).
         baseline: cases on which the user's kernel is right; winners must be right on them, too.
-        spare: decides whether there is time for energy that was not requested; None: always.
 
     Raises:
         InvalidInput: the job's reference or kernel can no longer be used.
     """
     finalists = few(job, finalists, baseline)
-    contest = _Contest(job, ports, plan, baseline, spare or SpareTime(None, len(job.workloads)))
+    idle = without_gain(job, finalists, baseline, plan.least_gain)
+    compared = [w for w in job.workloads if w.key not in idle]
+    contest = _Contest(job, ports, plan, baseline)
     comparisons: list[Comparison] = []
     choices: list[Choice] = []
     try:
-        for index, workload in enumerate(job.workloads):
+        for workload in job.workloads:
+            if workload.key in idle:
+                choices.append(Choice(workload=workload.key))
+                continue
             if not alive():
                 break
             contenders = ranked(job, workload, finalists, baseline)
             if job.objective.metric is Metric.TIME:
                 contenders = contest.retimed(workload, contenders)
             if contenders:
-                contest.prefetch_next(workload, job.workloads[index + 1 : index + 2])
+                place = compared.index(workload)
+                contest.prefetch_next(workload, compared[place + 1 : place + 2])
             comparison, finalist = contest.decide(workload, contenders)
-            contest.spare.next_part()
             if comparison is not None:
                 comparisons.append(comparison)
             choices.append(chosen(job, workload, finalist, comparison, baseline))
@@ -107,20 +115,15 @@ def verify_winners(
         comparisons=tuple(comparisons),
         choices=tuple(choices),
         speedup=overall_speedup(job, comparisons, choices),
+        no_gain=tuple(idle.values()),
         withdrawn=tuple(contest.withdrawn),
     )
 
 
 class _Contest:
     def __init__(
-        self,
-        job: Job,
-        ports: SessionPorts,
-        plan: ComparisonPlan,
-        baseline: BaselineResult | None,
-        spare: SpareTime,
+        self, job: Job, ports: SessionPorts, plan: ComparisonPlan, baseline: BaselineResult | None
     ) -> None:
-        self.spare = spare
         self.withdrawn: list[str] = []
         self._job = job
         self._aa_width = plan.aa_width
@@ -130,10 +133,14 @@ class _Contest:
         self._base = DeviceSession(job, self._ports)
         if baseline is not None:
             self._base.baseline.learn(baseline)
-        self._kernel, self._compiled = compiled_baseline(self._base)
         sanitizer = ports.sanitizer if self._base.inputs.defences.sanitizers else None
         self._sanitizers = None if sanitizer is None else SanitizerCheck(self._base, sanitizer)
         self._binaries: dict[tuple[str, str], tuple[ConfiguredKernel, Compiled | Rejected]] = {}
+
+    @cached_property
+    def _own(self) -> tuple[ConfiguredKernel, Compiled]:
+        """The user's kernel, compiled when it is first needed."""
+        return compiled_baseline(self._base)
 
     def close(self) -> None:
         self._base.close()
@@ -256,8 +263,7 @@ class _Contest:
         kernel, compiled = self._binary(finalist, result.configuration_key)
         if self._sanitizers is None or isinstance(compiled, Rejected):
             return result
-        own = (self._kernel, self._compiled)
-        found = self._sanitizers.inspect(workload, (kernel, compiled), own)
+        found = self._sanitizers.inspect(workload, (kernel, compiled), self._own)
         if isinstance(found, Rejected):
             return f"{result.configuration_key} {found.stage.value}: {found.reason}"
         return result.model_copy(update={"sanitizers": found})
@@ -279,14 +285,14 @@ class _Contest:
         """
         processes = HOST_PROCESSES if self._ports.opener.info.shares_host else PROCESSES
         processes = max(1, min(processes, self._pairs // MIN_PAIRS))
-        base_size = launch_size(self._kernel, workload, self._ports.opener.info)
+        base_size = launch_size(self._own[0], workload, self._ports.opener.info)
         plan = block_plan(self._job.objective.cache)
         parts = []
         for turn in range(processes):
             if turn:
                 self._base.renew()
                 fresh.renew()
-            base = _side(self._base, workload, self._compiled, base_size)
+            base = _side(self._base, workload, self._own[1], base_size)
             winner = _side(fresh, workload, compiled, size)
             pairs = self._pairs // processes + (turn < self._pairs % processes)
             order = winner_blocks(pairs, self._base.inputs.seed + turn)
@@ -314,19 +320,17 @@ class _Contest:
         too_fast = fresh.sampler.below_floor(workload, best_us)
         if too_fast:
             return f"{Stage.FLOOR.value}: {too_fast}"
-        floor = fresh.sampler.floor(workload)
-        base_size = launch_size(self._kernel, workload, self._ports.opener.info)
+        floor = not_refuted(fresh.sampler.floor(workload), best_us)
+        base_size = launch_size(self._own[0], workload, self._ports.opener.info)
         other_plan = search_plan(other_cache(self._job.objective.cache))
         sides = {
-            "A": _side(self._base, workload, self._compiled, base_size),
+            "A": _side(self._base, workload, self._own[1], base_size),
             "B": _side(fresh, workload, compiled, size),
         }
         others = {name: side.plain_us(other_plan) for name, side in sides.items()}
         baseline_us = summarise([s for b in blocks["A"] for s in b], 1).median_us
         times_us = {"A": baseline_us, "B": best_us}
-        energy = energies_in_time(
-            self._job, self._ports.energy, sides, times_us, self._base.inputs.seed, self.spare
-        )
+        energy = energies(self._job, self._ports.energy, sides, times_us, self._base.inputs.seed)
         if isinstance(energy, Rejected):
             return f"{energy.stage.value}: {energy.reason}"
         return Comparison(

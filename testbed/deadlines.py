@@ -1,0 +1,29 @@
+"""Deadlines for what other processes do, stretched by how slow this machine is at the moment."""
+
+import time
+
+WORK = 1_000_000
+"""Additions of the measured piece of work."""
+QUIET_S = 0.03
+"""Seconds that the work takes on a quiet core of 2020 or later."""
+MOST = 20.0
+
+
+def slowness() -> float:
+    """How many times longer work takes here and now than on a quiet core: at least 1, at most `MOST`."""
+    return min(MOST, max(1.0, _work_s() / QUIET_S))
+
+
+def stretched(seconds: float) -> float:
+    """A deadline that is `seconds` on a quiet machine. For tests that fail if it passes, not for waits."""
+    return seconds * slowness()
+
+
+def _work_s() -> float:
+    """The time of the work: the longest of three, since a busy machine lets some run undisturbed."""
+    taken = []
+    for _ in range(3):
+        began = time.perf_counter()
+        sum(range(WORK))
+        taken.append(time.perf_counter() - began)
+    return max(taken)

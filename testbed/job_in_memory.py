@@ -1,0 +1,145 @@
+"""One job that `decide` drives, with its rows in memory and workers that answer at once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from warpsmith.domain.job import AgentPolicy, Budget, Strategy
+from warpsmith.domain.state import JobState, SliceEnd, TaskState
+from warpsmith.domain.template import Template
+from warpsmith.testing.jobs import DEVICE, scale_job
+from warpsmith.tuning.decisions.decide import decide
+from warpsmith.tuning.decisions.snapshot import (
+    Action,
+    AddCandidate,
+    CandidateSummary,
+    JobSnapshot,
+    StartTask,
+    apply,
+    end_task,
+)
+from warpsmith.tuning.tasks import (
+    BaselinePayload,
+    BaselineResult,
+    CasesPayload,
+    CasesResult,
+    Choice,
+    Counters,
+    Payload,
+    ProfilePayload,
+    ProfileResult,
+    Result,
+    SlicePayload,
+    SliceResult,
+    StepPayload,
+    StepResult,
+    VerifyPayload,
+    VerifyResult,
+)
+
+Asked = TypeVar("Asked")
+Answer = Callable[["Rows", Asked], Result | None]
+"""What a worker brings back; None: as by default."""
+
+
+def by_default(rows: "Rows", payload: object) -> None:
+    """The answer of a worker of which a test says nothing."""
+    return
+
+
+@dataclass
+class Rows:
+    """The rows of one job, and workers that answer at once with what the test says."""
+
+    budget: Budget
+    strategy: Strategy = Strategy.TEMPLATE
+    parents: int = 1
+    baseline: Answer[BaselinePayload] = by_default
+    profile: Answer[ProfilePayload] = by_default
+    agent_step: Answer[StepPayload] = by_default
+    slice: Answer[SlicePayload] = by_default
+    objective: Callable[[CandidateSummary], float] = lambda candidate: 0.5
+    kinds: list[str] = field(default_factory=list)
+    """Of the tasks that were started, in order."""
+
+    def __post_init__(self) -> None:
+        job = scale_job(budget=self.budget, strategy=self.strategy, agents=AgentPolicy(parents=self.parents))
+        self.snapshot = JobSnapshot(job, JobState.QUEUED, None, ("opencl-test",), 0.0, 0, (), ())
+
+    def run(self, limit: int = 200) -> JobSnapshot:
+        """Decide and do until the job has ended."""
+        for _ in range(limit):
+            if self.snapshot.state.is_terminal:
+                return self.snapshot
+            actions = decide(self.snapshot)
+            assert actions == decide(self.snapshot)
+            assert actions, f"stuck in {self.snapshot}"
+            for action in actions:
+                self.apply(action)
+        raise AssertionError("does not end")
+
+    def apply(self, action: Action) -> None:
+        """Do what was decided."""
+        match action:
+            case StartTask():
+                self._execute(action)
+            case AddCandidate():
+                self.snapshot = apply(self.snapshot, action, f"c{action.number}")
+            case _:
+                self.snapshot = apply(self.snapshot, action)
+
+    def _execute(self, action: StartTask) -> None:
+        self.kinds.append(action.kind.value)
+        result = self._answer(action.payload)
+        task = f"t{len(self.snapshot.tasks)}"
+        self.snapshot = end_task(apply(self.snapshot, action, task), task, TaskState.DONE, result)
+        if isinstance(action.payload, SlicePayload) and isinstance(result, SliceResult):
+            self._count(action.payload.candidate, result)
+
+    def _answer(self, payload: Payload) -> Result:
+        match payload:
+            case BaselinePayload():
+                return self.baseline(self, payload) or BaselineResult(device=DEVICE)
+            case CasesPayload():
+                return CasesResult()
+            case ProfilePayload():
+                counters = Counters(values={"dram_percent": 41.0})
+                return self.profile(self, payload) or ProfileResult(counters=counters)
+            case StepPayload():
+                return self.agent_step(self, payload) or self._step(payload)
+            case SlicePayload():
+                return self.slice(self, payload) or SliceResult(trials=min(7, payload.trials))
+            case VerifyPayload():
+                return VerifyResult(comparisons=(), choices=(Choice(workload="n=64"),), speedup=1.0)
+
+    def _step(self, payload: StepPayload) -> StepResult:
+        if payload.role in ("tester", "profiler"):
+            return StepResult(provider="test")
+        if payload.role == "planner":
+            return StepResult(provider="test", plan="go on")
+        return StepResult(provider="test", template=Template(kernel=self.snapshot.job.kernel))
+
+    def _count(self, candidate: str, result: SliceResult) -> None:
+        s = self.snapshot
+        changed = [
+            replace(
+                c,
+                trials=c.trials + result.trials,
+                measured=c.measured + result.trials,
+                best_objective=self.objective(c),
+            )
+            if c.id == candidate and result.ended_by is not SliceEnd.REJECTED
+            else c
+            for c in s.candidates
+        ]
+        self.snapshot = replace(s, candidates=tuple(changed), trials_done=s.trials_done + result.trials)
+
+
+def steps(end: JobSnapshot) -> list[StepPayload]:
+    """What agents were asked, in order."""
+    return [t.payload for t in end.tasks if isinstance(t.payload, StepPayload)]
+
+
+def roles(end: JobSnapshot) -> list[str]:
+    """The roles of the agents that were asked, in order."""
+    return [p.role for p in steps(end)]

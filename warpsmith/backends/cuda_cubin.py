@@ -1,0 +1,116 @@
+"""What a CUDA compiler made, and whether it is what was asked for."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from warpsmith.backends.base import CompileRequest
+from warpsmith.backends.cubin import read_cubin
+from warpsmith.backends.cuda_arguments import parameter_mismatch
+from warpsmith.backends.kernel_symbols import is_mark
+from warpsmith.backends.ptx_names import never_named
+from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
+from warpsmith.domain.plan import Compiled
+from warpsmith.domain.source_text import code_of
+
+_RESOURCES = re.compile(r"Used (\d+) registers")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_STACK = re.compile(r"(\d+) bytes stack frame")
+_GLOBAL_NAME = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
+_OF_TOOLKIT = ("_ZN3cub", "_ZN6thrust", "_ZN4cuda")
+"""Mangled prefixes of namespaces whose headers declare kernels of their own."""
+_PTXAS_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
+
+
+@dataclass(frozen=True)
+class Cubin:
+    """What a compiler made."""
+
+    binary: bytes
+    entry: str
+    """Symbol of the entry."""
+    log: str
+    ptx: str = ""
+    """What the binary was assembled from, if it is known."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """What a compiler did not compile."""
+
+    log: str
+
+    def rejection(self) -> Rejected:
+        """It as an outcome."""
+        lines = [s.strip() for s in self.log.splitlines() if "error" in s.lower() or "fatal" in s]
+        reason = lines[0] if lines else "the compiler failed"
+        return Rejected(stage=Stage.COMPILE, reason=reason[:500], log=self.log[-MAX_LOG_CHARACTERS:])
+
+
+def checked(made: Cubin, request: CompileRequest) -> Compiled | Rejected:
+    """The binary with its facts, if it has the entry, with parameters for the job's arguments, and no kernel
+    that the source does not declare."""
+    cubin, entry, log = made.binary, made.entry, made.log
+    try:
+        contents = read_cubin(cubin)
+    except ValueError as exc:
+        return Rejected(stage=Stage.COMPILE, reason=str(exc), log=log[-MAX_LOG_CHARACTERS:])
+    if entry not in contents.entries:
+        found = ", ".join(contents.entries) or "none"
+        return Rejected(
+            stage=Stage.COMPILE, reason=f"no kernel {entry!r} in the binary; found {found}"[:2000]
+        )
+    # The operator's headers may declare kernels; their text is not inspected.
+    extra = [] if request.has_other_headers else _undeclared(contents.entries, entry, request.whole_text)
+    if extra:
+        return Rejected(
+            stage=Stage.COMPILE,
+            reason=f"the binary holds kernels the source does not declare: {extra[0]}"[:2000],
+        )
+    differs = parameter_mismatch(request.parameters, contents.parameters.get(entry, ()))
+    if differs:
+        return Rejected(stage=Stage.COMPILE, reason=differs[:2000], log=log[-MAX_LOG_CHARACTERS:])
+    return Compiled(
+        binary=cubin,
+        entry=entry,
+        facts=_facts(log, entry),
+        log=log[-MAX_LOG_CHARACTERS:],
+        globals=contents.writable_globals,
+        unnamed=never_named(made.ptx, contents.writable_globals),
+    )
+
+
+def is_plain_c(request: CompileRequest) -> bool:
+    """True if the entry is an `extern "C"` function, whose symbol is its name."""
+    if not request.entry.isidentifier():
+        return False
+    declared = re.search(rf'extern\s+"C"[^;{{]*\b{request.entry}\s*\(', request.whole_text)
+    return declared is not None or re.search(r'extern\s+"C"\s*\{', request.source) is not None
+
+
+def _undeclared(entries: Sequence[str], entry: str, source: str) -> list[str]:
+    """Entries that the source does not declare as `__global__` functions; inline PTX can open some."""
+    code = code_of(source, characters=False)
+    declared = set(_GLOBAL_NAME.findall(code))
+    return [
+        e
+        for e in entries
+        if e != entry
+        and not is_mark(e)
+        and not e.startswith(_OF_TOOLKIT)
+        and not any(e == name or f"{len(name)}{name}" in e for name in declared)
+    ]
+
+
+def _facts(log: str, entry: str) -> CompileFacts:
+    parts = _PTXAS_ENTRY.split(log)
+    text = next((parts[i + 1] for i in range(1, len(parts) - 1, 2) if parts[i] == entry), log)
+    registers, spills = _RESOURCES.search(text), _SPILLS.search(text)
+    shared, stack = _SHARED.search(text), _STACK.search(text)
+    return CompileFacts(
+        registers=int(registers[1]) if registers else None,
+        spill_bytes=int(spills[1]) + int(spills[2]) if spills else None,
+        static_shared_bytes=int(shared[1]) if shared else 0,
+        local_bytes=int(stack[1]) if stack else None,
+    )

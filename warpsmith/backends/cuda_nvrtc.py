@@ -1,0 +1,102 @@
+"""CUDA source to a cubin through NVRTC, which compiles device code only and knows no standard library.
+
+The headers in `nvrtc_headers` make up for that. They are read as follows, one way after another:
+
+- `NVRTC`: only what the source includes.
+- `NVRTC_ORDINARY`: first what a source sees under nvcc without including it, such as `int64_t`.
+- `NVRTC_HOST_CODE`: host functions of headers count as device functions that nothing calls. Classes and
+  functions that only a host has are declared and never defined, so that no kernel that calls one links.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from warpsmith.backends.base import CompileRequest, CompileWay
+from warpsmith.backends.cuda_cubin import Cubin, Refused, is_plain_c
+from warpsmith.backends.cuda_toolkit import toolkit_includes
+from warpsmith.errors import Unavailable
+
+HEADERS = Path(__file__).resolve().parent / "nvrtc_headers"
+_OPTIONS = {
+    CompileWay.NVRTC: (),
+    # Warning 47 is about macros of <climits> that CUDA's own headers define once more.
+    CompileWay.NVRTC_ORDINARY: ("--pre-include=warpsmith/ordinary.h", "-diag-suppress=47"),
+    CompileWay.NVRTC_HOST_CODE: (
+        "--pre-include=warpsmith/with_host_code.h",
+        "-diag-suppress=47",
+        "--device-as-default-execution-space",
+    ),
+}
+_OF_NVCC = ("--expt-relaxed-constexpr", "--expt-extended-lambda")
+"""Options without a meaning where there is no host code; NVRTC refuses them."""
+
+
+def load_nvrtc() -> Any:
+    """The module of NVRTC.
+
+    Raises:
+        Unavailable: the package or the library is missing.
+    """
+    try:
+        from cuda.bindings import nvrtc
+
+        nvrtc.nvrtcVersion()
+    except (ImportError, RuntimeError) as exc:
+        raise Unavailable(f"cuda: NVRTC is missing; install the [cuda] extra ({exc})") from exc
+    return nvrtc
+
+
+def compile_nvrtc(request: CompileRequest, way: CompileWay) -> Cubin | Refused:
+    """Compile in one of the ways of NVRTC."""
+    nvrtc = load_nvrtc()
+    status, program = nvrtc.nvrtcCreateProgram(request.source.encode(), b"kernel.cu", 0, [], [])
+    _must(nvrtc, status)
+    # A plain C function keeps its name; anything else is found through its name expression.
+    named = not is_plain_c(request)
+    if named:
+        (status,) = nvrtc.nvrtcAddNameExpression(program, request.entry.encode())
+        _must(nvrtc, status)
+    encoded = [option.encode() for option in _options(request, way)]
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
+    log = _log(nvrtc, program)
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        return Refused(log)
+    entry = request.entry
+    if named:
+        status, lowered = nvrtc.nvrtcGetLoweredName(program, request.entry.encode())
+        _must(nvrtc, status)
+        entry = lowered.decode()
+    cubin = _bytes(nvrtc, program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
+    ptx = _bytes(nvrtc, program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
+    return Cubin(cubin, entry, log, ptx.decode(errors="replace"))
+
+
+def _options(request: CompileRequest, way: CompileWay) -> list[str]:
+    options = [f"--gpu-architecture={request.architecture}", "--ptxas-options=-v"]
+    options += [option for option in request.options if option not in _OF_NVCC]
+    if not any("std=" in option for option in options):
+        options.append("--std=c++17")
+    # The project's own headers come first, and then ours, one of which stands in for one of the toolkit.
+    options += [f"-I{path}" for path in (*request.include_dirs, HEADERS, *toolkit_includes())]
+    return [*options, *_OPTIONS[way]]
+
+
+def _log(nvrtc: Any, program: Any) -> str:
+    log = _bytes(nvrtc, program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+    # The front end's part and the assembler's each end in a zero byte.
+    return log.decode(errors="replace").replace("\0", "\n").strip().replace(f"{HEADERS}/", "")
+
+
+def _bytes(nvrtc: Any, program: Any, size_of: Callable[..., Any], read: Callable[..., Any]) -> bytes:
+    status, size = size_of(program)
+    _must(nvrtc, status)
+    data: bytes = b" " * size
+    (status,) = read(program, data)
+    _must(nvrtc, status)
+    return data
+
+
+def _must(nvrtc: Any, status: Any) -> None:
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise RuntimeError(f"NVRTC: {status}")

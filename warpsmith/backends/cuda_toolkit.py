@@ -1,0 +1,28 @@
+"""Where the CUDA toolkit of this machine is: its headers, and nvcc if there is one."""
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def toolkit_includes() -> tuple[Path, ...]:
+    """Folders of the toolkit's headers and of CUB; none if there is no toolkit."""
+    folders = [home / "include" for home in _homes()]
+    spec = find_spec("nvidia")
+    for root in (spec.submodule_search_locations or []) if spec else []:
+        folders += [Path(root) / "cu13" / "include", Path(root) / "cuda_runtime" / "include"]
+    found = [f for f in folders if (f / "cuda_fp16.h").exists()]
+    cccl = [f / "cccl" for f in folders if (f / "cccl").is_dir()]
+    return (*found[:1], *cccl[:1])
+
+
+def find_nvcc() -> Path | None:
+    """nvcc of this machine; None if there is none."""
+    candidates = [home / "bin" / "nvcc" for home in _homes()]
+    candidates += [Path(p) / "nvcc" for p in os.environ.get("PATH", "").split(":") if p]
+    return next((c for c in candidates if c.exists()), None)
+
+
+def _homes() -> list[Path]:
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    return [Path(home) for home in homes if home]

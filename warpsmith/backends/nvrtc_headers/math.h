@@ -1,0 +1,1 @@
+#include <warpsmith/mathematics.h>

@@ -1,0 +1,52 @@
+"""Files of values that arguments are drawn from, read by the client and sent with the job."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warpsmith.domain.draw import MAX_FILE_BYTES
+from warpsmith.job_checks.finding import Finding
+
+
+def with_values(kernel: Mapping[str, Any], folder: Path) -> tuple[Mapping[str, Any], list[Finding]]:
+    """The kernel of a job file with the files that its draws name, and what is wrong with these.
+
+    Args:
+        folder: folder of the job file, to which names are relative.
+    """
+    findings: list[Finding] = []
+    changed: dict[str, Any] = {}
+    for part in ("arguments", "buffers"):
+        listed = kernel.get(part)
+        if not isinstance(listed, list | tuple):
+            continue
+        read = [_argument(a, f"kernel.{part}.{n}.draw", folder, findings) for n, a in enumerate(listed)]
+        if any(a is not b for a, b in zip(read, listed, strict=True)):
+            changed[part] = read
+    return {**kernel, **changed} if changed else kernel, findings
+
+
+def _argument(argument: Any, field: str, folder: Path, findings: list[Finding]) -> Any:
+    draw = argument.get("draw") if isinstance(argument, Mapping) else None
+    if not isinstance(draw, Mapping) or not isinstance(draw.get("file"), str) or draw.get("data"):
+        return argument
+    path = folder / draw["file"]
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) else str(exc)
+        findings.append(Finding(f"{field}.file", f"{path} cannot be read: {reason}"))
+        return argument
+    if len(content) > MAX_FILE_BYTES:
+        words = f"{path} has {len(content)} bytes; at most {MAX_FILE_BYTES}"
+        findings.append(Finding(f"{field}.file", words))
+        return argument
+    found = hashlib.sha256(content).hexdigest()
+    if draw.get("sha256", found) != found:
+        words = f"{path} has the hash {found}; its values are not those that the job was written for"
+        findings.append(Finding(f"{field}.sha256", words))
+        return argument
+    data = {"data": base64.b64encode(content).decode(), "sha256": found}
+    return {**argument, "draw": {**draw, **data, "file": path.name}}
