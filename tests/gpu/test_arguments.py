@@ -29,7 +29,7 @@ def test_a_kernel_with_arguments_of_every_kind_is_right(info: DeviceInfo, pool: 
     ("changed", "words"),
     [
         ("((const float**)tables)[1] = p.x; y[i] = ", "changed the read-only tables"),
-        ("p.seen[0][n + i] = v; y[i] = ", "wrote outside seen"),
+        ("p.seen[0][n] = v; y[i] = ", "wrote outside seen"),
         ("((long long*)places)[3] = 0; y[i] = ", "wrote outside places"),
         ("y[i] = 1.0f + ", "y is wrong"),
     ],
