@@ -16,6 +16,8 @@ class Project:
     """Where its kernels are; nothing else is checked out."""
     options: tuple[str, ...] = ()
     """Macros that its own host code defines when it builds a kernel."""
+    endings: tuple[str, ...] = ("cl",)
+    """Endings of the files that are checked out."""
 
 
 PROJECTS = (
@@ -57,7 +59,8 @@ def fetch(project: Project, target: Path, mirrors: Path | None = None) -> Path:
             address = str(mirrors / project.repository.replace("/", "+") / "repo")
         _git(target, "clone", "--quiet", "--no-checkout", "--filter=blob:none", address, str(clone))
         # Some repositories are far larger than their kernels, so only these are checked out.
-        _git(clone, "sparse-checkout", "set", "--no-cone", f"/{project.folder}/**/*.cl")
+        patterns = [f"/{project.folder}/**/*.{ending}" for ending in project.endings]
+        _git(clone, "sparse-checkout", "set", "--no-cone", *patterns)
         _git(clone, "checkout", "--quiet", project.commit)
     return clone / project.folder
 

@@ -229,3 +229,20 @@ def test_a_definition_in_the_source_gives_way_to_the_users_parameter() -> None:
     kept = without_definitions(source, ["BLOCK"])
     assert "BLOCK 64" not in kept
     assert "#define BLOCKS(n) \\\n  ((n) / BLOCK)\nint x = BLOCK;\n" in kept
+
+
+def test_a_template_parameter_with_a_default_is_lifted_from_its_place_in_the_entry() -> None:
+    body = "{ int row = blockIdx.x * TOKENS + threadIdx.x / 32; if (row < n) y[row] = x[row]; }\n"
+    kernel: dict[str, Any] = {
+        "backend": "cuda",
+        "source": "template <class T, int TOKENS = 4> __global__ void k(const T* x, T* y, int n) " + body,
+        "entry": "k<float, 4>",
+        "arguments": [
+            {"name": "x", "dtype": "float32", "role": "input", "shape": ["n"]},
+            {"name": "y", "dtype": "float32", "role": "output", "shape": ["n"]},
+            {"name": "n", "dtype": "int32", "role": "scalar", "value": "n"},
+        ],
+        "launch": {"grid": ["ceil_div(n, 4)"], "block": [128]},
+    }
+    job = Job.model_validate({"name": "k", "kernel": kernel, "workloads": [{"dimensions": {"n": 128}}]})
+    assert make_template(job).template.kernel.entry == "k<float,WS_TOKENS>"

@@ -177,7 +177,7 @@ def _entry(draft: Draft, constant: Constant, name: str) -> str:
     position = next(
         n
         for n, c in enumerate(listed.named_children)
-        if re.search(rf"\b{constant.name}$", draft.source.of(c))
+        if re.search(rf"\b{constant.name}(?:\s*=.*)?$", draft.source.of(c), re.S)
     )
     depth = count = start = 0
     for at, c in enumerate(tail):
