@@ -24,7 +24,7 @@ def admit(session: Session, caller: Caller, job: Job, settings: Settings) -> Non
     admission = Admission(session)
     admission.lock()
     if admission.open_jobs() >= settings.max_open_jobs:
-        words = f"{settings.max_open_jobs} jobs are open, which is all that this service takes"
+        words = f"{settings.max_open_jobs} jobs are open, the most that this service accepts; try again later"
         raise QueueFull(words, OPEN_AGAIN_S)
     if caller.key is None:
         return
@@ -38,10 +38,10 @@ def admit(session: Session, caller: Caller, job: Job, settings: Settings) -> Non
     device_s = limits.device_s_per_day or settings.key_device_s_per_day
     if device_s and used.device_s + job.budget.seconds > device_s:
         left = max(0.0, device_s - used.device_s)
-        words = f"of the {device_s:g} s of devices a day that this key may ask for, {left:g} s are left"
+        words = f"this key may request {device_s:g} s of device time a day; {left:g} s are left"
         raise TooMany(words, BUDGET_AGAIN_S)
     usd = limits.usd_per_day or settings.key_usd_per_day
     if usd and used.usd + job.budget.usd > usd:
         left = max(0.0, usd - used.usd)
-        words = f"of the {usd:g} USD a day for models that this key may ask for, {left:.2f} are left"
+        words = f"this key may request {usd:g} USD a day for models; {left:.2f} are left"
         raise TooMany(words, BUDGET_AGAIN_S)

@@ -88,7 +88,7 @@ class Gate:
         except (DBAPIError, PoolTimeout) as exc:
             return database_away(exc)
         if caller is None:
-            return problem(401, "Not a valid API key", "it is unknown, revoked or past its end")
+            return problem(401, "Not a valid API key", "it is unknown, revoked or expired")
         scope[CALLER] = caller
         rate = caller.limits.requests_per_s or self._settings.key_requests_per_s
         return self._within(caller.key or "", rate)

@@ -105,7 +105,10 @@ async def status(
     polls: CurrentPolls,
     if_none_match: Annotated[
         str | None,
-        Header(max_length=1000, description="`ETag` of the last answer; where nothing changed, 304 comes."),
+        Header(
+            max_length=1000,
+            description="`ETag` of the last response; if nothing has changed, the response is 304.",
+        ),
     ] = None,
 ) -> Response:
     """Status of a job: state, round, trials done, best so far, time left.

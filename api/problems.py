@@ -96,14 +96,14 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     words = {
         400: "Not a request",
         401: "No valid API key",
-        403: "The key does not open this",
+        403: "The key lacks the scope",
         404: "No such thing",
         409: "Not in this state",
         413: "Body too large",
         415: "Not JSON",
         422: "Bad field",
-        429: "The key has used up what it may",
-        503: "The database is away, or the queue is full",
+        429: "The key has reached a limit",
+        503: "The database is unavailable, or the queue is full",
     }
     return {
         s: {"model": Problem, "description": words.get(s, "Error"), "content": {MEDIA_TYPE: {}}}

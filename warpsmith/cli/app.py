@@ -36,9 +36,9 @@ IncludeDirs = Annotated[
         "-I", help="Folder that is searched for headers; they are sent with the job. May be given again."
     ),
 ]
-Check = Annotated[bool, typer.Option(help="Hold arguments and launch against the source first.")]
+Check = Annotated[bool, typer.Option(help="Check arguments and launch against the source first.")]
 Tenant = Annotated[
-    str, typer.Option(help="Of this tenant, or of everybody ('*'); needs a key of the scope admin.")
+    str, typer.Option(help="Of this tenant, or of every tenant ('*'); needs a key with the scope admin.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
@@ -51,7 +51,7 @@ def serve(
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port; 8765 by default.")] = None,
     embedded: Annotated[
         bool | None,
-        typer.Option(help="Run a worker as well. Default: where no database and broker are set."),
+        typer.Option(help="Run a worker as well. Default: if neither a database nor a broker is set."),
     ] = None,
 ) -> None:
     """Run the service. Without a database and a broker it needs nothing else (SQLite, own worker)."""
@@ -99,18 +99,20 @@ def submit(
 def jobs(
     url: Url = DEFAULT_URL,
     state: Annotated[
-        list[JobState] | None, typer.Option(help="In this state only; may be given again.")
+        list[JobState] | None, typer.Option(help="Jobs in this state; may be given again.")
     ] = None,
     label: Labels = None,
     name: Annotated[str, typer.Option(help="Part of the name.")] = "",
-    device: Annotated[str, typer.Option(help="Device class, as `workers` shows it.")] = "",
-    since: Annotated[datetime | None, typer.Option(help="Submitted then or later, in local time.")] = None,
-    before: Annotated[datetime | None, typer.Option(help="Submitted before then, in local time.")] = None,
+    device: Annotated[str, typer.Option(help="Jobs for this device class, as `workers` shows it.")] = "",
+    since: Annotated[
+        datetime | None, typer.Option(help="Jobs submitted at this local time or later.")
+    ] = None,
+    before: Annotated[datetime | None, typer.Option(help="Jobs submitted before this local time.")] = None,
     after: Annotated[str | None, typer.Option(help="Older than this job.")] = None,
     tenant: Tenant = "",
     as_json: AsJson = False,
 ) -> None:
-    """Your jobs, newest first: those for which everything given holds."""
+    """Your jobs, newest first. A job must match every filter."""
     from warpsmith.cli.label_options import labels_of
     from warpsmith.cli.service_commands import connect
     from warpsmith.cli.terminal_views import listed_line
@@ -230,11 +232,11 @@ def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
 
 @app.command()
 def drain(worker: Annotated[str, typer.Argument(help="Id of a worker, as `workers` shows it.")]) -> None:
-    """Let a worker end its slice, give back what it holds, and go; needs the service's settings."""
+    """Drain a worker: it ends its slice, returns its tasks and stops; needs the service's settings."""
     from warpsmith.cli.service_commands import application
 
     host = application("db.worker_admin").drain(worker)
-    typer.echo(f"worker {worker} on {host} takes nothing more and ends within seconds")
+    typer.echo(f"worker {worker} on {host} accepts no further task and stops within seconds")
 
 
 @app.command()
@@ -265,10 +267,11 @@ def init(
     ],
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Job file to write.")] = None,
     entry: Annotated[
-        str | None, typer.Option(help="Kernel to take; needed where the source has several.")
+        str | None, typer.Option(help="Name of the kernel; needed if the source has several.")
     ] = None,
     backend: Annotated[
-        Backend | None, typer.Option(help="Where neither ending nor text shows it: cuda or opencl.")
+        Backend | None,
+        typer.Option(help="cuda or opencl; needed if neither the file's ending nor its text shows it."),
     ] = None,
     defines: Annotated[
         list[str] | None, typer.Option("-D", help="NAME=VALUE, a macro for the compiler. May be given again.")
@@ -292,7 +295,7 @@ def validate(
     compile_: Annotated[
         bool, typer.Option("--compile", help="Compile it too, as it is and as a template; no launch.")
     ] = False,
-    arch: Annotated[str, typer.Option(help="What CUDA is compiled for where no GPU is at hand.")] = "sm_90",
+    arch: Annotated[str, typer.Option(help="CUDA architecture to compile for if there is no GPU.")] = "sm_90",
     include_dirs: IncludeDirs = None,
     as_json: AsJson = False,
 ) -> None:

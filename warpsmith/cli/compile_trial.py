@@ -65,7 +65,7 @@ def try_compile(
         pool.close()
     if isinstance(of_rules, Rejected):
         rules = ", ".join(a.rule for a in template.applied)
-        words = f"the kernel compiles, and the template that the rules make of it does not ({rules}): "
+        words = f"the kernel compiles, but the template that the rules make of it does not ({rules}): "
         fix = "; a fault of ours; rewrite.deny takes the names of rules"
         return CompileTrial(note, (Finding("rewrite", words + of_rules.reason + fix, is_error=False),))
     return CompileTrial(f"{note}, and so is its template")
@@ -85,7 +85,9 @@ def _rejected(found: Rejected) -> Finding:
     place = next((m for p in _PLACES if (m := p.search(found.reason))), None)
     macro = _UNDECLARED.search(found.reason)
     name = (macro.group(1) or macro.group(2)) if macro else ""
-    hint = f"; a macro of the host's? kernel.options: [-D{name}=...], or a parameter of that name"
+    hint = (
+        f"; if the host program defines it, add -D{name}=... to kernel.options, or a parameter of that name"
+    )
     return Finding(
         "kernel.source",
         f"does not compile: {found.reason.removeprefix('error: ')}{hint if name else ''}",

@@ -17,8 +17,10 @@ SHOWN_ONCE = "this is the only time that the key is shown; send it as Authorizat
 def create(
     name: Annotated[str, typer.Argument(help="Whom it is for.")],
     tenant: Annotated[str, typer.Option(help="Whose jobs it opens.")] = "default",
-    scopes: Annotated[str, typer.Option(help="submit, read, agents, admin; with commas.")] = "submit,read",
-    days: Annotated[float | None, typer.Option(min=0.001, help="Days after which the key ends.")] = None,
+    scopes: Annotated[
+        str, typer.Option(help="Scopes, separated by commas: submit, read, agents, admin.")
+    ] = "submit,read",
+    days: Annotated[float | None, typer.Option(min=0.001, help="Days after which the key expires.")] = None,
     limit: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,7 +50,7 @@ def create(
 
 @keys.command("list")
 def show() -> None:
-    """Every key: its id, whom it is for, what it opens. The keys themselves are not stored."""
+    """List the keys: id, tenant, owner and scopes. The keys themselves are not stored."""
     for row in _admin().every():
         end = "" if row.expires_at is None else f"  until {row.expires_at:%Y-%m-%d %H:%M} UTC"
         state = "active" if row.active else "ended"
@@ -60,9 +62,9 @@ def show() -> None:
 
 @keys.command()
 def revoke(key_id: KeyId) -> None:
-    """End a key. APIs notice within five seconds."""
+    """Revoke a key. APIs refuse it after five seconds at the latest."""
     ended = _admin().revoke(key_id)
-    typer.echo(f"{key_id} is ended" if ended else f"{key_id} was ended before")
+    typer.echo(f"{key_id} is ended" if ended else f"{key_id} was revoked before")
 
 
 @keys.command()
@@ -70,7 +72,7 @@ def rotate(
     key_id: KeyId,
     grace_s: Annotated[float, typer.Option(min=0, help="Seconds for which the old key still works.")] = 0.0,
 ) -> None:
-    """Make a new key like an old one, print it once, and end the old one."""
+    """Replace a key: make one with the same rights, print it once, and revoke the old one."""
     row, key = _admin().rotate(key_id, grace_s)
     _show(row, key)
 

@@ -42,7 +42,7 @@ class Report:
 
     @property
     def valid(self) -> bool:
-        """True where no finding is an error."""
+        """True if no finding is an error."""
         return not any(f.is_error for f in self.findings)
 
 

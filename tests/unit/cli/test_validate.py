@@ -155,7 +155,7 @@ def test_a_macro_that_the_host_would_define_comes_with_how_to_give_it(
     path = written(tmp_path, kernel=FIELDS["kernel"] | {"source": source})
     code, _, err = ran(capsys, path, "--compile")
     assert code == 2
-    assert "kernel.options: [-DFACTOR=...], or a parameter of that name" in err
+    assert "add -DFACTOR=... to kernel.options, or a parameter of that name" in err
     path = written(tmp_path, kernel=FIELDS["kernel"] | {"source": source, "options": ["-DFACTOR=2.0f"]})
     assert ran(capsys, path, "--compile")[0] == 0
 
