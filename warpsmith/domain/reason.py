@@ -14,6 +14,8 @@ class ReasonCode(StrEnum):
     """No rule could change the kernel, so there was nothing to search."""
     TEMPLATE_FAILED = "template_failed"
     """The template did not compile or gave wrong results: a fault of the rules or of the agent."""
+    ALL_REFUSED = "all_refused"
+    """Every configuration but the kernel's own failed a check, so nothing was compared with the kernel."""
     TOO_NOISY = "too_noisy"
     """Runs of the same kernel differ by more than the possible gain."""
     AT_FLOOR = "at_floor"

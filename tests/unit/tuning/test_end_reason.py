@@ -240,3 +240,28 @@ def test_a_job_that_was_cancelled_needs_no_reason() -> None:
     assert reason_of(replace(snapshot, tasks=()), JobState.FAILED, "lost") == Reason(
         code=ReasonCode.GIVEN_UP, sentence="lost"
     )
+
+
+def exhausted(number: int = 0) -> TaskView:
+    payload = SlicePayload(candidate=f"c{number}", trials=12, seconds=60)
+    result = SliceResult(trials=12, seconds=9.0, ended_by=SliceEnd.EXHAUSTED)
+    return TaskView(f"slice{number}", TaskKind.SLICE, TaskState.DONE, payload, result)
+
+
+def test_a_search_that_ends_by_itself_says_so() -> None:
+    one = (candidate(feasible=560),)
+    found = ended(step(0, CHANGED), exhausted(), verified(speedup=1.3, winner="c0"), candidates=one)
+    assert found.search == "12 of 560 configurations tried; the search expected no further gain"
+    whole = (candidate(feasible=12),)
+    found = ended(step(0, CHANGED), exhausted(), verified(speedup=1.3, winner="c0"), candidates=whole)
+    assert found.search == "12 of 12 configurations tried"
+
+
+@pytest.mark.parametrize(
+    ("measured", "code"),
+    [(1, ReasonCode.ALL_REFUSED), (0, ReasonCode.ALL_REFUSED), (2, ReasonCode.BEST_AS_IS)],
+)
+def test_a_job_whose_configurations_were_refused_says_so_first(measured: int, code: ReasonCode) -> None:
+    found = ended(step(0, CHANGED), verified(), candidates=(candidate(measured=measured),))
+    assert found.code is code
+    assert (f"{12 - measured} of 12 configurations were refused" in found.sentence) is (measured < 2)

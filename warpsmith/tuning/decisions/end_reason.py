@@ -8,7 +8,14 @@ from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot
 from warpsmith.tuning.decisions.stopping import LEAST_GAIN, MOST_NOISE, at_the_floor
-from warpsmith.tuning.decisions.task_history import baseline_of, best_so_far, faults_of, last_slice, last_task
+from warpsmith.tuning.decisions.task_history import (
+    baseline_of,
+    best_so_far,
+    faults_of,
+    is_exhausted,
+    last_slice,
+    last_task,
+)
 from warpsmith.tuning.decisions.time_budget import verification_s
 from warpsmith.tuning.tasks import BaselineResult, StepResult, VerifyPayload, VerifyResult
 
@@ -44,8 +51,8 @@ def tried(snapshot: JobSnapshot) -> str:
     known = [c.feasible for c in snapshot.candidates if c.feasible is not None]
     if known:
         words = f"{snapshot.trials_done} of {max(sum(known), snapshot.trials_done)} configurations tried"
-    spent = _spent(snapshot)
-    return f"{words}; {spent}" if spent else words
+    stopped = _spent(snapshot) or _settled(snapshot)
+    return f"{words}; {stopped}" if stopped else words
 
 
 def _done(snapshot: JobSnapshot) -> tuple[ReasonCode, str]:
@@ -58,6 +65,7 @@ def _done(snapshot: JobSnapshot) -> tuple[ReasonCode, str]:
         return ReasonCode.GAIN, words
     return (
         _template_failed(snapshot)
+        or _all_refused(snapshot)
         or _no_rule(snapshot)
         or _floor(snapshot)
         or _lost(snapshot, found)
@@ -99,6 +107,19 @@ def _template_failed(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
         why = last.reason if last is not None and last.reason else "it failed its first check"
     words = "what was made of your kernel failed, so nothing but the kernel as it is was tried"
     return ReasonCode.TEMPLATE_FAILED, f"{words}; the fault is ours, not your kernel's: {why}"
+
+
+def _all_refused(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
+    """The reason if no configuration but templates' defaults passed its checks, and at least one failed."""
+    made = [c for c in snapshot.candidates if _is_changed(snapshot, c)]
+    failed = sum(c.trials - c.measured for c in made)
+    if not failed or any(c.measured > 1 for c in made):
+        return None
+    words = f"{failed} of {sum(c.trials for c in made)} configurations were refused or failed a check"
+    return (
+        ReasonCode.ALL_REFUSED,
+        f"{words}, and no other was left to compare; see the rejections for each reason",
+    )
 
 
 def _no_rule(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
@@ -207,6 +228,17 @@ def _spent(snapshot: JobSnapshot) -> str:
         left = verify.payload.seconds  # when the search ended
     if left - verification_s(snapshot.job, baseline.result) <= 1:
         return f"the budget of {budget.seconds:g} seconds is spent"
+    return ""
+
+
+def _settled(snapshot: JobSnapshot) -> str:
+    """What ended the search before its budget; empty if every configuration was tried."""
+    searched = [c for c in snapshot.candidates if c.trials]
+    if any(at_the_floor(snapshot.job, baseline_of(snapshot), c.best_objective) for c in searched):
+        return "the best is as fast as memory and launches of this device allow"
+    ended = [c for c in searched if is_exhausted(snapshot.tasks, c.id)]
+    if any(c.feasible is not None and c.trials < c.feasible for c in ended):
+        return "the search expected no further gain"
     return ""
 
 
