@@ -43,6 +43,9 @@ def run(command: list[str], folder: Path, out: Path) -> dict[str, Any]:
     """One run of the demo: seconds, and what its result says."""
     began = time.monotonic()
     environment = {k: v for k, v in os.environ.items() if not k.startswith("WARPSMITH_")}
+    # A folder of its own: a new user has no earlier trials to reuse.
+    data = out / f"data-{time.monotonic_ns()}"
+    environment["WARPSMITH_DATA_DIR"] = str(data)
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     row: dict[str, Any] = {
         "seconds": round(time.monotonic() - began, 1),
