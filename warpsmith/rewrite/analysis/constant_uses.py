@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpsmith.rewrite.analysis.block_places import addends, is_warps, mentions
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.source.syntax_tree import find, split_arguments, walk
@@ -86,9 +87,10 @@ def uses(facts: Facts, constant: Constant) -> list[Node]:
 
 def meaning(facts: Facts, use: Node) -> str | None:
     """The proven meaning of a use: `extent`, `step`, `bound`, `tree`, `scale`, `type`, `grid.x`, `block.x`,
-    `place.x`; None if nothing is proven.
+    `place.x`, `warps.x`; None if nothing is proven.
 
-    `place.x` is both a grid and a block meaning: `blockIdx.x * C + threadIdx.x`.
+    `place.x` is both a grid and a block meaning: `blockIdx.x * C + threadIdx.x`. `warps.x` is the same for
+    warps: `blockIdx.x * C + threadIdx.x / 32`.
     """
     node, parent = use, use.parent
     while parent is not None and parent.type in ("parenthesized_expression", "cast_expression"):
@@ -124,7 +126,7 @@ def _binary(facts: Facts, parent: Node, node: Node) -> str | None:
     sign, above = operator(parent), parent.parent
     coordinate = facts.coordinate(other)
     if sign == "*" and coordinate is not None and coordinate.startswith("bid."):
-        return _of_block(facts, above, coordinate[-1])
+        return _of_block(facts, parent, coordinate[-1])
     if sign == "<" and right == node and above is not None and above.type == "for_statement":
         return "bound"
     if sign == "/" and left == node and facts.source.of(right) == "2":
@@ -135,12 +137,22 @@ def _binary(facts: Facts, parent: Node, node: Node) -> str | None:
     return None
 
 
-def _of_block(facts: Facts, above: Node | None, axis: str) -> str:
-    """What a factor of the block's index means, by the expression around the product."""
-    if above is None or above.type != "binary_expression" or operator(above) != "+":
-        return f"grid.{axis}"
-    by_thread = f"tid.{axis}" in [facts.coordinate(o) for o in operands(above)]
-    return f"place.{axis}" if by_thread else f"grid.{axis}"
+def _of_block(facts: Facts, product: Node, axis: str) -> str | None:
+    """What a factor of the block's index means, by what is added to the product.
+
+    `warps.x` is a factor of `blockIdx.x * C + threadIdx.x / 32`.
+    """
+    said: set[str | None] = set()
+    for added in addends(facts, product):
+        if facts.coordinate(added) == f"tid.{axis}":
+            said.add(f"place.{axis}")
+        elif is_warps(facts, added, "tid"):
+            said.add(f"warps.{axis}")
+        elif mentions(facts, added, "tid"):
+            said.add(None)
+    if len(said) > 1:
+        return None
+    return said.pop() if said else f"grid.{axis}"
 
 
 def _is_integer(facts: Facts, node: Node) -> bool:

@@ -20,6 +20,10 @@ _OPENCL = {
     "get_global_id": "gid",
     "get_global_size": "gsize",
 }
+_WIDE = re.compile(
+    r"int|unsigned(?:int)?|uint|ulong|(?:unsigned)?(?:long)?long|size_t|ptrdiff_t|u?int(?:32|64)_t"
+)
+"""Integers that hold every index of a thread."""
 AXES = "xyz"
 ROW_START, ROW_STEP, ROW_PART = "WS_ROW_START", "WS_ROW_STEP", "WS_ROW_PART"
 
@@ -120,6 +124,8 @@ class Facts:
             return f"{_CUDA[base]}.{axis}" if base in _CUDA and axis in AXES else None
         if node.type == "call_expression":
             name, arguments = self.source.callee(node), self.source.arguments(node)
+            if len(arguments) == 1 and (_WIDE.fullmatch(name) or name == "static_cast"):
+                return self._of_cast(node, arguments[0], depth)
             if name in (ROW_START, ROW_STEP):
                 return self.coordinate(arguments[0], depth)
             if name in _OPENCL and len(arguments) == 1 and self.source.of(arguments[0]) in ("0", "1", "2"):
@@ -134,6 +140,11 @@ class Facts:
         if node.type == "binary_expression":
             return self._global_id(node, depth)
         return None
+
+    def _of_cast(self, call: Node, value: Node, depth: int) -> str | None:
+        """The coordinate in `int64_t(value)` or `static_cast<int>(value)`; narrow types hold none."""
+        kind = re.sub(r"\s*\(.*|\s+|static_cast<|std::|>", "", self.source.of(call), flags=re.S)
+        return self.coordinate(value, depth) if _WIDE.fullmatch(kind) else None
 
     @cached_property
     def _aliases(self) -> dict[str, str]:

@@ -7,14 +7,25 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.rewrite.analysis.block_places import (
+    WARP,
+    Unit,
+    addends,
+    is_warps,
+    mentions,
+    places,
+    resolved,
+    uses_of,
+)
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
-from warpsmith.rewrite.analysis.index_bounds import bound, covered, guarded
+from warpsmith.rewrite.analysis.index_bounds import bound, covered, guarded, parsed
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.bodies.local_arguments import fits, grown, why_not
 from warpsmith.rewrite.source.syntax_tree import find, strip, walk
 
-WARP = 32
+_SINGLE = frozenset(("bool", "int", "unsigned", "uint", "float", "double", "half", "float2", "size_t"))
+"""Types of one shared value, whose size does not depend on the block."""
 LARGEST = 1024
 
 
@@ -53,15 +64,18 @@ def _of_literals(draft: Draft, axes: list[int]) -> Draft | Declined:
         name = "WS_BLOCK" if axes == [0] else f"WS_BLOCK_{AXES[n].upper()}"
         if name in draft.names() or re.search(rf"\b{name}\b", draft.kernel.text):
             return Declined(f"the name {name} is taken")
-        follows = draft.facts.uses("gid", AXES[n]) or _global_index(draft.facts, AXES[n])
-        if follows:
-            match = re.fullmatch(rf"ceil_div\((.*),\s*{value}\)", grid[n].text) if n < len(grid) else None
-            if match is None:
+        follows = _follows(draft.facts, AXES[n])
+        if isinstance(follows, Declined):
+            return follows
+        if follows is not None:
+            made = _following(grid[n].text if n < len(grid) else "", int(value), name, follows)
+            if made is None:
                 return Declined(
                     f"grid {AXES[n]} is not `ceil_div(..., {value})`, so it cannot follow the block"
                 )
-            constraints += _overhang(draft, n, match.group(1), name)
-            grid[n] = Expression(f"ceil_div({match.group(1)}, {name})")
+            extent, elements, block_elements = made
+            constraints += _overhang(draft, n, name, elements, block_elements)
+            grid[n] = Expression(extent)
         block[n] = Expression(name)
         parameters.append(
             Parameter(
@@ -85,21 +99,104 @@ def _of_literals(draft: Draft, axes: list[int]) -> Draft | Declined:
     )
 
 
-def _overhang(draft: Draft, axis: int, elements: str, name: str) -> list[Constraint]:
+def _follows(facts: Facts, axis: str) -> Unit | Declined | None:
+    """What the grid has to follow: threads, warps, or nothing; or why it cannot follow the block."""
+    found = list(places(facts, axis))
+    whole = facts.uses("gid", axis) or _global_index(facts, axis)
+    units = {p.unit for p in found if p.unit is not Unit.FIXED}
+    if Unit.UNCLEAR in units or len(units) > 1:
+        where = next(p for p in found if p.unit is not Unit.FIXED)
+        text = facts.source.of(where.node)
+        return Declined(f"`{text}` depends on the block, and the grid cannot follow it")
+    for p in found:
+        direct = facts.coordinate(p.node.parent) if p.node.parent is not None else None
+        if p.unit is Unit.FIXED and any(_is_place(facts, a) for a in addends(facts, p.node)):
+            return Declined(f"`{facts.source.of(p.node)}` is the place of a block, by a fixed number")
+        if p.unit is Unit.THREADS and direct != f"gid.{axis}" and not _is_whole(facts, p.node, axis):
+            return Declined(f"`{facts.source.of(p.node)}` is used otherwise than in a global index")
+        if p.unit is Unit.WARPS and not all(is_warps(facts, a, "tid") for a in addends(facts, p.node)):
+            return Declined(f"`{facts.source.of(p.node)}` is used otherwise than in a warp's index")
+    if whole or units:
+        alone = _alone(facts, axis)
+        if alone is not None:
+            return Declined(f"`{alone}` is used by itself, so a block's results depend on its size")
+    return units.pop() if units else Unit.THREADS if whole else None
+
+
+def _is_place(facts: Facts, added: Node) -> bool:
+    """True for a part of the thread's index, such as its warp."""
+    added = resolved(facts, added)
+    if is_warps(facts, added, "tid"):
+        return True
+    parted = added.type == "binary_expression" and operator(added) in ("/", ">>")
+    return parted and mentions(facts, operands(added)[0], "tid")
+
+
+def _is_whole(facts: Facts, product: Node, axis: str) -> bool:
+    """True if every sum with the product is the thread's global index, or if it strides over the grid."""
+    found = list(addends(facts, product))
+    return bool(found) and all(facts.coordinate(a) == f"tid.{axis}" for a in found)
+
+
+def _alone(facts: Facts, axis: str) -> str | None:
+    """A read of the block's index that is in no product with the block's extent; None if there is none."""
+    known = [p.node for p in places(facts, axis) if p.unit is not Unit.FIXED]
+    for function in facts.source.reachable:
+        for n in find(function, "field_expression", "call_expression"):
+            if facts.coordinate(n) != f"bid.{axis}" or _within(n, known):
+                continue
+            if not _kept_for(facts, n, known):
+                return facts.source.of(n)
+    return None
+
+
+def _kept_for(facts: Facts, read: Node, known: list[Node]) -> bool:
+    """True if a read is kept in a local that is only used in these products."""
+    kept = next((v for v in facts.source.variables if v.init is not None and strip(v.init) == read), None)
+    if kept is None or facts.assigned(kept):
+        return False
+    return all(_within(u, known) for u in uses_of(facts, kept))
+
+
+def _within(node: Node, known: list[Node]) -> bool:
+    return any(k.start_byte <= node.start_byte and node.end_byte <= k.end_byte for k in known)
+
+
+def _following(grid: str, threads: int, name: str, unit: Unit) -> tuple[str, str, str] | None:
+    """The grid's extent for another block, the elements that it divides, and how many a block takes."""
+    match = re.fullmatch(r"ceil_div\((.*),\s*(\d+)\)", grid) or re.fullmatch(r"([\w *]+?) // (\d+)", grid)
+    if match is None or parsed(match.group(1)) is None:
+        return None
+    elements, each = match.group(1), int(match.group(2))
+    if unit is Unit.WARPS and each * WARP == threads:
+        block = f"{name} // {WARP}"
+    elif each % threads == 0:
+        block = name if each == threads else f"{each // threads} * {name}"
+    else:
+        return None
+    made = f"ceil_div({elements}, {block})" if grid.startswith("ceil_div") else f"{elements} // ({block})"
+    return made, elements, block
+
+
+def _overhang(draft: Draft, axis: int, name: str, elements: str, block: str) -> list[Constraint]:
     """Constraints that keep threads beyond the last element from memory, if the kernel's checks do not."""
     launch, facts = draft.kernel.launch, draft.facts
     limit = bound(facts, draft.kernel, guarded(facts), AXES[axis])
     threads = launch.block[axis].text
     if limit is not None and covered(draft.job, launch.grid[axis].text, threads, limit) is True:
         return []
-    expression = Expression(f"{name} == {threads} or ({elements}) % {name} == 0")
+    each = block if block == name else f"({block})"
+    expression = Expression(f"{name} == {threads} or ({elements}) % {each} == 0")
     return [Constraint(expression=expression, reason="threads beyond the last element would touch memory")]
 
 
 def _of_expression(draft: Draft, axis: int) -> Draft | Declined:
     """An extent that depends on the workload: 0 keeps it, any other value replaces it."""
     launch = draft.kernel.launch
-    if draft.facts.uses("gid") or axis != 0:
+    follows = _follows(draft.facts, AXES[axis])
+    if isinstance(follows, Declined):
+        return follows
+    if follows is not None or axis != 0:
         return Declined("the block is an expression and the kernel counts threads over the whole grid")
     if "WS_BLOCK" in draft.names():
         return Declined("the name WS_BLOCK is taken")
@@ -175,6 +272,8 @@ def _shared_reason(facts: Facts) -> str | None:
         for v in source.variables:
             inside = function.start_byte <= v.declaration.start_byte < function.end_byte
             if not (v.is_shared and inside) or v.is_parameter:
+                continue
+            if not v.is_array and v.type_text in _SINGLE:
                 continue
             sizes = find(v.declarator, "number_literal")
             enough = any(source.of(s).isdigit() and int(source.of(s)) >= LARGEST // WARP for s in sizes)

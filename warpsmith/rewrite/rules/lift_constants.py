@@ -3,14 +3,18 @@
 import re
 from dataclasses import dataclass, replace
 
+from tree_sitter import Node
+
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.rewrite.analysis.block_places import WARP, only_warps
 from warpsmith.rewrite.analysis.constant_uses import Constant, constants, meaning, uses
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
+from warpsmith.rewrite.analysis.strided_loops import changed_variables
 from warpsmith.rewrite.bodies.local_arguments import fits, grown, why_not
-from warpsmith.rewrite.source.syntax_tree import Edit
+from warpsmith.rewrite.source.syntax_tree import Edit, ancestors
 
 BLOCK = "WS_BLOCK"
 
@@ -21,13 +25,16 @@ class _Ties:
 
     grid: frozenset[str]
     block: frozenset[str]
+    warps: bool = False
+    """True for the number of warps of a block: its x extent is 32 times as much."""
 
 
 class LiftConstants:
-    """Lifts tiles and block sizes.
+    """Lifts tiles, block sizes and warps of a block.
 
-    Proven: every use is a size, a step, a bound or a block's index, and every extent of the launch with the
-    same number is known to have the same meaning.
+    Proven: every use is a size, a step, a bound or a block's index, the constant divides the work instead of
+    saying how much there is, and every extent of the launch with the same number is known to have the same
+    meaning.
     """
 
     name = "lift_constants"
@@ -65,6 +72,7 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
     if name in draft.names() or re.search(rf"\b{name}\b", draft.kernel.text):
         return Declined(f"the name {name} is taken")
     launch = _launch(draft.kernel.launch, current.value, name, ties)
+    axes = frozenset("x") if ties.warps else axes
     arguments = grown(draft.kernel, launch)
     edits = (
         [] if current.literal is None else [Edit(current.literal.start_byte, current.literal.end_byte, name)]
@@ -81,7 +89,7 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
             parameters=(
                 Parameter(
                     name=name,
-                    values=_values(current.value, len(axes), draft.is_opencl, current.kind),
+                    values=_values(current.value, len(ties.block), draft.is_opencl, current.kind),
                     default=current.value,
                     meaning=f"{current.name} of the kernel",
                 ),
@@ -96,7 +104,7 @@ def _ties(draft: Draft, constant: Constant) -> _Ties | Declined:
     said = _meanings(facts, constant)
     if isinstance(said, Declined):
         return said
-    grid = {s[-1] for s in said if s.startswith(("grid.", "place."))}
+    grid = {s[-1] for s in said if s.startswith(("grid.", "place.", "warps."))}
     block = {s[-1] for s in said if s.startswith(("block.", "place."))}
     launch, text = draft.kernel.launch, str(constant.value)
     equal = {AXES[n] for n, e in enumerate(launch.block) if e.text == text}
@@ -106,13 +114,56 @@ def _ties(draft: Draft, constant: Constant) -> _Ties | Declined:
         if not _shared_by_thread(facts):
             return Declined("the block is the same number, and nothing shows whether that is meant")
         block = set(equal)
-    if not (block or grid or "step" in said or constant.kind == "template"):
+    if any(s.startswith("warps.") for s in said):
+        return _of_warps(draft, constant, grid, block)
+    if not (block or grid or "step" in said):
         return Declined("it may be part of what the kernel computes")
+    if not (block or grid) and _by_itself(facts, constant):
+        return Declined("what the kernel computes may depend on where its steps begin")
     if not block <= equal:
         return Declined(
             f"the block's extent along {', '.join(sorted(block - equal))} is not {text} in the launch"
         )
     return _with_grid(draft, constant, grid, block)
+
+
+def _of_warps(draft: Draft, constant: Constant, grid: set[str], block: set[str]) -> _Ties | Declined:
+    """The ties of a number of warps, if the block may have any number of them."""
+    launch = draft.kernel.launch
+    if block or launch.block[0].text != str(WARP * constant.value) or draft.is_opencl:
+        return Declined(f"the block is not {WARP} * {constant.value} threads in the launch")
+    if any(e.text != "1" for e in launch.block[1:]) or not only_warps(draft.facts):
+        return Declined("the kernel uses its thread index otherwise than by warp and lane")
+    ties = _with_grid(draft, constant, grid, {"x"})
+    return ties if isinstance(ties, Declined) else _Ties(ties.grid, frozenset(), warps=True)
+
+
+def _by_itself(facts: Facts, constant: Constant) -> bool:
+    """True if no inner loop covers a step, or if something is computed for each step."""
+    found = uses(facts, constant)
+    stepped = [loop for n in found if (loop := _loop_of(n, "update")) is not None]
+    inner = [loop for n in found if (loop := _loop_of(n, "condition")) is not None]
+    for loop in stepped:
+        covering = [i for i in inner if loop.start_byte < i.start_byte and i.end_byte <= loop.end_byte]
+        if not covering:
+            return True
+        for v, place in changed_variables(facts, loop):
+            own = loop.start_byte < v.declaration.start_byte < loop.end_byte
+            for i in covering:
+                within = i.start_byte <= place.start_byte < i.end_byte
+                if own and within and not v.is_array and v.declaration.end_byte <= i.start_byte:
+                    return True
+    return False
+
+
+def _loop_of(use: Node, field: str) -> Node | None:
+    """The loop whose update or condition has a use."""
+    for a in ancestors(use):
+        if a.type == "for_statement":
+            part = a.child_by_field_name(field)
+            inside = part is not None and part.start_byte <= use.start_byte < part.end_byte
+            return a if inside else None
+    return None
 
 
 def _meanings(facts: Facts, constant: Constant) -> set[str] | Declined:
@@ -164,6 +215,8 @@ def _launch(launch: Launch, value: int, name: str, ties: _Ties) -> Launch:
         for n, e in enumerate(launch.grid)
     ]
     block = [Expression(name) if AXES[n] in ties.block else e for n, e in enumerate(launch.block)]
+    if ties.warps:
+        block[0] = Expression(f"{WARP} * {name}")
     return launch.model_copy(update={"grid": tuple(grid), "block": tuple(block)})
 
 
