@@ -98,7 +98,7 @@ class _Reader:
             return
         header = self._text(self.began, self.body_at or token.start)
         bare = _without_template(header)
-        goes_on = following == ";" or _TYPE.match(bare) is not None or "=" in bare.split("(")[0]
+        goes_on = following == ";" or _TYPE.match(bare) is not None or _is_initialised(bare)
         if token.text == "}" and goes_on:
             return
         self._add(self._text(self.began, token.start + 1), header)
@@ -139,6 +139,12 @@ def taken(text: str, names: Collection[str]) -> str:
             raise LookupError(f"nothing declares {asked}")
         wanted.update(chosen)
     return "\n".join(found[n].written() for n in sorted(wanted)) + "\n"
+
+
+def _is_initialised(header: str) -> bool:
+    """True if an `=` introduces the braces: `int sizes[] = {...}`, but not `operator==(...) {...}`."""
+    before = header.partition("(")[0]
+    return "=" in before and "operator" not in before
 
 
 def _without_template(header: str) -> str:

@@ -4,14 +4,14 @@ from pathlib import Path
 
 from benchmarks.opencl_corpus.sources import Project, fetch
 
-_CODE = ("cu", "cuh", "h", "hpp")
+_CODE = ("cu", "cuh", "h", "hpp", "inl")
 
 PROJECTS = (
     Project(
         "flashinfer",
         "flashinfer-ai/flashinfer",
         "fb28d7242b3506a2348265962041acc1fb56cca4",
-        "include",
+        "**",
         endings=_CODE,
     ),
     # vLLM's own kernels, as its fork at this commit has them.
@@ -19,17 +19,17 @@ PROJECTS = (
         "vllm",
         "aphrodite-engine/aphrodite-engine",
         "b42eeec22c42d9a485bab4a8784b26abccf44515",
-        "csrc",
+        "**",
         endings=_CODE,
     ),
     Project(
         "sglang",
         "bytedance-iaas/sglang",
         "6ed5780c4fd3075edd8a76fe6f09af51e4e900a6",
-        "python/sglang/kernels",
+        "**",
         endings=_CODE,
     ),
-    Project("ggml", "ggml-org/ggml", "d99724f2b141fed9e1a9f402213506c081433465", "src", endings=_CODE),
+    Project("ggml", "ggml-org/ggml", "d99724f2b141fed9e1a9f402213506c081433465", "**", endings=_CODE),
     Project("llm.c", "karpathy/llm.c", "f1e2ace651495b74ae22d45d1723443fd00ecd3a", "**", endings=_CODE),
 )
 
