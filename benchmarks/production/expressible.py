@@ -44,8 +44,8 @@ _TMA = re.compile(r"\btma\w*|\bTMA\w*|tensormap|TensorMap|prefetch_descriptor|cp
 _PDL = re.compile(
     r"griddepcontrol|cudaGridDependencySynchronize|cudaTriggerProgrammaticLaunchCompletion|pdl_sync"
 )
-LACKING = frozenset(("clusters", "cooperative launch"))
-"""Attributes of a launch that the job form has no word for."""
+LACKING = frozenset(("cooperative launch",))
+"""Attributes of a launch that the job form has no word for. Clusters are asked for in the source."""
 _SITES = {
     "clusters": r"cudaLaunchAttributeClusterDimension|__cluster_dims__",
     "cooperative launch": r"cudaLaunchCooperativeKernel|cudaLaunchAttributeCooperative",
@@ -89,7 +89,7 @@ def _judge(kernel: KernelDefinition, types: TypeIndex) -> tuple[str, set[str]]:
     if _PDL.search(kernel.body):
         needs.add("programmatic dependent launch (runs without)")
     if _CLUSTER.search(kernel.body):
-        needs.add("clusters")
+        needs.add("clusters (`__cluster_dims__` in the source)")
     if _GRID_SYNC.search(kernel.body):
         needs.add("cooperative launch")
     if _OTHERS.search(signature) or _OTHERS.search(kernel.body):

@@ -232,6 +232,9 @@ class Job(Frozen):
     budget: Budget = Budget()
     operations: Expression | None = None
     """Least number of floating-point operations of a launch, over the dimensions; used for the roofline."""
+    bytes: Expression | None = None
+    """Bytes that a launch must read and write in memory, over the dimensions; used for the floor. None: all
+    buffers once, in-out buffers twice."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     """Seed of the search order only. Seeds of inputs are secret and drawn afresh."""
     labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=16)
@@ -245,6 +248,10 @@ class Job(Frozen):
     def operations_of(self, workload: Workload) -> float:
         """Floating-point operations of a launch; 0 if the job does not give them."""
         return 0.0 if self.operations is None else max(0.0, float(self.operations.evaluate(workload.scope())))
+
+    def bytes_of(self, workload: Workload) -> int | None:
+        """Bytes that a launch must move; None if the job does not give them."""
+        return None if self.bytes is None else self.bytes.integer(workload.scope())
 
     def tolerance(self, name: str, dtype: Dtype) -> Tolerance:
         """Tolerance of one mutated argument. Default: the tolerance for elements of size 1."""
@@ -292,6 +299,8 @@ class Job(Frozen):
         known = names | set(declared)
         if self.operations is not None:
             check_names("operations", self.operations, names)
+        if self.bytes is not None:
+            check_names("bytes", self.bytes, names)
         for i, constraint in enumerate(self.constraints):
             check_names(f"constraints.{i}.expression", constraint.expression, known)
         for i, workload in enumerate(self.workloads):
@@ -313,3 +322,5 @@ class Job(Frozen):
         check_whole("kernel.launch.shared_bytes", launch.shared_bytes, scope, index, lowest=0)
         if self.operations is not None:
             check_number("operations", self.operations, scope, index)
+        if self.bytes is not None:
+            check_whole("bytes", self.bytes, scope, index, lowest=1)

@@ -1,7 +1,8 @@
 """The shortest time that a device allows, from ceilings measured on it.
 
 Every output is compared, so all its bytes must be written. Inputs may be read in part only. They therefore
-count for the share of the floor that a result states, but never for a rejection.
+count for the share of the floor that a result states, but never for a rejection. A job may say how many bytes
+a launch moves (`bytes`), for inputs that are gathered and in-out buffers that are written in part.
 """
 
 from dataclasses import dataclass
@@ -47,21 +48,32 @@ def not_refuted(floor: Floor | None, measured_us: float) -> Floor | None:
     return None if floor is None or measured_us < floor.us else floor
 
 
+def bytes_once(plan: WorkloadPlan) -> int:
+    """Bytes of all buffers, each moved once; in-out buffers count twice."""
+    return sum(b.size_bytes * (2 if b.role is Role.INOUT else 1) for b in plan.buffers)
+
+
 def floor_of(
     plan: WorkloadPlan,
     ceilings: Ceilings,
     cache: CacheState,
     shares_host: bool = False,
     operations: float = 0.0,
+    moved: int | None = None,
 ) -> Floor:
     """The floor of a workload in one cache state.
 
     Args:
         operations: floating-point operations of a launch. Their ceiling is that of plain single-precision
             code; matrix units are faster, so operations never count for a rejection.
+        moved: bytes that a launch reads and writes, as the job gives them. None: all buffers, in-out buffers
+            twice.
     """
-    moved = sum(b.size_bytes * (2 if b.role is Role.INOUT else 1) for b in plan.buffers)
     written = sum(b.size_bytes for b in plan.mutated)
+    if moved is None:
+        moved = bytes_once(plan)
+    else:
+        written = min(written, moved)
     fastest = max(ceilings.hot_bytes_per_s, ceilings.cold_bytes_per_s)
     rate = ceilings.cold_bytes_per_s if cache is CacheState.COLD else fastest
     floors: dict[Bound, float] = {

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from itertools import product
 
 import pytest
+from pydantic import ValidationError
 
 from testbed.rows import rejected
 from tests.unit.cli.test_report import result
@@ -15,6 +16,7 @@ from warpsmith.domain.template import Template
 from warpsmith.measure.occupancy import occupancy
 from warpsmith.report.bundle import report_html
 from warpsmith.testing.jobs import DEVICE, scale_job
+from warpsmith.tuning.analysis.floors import floors
 from warpsmith.tuning.analysis.parameter_importance import effects
 from warpsmith.tuning.analysis.search_facts import facts_of
 
@@ -113,6 +115,24 @@ def test_facts_say_how_near_the_roofline_a_kernel_is() -> None:
     assert (facts.best.objective, facts.best.registers) == (0.064, 32)
     assert facts.best.workloads[0].blocks == 64
     assert facts.best.workloads[0].roofline_share == pytest.approx(32.768 / 64)
+
+
+def test_the_bytes_of_a_job_are_those_that_it_says() -> None:
+    job = scale_job(bytes="4 * n")
+    (large, _) = facts_of(job, timed_baseline(100.0)).baseline.workloads
+    assert (large.bytes, large.floor_bound) == (4 * 4096, "bytes")
+    assert large.floor_us == pytest.approx(16.384)
+    floor = floors(job, timed_baseline(100.0))[job.workloads[0].key]
+    assert floor.us == pytest.approx(16.384)
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [("n - n", "bytes: 'n - n' is 0, below 1"), ("4 * m", "bytes: .*unknown name 'm'"), ("n / 3", "whole")],
+)
+def test_bytes_that_are_no_number_of_bytes_are_refused(expression: str, words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        scale_job(bytes=expression)
 
 
 @pytest.mark.parametrize(("us", "share"), [(32.769, 32.768 / 32.769), (32.767, None), (23.0, None)])

@@ -24,5 +24,6 @@ def floors(job: Job, baseline: BaselineResult) -> dict[str, Floor]:
             job.objective.cache,
             baseline.device.shares_host,
             job.operations_of(workload),
+            job.bytes_of(workload),
         )
     return found

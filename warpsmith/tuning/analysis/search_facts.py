@@ -7,14 +7,13 @@ from pydantic import Field
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.outcome import CompileFacts, Measured
-from warpsmith.domain.plan import BufferPlan, LaunchSize, launch_size, plan_workload
+from warpsmith.domain.plan import LaunchSize, launch_size, plan_workload
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.measure.occupancy import occupancy
-from warpsmith.measure.roofline import not_refuted
+from warpsmith.measure.roofline import bytes_once, not_refuted
 from warpsmith.tuning.analysis.floors import floors
 from warpsmith.tuning.analysis.parameter_importance import Effect, Interaction, Trials, effects
 from warpsmith.tuning.objective import time_us
@@ -27,7 +26,7 @@ class WorkloadFacts(Frozen):
     workload: str
     time_us: float
     bytes: int
-    """Bytes of all buffers, each moved once; in-out buffers count twice."""
+    """Bytes that a launch moves: what the job says, else all buffers once and in-out buffers twice."""
     bytes_per_s: float
     """Those bytes divided by the time."""
     floor_us: float | None = None
@@ -196,12 +195,11 @@ def occupancy_of(size: LaunchSize, compiled: CompileFacts, device: DeviceInfo) -
 
 
 def _bytes(job: Job, baseline: BaselineResult, workload: Workload) -> int:
+    given = job.bytes_of(workload)
+    if given is not None:
+        return given
     try:
         plan = plan_workload(job.kernel, workload, baseline.device.scope() | job.space.defaults, seed=0)
     except ExpressionError:
         return 0
-    return sum(_moved(b) for b in plan.buffers)
-
-
-def _moved(buffer: BufferPlan) -> int:
-    return buffer.size_bytes * (2 if buffer.role is Role.INOUT else 1)
+    return bytes_once(plan)

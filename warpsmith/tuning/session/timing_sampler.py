@@ -74,8 +74,8 @@ class TimingSampler:
     def floor_with(self, ceilings: Ceilings, workload: Workload) -> Floor:
         """The shortest time that these ceilings allow for a workload."""
         job, shares_host = self.inputs.job, self.inputs.info.shares_host
-        operations = job.operations_of(workload)
-        return floor_of(self.inputs.plan(workload), ceilings, job.objective.cache, shares_host, operations)
+        work = (job.operations_of(workload), job.bytes_of(workload))
+        return floor_of(self.inputs.plan(workload), ceilings, job.objective.cache, shares_host, *work)
 
     def _time(self, loaded: LoadedKernel, timing: TimingPlan) -> Timed:
         device, key = self.child.device(loaded.workload), self.inputs.plan(loaded.workload).key
