@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +48,22 @@ def made_jobs(
     Args:
         roots: checkouts by project.
         seconds: budget of each job.
-        only: names, or parts of names, separated by commas; empty: all.
+        only: see `is_wanted`.
     """
-    wanted = [n for n in only.split(",") if n]
     for entry in descriptions(folder):
         name = str(entry["name"])
-        if wanted and not any(n in name for n in wanted):
+        if not is_wanted(name, only):
             continue
         try:
             yield Made(name, as_job(entry, roots, seconds))
         except (OSError, LookupError, ValueError) as exc:
             yield Made(name, None, f"{type(exc).__name__}: {exc}")
+
+
+def is_wanted(name: str, only: str) -> bool:
+    """True if one of the names or patterns (`fi_*`), separated by commas, matches; also if there are none."""
+    patterns = [p for p in only.split(",") if p]
+    return not patterns or any(fnmatchcase(name, p) for p in patterns)
 
 
 def as_job(entry: Mapping[str, Any], roots: Mapping[str, Path], seconds: float) -> Job:
@@ -122,7 +128,7 @@ def main() -> int:
     checkout_options(parser)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=40)
-    parser.add_argument("--jobs", default="", help="names, or parts of names, separated by commas")
+    parser.add_argument("--jobs", default="", help="names or patterns (fi_*), separated by commas")
     options = parser.parse_args()
     roots = fetch_all(options.checkouts, options.mirrors)
     return int(write_jobs(made_jobs(roots, options.seconds, options.jobs), options.out) > 0)

@@ -1,6 +1,6 @@
 """Production kernels tuned by the offline rules, one after another on one embedded service.
 
-    python -m benchmarks.production.run --jobs-dir DIR --out DIR [--jobs NAMES]
+    python -m benchmarks.production.run --jobs-dir DIR --out DIR [--jobs NAMES] [--within S]
     python -m benchmarks.production.run --mirrors FOLDER --out DIR [--seconds S] [--jobs NAMES]
 
 `--jobs-dir` holds job files of `benchmarks.production.jobs`, so that a machine without the projects can run
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.production.jobs import Made, checkout_options, made_jobs, sources_of_record
+from benchmarks.production.jobs import Made, checkout_options, is_wanted, made_jobs, sources_of_record
 from benchmarks.production.service import embedded_service, stage_seconds
 from benchmarks.production.sources import fetch_all
 from benchmarks.provenance import head
@@ -167,15 +167,23 @@ def jobs_of(options: argparse.Namespace) -> Iterator[Made]:
         roots = fetch_all(options.checkouts, options.mirrors)
         yield from made_jobs(roots, options.seconds or 40.0, options.jobs)
         return
-    wanted = [n for n in options.jobs.split(",") if n]
     for path in sorted(options.jobs_dir.glob("*.json")):
-        if wanted and not any(n in path.stem for n in wanted):
+        if not is_wanted(path.stem, options.jobs):
             continue
         job = load_job(path)
         if options.seconds is not None:
             budget = job.budget.model_copy(update={"seconds": options.seconds})
             job = job.model_copy(update={"budget": budget})
         yield Made(path.stem, job)
+
+
+def until(seconds: float, made: Iterator[Made]) -> Iterator[Made]:
+    """Jobs that begin before so many seconds have passed."""
+    end = time.monotonic() + seconds
+    for one in made:
+        if time.monotonic() > end:
+            return
+        yield one
 
 
 def run_all(made: Iterator[Made], device: DeviceInfo, command: str, out: Path) -> dict[str, Any]:
@@ -203,7 +211,8 @@ def main() -> int:
     checkout_options(parser)
     parser.add_argument("--jobs-dir", type=Path, help="job files made before, instead of checkouts")
     parser.add_argument("--seconds", type=float, help="budget of each job; 40 if the files do not say")
-    parser.add_argument("--jobs", default="", help="names, or parts of names, separated by commas")
+    parser.add_argument("--jobs", default="", help="names or patterns (fi_*), separated by commas")
+    parser.add_argument("--within", type=float, default=math.inf, help="seconds after which no job begins")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     found = [d for d in probe_devices().devices if d.backend is Backend.CUDA]
@@ -211,7 +220,7 @@ def main() -> int:
         print("no CUDA device", file=sys.stderr)
         return 2
     command = "python -m benchmarks.production.run " + " ".join(sys.argv[1:])
-    record = run_all(jobs_of(options), found[0], command, options.out)
+    record = run_all(until(options.within, jobs_of(options)), found[0], command, options.out)
     return int(any("failed" in r or "not_made" in r or r["state"] != "done" for r in record["jobs"]))
 
 

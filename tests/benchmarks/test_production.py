@@ -7,7 +7,7 @@ import pytest
 from benchmarks.production.declarations import declarations, taken
 from benchmarks.production.expressible import judged, reasons, totals
 from benchmarks.production.jobs import descriptions, made_jobs
-from benchmarks.production.run import page, run_all
+from benchmarks.production.run import page, run_all, until
 from benchmarks.production.struct_types import TypeIndex
 from warpsmith.domain.device import Backend
 from warpsmith.sandbox import probe_devices
@@ -120,6 +120,11 @@ def test_a_described_kernel_is_taken_out_tuned_and_recorded(tmp_path: Path) -> N
     (tmp_path / "lib" / "scale.cl").write_text(KERNELS)
     made = list(made_jobs({"mine": tmp_path}, 4.0, folder=tmp_path / "kernels"))
     assert "host_only" not in (made[0].job.kernel.text if made[0].job else "")
+    assert [m.name for m in made_jobs({"mine": tmp_path}, 1.0, "*_lost,other", tmp_path / "kernels")] == [
+        "mine_lost"
+    ]
+    assert [m.name for m in until(60, iter(made))] == ["mine_scale", "mine_lost"]
+    assert list(until(-1, iter(made))) == []
     device = next(d for d in probe_devices().devices if d.backend is Backend.OPENCL)
     record = run_all(iter(made), device, "the test", tmp_path / "out")
     scale, lost = record["jobs"]

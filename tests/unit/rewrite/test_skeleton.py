@@ -114,7 +114,6 @@ def test_constants_are_suggested_as_parameters() -> None:
     [
         ("Params p", "is passed by value"),
         ("const __grid_constant__ CUtensorMap map", "is passed by value"),
-        ("float4 v", "is passed by value"),
         ("float** p", "pointer to pointers"),
         ("const Params& p", "is a reference"),
     ],
@@ -130,6 +129,17 @@ def test_what_a_job_cannot_pass_is_refused_by_name(argument: str, why: str) -> N
     assert "\n" not in refused.value.message
     loaded["kernel"]["arguments"][1]["dtype"] = "int32"
     parse_job(loaded)
+
+
+@pytest.mark.parametrize(
+    ("argument", "dtype", "lanes"),
+    [("float4 v", "float32", 4), ("const uint3 v", "uint32", 3), ("int2 v", "int32", 2)],
+)
+def test_a_vector_by_value_has_a_value_for_each_lane(argument: str, dtype: str, lanes: int) -> None:
+    text = made(kernel_with(argument))
+    found = parse_job(yaml.safe_load(text)).kernel.arguments[1]
+    assert (found.dtype.value, [e.text for e in found.values]) == (dtype, ["1"] * lanes)
+    assert "TODO: `" in next(line for line in text.splitlines() if "values:" in line)
 
 
 def test_local_memory_from_the_host_is_an_argument_with_an_element_a_work_item() -> None:

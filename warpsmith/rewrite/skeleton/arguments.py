@@ -81,7 +81,7 @@ def argument_line(
         dtype, lanes = element_type(bindings.values[a.base], {})
     if a.image_axes and a.access != "read_write":
         return _image(name, a, kernel, dimensions)
-    cannot = _inexpressible(a, dtype, lanes)
+    cannot = _inexpressible(a, dtype)
     if cannot:
         rest = "role: input, shape: [1]" if a.is_pointer else "role: scalar, value: 0"
         return ArgumentLine(f"name: {name}, dtype: {TODO}, {rest}", f"{TODO}: `{a.type_text}` {cannot}")
@@ -90,6 +90,10 @@ def argument_line(
     if a.is_pointer:
         return _buffer(name, a, dtype, lanes, kernel, next(iter(dimensions.values()))[0])
     assert dtype is not None
+    if lanes > 1:
+        values = ", ".join(["1"] * lanes)
+        fields = f"name: {name}, dtype: {dtype.value}, role: scalar, values: [{values}]"
+        return ArgumentLine(fields, f"{TODO}: `{a.type_text}`; the value of each lane")
     fields = f"name: {name}, dtype: {dtype.value}, role: scalar, value: "
     if a.name in dimensions:
         return ArgumentLine(fields + yaml_word(dimensions[a.name][0]))
@@ -97,7 +101,7 @@ def argument_line(
     return ArgumentLine(fields + scalar_value(a), f"{TODO}: {said}its value")
 
 
-def _inexpressible(a: KernelArgument, dtype: Dtype | None, lanes: int) -> str:
+def _inexpressible(a: KernelArgument, dtype: Dtype | None) -> str:
     """The reason why a job cannot pass an argument; empty if it can."""
     if a.base == "sampler_t":
         return f"is a sampler, which a job cannot pass; declare it in the kernel: {SAMPLER}"
@@ -106,11 +110,11 @@ def _inexpressible(a: KernelArgument, dtype: Dtype | None, lanes: int) -> str:
     if a.is_reference:
         return "is a reference; a job passes buffers and numbers"
     if a.pointers > 1:
-        return "is a pointer to pointers; a job passes buffers of numbers"
-    if not a.is_pointer and (dtype is None or lanes > 1):
+        return "is a pointer to pointers: role pointers, a buffer for each address (docs/arguments.md)"
+    if not a.is_pointer and dtype is None:
         return (
-            "is passed by value and is no number that is known here (an enumeration is an int32); "
-            "for a struct, write a kernel that takes its fields"
+            "is passed by value and is no number that is known here: an enumeration is an int32; a struct "
+            "has role struct and its fields (docs/arguments.md)"
         )
     return ""
 
