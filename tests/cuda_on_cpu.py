@@ -69,7 +69,9 @@ def _call(n: int, template: Template, entry: str, workload: Workload, values: Ma
         "{" + ", ".join(f"unsigned({int(e.evaluate(scope))})" for e in extents) + "}"
         for extents in (template.kernel.launch.grid, template.kernel.launch.block)
     )
-    lines.append(f"cpu::launch({grid}, {block}, [&] {{ config_{n}::{entry}({', '.join(given)}); }});")
+    lines.append(
+        f"cpu::launch({grid}, {block}, [&] {{ using namespace config_{n}; {entry}({', '.join(given)}); }});"
+    )
     for k, name in enumerate(shown):
         lines.append(f'printf("{"," if k else "{"}\\"{name}\\": [");')
         lines.append(

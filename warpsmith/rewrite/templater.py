@@ -1,7 +1,7 @@
 """From a user's kernel to a template, by the rewrite rules alone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpsmith.domain.job import Job
@@ -10,6 +10,7 @@ from warpsmith.domain.space import Space
 from warpsmith.domain.template import Template
 from warpsmith.rewrite.bodies.body_variants import compose
 from warpsmith.rewrite.rules import RULES, TEXT_RULES, Declined, Draft
+from warpsmith.rewrite.source.dead_branches import without_dead_branches
 from warpsmith.rewrite.source.included_headers import Library, included, inline_header_of
 from warpsmith.rewrite.source.syntax_tree import entry_name
 
@@ -47,6 +48,7 @@ def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> T
     )
     declined: list[str] = []
     if job.rewrite.enabled:
+        draft = _live(draft)
         for rule in RULES:
             if not job.rewrite.permits(rule.name):
                 declined.append(f"{rule.name}: not permitted by the job")
@@ -63,10 +65,21 @@ def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> T
                 declined.append(f"{rule.name}: {result.reason}")
             else:
                 draft = result
-    draft = compose(draft)
+    draft = compose(draft) if draft.applied else replace(draft, kernel=kernel)
     template = Template(
         kernel=draft.kernel,
         space=Space(parameters=draft.parameters, constraints=draft.constraints),
         applied=draft.applied,
     )
     return TemplateReport(template=template, declined=tuple(declined))
+
+
+def _live(draft: Draft) -> Draft:
+    """The draft without branches that its entry discards; as it is if the kernel is not found."""
+    try:
+        text = without_dead_branches(draft.source)
+    except LookupError:
+        return draft
+    if text == draft.kernel.text:
+        return draft
+    return replace(draft, kernel=draft.kernel.model_copy(update={"source": text}))

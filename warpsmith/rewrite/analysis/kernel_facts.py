@@ -1,31 +1,24 @@
 """Provable facts about a kernel: thread coordinates, pointers, memory accesses, callees."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from tree_sitter import Node
 
+from warpsmith.rewrite.analysis.coordinates import AXES, ROW_PART, ROW_START, ROW_STEP, Coordinates
 from warpsmith.rewrite.analysis.operations import operands, operator, strip_index, use
-from warpsmith.rewrite.analysis.side_effects import is_known_pure, is_plain_assembly, synchronises
-from warpsmith.rewrite.source.syntax_tree import Source, Variable, find, plain, strip, walk
-
-_CUDA = {"threadIdx": "tid", "blockIdx": "bid", "blockDim": "bdim", "gridDim": "gdim"}
-_OPENCL = {
-    "get_local_id": "tid",
-    "get_group_id": "bid",
-    "get_local_size": "bdim",
-    "get_num_groups": "gdim",
-    "get_global_id": "gid",
-    "get_global_size": "gsize",
-}
-_WIDE = re.compile(
-    r"int|unsigned(?:int)?|uint|ulong|(?:unsigned)?(?:long)?long|size_t|ptrdiff_t|u?int(?:32|64)_t"
+from warpsmith.rewrite.analysis.side_effects import (
+    HINTED_LOADS,
+    HINTED_STORES,
+    is_known_pure,
+    is_plain_assembly,
+    synchronises,
 )
-"""Integers that hold every index of a thread."""
-AXES = "xyz"
-ROW_START, ROW_STEP, ROW_PART = "WS_ROW_START", "WS_ROW_STEP", "WS_ROW_PART"
+from warpsmith.rewrite.source.syntax_tree import Source, Variable, ancestors, find, plain, strip, walk
+
+__all__ = ["AXES", "ROW_PART", "ROW_START", "ROW_STEP", "Access", "Facts"]
 
 
 @dataclass(frozen=True)
@@ -47,154 +40,8 @@ class Access:
         return re.sub(r"\s+", "", f"{source.of(self.pointer)}[{index}]")
 
 
-class Facts:
+class Facts(Coordinates):
     """Answers about one kernel."""
-
-    def __init__(
-        self, source: Source, block: tuple[str, ...], entry: str, grid: tuple[str, ...] = ("", "", "")
-    ) -> None:
-        self.source = source
-        self.block = block
-        """Texts of the launch's block extents: a macro that equals one of them is that extent."""
-        self.entry = entry
-        self.grid = grid
-        """Texts of the launch's grid extents: along an axis with one block only, its index is 0."""
-
-    def variable(self, node: Node) -> Variable | None:
-        """The declaration that an identifier refers to."""
-        return self.source.lookup(self.source.of(node), node) if node.type == "identifier" else None
-
-    def assigned(self, v: Variable) -> list[Node]:
-        """Nodes that may change the value of a variable after its declaration."""
-        return [n for n in self._changes.get(v.name, ()) if self.source.lookup(v.name, n) == v]
-
-    @cached_property
-    def _changes(self) -> dict[str, list[Node]]:
-        found: dict[str, list[Node]] = {}
-        for node in walk(self.source.root):
-            target = self._holder(self._changed(node))
-            if target is not None and target.type == "identifier":
-                found.setdefault(self.source.of(target), []).append(target)
-        return found
-
-    def _changed(self, node: Node) -> Node | None:
-        """What an expression may change: an assignment's left side, what has its address taken, an object."""
-        match node.type:
-            case "assignment_expression":
-                return node.child_by_field_name("left")
-            case "update_expression":
-                return node.child_by_field_name("argument")
-            case "pointer_expression" if self.source.of(node).startswith("&"):
-                return node.child_by_field_name("argument")
-            case "call_expression":
-                function = node.child_by_field_name("function")
-                if function is not None and function.type == "field_expression":
-                    return function.child_by_field_name("argument")
-        return None
-
-    def _holder(self, target: Node | None) -> Node | None:
-        """The variable that holds a field or an element; None for what a pointer points to."""
-        while target is not None and target.type in ("field_expression", "parenthesized_expression"):
-            target = target.child_by_field_name("argument") or target.named_child(0)
-        if target is None or target.type != "subscript_expression":
-            return target
-        while target is not None and target.type == "subscript_expression":
-            target = target.child_by_field_name("argument")
-        v = None if target is None else self.variable(target)
-        return None if v is not None and v.is_pointer else target
-
-    def value_of(self, node: Node) -> Node | None:
-        """The initialiser of a local that never changes; else None."""
-        v = self.variable(node)
-        if v is None or v.init is None or v.is_array or self.assigned(v):
-            return None
-        return v.init
-
-    def coordinate(self, node: Node, depth: int = 0) -> str | None:
-        """`tid.x`, `bid.x`, `bdim.x`, `gdim.x`, `gid.x` or `gsize.x` if the node is exactly that; else
-        None."""
-        node = strip(node)
-        text = re.sub(r"\s+", "", self.source.of(node))
-        if node.type == "identifier":
-            text = self._aliases.get(text, text)
-            if text in self.block:
-                return f"bdim.{AXES[self.block.index(text)]}"
-        if node.type == "field_expression":
-            base, _, axis = text.partition(".")
-            return f"{_CUDA[base]}.{axis}" if base in _CUDA and axis in AXES else None
-        if node.type == "call_expression":
-            name, arguments = self.source.callee(node), self.source.arguments(node)
-            if len(arguments) == 1 and (_WIDE.fullmatch(name) or name == "static_cast"):
-                return self._of_cast(node, arguments[0], depth)
-            if name in (ROW_START, ROW_STEP):
-                return self.coordinate(arguments[0], depth)
-            if name in _OPENCL and len(arguments) == 1 and self.source.of(arguments[0]) in ("0", "1", "2"):
-                return f"{_OPENCL[name]}.{AXES[int(self.source.of(arguments[0]))]}"
-            return None
-        if node.type == "cast_expression":
-            value = node.child_by_field_name("value")
-            return None if value is None else self.coordinate(value, depth)
-        if node.type == "identifier" and depth < 8:
-            value = self.value_of(node)
-            return None if value is None else self.coordinate(value, depth + 1)
-        if node.type == "binary_expression":
-            return self._global_id(node, depth)
-        return None
-
-    def _of_cast(self, call: Node, value: Node, depth: int) -> str | None:
-        """The coordinate in `int64_t(value)` or `static_cast<int>(value)`; narrow types hold none."""
-        kind = re.sub(r"\s*\(.*|\s+|static_cast<|std::|>", "", self.source.of(call), flags=re.S)
-        return self.coordinate(value, depth) if _WIDE.fullmatch(kind) else None
-
-    @cached_property
-    def _aliases(self) -> dict[str, str]:
-        """Macros that are another name: `#define BLOCK WS_BLOCK`."""
-        pattern = r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*$"
-        return dict(re.findall(pattern, self.source.text, re.M))
-
-    @cached_property
-    def _zeros(self) -> frozenset[str]:
-        """Coordinates that are 0 for every thread of the launch."""
-        flat = {a for n, a in enumerate(AXES) if self.grid[n : n + 1] in ((), ("1",))}
-        single = {a for n, a in enumerate(AXES) if self.block[n : n + 1] in ((), ("1",))}
-        return frozenset(
-            {f"bid.{a}" for a in flat} | {f"tid.{a}" for a in single} | {f"gid.{a}" for a in flat & single}
-        )
-
-    def is_zero(self, node: Node) -> bool:
-        """True if a value is 0 for every thread, because the launch has one block along an axis."""
-        node = strip(node)
-        if node.type == "binary_expression" and operator(node) == "*":
-            return any(self.is_zero(o) for o in operands(node))
-        return node.type in ("call_expression", "field_expression") and self.coordinate(node) in self._zeros
-
-    def _global_id(self, node: Node, depth: int) -> str | None:
-        left, right = operands(node)
-        if operator(node) == "+":
-            for a, b in ((left, right), (right, left)):
-                if self.is_zero(a):
-                    return self.coordinate(b, depth)
-            for first, b in ((left, right), (right, left)):
-                tid, a = self.coordinate(b, depth), strip(first)
-                if tid and tid.startswith("tid.") and a.type == "binary_expression" and operator(a) == "*":
-                    parts = {self.coordinate(o, depth) for o in operands(a)}
-                    if parts == {f"bid.{tid[-1]}", f"bdim.{tid[-1]}"}:
-                        return f"gid.{tid[-1]}"
-        if operator(node) == "*":
-            parts = {self.coordinate(o, depth) for o in (left, right)}
-            for axis in AXES:
-                if parts == {f"gdim.{axis}", f"bdim.{axis}"}:
-                    return f"gsize.{axis}"
-        return None
-
-    def uses(self, kind: str, axis: str | None = None) -> bool:
-        """True if a coordinate is read anywhere in the kernel or in the functions that it calls."""
-        for function in self.source.reachable:
-            for node in find(function, "field_expression", "call_expression"):
-                name = self.coordinate(node)
-                if name and name[:-2] == kind and axis in (None, name[-1]):
-                    return True
-        return False
 
     def root(self, node: Node, depth: int = 0) -> Variable | None:
         """The parameter or array that a pointer expression points into; None if unclear."""
@@ -221,10 +68,30 @@ class Facts:
         if v.is_array:
             return v
         if self.assigned(v):
-            return None
+            pointed = self._pointed_at(v, identifier)
+            return None if pointed is None or depth > 16 else self.root(pointed, depth + 1)
         if v.is_parameter:
             return v
         return None if v.init is None or depth > 16 else self.root(v.init, depth + 1)
+
+    def _pointed_at(self, v: Variable, at: Node) -> Node | None:
+        """What a local pointer was last set to before `at`, if only statements of the body's top level set
+        it."""
+        if v.is_parameter or v.is_reference or v.init is None:
+            return None
+        current, end = v.init, v.declaration.end_byte
+        for place in self.assigned(v):
+            statement = place.parent
+            top = None if statement is None else statement.parent
+            if statement is None or top is None or statement.type != "assignment_expression":
+                return None
+            if operator(statement) != "=" or top.parent != self.source.body:
+                return None
+            if top.start_byte <= at.start_byte < top.end_byte:
+                return None
+            if end <= top.end_byte <= at.start_byte:
+                current, end = operands(statement)[1], top.end_byte
+        return current
 
     @staticmethod
     def _is_auto(v: Variable) -> bool:
@@ -268,14 +135,44 @@ class Facts:
         parent = n.parent
         if parent is not None and parent.type == "subscript_expression" and parent.child(0) == n:
             return
+        if parent is not None and parent.type == "pointer_expression" and self._is_hinted(parent.parent):
+            return  # seen at the call
         base, indices = n.child_by_field_name("argument"), n.child_by_field_name("indices")
         if base is None or indices is None:
             return
         v = self.variable(strip(base))
         if v is not None and not (v.is_pointer or v.is_array or self._is_auto(v)):
             return  # operator[] of a local object
+        if self._is_local_array(strip(base)):
+            return
         reads, writes = use(n)
         yield Access(self.root(base), reads, writes, n, base, strip_index(indices))
+
+    def _is_local_array(self, base: Node) -> bool:
+        """True for `x.lanes` of a local object, if every field of that name is an array."""
+        if base.type != "field_expression" or "->" in self.source.of(base):
+            return False
+        holder, field = base.child_by_field_name("argument"), base.child_by_field_name("field")
+        v = None if holder is None else self.variable(strip(holder))
+        if v is None or field is None or v.is_pointer or v.is_array or v.is_shared or v.is_reference:
+            return False
+        return (
+            v.scope is not None
+            and not v.is_parameter
+            and self._array_fields.get(self.source.of(field), False)
+        )
+
+    @cached_property
+    def _array_fields(self) -> dict[str, bool]:
+        """Names of fields of the source's structs: whether all fields of the name are arrays of values."""
+        found: dict[str, bool] = {}
+        for declaration in find(self.source.root, "field_declaration"):
+            for name in find(declaration, "field_identifier"):
+                array = name.parent is not None and name.parent.type == "array_declarator"
+                array = array and not find(declaration, "pointer_declarator", "reference_declarator")
+                text = self.source.of(name)
+                found[text] = found.get(text, True) and array
+        return found
 
     def _pointed_access(self, n: Node) -> Iterator[Access]:
         """`*p`, `p->field`."""
@@ -294,6 +191,10 @@ class Facts:
         if re.match(r"vstore", name) and len(arguments) == 3:
             yield Access(self.root(arguments[2]), False, True, call, arguments[2], arguments[1])
             return
+        hinted = self._hinted_access(call, name)
+        if hinted is not None:
+            yield hinted
+            return
         for argument in arguments:
             if self.is_pointerish(argument):
                 inner = strip(argument)
@@ -304,45 +205,95 @@ class Facts:
                 constant = (root is not None and root.is_const) or "load" in name
                 yield Access(root, "store" not in name, not constant, call, argument, None)
 
+    def _is_hinted(self, arguments: Node | None) -> bool:
+        if arguments is None or arguments.type != "argument_list":
+            return False
+        call = arguments.parent
+        if call is None or call.type != "call_expression":
+            return False
+        return self._hinted_access(call, self.source.callee(call)) is not None
+
+    def _hinted_access(self, call: Node, name: str) -> Access | None:
+        """The element that `__ldg(&p[i])`, `__ldcs(p + i)` or `__stcs(p + i, value)` loads or stores."""
+        arguments, name = self.source.arguments(call), self._hint_of(name)
+        loads = name in HINTED_LOADS
+        if not arguments or len(arguments) != (1 if loads else 2) or not (loads or name in HINTED_STORES):
+            return None
+        place = strip(arguments[0])
+        base: Node | None = None
+        index: Node | None = None
+        if place.type == "binary_expression" and operator(place) == "+":
+            base, index = operands(place)
+        elif place.type == "pointer_expression" and self.source.of(place).startswith("&"):
+            element = strip(place.child_by_field_name("argument") or place)
+            listed = element.child_by_field_name("indices")
+            if element.type == "subscript_expression" and listed is not None:
+                base, index = element.child_by_field_name("argument"), strip_index(listed)
+        v = None if base is None else self.variable(strip(base))
+        if base is None or v is None or not (v.is_pointer or v.is_array):
+            return None
+        return Access(self.root(base), loads, not loads, call, base, index)
+
+    def _hint_of(self, name: str) -> str:
+        """The function that a macro stands for, such as `__ldg`; `*(x)` is one as well."""
+        if name in HINTED_LOADS or name in HINTED_STORES:
+            return name
+        pattern = rf"(?m)^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\((\w+)\)[ \t]+(.*?)[ \t]*$"
+        bodies = re.findall(pattern, self.source.text)
+        loads = [re.fullmatch(rf"(\*|\w+)\s*\({arg}\)", body) for arg, body in bodies]
+        known = [m is not None and (m.group(1) == "*" or m.group(1) in HINTED_LOADS) for m in loads]
+        return "__ldg" if known and all(known) else name
+
     def unsafe(self, node: Node) -> str | None:
         """The reason why the code under `node` must not be moved or repeated; None if it may be."""
-        return self._unsafe(node, set(), own=True)
+        return self._unsafe(node, set(), {}, own=True)
 
-    def _unsafe(self, node: Node, seen: set[str], *, own: bool) -> str | None:
+    def _unsafe(self, node: Node, seen: set[str], bound: Mapping[str, str], *, own: bool) -> str | None:
         for n in walk(node):
             if n.type == "gnu_asm_expression" and not is_plain_assembly(plain(n)):
                 return "it has inline assembly"
             if n.type != "call_expression":
                 continue
             name = self.source.callee(n)
+            name = bound.get(name, name)
             if synchronises(name):
                 return f"it calls {name}"
-            if name in seen or is_known_pure(name) or self._is_cast(name):
+            if name in seen or is_known_pure(name) or self._is_cast(name, n):
                 continue
             seen.add(name)
-            reason = self._callee_unsafe(n, name, seen, own=own)
+            reason = self._callee_unsafe(n, name, (seen, bound), own=own)
             if reason:
                 return reason
         return None
 
-    def _callee_unsafe(self, call: Node, name: str, seen: set[str], *, own: bool) -> str | None:
+    def _callee_unsafe(
+        self, call: Node, name: str, context: tuple[set[str], Mapping[str, str]], *, own: bool
+    ) -> str | None:
+        seen, bound = context
         bodies = [(b, True) for b in self.source.definitions(name)]
         bodies = bodies or [(b, False) for b in self.source.library_definitions(name)]
         if not bodies and not (own and self._is_local_object(name, call)) and not self._is_plain_macro(name):
             return f"it calls {name}, whose definition is not in the source"
         for body, is_own in bodies:
-            reason = self._unsafe(body, seen, own=is_own)
+            inner = self.source.bound_names(body, call, bound)
+            reason = self._unsafe(body, seen, inner, own=is_own)
             if reason:
                 return f"{reason} (in {name})"
             if "__shared__" in plain(body):
                 return f"{name} uses shared memory"
         return None
 
-    def _is_cast(self, name: str) -> bool:
+    def _is_cast(self, name: str, call: Node) -> bool:
         """True for `(fp)` of `(fp)(x)`, if `fp` is a type or a macro for a known type."""
         word = re.fullmatch(r"\((\w+)\)", name)
         if word is None:
             return False
+        for around in ancestors(call):
+            listed = (
+                around.child_by_field_name("parameters") if around.type == "template_declaration" else None
+            )
+            if listed is not None and re.search(rf"\b(?:typename|class)\s+{word.group(1)}\b", plain(listed)):
+                return True
         typed = (
             rf"(?m)\btypedef\s[^;{{}}()]*\b{word.group(1)}\s*;|^[ \t]*#[ \t]*define[ \t]+{word.group(1)}[ \t]"
         )

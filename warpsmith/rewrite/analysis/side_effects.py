@@ -18,7 +18,7 @@ _MATH = (
 _PURE = re.compile(
     r"^(?:(?:native_|half_|__)?(?:" + _MATH + r")f?"
     r"|__(?:f|d|h|hi|lo|u|i|s)\w+_r[nzud]\w*|__h[a-z]+2?(?:_\w+)?|h(?:exp|log|sqrt|rsqrt|rcp|sin|cos)\w*"
-    r"|__(?:half|float|double|bfloat16|int|uint|short|ushort|ll|ull|low|high|nv)\w*2\w+|__ldg|__ldcs|__ldca"
+    r"|__(?:half|float|double|bfloat16|int|uint|short|ushort|ll|ull|low|high|nv)\w*2\w+|__ldg|__ld(?:cs|ca|cg|cv|lu)|__st(?:cs|cg|wb|wt)"
     r"|__nv_\w+|nv_\w+|__half2?|half2|(?:u?int|u?char|u?short|u?long|double)[1-4]|u?int(?:8|16)_t"
     r"|__(?:float|int|uint|half|short|ushort|double|longlong)_as_\w+|__byte_perm|__brev|__popcl?l?|__clzl?l?"
     r"|make_\w+|convert_\w+|as_\w+|vload\w+|vstore\w+|static_cast|reinterpret_cast|const_cast"
@@ -26,6 +26,12 @@ _PURE = re.compile(
     r"|read_image\w+|get_image_\w+|\((?:u?(?:char|short|int|long)|float|double|half)(?:[2348]|16)?\)"
     r"|get_(?:local|group|global)_(?:id|size)|get_num_groups|get_global_offset|WS_\w+)$"
 )
+
+
+HINTED_LOADS = frozenset(("__ldg", "__ldcs", "__ldca", "__ldcg", "__ldlu"))
+"""Functions of CUDA that load one element, with a hint for the caches."""
+HINTED_STORES = frozenset(("__stcs", "__stcg", "__stwb", "__stwt"))
+"""Functions of CUDA that store one element, with a hint for the caches."""
 
 
 def is_known_pure(name: str) -> bool:

@@ -149,7 +149,7 @@ def memory_conflict(facts: Facts, loop: StridedLoop) -> str | None:
 
     Buffers of a job are distinct, so only accesses with the same root can conflict.
     """
-    accesses = [a for a in facts.accesses(loop.body) if not _private(loop, a)]
+    accesses = [a for a in facts.accesses(loop.body) if (a.reads or a.writes) and not _private(loop, a)]
     if any(a.root is None for a in accesses):
         a = next(a for a in accesses if a.root is None)
         return f"where {facts.source.of(a.pointer)!r} points is not clear"

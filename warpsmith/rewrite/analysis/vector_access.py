@@ -7,7 +7,7 @@ from tree_sitter import Node
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.analysis.strided_loops import StridedLoop, depends
-from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, strip, walk
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, plain, strip, walk
 
 _CONDITIONAL = (
     "if_statement",
@@ -59,7 +59,7 @@ class Group:
     @property
     def is_half_call(self) -> bool:
         """True for OpenCL's `vload_half` and `vstore_half`."""
-        return self.accesses[0].node.type == "call_expression"
+        return any(plain(a.node).startswith(("vload_half", "vstore_half")) for a in self.accesses)
 
 
 def groups(facts: Facts, loop: StridedLoop) -> list[Group]:
@@ -73,7 +73,8 @@ def groups(facts: Facts, loop: StridedLoop) -> list[Group]:
     ]
     for a in accesses:
         assert a.root is not None
-        key = _key(facts, loop, a)
+        # An address that is only taken says nothing of what happens behind it.
+        key = _key(facts, loop, a) if a.reads or a.writes else None
         if key is None:
             excluded.add(a.root.name)
         else:
@@ -83,7 +84,7 @@ def groups(facts: Facts, loop: StridedLoop) -> list[Group]:
         if not (_is_alone(members, accesses, excluded) and _is_firm(loop, members)):
             continue
         element = _element(facts, members[0])
-        one_form = len({a.node.type == "call_expression" for a in members}) == 1
+        one_form = facts.source.backend.value != "opencl" or len({a.node.type for a in members}) == 1
         if element is not None and one_form:
             result.append(Group(pointer, index, element, tuple(members)))
     return result
@@ -108,7 +109,9 @@ def _is_firm(loop: StridedLoop, members: list[Access]) -> bool:
 def _key(facts: Facts, loop: StridedLoop, a: Access) -> tuple[str, str] | None:
     if a.index is None or a.node.type not in ("subscript_expression", "call_expression"):
         return None
-    if a.node.type == "call_expression" and facts.source.callee(a.node) not in ("vload_half", "vstore_half"):
+    opencl = facts.source.backend.value == "opencl"
+    halves = ("vload_half", "vstore_half")
+    if opencl and a.node.type == "call_expression" and facts.source.callee(a.node) not in halves:
         return None
     if depends(facts, a.pointer, loop) or _changes(facts, loop, a.pointer):
         return None
@@ -185,7 +188,7 @@ def _element(facts: Facts, a: Access) -> str | None:
     if v is None or not v.is_pointer:
         return None
     name = v.type_text.strip()
-    opencl = a.node.type == "call_expression" or facts.source.backend.value == "opencl"
+    opencl = facts.source.backend.value == "opencl"
     if opencl and name not in _SCALARS:
         return None
     return name

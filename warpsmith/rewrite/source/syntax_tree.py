@@ -4,7 +4,7 @@ OpenCL is parsed with the CUDA grammar: address-space words are blanked out, so 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -164,6 +164,15 @@ def plain(node: Node) -> str:
     return "" if node.text is None else node.text.decode()
 
 
+def _last_identifier(parameter: Node) -> str:
+    """The name that a template parameter declares; of a function pointer the one before its parameters."""
+    if not parameter.type.endswith("parameter_declaration"):
+        return plain(parameter)
+    inner = parameter.child_by_field_name("declarator")
+    found = find(parameter if inner is None else inner, "identifier", "type_identifier")
+    return "" if not found else plain(found[-1 if inner is None else 0])
+
+
 class Source:
     """Source text, its tree, and the definition of the kernel named by `entry`.
 
@@ -215,17 +224,36 @@ class Source:
     @cached_property
     def reachable(self) -> tuple[Node, ...]:
         """The kernel and every function of this source that it may call, found by name."""
-        seen: list[Node] = [self.kernel]
-        for function in seen:
+        seen: list[tuple[Node, Mapping[str, str]]] = [(self.kernel, {})]
+        for function, bound in seen:
             for call in find(function, "call_expression"):
-                for callee in self.definitions(self.callee(call)):
-                    if all(callee.id != s.id for s in seen):
-                        seen.append(callee)
-        return tuple(seen)
+                name = self.callee(call)
+                for callee in self.definitions(bound.get(name, name)):
+                    inner = self.bound_names(callee, call, bound)
+                    if all((callee.id, inner) != (s.id, b) for s, b in seen):
+                        seen.append((callee, inner))
+        return tuple({s.id: s for s, _ in seen}.values())
 
     def definitions(self, name: str) -> list[Node]:
         """Definitions that a called name may refer to; template arguments are followed."""
         return self.functions.get(name) or self.functions.get(self.template_argument(name), [])
+
+    def bound_names(self, callee: Node, call: Node, around: Mapping[str, str]) -> Mapping[str, str]:
+        """Last names that a call gives explicitly to the template parameters of the function that it calls.
+
+        Args:
+            around: names that are bound where the call stands.
+        """
+        parent, function = callee.parent, call.child_by_field_name("function")
+        if parent is None or function is None or parent.type != "template_declaration":
+            return {}
+        listed, text = parent.child_by_field_name("parameters"), plain(function)
+        if listed is None or not text.endswith(">"):
+            return {}
+        given = (last_name(a.strip(" &")) for a in split_arguments(text[text.index("<") + 1 : -1]))
+        values = (around.get(a) or self.template_argument(a) or a for a in given)
+        names = (_last_identifier(c) for c in listed.named_children if c.type != "comment")
+        return dict(zip(names, values, strict=False))
 
     def template_argument(self, name: str) -> str:
         """The argument that the entry's name expression binds to the kernel's template parameter `name`."""
@@ -233,16 +261,11 @@ class Source:
         if parent is None or parent.type != "template_declaration" or "<" not in self.entry:
             return ""
         listed = parent.child_by_field_name("parameters")
-        names = [] if listed is None else [self._last_identifier(c) for c in listed.named_children]
+        named = () if listed is None else listed.named_children
+        names = [_last_identifier(c) for c in named if c.type != "comment"]
         values = split_arguments(self.entry[self.entry.index("<") + 1 : self.entry.rindex(">")])
         bound = dict(zip(names, values, strict=False))
         return bound.get(name, "").split("::")[-1].split("<")[0].strip(" &")
-
-    def _last_identifier(self, node: Node) -> str:
-        if node.type == "parameter_declaration" or node.type.endswith("parameter_declaration"):
-            found = find(node, "identifier", "type_identifier")
-            return self.of(found[-1]) if found else ""
-        return self.of(node)
 
     @staticmethod
     def callee(call: Node) -> str:

@@ -1,0 +1,175 @@
+"""A thread's coordinates in a kernel, and the variables that hold them."""
+
+import re
+from functools import cached_property
+
+from tree_sitter import Node
+
+from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.source.syntax_tree import Source, Variable, find, strip, walk
+
+_CUDA = {"threadIdx": "tid", "blockIdx": "bid", "blockDim": "bdim", "gridDim": "gdim"}
+_OPENCL = {
+    "get_local_id": "tid",
+    "get_group_id": "bid",
+    "get_local_size": "bdim",
+    "get_num_groups": "gdim",
+    "get_global_id": "gid",
+    "get_global_size": "gsize",
+}
+_WIDE = re.compile(
+    r"int|unsigned(?:int)?|uint|ulong|(?:unsigned)?(?:long)?long|size_t|ptrdiff_t|u?int(?:32|64)_t"
+)
+"""Integers that hold every index of a thread."""
+AXES = "xyz"
+ROW_START, ROW_STEP, ROW_PART = "WS_ROW_START", "WS_ROW_STEP", "WS_ROW_PART"
+
+
+class Coordinates:
+    """Answers about the variables of one kernel and about its threads' coordinates."""
+
+    def __init__(
+        self, source: Source, block: tuple[str, ...], entry: str, grid: tuple[str, ...] = ("", "", "")
+    ) -> None:
+        self.source = source
+        self.block = block
+        """Texts of the launch's block extents: a macro that equals one of them is that extent."""
+        self.entry = entry
+        self.grid = grid
+        """Texts of the launch's grid extents: along an axis with one block only, its index is 0."""
+
+    def variable(self, node: Node) -> Variable | None:
+        """The declaration that an identifier refers to."""
+        return self.source.lookup(self.source.of(node), node) if node.type == "identifier" else None
+
+    def assigned(self, v: Variable) -> list[Node]:
+        """Nodes that may change the value of a variable after its declaration."""
+        return [n for n in self._changes.get(v.name, ()) if self.source.lookup(v.name, n) == v]
+
+    @cached_property
+    def _changes(self) -> dict[str, list[Node]]:
+        found: dict[str, list[Node]] = {}
+        for node in walk(self.source.root):
+            target = self._holder(self._changed(node))
+            if target is not None and target.type == "identifier":
+                found.setdefault(self.source.of(target), []).append(target)
+        return found
+
+    def _changed(self, node: Node) -> Node | None:
+        """What an expression may change: an assignment's left side, what has its address taken, an object."""
+        match node.type:
+            case "assignment_expression":
+                return node.child_by_field_name("left")
+            case "update_expression":
+                return node.child_by_field_name("argument")
+            case "pointer_expression" if self.source.of(node).startswith("&"):
+                return node.child_by_field_name("argument")
+            case "call_expression":
+                function = node.child_by_field_name("function")
+                if function is not None and function.type == "field_expression":
+                    return function.child_by_field_name("argument")
+        return None
+
+    def _holder(self, target: Node | None) -> Node | None:
+        """The variable that holds a field or an element; None for what a pointer points to."""
+        while target is not None and target.type in ("field_expression", "parenthesized_expression"):
+            target = target.child_by_field_name("argument") or target.named_child(0)
+        if target is None or target.type != "subscript_expression":
+            return target
+        while target is not None and target.type == "subscript_expression":
+            target = target.child_by_field_name("argument")
+        v = None if target is None else self.variable(target)
+        return None if v is not None and v.is_pointer else target
+
+    def value_of(self, node: Node) -> Node | None:
+        """The initialiser of a local that never changes; else None."""
+        v = self.variable(node)
+        if v is None or v.init is None or v.is_array or self.assigned(v):
+            return None
+        return v.init
+
+    def coordinate(self, node: Node, depth: int = 0) -> str | None:
+        """`tid.x`, `bid.x`, `bdim.x`, `gdim.x`, `gid.x` or `gsize.x` if the node is exactly that; else
+        None."""
+        node = strip(node)
+        text = re.sub(r"\s+", "", self.source.of(node))
+        if node.type == "identifier":
+            text = self._aliases.get(text, text)
+            if text in self.block:
+                return f"bdim.{AXES[self.block.index(text)]}"
+        if node.type == "field_expression":
+            base, _, axis = text.partition(".")
+            return f"{_CUDA[base]}.{axis}" if base in _CUDA and axis in AXES else None
+        if node.type == "call_expression":
+            name, arguments = self.source.callee(node), self.source.arguments(node)
+            if len(arguments) == 1 and (_WIDE.fullmatch(name) or name == "static_cast"):
+                return self._of_cast(node, arguments[0], depth)
+            if name in (ROW_START, ROW_STEP):
+                return self.coordinate(arguments[0], depth)
+            if name in _OPENCL and len(arguments) == 1 and self.source.of(arguments[0]) in ("0", "1", "2"):
+                return f"{_OPENCL[name]}.{AXES[int(self.source.of(arguments[0]))]}"
+            return None
+        if node.type == "cast_expression":
+            value = node.child_by_field_name("value")
+            return None if value is None else self.coordinate(value, depth)
+        if node.type == "identifier" and depth < 8:
+            value = self.value_of(node)
+            return None if value is None else self.coordinate(value, depth + 1)
+        if node.type == "binary_expression":
+            return self._global_id(node, depth)
+        return None
+
+    def _of_cast(self, call: Node, value: Node, depth: int) -> str | None:
+        """The coordinate in `int64_t(value)` or `static_cast<int>(value)`; narrow types hold none."""
+        kind = re.sub(r"\s*\(.*|\s+|static_cast<|std::|>", "", self.source.of(call), flags=re.S)
+        return self.coordinate(value, depth) if _WIDE.fullmatch(kind) else None
+
+    @cached_property
+    def _aliases(self) -> dict[str, str]:
+        """Macros that are another name: `#define BLOCK WS_BLOCK`."""
+        pattern = r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*$"
+        return dict(re.findall(pattern, self.source.text, re.M))
+
+    @cached_property
+    def _zeros(self) -> frozenset[str]:
+        """Coordinates that are 0 for every thread of the launch."""
+        flat = {a for n, a in enumerate(AXES) if self.grid[n : n + 1] in ((), ("1",))}
+        single = {a for n, a in enumerate(AXES) if self.block[n : n + 1] in ((), ("1",))}
+        return frozenset(
+            {f"bid.{a}" for a in flat} | {f"tid.{a}" for a in single} | {f"gid.{a}" for a in flat & single}
+        )
+
+    def is_zero(self, node: Node) -> bool:
+        """True if a value is 0 for every thread, because the launch has one block along an axis."""
+        node = strip(node)
+        if node.type == "binary_expression" and operator(node) == "*":
+            return any(self.is_zero(o) for o in operands(node))
+        return node.type in ("call_expression", "field_expression") and self.coordinate(node) in self._zeros
+
+    def _global_id(self, node: Node, depth: int) -> str | None:
+        left, right = operands(node)
+        if operator(node) == "+":
+            for a, b in ((left, right), (right, left)):
+                if self.is_zero(a):
+                    return self.coordinate(b, depth)
+            for first, b in ((left, right), (right, left)):
+                tid, a = self.coordinate(b, depth), strip(first)
+                if tid and tid.startswith("tid.") and a.type == "binary_expression" and operator(a) == "*":
+                    parts = {self.coordinate(o, depth) for o in operands(a)}
+                    if parts == {f"bid.{tid[-1]}", f"bdim.{tid[-1]}"}:
+                        return f"gid.{tid[-1]}"
+        if operator(node) == "*":
+            parts = {self.coordinate(o, depth) for o in (left, right)}
+            for axis in AXES:
+                if parts == {f"gdim.{axis}", f"bdim.{axis}"}:
+                    return f"gsize.{axis}"
+        return None
+
+    def uses(self, kind: str, axis: str | None = None) -> bool:
+        """True if a coordinate is read anywhere in the kernel or in the functions that it calls."""
+        for function in self.source.reachable:
+            for node in find(function, "field_expression", "call_expression"):
+                name = self.coordinate(node)
+                if name and name[:-2] == kind and axis in (None, name[-1]):
+                    return True
+        return False
