@@ -296,8 +296,8 @@ def _lane_body(draft: Draft, plan: _Plan) -> str:
             node, text = a.node, lane
             if node.type == "call_expression" and a.writes:
                 value = source.arguments(node)[0 if group.is_half_call else 1]
-                edits.append(Edit(node.start_byte - base, value.start_byte - base, f"{lane} = ("))
-                edits.append(Edit(value.end_byte - base, node.end_byte - base, ")"))
+                edits.append(Edit(node.start_byte - base, value.start_byte - base, f"{lane} = "))
+                edits.append(Edit(value.end_byte - base, node.end_byte - base, ""))
                 continue
             edits.append(Edit(node.start_byte - base, node.end_byte - base, text))
     return apply_edits(source.of(body), edits)
