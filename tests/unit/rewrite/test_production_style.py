@@ -79,11 +79,12 @@ __global__ void k(const T* __restrict__ x, T* __restrict__ y, const int n, const
 """
 HINTED = """
 extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y, int n, int rows) {
-  const float* p = x + blockIdx.x * n;
+  const float* p = y + blockIdx.x * n;
   float* q = y + blockIdx.x * n;
   float most = -1e30f;
-  for (int i = threadIdx.x; i < n; i += blockDim.x) most = fmaxf(most, __ldcs(p + i));
-  p = x + ((blockIdx.x + 1) % rows) * n;
+  for (int i = threadIdx.x; i < n; i += blockDim.x) most = fmaxf(most, p[i]);
+  __syncthreads();
+  p = x + blockIdx.x * n;
   for (int i = threadIdx.x; i < n; i += blockDim.x)
     __stcs(q + i, 3.0f * __ldcs(p + i) + (most > 1e30f ? 1.0f : 0.0f));
 }
@@ -233,6 +234,12 @@ def test_the_block_follows_a_number_of_warps() -> None:
 
 
 HEAD = 'extern "C" __global__ void k(const float* x, float* y, int n, int rows) {\n'
+
+
+def test_a_pointer_that_is_set_to_another_place_of_one_buffer_is_not_followed() -> None:
+    loop = "for (int i = threadIdx.x; i < n; i += blockDim.x)"
+    body = f"float* p = y; {loop} p[i] = x[i]; p = y + n; {loop} p[i] = x[i];\n}}\n"
+    assert "where 'p' points is not clear" in reason(report(HEAD + body), "vector_width")
 
 
 @pytest.mark.parametrize(

@@ -68,18 +68,18 @@ class Facts(Coordinates):
         if v.is_array:
             return v
         if self.assigned(v):
-            pointed = self._pointed_at(v, identifier)
-            return None if pointed is None or depth > 16 else self.root(pointed, depth + 1)
+            return None if depth > 16 else self._root_at(v, identifier, depth)
         if v.is_parameter:
             return v
         return None if v.init is None or depth > 16 else self.root(v.init, depth + 1)
 
-    def _pointed_at(self, v: Variable, at: Node) -> Node | None:
-        """What a local pointer was last set to before `at`, if only statements of the body's top level set
-        it."""
+    def _root_at(self, v: Variable, at: Node, depth: int) -> Variable | None:
+        """Where a local pointer points at `at`, if only statements of the body's top level set it, each to
+        another buffer: so accesses with the same text and the same buffer have the same address."""
         if v.is_parameter or v.is_reference or v.init is None:
             return None
-        current, end = v.init, v.declaration.end_byte
+        current, end = self.root(v.init, depth + 1), v.declaration.end_byte
+        found = [current]
         for place in self.assigned(v):
             statement = place.parent
             top = None if statement is None else statement.parent
@@ -89,9 +89,12 @@ class Facts(Coordinates):
                 return None
             if top.start_byte <= at.start_byte < top.end_byte:
                 return None
+            root = self.root(operands(statement)[1], depth + 1)
+            found.append(root)
             if end <= top.end_byte <= at.start_byte:
-                current, end = operands(statement)[1], top.end_byte
-        return current
+                current, end = root, top.end_byte
+        different = None not in found and len({r.name for r in found if r is not None}) == len(found)
+        return current if different else None
 
     @staticmethod
     def _is_auto(v: Variable) -> bool:
