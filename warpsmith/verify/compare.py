@@ -16,6 +16,8 @@ Array = NDArray[np.generic]
 CHUNK_ELEMENTS = 1 << 17
 """Elements compared at once, so that temporaries stay in a core's cache; with 2^22, each takes four times as
 long."""
+SAFE_SUM = 1e-200
+"""Least sum of squares beside which squares lost to underflow count for nothing."""
 BUDGET_FACTOR = 2.0
 """Allowed error of a candidate, as a multiple of the error of the user's kernel."""
 BUDGET_ULPS = 2.0
@@ -107,6 +109,11 @@ def passes(got: Array, want: Array, tolerance: Tolerance) -> bool:
 
 def root_mean_square(values: Array) -> float:
     """Root mean square of the finite elements; 0 if there are none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = sum(float(np.square(widened(values[p])).sum()) for p in pieces(values.size))
+    if math.isfinite(squares) and squares > SAFE_SUM:
+        return math.sqrt(squares / values.size)
+    # NaN, infinity, or squares beyond the range of a float64: the elements are selected and scaled.
     largest = max((float(_finite(values[p]).max(initial=0.0)) for p in pieces(values.size)), default=0.0)
     if not largest:
         return 0.0

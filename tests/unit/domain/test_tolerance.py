@@ -146,3 +146,19 @@ def test_the_tolerance_that_would_pass_does() -> None:
     assert passing_atol(want, want, 0.0) == 0.0
     got[3] = np.nan
     assert passing_atol(got, want, 1e-6) == math.inf
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-101, 1.0, 1e160])
+def test_a_root_mean_square_holds_at_any_scale(scale: float) -> None:
+    values = np.random.default_rng(5).standard_normal(300_000)
+    wanted = scale * float(np.sqrt(np.mean(values**2)))
+    assert root_mean_square(values * scale) == pytest.approx(wanted, rel=1e-12)
+    mixed = np.concatenate([values * scale, [np.nan, np.inf, -np.inf]])
+    assert root_mean_square(mixed) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_a_root_mean_square_of_half_needs_no_wider_input() -> None:
+    values = np.full(200_000, 60000.0, np.float16)
+    assert root_mean_square(values) == pytest.approx(float(values[0]))
+    assert root_mean_square(np.zeros(9, np.float16)) == 0.0
+    assert root_mean_square(np.array([], np.float16)) == 0.0
