@@ -66,6 +66,18 @@ _TREE = """{
   if (lane == 0) y[row] = part[0];
 }
 """
+_CENTRED = """{
+  <shared> float part[32];
+  int row = <bid.x>, lane = <tid.x>;
+  float sum = 0.0f;
+  for (int j = lane; j < n; j += <size.x>) sum += x[row * n + j];
+  part[lane] = sum;
+  <sync>;
+  sum = 0.0f;
+  for (int k = 0; k < <size.x>; k++) sum += part[k];
+  for (int j = lane; j < n; j += <size.x>) y[row * n + j] = x[row * n + j] - sum / n;
+}
+"""
 _TILED = """{
   <shared> float left[TILE][TILE], right[TILE][TILE];
   int col = <bid.x> * TILE + <tid.x>;
@@ -176,6 +188,7 @@ KINDS = (
         *ROWS,
         _returning("x * x + 1"),
     ),
+    Kind("a row read twice", _ROWS, "", _CENTRED, *ROWS, _returning("x - x.mean(axis=1, keepdims=True)")),
     Kind("a tree over a block", _SUMS, "", _TREE, *ROWS, _returning("x.sum(axis=1)")),
     Kind(
         "a stencil",

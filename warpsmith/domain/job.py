@@ -159,6 +159,7 @@ RuleName = Literal[
     "register_tile",
     "row_group",
     "stencil_tile",
+    "row_in_registers",
     "row_split",
     "rows_per_block",
     "vector_width",

@@ -1,6 +1,7 @@
 """Loops over which the threads of a block stride, and the data shared by their iterations."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -9,6 +10,7 @@ from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, strip
 
+_DEEPEST = 8
 _ACCUMULATES = ("+=", "*=", "|=", "&=", "^=")
 _REDUCERS = re.compile(r"^(?:__)?(?:fmax|fmin|max|min)f?$")
 
@@ -161,15 +163,103 @@ def memory_conflict(facts: Facts, loop: StridedLoop) -> str | None:
         if not (depends(facts, index, loop) or depends(facts, w.pointer, loop)):
             return f"it writes {w.where(facts.source)} in every iteration"
         for a in accesses:
-            if a.root == w.root and a.where(facts.source) != w.where(facts.source):
+            if a.root == w.root and element_text(facts, loop, a) != element_text(facts, loop, w):
                 return (
                     f"it writes {w.where(facts.source)} and uses {a.where(facts.source)} of the same buffer"
                 )
     return None
 
 
+def element_text(facts: Facts, loop: StridedLoop, a: Access) -> str:
+    """An element as buffer and sorted terms, with locals written out: equal texts are equal elements.
+
+    The loop's counter is `{i}`, so elements of loops with the same iterations can be compared.
+    """
+    name = "" if a.root is None else a.root.name
+    if a.index is None:
+        return a.where(facts.source)
+    terms = [*_terms(facts, loop, a.pointer, a.root), *_terms(facts, loop, a.index, a.root)]
+    return "+".join([name, *sorted(t for t in terms if t != name)])
+
+
+def written_value(facts: Facts, identifier: Node) -> Node | None:
+    """The value that a local has at a place: its initialiser, or what a pointer was last set to.
+
+    None for parameters, for values that more than the body's top level sets, and for what is not a local.
+    """
+    value = facts.value_of(identifier)
+    v = facts.variable(identifier)
+    if value is not None or v is None or not v.is_pointer or facts.root(identifier) is None or v.is_parameter:
+        return value
+    before = [place for place in facts.assigned(v) if place.end_byte <= identifier.start_byte]
+    last = max(before, key=lambda place: place.start_byte, default=None)
+    if last is None:
+        return v.init
+    return None if last.parent is None else operands(last.parent)[1]
+
+
+def _terms(
+    facts: Facts, loop: StridedLoop, node: Node, root: Variable | None, depth: int = 0
+) -> Iterator[str]:
+    node = strip(node)
+    if node.type == "binary_expression" and operator(node) == "+":
+        for part in operands(node):
+            yield from _terms(facts, loop, part, root, depth)
+        return
+    if node.type == "identifier" and depth < _DEEPEST:
+        v = facts.variable(node)
+        if v == loop.variable:
+            yield "{i}"
+            return
+        value = None if v == root else written_value(facts, node)
+        if value is not None:
+            yield from _terms(facts, loop, value, root, depth + 1)
+            return
+    yield re.sub(r"\s+", "", facts.source.of(node))
+
+
 def _private(loop: StridedLoop, a: Access) -> bool:
     return a.root is not None and not a.root.is_parameter and loop.declares(a.root)
+
+
+def why_not_packs(facts: Facts, loop: StridedLoop) -> str | None:
+    """The reason why a thread may not take several contiguous iterations at once; None if it may."""
+    left = leaves(loop)
+    if left or find(loop.body, "continue_statement"):
+        return f"an iteration may end early ({left or 'continue'})"
+    unsafe = facts.unsafe(loop.body)
+    if unsafe:
+        return unsafe
+    for v, _ in carried(facts, loop):
+        if v == loop.variable:
+            return "the loop variable is changed in the body"
+        if not is_reduction(facts, loop, v):
+            return (
+                f"{v.name} carries a value from one iteration to the next, not as a sum, minimum or maximum"
+            )
+        if _stays_own(facts, loop, v):
+            return f"{v.name}, of which every thread has another, is used by other iterations"
+    for n in find(loop.bound, "identifier"):
+        named = facts.variable(n)
+        if named is not None and any(loop.contains(place) for place in facts.assigned(named)):
+            return f"its bound changes with {named.name}"
+    if any(True for _ in facts.accesses(loop.bound)):
+        return "its bound reads memory"
+    if any(c for c in find(loop.bound, "call_expression") if facts.coordinate(c) is None):
+        return "its bound calls a function"
+    return memory_conflict(facts, loop)
+
+
+def _stays_own(facts: Facts, loop: StridedLoop, v: Variable) -> bool:
+    """True if another strided loop uses what this one gathered, and nothing combined it before."""
+    after = loop.node.end_byte
+    for other in strided_loops(facts):
+        combined = any(after <= n.start_byte < other.node.start_byte for n in facts.assigned(v))
+        if other.node.start_byte < after or combined:
+            continue
+        if any(facts.variable(n) == v for n in find(other.node, "identifier")):
+            return True
+    return False
 
 
 def outside(facts: Facts, loops: list[StridedLoop]) -> list[Access]:

@@ -1,13 +1,24 @@
 """Contiguous accesses of a strided loop, of which one wide access can serve several iterations."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.analysis.strided_loops import StridedLoop, depends
-from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, plain, strip, walk
+from warpsmith.rewrite.analysis.strided_loops import StridedLoop, depends, element_text
+from warpsmith.rewrite.source.syntax_tree import (
+    LOOPS,
+    Edit,
+    Source,
+    Variable,
+    ancestors,
+    find,
+    plain,
+    strip,
+    walk,
+)
 
 _CONDITIONAL = (
     "if_statement",
@@ -61,10 +72,27 @@ class Group:
         """True for OpenCL's `vload_half` and `vstore_half`."""
         return any(plain(a.node).startswith(("vload_half", "vstore_half")) for a in self.accesses)
 
+    def address(self, first: str) -> str:
+        """Address of the element whose index is `first`."""
+        index = self.index.format(i=first)
+        return f"({self.pointer}) + ({index})" if self.is_half_call else f"&{self.pointer}[{index}]"
+
+    def lane_edits(self, source: Source, base: int, lane: str) -> Iterator[Edit]:
+        """Edits of a text that begins at byte `base`, so that it uses `lane` instead of memory."""
+        for a in self.accesses:
+            first, last = a.node.start_byte - base, a.node.end_byte - base
+            if a.node.type == "call_expression" and a.writes:
+                value = source.arguments(a.node)[0 if self.is_half_call else 1]
+                yield Edit(first, value.start_byte - base, f"{lane} = ")
+                yield Edit(value.end_byte - base, last, "")
+            else:
+                yield Edit(first, last, lane)
+
 
 def groups(facts: Facts, loop: StridedLoop) -> list[Group]:
     """The contiguous groups of a loop for which a wide access equals the single ones."""
-    found: dict[tuple[str, str], list[Access]] = {}
+    found: dict[str, list[Access]] = {}
+    places: dict[str, tuple[str, str]] = {}
     excluded: set[str] = set()
     accesses = [
         a
@@ -78,9 +106,12 @@ def groups(facts: Facts, loop: StridedLoop) -> list[Group]:
         if key is None:
             excluded.add(a.root.name)
         else:
-            found.setdefault(key, []).append(a)
+            same = element_text(facts, loop, a)
+            places.setdefault(same, key)
+            found.setdefault(same, []).append(a)
     result = []
-    for (pointer, index), members in found.items():
+    for same, members in found.items():
+        pointer, index = places[same]
         if not (_is_alone(members, accesses, excluded) and _is_firm(loop, members)):
             continue
         element = _element(facts, members[0])

@@ -10,6 +10,7 @@ from warpsmith.rewrite.rules.register_sum import RegisterSum
 from warpsmith.rewrite.rules.register_tile import RegisterTile
 from warpsmith.rewrite.rules.restrict import Restrict
 from warpsmith.rewrite.rules.row_group import RowGroup
+from warpsmith.rewrite.rules.row_in_registers import RowInRegisters
 from warpsmith.rewrite.rules.row_split import RowSplit
 from warpsmith.rewrite.rules.rows_per_block import RowsPerBlock
 from warpsmith.rewrite.rules.stencil_tile import StencilTile
@@ -23,6 +24,7 @@ RULES: tuple[Rule, ...] = (
     RegisterTile(),
     RowGroup(),
     StencilTile(),
+    RowInRegisters(),
     RowSplit(),
     RowsPerBlock(),
     VectorWidth(),

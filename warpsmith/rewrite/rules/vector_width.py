@@ -7,15 +7,7 @@ from warpsmith.domain.kernel import Argument
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
-from warpsmith.rewrite.analysis.strided_loops import (
-    StridedLoop,
-    carried,
-    depends,
-    is_reduction,
-    leaves,
-    memory_conflict,
-    strided_loops,
-)
+from warpsmith.rewrite.analysis.strided_loops import StridedLoop, depends, strided_loops, why_not_packs
 from warpsmith.rewrite.analysis.vector_access import Group, groups, unit_stride
 from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, find
 
@@ -81,7 +73,7 @@ class VectorWidth:
             return Declined("no loop of the form `for (i = thread; i < n; i += threads of the block)`")
         plans, reasons = [], []
         for loop in loops:
-            reason = _why_not(facts, loop)
+            reason = why_not_packs(facts, loop)
             found = [] if reason else groups(facts, loop)
             if found:
                 plans.append(_Plan(loop, found))
@@ -106,31 +98,6 @@ class VectorWidth:
                 constraints=(_WIDEST_OPENCL,) if draft.is_opencl else (),
             )
         )
-
-
-def _why_not(facts: Facts, loop: StridedLoop) -> str | None:
-    left = leaves(loop)
-    if left or find(loop.body, "continue_statement"):
-        return f"an iteration may end early ({left or 'continue'})"
-    unsafe = facts.unsafe(loop.body)
-    if unsafe:
-        return unsafe
-    for v, _ in carried(facts, loop):
-        if v == loop.variable:
-            return "the loop variable is changed in the body"
-        if not is_reduction(facts, loop, v):
-            return (
-                f"{v.name} carries a value from one iteration to the next, not as a sum, minimum or maximum"
-            )
-    for n in find(loop.bound, "identifier"):
-        named = facts.variable(n)
-        if named is not None and any(loop.contains(place) for place in facts.assigned(named)):
-            return f"its bound changes with {named.name}"
-    if any(True for _ in facts.accesses(loop.bound)):
-        return "its bound reads memory"
-    if any(c for c in find(loop.bound, "call_expression") if facts.coordinate(c) is None):
-        return "its bound calls a function"
-    return memory_conflict(facts, loop)
 
 
 def _consistent(facts: Facts, plans: list[_Plan], reasons: list[str]) -> list[_Plan]:
@@ -240,7 +207,7 @@ def _vector_loop(draft: Draft, plan: _Plan) -> str:
     start, step = source.of(loop.start), source.of(loop.step)
     loads, stores = [], []
     for n, g in enumerate(plan.groups):
-        address = _address(g, "ws_first")
+        address = g.address("ws_first")
         if draft.is_opencl:
             half = "_HALF" if g.is_half_call else ""
             loads.append(f"{'float' if half else g.element} ws_pack_{n}[{PARAMETER}];")
@@ -276,28 +243,15 @@ def _vector_loop(draft: Draft, plan: _Plan) -> str:
     return "\n".join(lines)
 
 
-def _address(group: Group, first: str) -> str:
-    index = group.index.format(i=first)
-    return f"({group.pointer}) + ({index})" if group.is_half_call else f"&{group.pointer}[{index}]"
-
-
 def _guards(plan: _Plan) -> list[str]:
     kind = plan.loop.variable.type_text
-    return list(dict.fromkeys(f"ws_aligned({_address(g, f'({kind})0')})" for g in plan.groups))
+    return list(dict.fromkeys(f"ws_aligned({g.address(f'({kind})0')})" for g in plan.groups))
 
 
 def _lane_body(draft: Draft, plan: _Plan) -> str:
     source, body = draft.source, plan.loop.body
-    base = body.start_byte
-    edits = []
+    edits: list[Edit] = []
     for n, group in enumerate(plan.groups):
         lane = f"ws_pack_{n}[ws_lane]" if draft.is_opencl else f"ws_pack_{n}.lane[ws_lane]"
-        for a in group.accesses:
-            node, text = a.node, lane
-            if node.type == "call_expression" and a.writes:
-                value = source.arguments(node)[0 if group.is_half_call else 1]
-                edits.append(Edit(node.start_byte - base, value.start_byte - base, f"{lane} = "))
-                edits.append(Edit(value.end_byte - base, node.end_byte - base, ""))
-                continue
-            edits.append(Edit(node.start_byte - base, node.end_byte - base, text))
+        edits += group.lane_edits(source, body.start_byte, lane)
     return apply_edits(source.of(body), edits)

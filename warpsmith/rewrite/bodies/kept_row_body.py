@@ -1,0 +1,161 @@
+"""Body of a kernel whose threads keep their part of a row in registers from one loop to the next."""
+
+from warpsmith.rewrite.analysis.draft import Draft
+from warpsmith.rewrite.analysis.repeated_rows import Chain, Kept
+from warpsmith.rewrite.analysis.strided_loops import StridedLoop
+from warpsmith.rewrite.analysis.vector_access import Group
+from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, find
+
+KEEP, PACK = "WS_KEEP", "WS_KEEP_PACK"
+
+CUDA = f"""\
+#if {KEEP} > 0
+// {PACK} elements that are loaded and stored together if they are aligned, 16 bytes at a time at most.
+template <typename T> struct alignas(sizeof(T) * {PACK} < 16 ? sizeof(T) * {PACK} : 16) WsKeep {{
+  T lane[{PACK}];
+}};
+template <typename T> __device__ __forceinline__ bool ws_keep_aligned(const T* p) {{
+  return reinterpret_cast<size_t>(p) % alignof(WsKeep<T>) == 0;
+}}
+template <typename T> __device__ __forceinline__ void ws_keep_load(const T* p, WsKeep<T>& pack) {{
+  if (ws_keep_aligned(p)) {{
+    pack = *reinterpret_cast<const WsKeep<T>*>(p);
+  }} else {{
+#pragma unroll
+    for (int i = 0; i < {PACK}; ++i) pack.lane[i] = p[i];
+  }}
+}}
+template <typename T> __device__ __forceinline__ void ws_keep_store(T* p, const WsKeep<T>& pack) {{
+  if (ws_keep_aligned(p)) {{
+    *reinterpret_cast<WsKeep<T>*>(p) = pack;
+  }} else {{
+#pragma unroll
+    for (int i = 0; i < {PACK}; ++i) p[i] = pack.lane[i];
+  }}
+}}
+#endif
+"""
+OPENCL = f"""\
+#if {KEEP} > 0
+#if {PACK} == 1
+#define WS_KEEP_LOAD(p, lanes) *(lanes) = *(p)
+#define WS_KEEP_STORE(lanes, p) *(p) = *(lanes)
+#define WS_KEEP_LOAD_HALF(p, lanes) *(lanes) = vload_half(0, p)
+#define WS_KEEP_STORE_HALF(lanes, p) vstore_half(*(lanes), 0, p)
+#else
+#define WS_KEEP_JOIN_(a, b) a##b
+#define WS_KEEP_JOIN(a, b) WS_KEEP_JOIN_(a, b)
+#define WS_KEEP_VLOAD WS_KEEP_JOIN(vload, {PACK})
+#define WS_KEEP_VSTORE WS_KEEP_JOIN(vstore, {PACK})
+#define WS_KEEP_LOAD(p, lanes) WS_KEEP_VSTORE(WS_KEEP_VLOAD(0, p), 0, lanes)
+#define WS_KEEP_STORE(lanes, p) WS_KEEP_VSTORE(WS_KEEP_VLOAD(0, lanes), 0, p)
+#define WS_KEEP_LOAD_HALF(p, lanes) WS_KEEP_VSTORE(WS_KEEP_JOIN(vload_half, {PACK})(0, p), 0, lanes)
+#define WS_KEEP_STORE_HALF(lanes, p) WS_KEEP_JOIN(vstore_half, {PACK})(WS_KEEP_VLOAD(0, lanes), 0, p)
+#endif
+#endif
+"""
+
+
+class KeptRowText:
+    """Writes the body: a thread's first `WS_KEEP` packs of a row stay in registers.
+
+    What lies behind these packs goes through the loops as they are, so every length of a row is right.
+    """
+
+    def __init__(self, draft: Draft, chain: Chain) -> None:
+        self._source = draft.source
+        self._opencl = draft.is_opencl
+        self._chain = chain
+
+    def body(self) -> str:
+        """The text between the braces of the kernel."""
+        body = self._source.body
+        start, end = body.start_byte + 1, body.end_byte - 1
+        edits = []
+        for n, loop in enumerate(self._chain.loops):
+            first = self._start(loop)
+            edits.append(Edit(first - start, loop.node.end_byte - start, self._loop(n, loop)))
+        return apply_edits(self._source.between(start, end), edits)
+
+    def _start(self, loop: StridedLoop) -> int:
+        """The loop's first byte, or that of its pragma."""
+        previous = loop.node.prev_sibling
+        if previous is not None and previous.type == "preproc_call" and "unroll" in self._source.of(previous):
+            return previous.start_byte
+        return loop.node.start_byte
+
+    def _declarations(self) -> list[str]:
+        """What stands before the first loop: how many packs of a row are kept, and where."""
+        loop = self._chain.loops[0]
+        kind, of = loop.variable.type_text, self._source.of
+        whole = f"(({kind})({of(loop.bound)})) / {PACK}"
+        room = f"{KEEP} * ({kind})({of(loop.step)})"
+        lines = [f"const {kind} ws_kept = {whole} < {room} ? {whole} : {room};"]
+        for k, kept in enumerate(self._chain.kept):
+            lines.append(self._array(f"ws_row_{k}", kept.uses[0][1], KEEP))
+        return lines
+
+    def _array(self, name: str, group: Group, packs: str) -> str:
+        if self._opencl:
+            return f"{'float' if group.is_half_call else group.element} {name}[{packs} * {PACK}];"
+        return f"WsKeep<{group.element}> {name}[{packs}];"
+
+    def _loop(self, n: int, loop: StridedLoop) -> str:
+        of = self._source.of
+        kind, name = loop.variable.type_text, loop.variable.name
+        start, bound, step = (of(part) for part in (loop.start, loop.bound, loop.step))
+        before: list[str] = []
+        after: list[str] = []
+        edits: list[Edit] = []
+        for j, group in enumerate(self._chain.groups[n]):
+            k = self._number(n, group)
+            place, lane = f"ws_row_{k}", "ws_round"
+            if k is None:
+                place, lane = f"ws_part_{j}", "0"
+                before.append(self._array(place, group, "1"))
+            address = group.address("ws_first")
+            half = "_HALF" if group.is_half_call else ""
+            pack = f"&{place}[{lane} * {PACK}]" if self._opencl else f"{place}[{lane}]"
+            is_new = k is None or self._chain.kept[k].first == n
+            if group.loads and is_new:
+                load = f"WS_KEEP_LOAD{half}" if self._opencl else "ws_keep_load"
+                before.append(f"{load}({address}, {pack});")
+            if group.stores and (k is None or self._is_last(n, self._chain.kept[k])):
+                both = f"{pack}, {address}" if self._opencl else f"{address}, {pack}"
+                after.append(f"{f'WS_KEEP_STORE{half}' if self._opencl else 'ws_keep_store'}({both});")
+            element = f"{place}[{lane} * {PACK} + ws_lane]" if self._opencl else f"{pack}.lane[ws_lane]"
+            edits += group.lane_edits(self._source, loop.body.start_byte, element)
+        lines = [
+            "",
+            *(self._declarations() if n == 0 else []),
+            "#pragma unroll",
+            f"for (int ws_round = 0; ws_round < {KEEP}; ++ws_round) {{",
+            f"  const {kind} ws_pack = ({start}) + ws_round * ({kind})({step});",
+            "  if (ws_pack < ws_kept) {",
+            f"    const {kind} ws_first = ws_pack * {PACK};",
+            *(f"    {line}" for line in before),
+            "#pragma unroll",
+            f"    for (int ws_lane = 0; ws_lane < {PACK}; ++ws_lane) {{",
+            f"      const {kind} {name} = ws_first + ws_lane;",
+            f"      {apply_edits(of(loop.body), edits)}",
+            "    }",
+            *(f"    {line}" for line in after),
+            "  }",
+            "}",
+            f"for ({kind} {name} = ws_kept * {PACK} + ({start}); {name} < ({bound}); {name} += {step})",
+            f"  {of(loop.body)}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _number(self, n: int, group: Group) -> int | None:
+        """The number of what is kept of a loop's group; None if it is not kept."""
+        return next((k for k, kept in enumerate(self._chain.kept) if kept.of(n) is group), None)
+
+    def _is_last(self, n: int, kept: Kept) -> bool:
+        """True if no later loop is sure to store the element again."""
+        later = [m for m, group in kept.uses if group.stores and m > n]
+        if not later:
+            return True
+        between = (self._chain.loops[n].node.end_byte, self._chain.loops[later[-1]].node.start_byte)
+        leaving = find(self._source.body, "return_statement", "break_statement", "continue_statement")
+        return any(between[0] <= place.start_byte < between[1] for place in leaving)
