@@ -310,3 +310,28 @@ def test_what_a_kernel_computes_is_not_lifted(entry: str, body: str, why: str) -
     head = "template <int C> __global__ void k(const float* x, float* y, int n, int rows) {\n"
     found = report(head + body + "}\n", entry, grid=[f"ceil_div(rows, {entry[2]})"])
     assert why in reason(found, "lift_constants")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "may_change"),
+    [("const float*& p", True), ("const float* p", False), ("int& n", True), ("const int& n", False)],
+)
+def test_an_argument_taken_by_reference_may_change(parameter: str, may_change: bool) -> None:
+    """The second loop reads other elements if the helper between the loops moves the row or its end."""
+    given = parameter.rsplit(maxsplit=1)[-1]
+    source = f"""
+__device__ __forceinline__ void next_row({parameter}) {{ {f"{given} += 1;" if may_change else ""} }}
+extern "C" __global__ void k(const float* x, float* y, int n, int rows) {{
+  const float* p = x + blockIdx.x * n;
+  __shared__ float most[1024];
+  float m = -1e30f;
+  for (int i = threadIdx.x; i < n; i += blockDim.x) m = fmaxf(m, p[i]);
+  most[threadIdx.x] = m;
+  __syncthreads();
+  m = most[0];
+  next_row({given});
+  for (int i = threadIdx.x; i < n; i += blockDim.x) y[blockIdx.x * n + i] = p[i] - m;
+}}
+"""
+    applied = {a.rule for a in make_template(job_of(source)).template.applied}
+    assert ("row_in_registers" in applied) is not may_change

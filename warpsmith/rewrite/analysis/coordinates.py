@@ -1,11 +1,13 @@
 """A thread's coordinates in a kernel, and the variables that hold them."""
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.source.reference_parameters import is_changeable, parameters_of
 from warpsmith.rewrite.source.syntax_tree import Source, Variable, find, strip, walk
 
 _CUDA = {"threadIdx": "tid", "blockIdx": "bid", "blockDim": "bdim", "gridDim": "gdim"}
@@ -50,10 +52,22 @@ class Coordinates:
     def _changes(self) -> dict[str, list[Node]]:
         found: dict[str, list[Node]] = {}
         for node in walk(self.source.root):
-            target = self._holder(self._changed(node))
-            if target is not None and target.type == "identifier":
-                found.setdefault(self.source.of(target), []).append(target)
+            for changed in (self._changed(node), *self._taken_by_reference(node)):
+                target = self._holder(changed)
+                if target is not None and target.type == "identifier":
+                    found.setdefault(self.source.of(target), []).append(target)
         return found
+
+    def _taken_by_reference(self, node: Node) -> Iterator[Node]:
+        """Arguments of a call that the called function takes by a reference through which it may change
+        them."""
+        if node.type != "call_expression":
+            return
+        name, arguments = self.source.callee(node), self.source.arguments(node)
+        for function in (*self.source.definitions(name), *self.source.library_definitions(name)):
+            for parameter, argument in zip(parameters_of(function), arguments, strict=False):
+                if is_changeable(parameter):
+                    yield argument
 
     def _changed(self, node: Node) -> Node | None:
         """What an expression may change: an assignment's left side, what has its address taken, an object."""
