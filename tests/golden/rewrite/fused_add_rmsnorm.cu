@@ -27,6 +27,7 @@ template <typename T> __device__ __forceinline__ void ws_store(T* p, const WsPac
 template <typename T> struct alignas(sizeof(T) * WS_KEEP_PACK < 16 ? sizeof(T) * WS_KEEP_PACK : 16) WsKeep {
   T lane[WS_KEEP_PACK];
 };
+template <typename T> __device__ T ws_keep_element(const T* p);
 template <typename T> __device__ __forceinline__ bool ws_keep_aligned(const T* p) {
   return reinterpret_cast<size_t>(p) % alignof(WsKeep<T>) == 0;
 }

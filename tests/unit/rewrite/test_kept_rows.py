@@ -190,6 +190,35 @@ def test_the_cuda_text_compiles(source: str) -> None:
         assert compile_cuda(template.configured(values).source, "k") == "", values
 
 
+def auto_rows() -> str:
+    """A kernel whose rows are `auto` pointers, of which one is not declared before the second loop."""
+    text = NORM_IN_PLACE.replace("float* v = y + blockIdx.x * n;", "auto* v = y + blockIdx.x * n;")
+    first = "const float z = v[i] + w[i];"
+    second = "v[i] = v[i] * w[i] / (1.0f + sum);"
+    third = "  for (int i = threadIdx.x; i < n; i += blockDim.x) v[i] += u[i];\n}"
+    assert first in text
+    assert second in text
+    text = text.replace(first, "const float z = v[i];")
+    text = text.replace("  if (blockIdx.x == 1) return;\n", "  const auto* u = w;\n")
+    return text.replace(second, "v[i] = v[i] * u[i] / (1.0f + sum);").rstrip().removesuffix("}") + third
+
+
+def test_elements_of_auto_pointers_have_the_type_that_the_pointer_leads_to(tmp_path: Path) -> None:
+    job = job_of(auto_rows())
+    template = template_of(job)
+    text = template.kernel.text
+    assert "WsKeep<auto>" not in text
+    assert text.index("const auto* u") < text.index("ws_keep_element(&u[0])")
+    chosen = configurations(template, (1, 4), (1, 4))
+    for values in chosen:
+        assert compile_cuda(template.configured(values).source, "k") == "", values
+    first, *others = results(
+        job, [(Template(kernel=job.kernel), {}), *((template, values) for values in chosen)], tmp_path
+    )
+    for values, found in zip(chosen, others, strict=True):
+        np.testing.assert_allclose(found["y"], first["y"], rtol=2e-5, atol=1e-6, err_msg=str(values))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [

@@ -14,6 +14,7 @@ CUDA = f"""\
 template <typename T> struct alignas(sizeof(T) * {PACK} < 16 ? sizeof(T) * {PACK} : 16) WsKeep {{
   T lane[{PACK}];
 }};
+template <typename T> __device__ T ws_keep_element(const T* p);
 template <typename T> __device__ __forceinline__ bool ws_keep_aligned(const T* p) {{
   return reinterpret_cast<size_t>(p) % alignof(WsKeep<T>) == 0;
 }}
@@ -84,21 +85,25 @@ class KeptRowText:
             return previous.start_byte
         return loop.node.start_byte
 
-    def _declarations(self) -> list[str]:
-        """What stands before the first loop: how many packs of a row are kept, and where."""
+    def _declarations(self, n: int) -> list[str]:
+        """What stands before a loop: how many packs of a row are kept, and where those it uses first."""
         loop = self._chain.loops[0]
         kind, of = loop.variable.type_text, self._source.of
         whole = f"(({kind})({of(loop.bound)})) / {PACK}"
         room = f"{KEEP} * ({kind})({of(loop.step)})"
-        lines = [f"const {kind} ws_kept = {whole} < {room} ? {whole} : {room};"]
+        lines = [f"const {kind} ws_kept = {whole} < {room} ? {whole} : {room};"] if n == 0 else []
         for k, kept in enumerate(self._chain.kept):
-            lines.append(self._array(f"ws_row_{k}", kept.uses[0][1], KEEP))
+            if kept.first == n:
+                lines.append(self._array(f"ws_row_{k}", kept.uses[0][1], KEEP))
         return lines
 
     def _array(self, name: str, group: Group, packs: str) -> str:
         if self._opencl:
             return f"{'float' if group.is_half_call else group.element} {name}[{packs} * {PACK}];"
-        return f"WsKeep<{group.element}> {name}[{packs}];"
+        element = group.element
+        if element.split()[-1] == "auto":
+            element = f"decltype(ws_keep_element(&{group.pointer}[0]))"
+        return f"WsKeep<{element}> {name}[{packs}];"
 
     def _loop(self, n: int, loop: StridedLoop) -> str:
         of = self._source.of
@@ -127,7 +132,7 @@ class KeptRowText:
             edits += group.lane_edits(self._source, loop.body.start_byte, element)
         lines = [
             "",
-            *(self._declarations() if n == 0 else []),
+            *self._declarations(n),
             "#pragma unroll",
             f"for (int ws_round = 0; ws_round < {KEEP}; ++ws_round) {{",
             f"  const {kind} ws_pack = ({start}) + ws_round * ({kind})({step});",
