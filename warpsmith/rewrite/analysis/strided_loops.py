@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, strip
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip
 
 _DEEPEST = 8
 _ACCUMULATES = ("+=", "*=", "|=", "&=", "^=")
@@ -168,6 +168,14 @@ def memory_conflict(facts: Facts, loop: StridedLoop) -> str | None:
                     f"it writes {w.where(facts.source)} and uses {a.where(facts.source)} of the same buffer"
                 )
     return None
+
+
+def first_byte(source: Source, loop: StridedLoop) -> int:
+    """The loop's first byte, or that of the unroll pragma before it, which goes with the loop."""
+    previous = loop.node.prev_sibling
+    if previous is not None and previous.type == "preproc_call" and "unroll" in source.of(previous):
+        return previous.start_byte
+    return loop.node.start_byte
 
 
 def element_text(facts: Facts, loop: StridedLoop, a: Access) -> str:

@@ -2,7 +2,7 @@
 
 from warpsmith.rewrite.analysis.draft import Draft
 from warpsmith.rewrite.analysis.repeated_rows import Chain, Kept
-from warpsmith.rewrite.analysis.strided_loops import StridedLoop
+from warpsmith.rewrite.analysis.strided_loops import StridedLoop, first_byte
 from warpsmith.rewrite.analysis.vector_access import Group
 from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, find
 
@@ -74,16 +74,9 @@ class KeptRowText:
         start, end = body.start_byte + 1, body.end_byte - 1
         edits = []
         for n, loop in enumerate(self._chain.loops):
-            first = self._start(loop)
+            first = first_byte(self._source, loop)
             edits.append(Edit(first - start, loop.node.end_byte - start, self._loop(n, loop)))
         return apply_edits(self._source.between(start, end), edits)
-
-    def _start(self, loop: StridedLoop) -> int:
-        """The loop's first byte, or that of its pragma."""
-        previous = loop.node.prev_sibling
-        if previous is not None and previous.type == "preproc_call" and "unroll" in self._source.of(previous):
-            return previous.start_byte
-        return loop.node.start_byte
 
     def _declarations(self, n: int) -> list[str]:
         """What stands before a loop: how many packs of a row are kept, and where those it uses first."""

@@ -7,7 +7,13 @@ from warpsmith.domain.kernel import Argument
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
-from warpsmith.rewrite.analysis.strided_loops import StridedLoop, depends, strided_loops, why_not_packs
+from warpsmith.rewrite.analysis.strided_loops import (
+    StridedLoop,
+    depends,
+    first_byte,
+    strided_loops,
+    why_not_packs,
+)
 from warpsmith.rewrite.analysis.vector_access import Group, groups, unit_stride
 from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, find
 
@@ -192,10 +198,7 @@ def _positional(draft: Draft, n: int) -> Argument | None:
 
 def _edit(draft: Draft, plan: _Plan) -> Edit:
     source, loop = draft.source, plan.loop
-    start = loop.node.start_byte
-    previous = loop.node.prev_sibling
-    if previous is not None and previous.type == "preproc_call" and "unroll" in source.of(previous):
-        start = previous.start_byte
+    start = first_byte(source, loop)
     original = source.between(start, loop.node.end_byte)
     text = _vector_loop(draft, plan)
     return Edit(start, loop.node.end_byte, f"\n#if {PARAMETER} == 1\n{original}\n#else\n{text}\n#endif\n")
