@@ -151,6 +151,9 @@ class Repeats:
     """Of one sample. 0: choose, so that a sample is well above the resolution of the clock."""
     stop: Callable[[Sequence[float]], bool]
     """Is asked after every sample, with all samples in µs, whether to give up."""
+    known_us: float = 0.0
+    """Time of a launch in µs if the same one was timed before and is long; 0: not known. If it is known, no
+    launch is needed before the samples."""
     in_place: bool = False
     """Launches change what later ones read. `Watch` restores it; until then no set is launched twice. A
     sample has every set, or, where launches are long, fewer: see `launches_in_place`.

@@ -177,19 +177,21 @@ class CudaDevice:
     ) -> tuple[list[float], int]:
         """See `Device.time`: replays of a captured graph between two events."""
         assert isinstance(program, CudaProgram)
-        watch.before(None, 1)
-        self._enqueue(program, argument_sets[-1], size)
-        self._finish()
-        once_us, sets, launches = 0.0, len(argument_sets), repeats.launches
-        if repeats.in_place or not launches:
-            launches, once_us = self._choose_launches(program, argument_sets, size, watch)
+        once_us, sets, launches = repeats.known_us, len(argument_sets), repeats.launches or 1
+        if not once_us:
+            watch.before(None, 1)
+            self._enqueue(program, argument_sets[-1], size)
+            self._finish()
+            if repeats.in_place or not repeats.launches:
+                launches, once_us = self._choose_launches(program, argument_sets, size, watch)
         if repeats.in_place:
             launches = launches_in_place(sets, once_us)
         count = repeats.samples(once_us * max(launches, launches_of_graph(sets, launches, once_us)))
         graphs, warming, launches = self._capture(program, argument_sets, size, launches, once_us, count)
         times: list[float] = []
         try:
-            self._warm_up(warming, lambda: watch.before(None, launches))
+            if not repeats.known_us:
+                self._warm_up(warming, lambda: watch.before(None, launches))
             for sample in range(count):
                 watch.before(sample, launches)
                 times.append(self._timer.replay_us(graphs[sample % len(graphs)]) / launches)

@@ -195,6 +195,9 @@ class TimedCheck:
 
 ENOUGH_S = 2.0
 LEAST_SAMPLES = 3
+STEADY_LAUNCH_US = 0.5e6
+"""Launch time in µs above which a launch that was timed once needs no other launch before its next timing:
+what caches, clocks and page faults cost is negligible."""
 LONGEST_S = 6.0
 """Time in seconds beyond which the least number of samples is no longer enforced."""
 

@@ -9,7 +9,7 @@ from warpsmith.backends.base import Device, DeviceFault, LaunchRefused, Program,
 from warpsmith.backends.registry import backend_module
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import CompileFacts
-from warpsmith.domain.plan import CaseKey, Compiled
+from warpsmith.domain.plan import STEADY_LAUNCH_US, CaseKey, Compiled, LaunchSize
 from warpsmith.errors import Unavailable
 from warpsmith.sandbox.buffers import FIRST, GUARD_BYTES, WorkloadBuffers
 from warpsmith.sandbox.child import take_channel
@@ -91,6 +91,8 @@ class _Server:
         self._guard_bytes = guard_bytes
         self._device = device
         self._programs: dict[int, Program] = {}
+        self._long_us: dict[tuple[int, CaseKey, LaunchSize], float] = {}
+        """Times of launches that were timed before and are long, µs."""
         self._workloads: dict[CaseKey, WorkloadBuffers] = {}
         self._next = 0
 
@@ -179,13 +181,19 @@ class _Server:
         def stop(samples: Sequence[float]) -> bool:
             return limit is not None and len(samples) >= GIVE_UP_SAMPLES and min(samples) > limit
 
+        size = size_from_json(request["size"])
+        launch = (request["handle"], buffers.plan.key, size)
+        known_us = self._long_us.get(launch, 0.0)
+        repeats = Repeats(watch.choose_samples, plan.launches, stop, known_us, buffers.in_place)
         samples, launches = self._device.time(
             program,
             [buffers.bound(pair) for pair in pairs],
-            size_from_json(request["size"]),
-            Repeats(watch.choose_samples, plan.launches, stop, buffers.in_place),
+            size,
+            repeats,
             watch,
         )
+        if min(samples) >= STEADY_LAUNCH_US:
+            self._long_us[launch] = min(samples)
         buffers.walk_on(plan.cache, launches * len(samples))
         header = {"samples_us": samples, "launches": launches, "complete": len(samples) >= watch.samples}
         if not watch.seen:

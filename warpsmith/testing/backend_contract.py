@@ -165,6 +165,22 @@ class BackendContract:
         made.assert_doubled()
         made.free()
 
+    def test_a_launch_of_known_time_is_timed_without_another(
+        self, module: BackendModule, opened: Device, asked: Asked
+    ) -> None:
+        made, watch, lengths = Launched(module, opened, asked(Behaviour.RIGHT)), CountingWatch(), []
+
+        def samples(sample_us: float) -> int:
+            lengths.append(sample_us)
+            return 2
+
+        repeats = Repeats(samples, 0, lambda seen: False, known_us=1e6)
+        times, launches = opened.time(made.program, [made.bound], size(), repeats, watch)
+        assert (len(times), launches, lengths) == (2, 1, [1e6])
+        assert watch.calls[0] == ("before", 0)
+        made.assert_doubled()
+        made.free()
+
     def test_timing_stops_where_it_is_told(self, module: BackendModule, opened: Device, asked: Asked) -> None:
         made = Launched(module, opened, asked(Behaviour.RIGHT))
         repeats = Repeats(lambda _: 50, 0, lambda seen: len(seen) == 4)

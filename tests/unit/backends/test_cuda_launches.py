@@ -10,7 +10,7 @@ import pytest
 from warpsmith.backends.base import Repeats, Watch
 from warpsmith.backends.cuda_device import LONG_SAMPLE_US, CudaDevice, CudaProgram, launches_of_graph
 from warpsmith.domain.memory import DISTINCT_VARIANTS
-from warpsmith.domain.plan import LaunchSize
+from warpsmith.domain.plan import STEADY_LAUNCH_US, LaunchSize
 from warpsmith.sandbox.rotation import Pair, rotation
 
 
@@ -84,7 +84,12 @@ class Replays:
 
 
 def timed(
-    pairs: Sequence[Pair], once_us: float, samples: int, replays: Replays, in_place: bool = False
+    pairs: Sequence[Pair],
+    once_us: float,
+    samples: int,
+    replays: Replays,
+    in_place: bool = False,
+    known: bool = False,
 ) -> tuple[int, int]:
     """Launches of a sample, and how many launches ran before the first of them."""
     device = CudaDevice.__new__(CudaDevice)
@@ -116,7 +121,7 @@ def timed(
         program,
         arguments,
         cast("LaunchSize", None),
-        Repeats(lambda _sample_us: samples, 0, lambda times: False, in_place),
+        Repeats(lambda _sample_us: samples, 0, lambda times: False, once_us * known, in_place),
         cast("Watch", Counts()),
     )
     assert times == [once_us] * samples
@@ -144,6 +149,25 @@ def test_no_launch_finds_the_answer_to_its_own_inputs(once_us: float, sets: int,
             assert n < before or left.get(pair.outputs) != value
             left[pair.outputs] = value
         start = (start + samples * launches) % len(pairs)
+
+
+@pytest.mark.parametrize("sets", [4, 32])
+@pytest.mark.parametrize("samples", [1, 3])
+def test_a_long_launch_that_was_timed_before_is_timed_without_another(sets: int, samples: int) -> None:
+    pairs = rotation(sets, apart=True)
+    start = 0
+    left: dict[int, int] = {}
+    for turn in range(6):
+        replays = Replays(STEADY_LAUNCH_US)
+        turned = [*pairs[start:], *pairs[:start]]
+        launches, before = timed(turned, STEADY_LAUNCH_US, samples, replays, known=turn > 0)
+        assert launches == 1
+        assert before == (0 if turn else len(replays.ran) - samples)
+        for pair in replays.ran[before:]:
+            value = pair.inputs % DISTINCT_VARIANTS
+            assert left.get(pair.outputs) != value
+            left[pair.outputs] = value
+        start = (start + samples) % len(pairs)
 
 
 @pytest.mark.parametrize("once_us", [3.0, 500.0, 880.0, 24_000.0])

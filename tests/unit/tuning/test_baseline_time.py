@@ -76,7 +76,7 @@ def test_a_slow_one_is_left_the_least_and_says_so() -> None:
     assert not time_left.times_again(samples)
     pairs = time_left.pairs(10, block_plan(CacheState.COLD))
     assert LEAST_PAIRS <= pairs < 10
-    time_left._began -= pairs * 6.0
+    time_left._began -= (2 * pairs + 1) * 1.5
     families = time_left.families(FAMILIES)
     assert 1 <= len(families) < len(FAMILIES)
     time_left._began -= len(families) * 3.0

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from warpsmith.domain.plan import TimingPlan, TimingSamples
+from warpsmith.domain.plan import STEADY_LAUNCH_US, TimingPlan, TimingSamples
 from warpsmith.tuning.session.session_ports import Case
 
 SHARE = 0.25
@@ -115,16 +115,18 @@ class BaselineTime:
 
     def pairs(self, most: int, plan: TimingPlan) -> int:
         """Block pairs of the kernel against itself; counted as spent."""
-        pair_s = self._pair_s(plan)
-        count = max(LEAST_PAIRS, min(most, int(NOISE_SHARE * self.left_s / pair_s)))
+        fitting = (
+            n for n in range(most, LEAST_PAIRS, -1) if self._noise_s(n, plan) <= NOISE_SHARE * self.left_s
+        )
+        count = next(fitting, LEAST_PAIRS)
         if count < most:
             self._leave_out(f"the noise was taken from {count} pairs of blocks, not {most}")
-        self._launches_s += count * pair_s
+        self._launches_s += self._noise_s(count, plan)
         return count
 
     def least_s(self, plan: TimingPlan) -> float:
         """Least time of a baseline, estimated from its first workload."""
-        return self.spent_s + self.reserved_s + LEAST_PAIRS * self._pair_s(plan) + 2 * self.case_s
+        return self.spent_s + self.reserved_s + self._noise_s(LEAST_PAIRS, plan) + 2 * self.case_s
 
     def families(self, cases: Sequence[Case]) -> list[Case]:
         """Further inputs of the last timed workload, at random; counted as spent."""
@@ -156,8 +158,13 @@ class BaselineTime:
         """Start the next workload."""
         self.parts = max(1, self.parts - 1)
 
-    def _pair_s(self, plan: TimingPlan) -> float:
-        return 2 * self._timing_s(plan.samples_of(self.sample_s * 1e6))
+    def _noise_s(self, pairs: int, plan: TimingPlan) -> float:
+        """Seconds of this number of block pairs."""
+        blocks_s = 2 * pairs * self._timing_s(plan.samples_of(self.sample_s * 1e6))
+        if self.launch_s * 1e6 < STEADY_LAUNCH_US:
+            return blocks_s
+        # Only the other process launches once before its first block.
+        return blocks_s - (2 * pairs - 1) * self.launch_s * self.overhead
 
     def _timing_s(self, samples: int) -> float:
         """Seconds of this number of samples and of the launch before them."""
