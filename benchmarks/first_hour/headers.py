@@ -25,7 +25,13 @@ from warpsmith.settings import Settings
 PROJECT = "flashinfer"
 HEADERS = "include/flashinfer/*.cuh"
 INCLUDE = "include"
-OUTCOMES = ("compiles as written", "valid, does not compile", "not valid as written", "no job file")
+OUTCOMES = (
+    "compiles as written",
+    "valid, wants a library's header that is not here",
+    "valid, does not compile",
+    "not valid as written",
+    "no job file",
+)
 
 
 def looked_at(header: Path, include: Path, entry: str, folder: Path) -> dict[str, Any]:
@@ -35,13 +41,14 @@ def looked_at(header: Path, include: Path, entry: str, folder: Path) -> dict[str
     try:
         target.write_text(skeleton([header], target, Wanted(entry, include_dirs=(include,))))
     except InvalidInput as exc:
-        return row | {"outcome": OUTCOMES[3], "why": str(exc)[:300]}
+        return row | {"outcome": OUTCOMES[4], "why": str(exc)[:300]}
     report = validate(target, Wishes(Settings(_env_file=None), compiles=True))
     errors = [str(f) for f in report.findings if f.is_error]
     if not errors:
         return row | {"outcome": OUTCOMES[0]}
-    compiled = any(f.field == "kernel.source" and f.is_error for f in report.findings)
-    return row | {"outcome": OUTCOMES[1 if compiled else 2], "why": errors[0][:300]}
+    if not any(f.field == "kernel.source" and f.is_error for f in report.findings):
+        return row | {"outcome": OUTCOMES[3], "why": errors[0][:300]}
+    return row | {"outcome": OUTCOMES[1 if "No such file" in errors[0] else 2], "why": errors[0][:300]}
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -11,7 +11,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
 from warpsmith.rewrite.reader.embedded_kernels import embedded_sources
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, find_kernels
-from warpsmith.rewrite.skeleton.arguments import yaml_word
+from warpsmith.rewrite.skeleton.yaml_text import yaml_word
 
 _ENDINGS = {
     ".cu": Backend.CUDA,

@@ -100,9 +100,9 @@ class _Reader:
             if dialect.markers & set(value.split()) and "(" not in value
         }
         self._markers = dialect.markers | standing_for
-        self._aliases = _type_macros(tokens) | dict(_aliases(self._items))
+        self._aliases = _type_macros(tokens) | dict(type_aliases(self._items))
         # Branches that are taken come before what all branches agree on.
-        self._aliases |= dict(_aliases(tuple(self._items[n] for n in tokens.forward(0))))
+        self._aliases |= dict(type_aliases(tuple(self._items[n] for n in tokens.forward(0))))
 
     def kernels(self) -> Iterator[KernelDefinition]:
         for at, scope in scopes(self._tokens):
@@ -175,7 +175,7 @@ def _type_macros(tokens: Tokens) -> dict[str, str]:
     return {name: value for name, value in macros.items() if re.fullmatch(plain, value)}
 
 
-def _aliases(items: tuple[Token, ...]) -> Iterator[tuple[str, str]]:
+def type_aliases(items: tuple[Token, ...]) -> Iterator[tuple[str, str]]:
     """Type names of the file with only one meaning."""
     found: dict[str, set[str]] = {}
     for n, token in enumerate(items):

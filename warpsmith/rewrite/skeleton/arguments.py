@@ -1,11 +1,8 @@
 """The lines of a skeleton for a kernel's arguments and dimensions."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import yaml
 
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.kernel import Role
@@ -14,11 +11,11 @@ from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.reader.pointer_usage import pointer_usage
 from warpsmith.rewrite.reader.type_words import element_type
 from warpsmith.rewrite.skeleton.guesses import DEFAULT_EXTENT, Bindings, dimension_name, extent, scalar_value
+from warpsmith.rewrite.skeleton.struct_arguments import StructWriter
+from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
 
 SAMPLER = "const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST"
 """Declaration in a kernel that replaces a sampler argument."""
-TODO = "TODO"
-"""Mark for something that a person must check; as a value, something that a person must supply."""
 _MAX_DIMENSIONS = 16
 _INDICES = re.compile(
     r"id(?:x|s|_|$)|ind(?:ex|ices|ptr)|offset|table|pos|len|map|slot|perm|cu_|sort|order", re.I
@@ -37,12 +34,8 @@ class ArgumentLine:
     fields: str
     comment: str = ""
     is_written: bool = False
-
-
-def yaml_word(text: str) -> str:
-    """A word as YAML; quoted if YAML would read it as another type."""
-    plain = re.fullmatch(r"[A-Za-z_][\w.]*", text) is not None and yaml.safe_load(text) == text
-    return text if plain else json.dumps(text)
+    buffers: tuple[str, ...] = ()
+    """Buffers that the argument leads to, besides the arguments."""
 
 
 def dimensions_of(kernel: KernelDefinition) -> dict[str, tuple[str, int]]:
@@ -66,6 +59,7 @@ def argument_line(
     bindings: Bindings,
     dimensions: Mapping[str, tuple[str, int]],
     block: Sequence[str] = (),
+    structs: StructWriter | None = None,
 ) -> ArgumentLine:
     """The line of a job file for one argument, with a note if a person must decide.
 
@@ -74,6 +68,7 @@ def argument_line(
         bindings: types chosen for the template parameters.
         dimensions: size arguments by name: the dimension they stand for and its placeholder.
         block: extents of the launch's block.
+        structs: writes structs by value.
     """
     name = yaml_word(a.name or f"argument_{position}")
     dtype, lanes = a.dtype, a.lanes
@@ -82,6 +77,11 @@ def argument_line(
     if a.image_axes and a.access != "read_write":
         return _image(name, a, kernel, dimensions)
     cannot = _inexpressible(a, dtype)
+    if structs is not None and dtype is None and not (a.is_pointer or a.is_reference or a.is_image):
+        found = structs.written(a.name or f"argument_{position}", a.base, bindings.values)
+        if found is not None:
+            words = "; ".join((f"{TODO}: values, and the buffers below", *found.unknown))
+            return ArgumentLine(found.fields, words, found.is_written, found.buffers)
     if cannot:
         rest = "role: input, shape: [1]" if a.is_pointer else "role: scalar, value: 0"
         return ArgumentLine(f"name: {name}, dtype: {TODO}, {rest}", f"{TODO}: `{a.type_text}` {cannot}")

@@ -3,23 +3,24 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import yaml
 
 from warpsmith.errors import InvalidInput
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, enumerations, find_kernels
 from warpsmith.rewrite.reader.named_constants import FoundConstant, find_constants, integer_value
+from warpsmith.rewrite.reader.struct_declarations import index_structs
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.arguments import (
-    TODO,
     ArgumentLine,
     argument_line,
     dimensions_of,
-    yaml_word,
 )
 from warpsmith.rewrite.skeleton.guesses import Bindings, bind
 from warpsmith.rewrite.skeleton.reference_stub import reference_lines
+from warpsmith.rewrite.skeleton.struct_arguments import StructWriter
+from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
 
 _MAX_SHOWN = 20
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\n)*[^\n]*)", re.M)
@@ -63,14 +64,21 @@ def job_skeleton(
     """
     given = given or Given()
     kernel, twins = choose_kernel(find_kernels(source_text, dialect, given.defines), path_text, entry)
+    if entry is None or "<" not in entry:
+        # A parameter pack is empty unless the entry fills it.
+        kept = tuple(a for a in kernel.arguments if not a.type_text.endswith("..."))
+        kernel = replace(kernel, arguments=kept)
     known = {k: v for text in (*given.headers, source_text) for k, v in enumerations(text).items()}
     bindings = bind(kernel, entry, known)
     dimensions = dimensions_of(kernel)
     sizes = ", ".join(f"{yaml_word(n)}: {v}" for n, v in dimensions.values())
     constants = (*_given_constants(given.defines), *find_constants(source_text))
     block = _block(kernel, dialect, bindings, constants)
+    index = index_structs((*given.headers, source_text))
+    extent = yaml_word(next(iter(dimensions.values()))[0])
     arguments = [
-        argument_line(n, a, kernel, bindings, dimensions, block) for n, a in enumerate(kernel.arguments)
+        argument_line(n, a, kernel, bindings, dimensions, block, StructWriter(index, known, extent))
+        for n, a in enumerate(kernel.arguments)
     ]
     lines = [
         f"# Job for the kernel {kernel.qualified_name} of {path_text} (line {kernel.line}).",
@@ -87,7 +95,11 @@ def job_skeleton(
         *_launch(kernel, dialect, block, next(iter(dimensions.values()))[0]),
         "workloads:",
         f"  - dimensions: {{{sizes}}}  # {TODO}: the sizes that matter, a line each",
-        *reference_lines(kernel, [yaml.safe_load(f"{{{a.fields}}}") for a in arguments]),
+        *reference_lines(
+            kernel,
+            [yaml.safe_load(f"{{{a.fields}}}") for a in arguments],
+            [yaml.safe_load(f"{{{text}}}") for a in arguments for text in a.buffers],
+        ),
         "budget: {rounds: 2, trials: 200, seconds: 300}",
         *_parameters(_undefined(kernel, source_text, given), dialect),
         *_tunables(kernel, constants, bindings),
@@ -213,6 +225,11 @@ def _arguments(arguments: list[ArgumentLine]) -> Iterator[str]:
     yield "  arguments:"
     for a in arguments:
         yield f"    - {{{a.fields}}}" + (f"  # {a.comment}" if a.comment else "")
+    buffers = [text for a in arguments for text in a.buffers]
+    if buffers:
+        yield f"  # {TODO}: what the pointers in structs lead to: shapes, roles, or no buffer at all (null)."
+        yield "  buffers:"
+        yield from (f"    - {{{text}}}" for text in buffers)
 
 
 def _block(

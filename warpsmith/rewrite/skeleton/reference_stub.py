@@ -36,7 +36,9 @@ Fields = Mapping[str, Any]
 """One argument with its fields in a job file."""
 
 
-def reference_lines(kernel: KernelDefinition, arguments: Sequence[Fields]) -> Iterator[str]:
+def reference_lines(
+    kernel: KernelDefinition, arguments: Sequence[Fields], buffers: Sequence[Fields] = ()
+) -> Iterator[str]:
     """The skeleton's lines about the reference.
 
     A kernel with one guarded element per thread, in floats only, becomes a function. For other kernels the
@@ -58,13 +60,13 @@ def reference_lines(kernel: KernelDefinition, arguments: Sequence[Fields]) -> It
     yield "#   kind: numpy"
     yield "#   source: |"
     yield "#     def reference(inputs, dims):"
-    for a in arguments:
+    for a in (*arguments, *buffers):
         if a["role"] in ("input", "inout"):
             shape = ", ".join(str(e) for e in a["shape"])
             yield f'#         {a["name"]} = inputs["{a["name"]}"]  # shape [{shape}]'
-        elif a["role"] == "scalar":
+        elif a["role"] in ("scalar", "struct"):
             yield f'#         {a["name"]} = inputs["{a["name"]}"]'
-    outputs = [a["name"] for a in arguments if a["role"] in ("output", "inout")]
+    outputs = [a["name"] for a in (*arguments, *buffers) if a["role"] in ("output", "inout")]
     listed = ", ".join(f'"{name}": ...' for name in outputs)
     yield f"#         return {{{listed}}}"
 
