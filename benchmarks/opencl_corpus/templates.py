@@ -21,6 +21,7 @@ from benchmarks.opencl_corpus.sources import PROJECTS, fetch
 from benchmarks.trust.record import RESULTS, first_device, where
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job
+from warpsmith.domain.kernel import Role
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled, launch_size
 from warpsmith.domain.space import Configuration
@@ -30,6 +31,7 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.search import enumerate_space
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel, SessionPorts
+from warpsmith.tuning.session.mismatch_causes import UNWRITTEN
 from warpsmith.tuning.session.session_ports import Case
 
 PLAIN = frozenset(("block_size", "unroll", "fast_math", "launch_bounds", "restrict", "lift_constants"))
@@ -79,9 +81,13 @@ class Tried:
         """How many configurations leave what the user's kernel leaves."""
         session = DeviceSession(job, self.ports)
         try:
-            return self._right(session, job, template)
+            row = self._right(session, job, template)
         finally:
             session.close()
+        if UNWRITTEN not in row.get("not compared", ""):
+            return row
+        # With invented sizes many kernels write a part; what they leave alone is then compared as well.
+        return self._compared(partly_written(job), make_template(partly_written(job)).template)
 
     def _right(self, session: DeviceSession, job: Job, template: Template) -> dict[str, Any]:
         own = session.inputs.user_template
@@ -126,6 +132,13 @@ class Tried:
             session.renew()
             return f"ended its process: {exc}"[:300]
         return judged.reason[:300] if isinstance(judged, Rejected) else ""
+
+
+def partly_written(job: Job) -> Job:
+    """The same job with outputs that the kernel may leave as they are."""
+    made = {Role.OUTPUT: Role.INOUT}
+    arguments = tuple(a.model_copy(update={"role": made.get(a.role, a.role)}) for a in job.kernel.arguments)
+    return job.model_copy(update={"kernel": job.kernel.model_copy(update={"arguments": arguments})})
 
 
 def _first_line(rejected: Rejected) -> str:
