@@ -15,9 +15,9 @@ from api.problems import responses
 from api.query_names import NO_NUL, JobsAskedFor
 from db import result_views
 from db.api_keys import Scope
+from db.job_status import job_status
 from db.metrics import Sample, samples
 from db.repositories.jobs import JobRepository
-from db.status import job_status
 from warpsmith.http_models import JobPage, JobStatus, WorkerList
 
 router = APIRouter(tags=["service"])

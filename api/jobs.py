@@ -22,8 +22,8 @@ from api.shared_polls import poll_of
 from db import result_views
 from db.api_keys import Scope
 from db.broker import relay
+from db.job_status import job_status
 from db.repositories.jobs import JobRepository
-from db.status import job_status
 from db.unserved_jobs import unserved
 from warpsmith.domain.job import Job
 from warpsmith.http_models import CandidateList, EventPage, JobPage, JobResult, JobStatus, TrialPage

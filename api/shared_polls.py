@@ -10,7 +10,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.concurrency import run_in_threadpool
 
 from db.engine import Database
-from db.status import poll_statuses
+from db.job_status import poll_statuses
 from warpsmith.domain.state import JobState
 from warpsmith.errors import NotFound
 from warpsmith.http_models import JobStatus

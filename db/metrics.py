@@ -125,7 +125,7 @@ def _workers(session: Session) -> Iterator[Sample]:
 
 
 def _compilations(session: Session) -> Iterator[Sample]:
-    """Compilations of the last minutes; see `db.repositories.compilations`."""
+    """Compilations of the last minutes; see `db.repositories.remote_compilations`."""
     query = select(CompilationRow.queue, CompilationRow.state, func.count())
     for queue, state, count in session.execute(query.group_by(CompilationRow.queue, CompilationRow.state)):
         words = "Kernels that compile nodes were asked for in the last ten minutes, by state."

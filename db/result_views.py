@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from db.engine import now
+from db.job_status import job_status, job_statuses
 from db.repositories.candidates import CandidateRepository
 from db.repositories.events import EventRepository
 from db.repositories.jobs import EVERY_JOB, JobFilter, JobRepository
@@ -14,7 +15,6 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import ALIVE_S, WorkerRepository
 from db.snapshot import elapsed_s, job_baseline, last_result
-from db.status import job_status, job_statuses
 from db.tables import CandidateRow, TrialRow, WorkerRow
 from db.unserved_jobs import DRAINING, PUT_ASIDE
 from warpsmith import __version__

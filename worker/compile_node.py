@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from db.repositories.compilations import CompilationRepository, Wanted
+from db.repositories.remote_compilations import CompilationRepository, Wanted
 from db.repositories.workers import WorkerRepository
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.outcome import Rejected

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 
 from db.engine import Database
 from db.message_names import COMPILE, compile_queue
-from db.repositories.compilations import CompilationRepository, Wanted
+from db.repositories.remote_compilations import CompilationRepository, Wanted
 from db.repositories.workers import WorkerRepository
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import Rejected

@@ -13,10 +13,10 @@ from sqlalchemy.exc import DBAPIError
 
 from db.broker import Bell, relay
 from db.engine import Database
-from db.repositories.compilations import CompilationRepository
 from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
+from db.repositories.remote_compilations import CompilationRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from warpsmith.settings import Settings

@@ -138,7 +138,7 @@ class JobRepository:
         if only.tenant:
             query = query.where(JobRow.tenant == only.tenant)
         if only.states:
-            # A job that waits for its first turn is shown as queued; see `db.status`.
+            # A job that waits for its first turn is shown as queued; see `db.job_status`.
             waits = (JobRow.state == JobState.BASELINE) & JobRow.started_at.is_(None)
             shown = JobRow.state.in_(only.states) & ~waits
             query = query.where(shown | waits if JobState.QUEUED in only.states else shown)

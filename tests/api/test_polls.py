@@ -13,8 +13,8 @@ from sqlalchemy.exc import OperationalError
 from api.shared_polls import Polls
 from db import migrate
 from db.engine import Database
+from db.job_status import poll_statuses
 from db.repositories.jobs import JobRepository
-from db.status import poll_statuses
 from warpsmith.errors import NotFound
 from warpsmith.testing.jobs import scale_job
 

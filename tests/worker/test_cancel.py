@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from db.job_status import job_status
 from db.repositories.jobs import JobRepository
-from db.status import job_status
 from testbed.child_processes import descendants
 from testbed.deadlines import stretched
 from tests.sandbox.test_compile_child import BOMBS

@@ -15,7 +15,7 @@ import pytest
 from db.engine import Database
 from db.message_names import COMPILE, COMPILE_PREFIX, compile_queue
 from db.metrics import samples
-from db.repositories.compilations import CompilationRepository, Wanted
+from db.repositories.remote_compilations import CompilationRepository, Wanted
 from db.repositories.workers import WorkerRepository
 from db.tables import CompilationRow
 from tests.worker.test_execute import SilentBell

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from db.engine import Database
+from db.job_status import job_status
 from db.repositories.jobs import JobRepository
 from db.repositories.workers import WorkerRepository
-from db.status import job_status
 from tests.worker.test_execute import SilentBell, ring_all
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.state import JobState

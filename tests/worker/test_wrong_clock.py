@@ -10,14 +10,14 @@ import pytest
 
 import db.engine
 import db.identifiers
+from db.job_status import job_status
 from db.message_names import AGENT_QUEUE, device_queue
-from db.repositories.compilations import CompilationRepository
 from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
+from db.repositories.remote_compilations import CompilationRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
-from db.status import job_status
 from tests.worker.test_execute import context, submit
 from warpsmith.domain.state import JobState
 from warpsmith.testing.jobs import DEVICE, scale_job

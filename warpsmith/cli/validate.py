@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
-from warpsmith.cli.compile_trial import any_cuda_device, try_compile
-from warpsmith.cli.reference_trial import try_reference
+from warpsmith.cli.compile_check import any_cuda_device, check_compilation
+from warpsmith.cli.reference_check import check_reference
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Job, NumpyReference
@@ -94,15 +94,15 @@ def _look(report: Report, job: Job, wishes: Wishes) -> None:
     if job.kernel.backend not in _RUNS:
         return
     if not any(f.is_error and f.field.startswith("workloads") for f in report.findings):
-        trial = try_reference(job, scope)
-        report.reference = trial.note
-        report.findings += [trial.finding] if trial.finding else []
+        checked = check_reference(job, scope)
+        report.reference = checked.note
+        report.findings += [checked.finding] if checked.finding else []
     if not scope and job.kernel.backend is Backend.CUDA:
         scope = any_cuda_device(wishes.arch).scope()
     _rules(report, job, wishes.settings, scope)
     if wishes.compiles and report.valid:
         template = report.template.template if report.template else None
-        compiled = try_compile(job, template, devices, lacking, wishes.settings, wishes.arch)
+        compiled = check_compilation(job, template, devices, lacking, wishes.settings, wishes.arch)
         report.compiled = compiled.note
         report.findings += compiled.findings
 

@@ -21,21 +21,21 @@ _NO_ENTRY = re.compile(r"no kernel '")
 
 
 @dataclass(frozen=True)
-class CompileTrial:
-    """Result of a trial compilation."""
+class CompileCheck:
+    """Result of a compilation."""
 
     note: str
     findings: tuple[Finding, ...] = ()
 
 
-def try_compile(
+def check_compilation(
     job: Job,
     template: Template | None,
     devices: Sequence[DeviceInfo],
     lacking: str,
     settings: Settings,
     arch: str,
-) -> CompileTrial:
+) -> CompileCheck:
     """Compile with the defaults of all parameters.
 
     Args:
@@ -48,27 +48,27 @@ def try_compile(
     backend = job.kernel.backend
     device = devices[0] if devices else any_cuda_device(arch) if backend is Backend.CUDA else None
     if device is None:
-        return CompileTrial("", (Finding("kernel.backend", f"not compiled: {lacking}", is_error=False),))
+        return CompileCheck("", (Finding("kernel.backend", f"not compiled: {lacking}", is_error=False),))
     own = Template(kernel=job.kernel, space=job.space)
     pool = CompilePool(1, settings.compile_timeout_s, settings.permitted_includes())
     try:
         found = pool.submit(_defaults(own), device).result()
         if isinstance(found, Rejected):
-            return CompileTrial("", (_rejected(found),))
+            return CompileCheck("", (_rejected(found),))
         note = f"compiled for {device.name}"
         if template is None or not template.applied:
-            return CompileTrial(note)
+            return CompileCheck(note)
         of_rules = pool.submit(_defaults(template), device).result()
     except (ChildDied, Unavailable) as exc:
-        return CompileTrial("", (Finding("kernel.backend", f"not compiled: {exc}", is_error=False),))
+        return CompileCheck("", (Finding("kernel.backend", f"not compiled: {exc}", is_error=False),))
     finally:
         pool.close()
     if isinstance(of_rules, Rejected):
         rules = ", ".join(a.rule for a in template.applied)
         words = f"the kernel compiles, but the template that the rules make of it does not ({rules}): "
         fix = "; a fault of ours; rewrite.deny takes the names of rules"
-        return CompileTrial(note, (Finding("rewrite", words + of_rules.reason + fix, is_error=False),))
-    return CompileTrial(f"{note}, and so is its template")
+        return CompileCheck(note, (Finding("rewrite", words + of_rules.reason + fix, is_error=False),))
+    return CompileCheck(f"{note}, and so is its template")
 
 
 def _defaults(template: Template) -> ConfiguredKernel:

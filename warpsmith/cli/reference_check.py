@@ -20,15 +20,15 @@ _FIELD = "reference.source"
 
 
 @dataclass(frozen=True)
-class ReferenceTrial:
-    """Result of the trial."""
+class ReferenceCheck:
+    """Result of the check."""
 
     note: str
     """Description of the run; empty if nothing ran."""
     finding: Finding | None = None
 
 
-def try_reference(job: Job, device: Mapping[str, Value]) -> ReferenceTrial:
+def check_reference(job: Job, device: Mapping[str, Value]) -> ReferenceCheck:
     """Run the reference on the job's sizes, or on smaller ones if those are large.
 
     A reference may rely on the job's real sizes. One that fails on smaller sizes is therefore run on the
@@ -38,14 +38,14 @@ def try_reference(job: Job, device: Mapping[str, Value]) -> ReferenceTrial:
         device: limits of a device by name, for shapes that use them.
     """
     if not isinstance(job.reference, NumpyReference):
-        return ReferenceTrial("")
+        return ReferenceCheck("")
     try:
         return _first_that_runs(job, job.reference, device)
     except ExpressionError:
-        return ReferenceTrial("not run: a shape is known on the device only")
+        return ReferenceCheck("not run: a shape is known on the device only")
 
 
-def _first_that_runs(job: Job, reference: NumpyReference, device: Mapping[str, Value]) -> ReferenceTrial:
+def _first_that_runs(job: Job, reference: NumpyReference, device: Mapping[str, Value]) -> ReferenceCheck:
     from warpsmith.sandbox.reference_host import ReferenceRunner
 
     runner = ReferenceRunner(timeout_s=TIMEOUT_S, children=1)
@@ -66,8 +66,8 @@ def _first_that_runs(job: Job, reference: NumpyReference, device: Mapping[str, V
                 inner_line=int(line.group(1)) if line else None,
             )
             continue
-        return ReferenceTrial(f"ran, with {workload.key}")
-    return ReferenceTrial("not run: its inputs are too large" if failed is None else "", failed)
+        return ReferenceCheck(f"ran, with {workload.key}")
+    return ReferenceCheck("not run: its inputs are too large" if failed is None else "", failed)
 
 
 def _declared(job: Job, words: str) -> str:
