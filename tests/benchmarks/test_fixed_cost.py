@@ -1,0 +1,56 @@
+"""The bench of a job's fixed cost: its clock, and a page of a record."""
+
+import time
+from unittest.mock import patch
+
+import pytest
+
+from benchmarks.service import stage_clock
+from benchmarks.service.fixed_cost import SMOKE_SHAPES, own_job, page
+from benchmarks.service.stage_clock import WRAPPED, StageClock
+
+
+def _inner() -> None:
+    time.sleep(0.02)
+
+
+def _outer() -> None:
+    time.sleep(0.02)
+    _inner()
+
+
+def test_parts_exclude_each_other_and_leave_the_rest() -> None:
+    places = (("outer", f"{__name__}:_outer"), ("inner", f"{__name__}:_inner"))
+    clock = StageClock()
+    with patch.object(stage_clock, "WRAPPED", places), clock.installed(), clock.stage("search"):
+        _outer()
+        time.sleep(0.02)
+    (row,) = clock.record().values()
+    assert row["parts"]["outer"] == pytest.approx(0.02, abs=0.015)
+    assert row["parts"]["inner"] == pytest.approx(0.02, abs=0.015)
+    assert row["seconds"] == pytest.approx(sum(row["parts"].values()) + row["rest"], abs=0.02)
+
+
+def test_all_that_is_wrapped_exists_and_is_given_back() -> None:
+    clock = StageClock()
+    with clock.installed():
+        pass
+    assert {part for part, _ in WRAPPED} >= {"reference", "compare", "energy", "sanitizer"}
+
+
+def test_the_job_is_valid_and_a_record_has_a_page() -> None:
+    job = own_job(SMOKE_SHAPES, 8.0)
+    assert [w.key for w in job.workloads] == ["hidden=512,rows=4", "hidden=1024,rows=16"]
+    row = {"seconds": 2.5, "parts": {"compare": 1.0}, "rest": 1.5, "in_other_threads": {}}
+    record = {
+        **dict.fromkeys(("device", "driver", "commit", "when", "command", "detail", "ended"), "x"),
+        "cores": 2,
+        "job": "j",
+        "workloads": ["n=1"],
+        "budget_s": 8.0,
+        "seconds": 9.0,
+        "first_trial_s": 4.0,
+        "trials": 3,
+        "stages": {"baseline": row},
+    }
+    assert "| baseline | 2.5 | compare 1 | 1.5 | - |" in page(record)
