@@ -26,9 +26,9 @@ def test_parts_exclude_each_other_and_leave_the_rest() -> None:
         _outer()
         time.sleep(0.02)
     (row,) = clock.record().values()
-    assert row["parts"]["outer"] == pytest.approx(0.02, abs=0.015)
-    assert row["parts"]["inner"] == pytest.approx(0.02, abs=0.015)
-    assert row["seconds"] == pytest.approx(sum(row["parts"].values()) + row["rest"], abs=0.02)
+    parts = row["parts"]
+    assert min(parts["outer"], parts["inner"], row["rest"]) >= 0.01, "each has its own sleep"
+    assert row["seconds"] == pytest.approx(sum(parts.values()) + row["rest"], abs=0.02)
 
 
 def test_all_that_is_wrapped_exists_and_is_given_back() -> None:
