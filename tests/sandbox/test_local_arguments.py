@@ -143,6 +143,51 @@ def test_a_block_whose_square_is_needed_stays(index: str) -> None:
     assert "outgrows the block" in " ".join(report.declined)
 
 
+COLUMNS = """
+__kernel void columns(__global const float *x, __local float *sums, __global float *y, int n, int parts)
+{
+    int t = get_global_id(0);
+    if (t >= parts) return;
+    int c = get_global_id(1);
+    sums[PLACE] = 0.0f;
+    for (int i = t; i < n; i += parts) sums[PLACE] += x[c * n + i];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float all = 0.0f;
+    for (int i = 0; i < parts; ++i) all += sums[i];
+    y[c] = all;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "place", ["t", "get_global_id(0)", "get_group_id(0) * get_local_size(0) + get_local_id(0)"]
+)
+def test_a_place_that_follows_from_the_block_s_index_keeps_the_block(place: str) -> None:
+    """One block of 64 spans the axis; with two blocks of 32 each would see half of the sums."""
+    kernel = {
+        "backend": "opencl",
+        "source": COLUMNS.replace("PLACE", place),
+        "entry": "columns",
+        "arguments": [
+            {"name": "x", "dtype": "float32", "role": "input", "shape": ["columns", "n"]},
+            {"name": "sums", "dtype": "float32", "role": "local", "shape": ["parts"]},
+            {"name": "y", "dtype": "float32", "role": "output", "shape": ["columns"]},
+            {"name": "n", "dtype": "int32", "role": "scalar", "value": "n"},
+            {"name": "parts", "dtype": "int32", "role": "scalar", "value": "parts"},
+        ],
+        "launch": {"grid": ["ceil_div(parts, 64)", "columns"], "block": [64, 1]},
+    }
+    data = {
+        "name": "columns",
+        "kernel": kernel,
+        "workloads": [{"dimensions": {"n": 256, "columns": 8, "parts": 64}}],
+        "rewrite": {"allow": ["block_size"]},
+    }
+    report = make_template(Job.model_validate(data))
+    assert report.template.applied == ()
+    assert "which block it is" in " ".join(report.declined)
+
+
 def test_more_local_memory_than_the_device_has_is_refused_before_the_launch(opencl_info: DeviceInfo) -> None:
     job = sums_job(extent="device.max_shared_per_block")
     kernel = Template(kernel=job.kernel).configured({})

@@ -21,6 +21,7 @@ from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.index_bounds import bound, covered, guarded, parsed
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.shared_places import why_places_not
 from warpsmith.rewrite.bodies.local_arguments import fits, grown, why_not
 from warpsmith.rewrite.source.syntax_tree import find, strip, walk
 
@@ -261,7 +262,8 @@ def _why_not(draft: Draft, axes: list[int]) -> str | None:
             return f"the place of a thread along {axis} is not a global index"
     if draft.kernel.launch.shared_bytes.text != "0":
         return "dynamic shared memory is sized by the launch"
-    return _shared_reason(facts) or why_not(facts) or _compare_reason(facts) or _unfollowed(facts)
+    shared = _shared_reason(facts) or why_places_not(facts) or why_not(facts)
+    return shared or _compare_reason(facts) or _unfollowed(facts)
 
 
 def _shared_reason(facts: Facts) -> str | None:

@@ -1,0 +1,23 @@
+"""Where the threads of a block put what they share: no place may follow from which block it is."""
+
+from warpsmith.rewrite.analysis.block_places import mentions
+from warpsmith.rewrite.analysis.kernel_facts import Facts
+
+_OF_THE_GRID = ("bid", "gdim")
+
+
+def why_places_not(facts: Facts) -> str | None:
+    """The reason why a block of another size may reach behind its local arguments; None if it does not.
+
+    A place that follows from the block's index (`sums[get_global_id(0)]`) lies inside the memory only if the
+    grid has one block along that axis. A smaller block makes more of them, whose places lie behind.
+    """
+    for function in facts.source.reachable:
+        for access in facts.accesses(function):
+            root = access.root
+            if root is None or access.index is None or not (root.is_shared and root.is_parameter):
+                continue
+            if any(mentions(facts, access.index, kind) for kind in _OF_THE_GRID):
+                text = facts.source.of(access.node)[:60]
+                return f"`{text}` is a place in local memory that follows from which block it is"
+    return None
