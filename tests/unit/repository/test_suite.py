@@ -28,6 +28,11 @@ def test_a_failure_of_either_part_is_one_of_the_whole(codes: tuple[int, int], ex
     assert load().verdict(list(codes)) == expected
 
 
+def test_processes_of_the_tests_find_bytecode_of_those_before() -> None:
+    given = {"PYTHONDONTWRITEBYTECODE": "1", "PATH": "/bin"}
+    assert load().environment(given) == {"PATH": "/bin"}
+
+
 @pytest.mark.alone
 def test_that_wants_to_be_alone() -> None:
     """Collected by the test below."""
