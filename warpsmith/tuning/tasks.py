@@ -239,6 +239,8 @@ class SliceResult(Frozen):
     """Why the template was rejected, if it was."""
     faults: tuple[RuleFault, ...] = ()
     """The rules for which the template fails, if they were found; without them it holds."""
+    refusal: str = ""
+    """Why the first refused configuration was refused; empty if none was, and in older results."""
 
     @model_validator(mode="before")
     @classmethod

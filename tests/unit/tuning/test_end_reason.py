@@ -265,3 +265,19 @@ def test_a_job_whose_configurations_were_refused_says_so_first(measured: int, co
     found = ended(step(0, CHANGED), verified(), candidates=(candidate(measured=measured),))
     assert found.code is code
     assert (f"{12 - measured} of 12 configurations were refused" in found.sentence) is (measured < 2)
+
+
+def test_a_job_whose_configurations_were_refused_quotes_a_refusal() -> None:
+    payload = SlicePayload(candidate="c0", trials=12, seconds=60)
+    result = SliceResult(trials=12, refusal="correctness: y is wrong: element 8192 is 448, wanted 0.0")
+    slice_ = TaskView("slice0", TaskKind.SLICE, TaskState.DONE, payload, result)
+    found = ended(step(0, CHANGED), slice_, verified(), candidates=(candidate(measured=1),))
+    assert found.code is ReasonCode.ALL_REFUSED
+    assert "failed a check, for instance by correctness: y is wrong: element 8192 is 448" in found.sentence
+
+
+def test_a_kernel_that_was_best_comes_with_the_interval_of_the_next_best() -> None:
+    tasks = step(0, CHANGED), verified(comparisons=(compared(1.0),))
+    found = ended(*tasks, candidates=(candidate(),), baseline={"aa_width": 0.01})
+    assert found.code is ReasonCode.BEST_AS_IS
+    assert "; beside it the next best is 1.00x (95 % interval 0.98 to 1.02)" in found.sentence

@@ -15,12 +15,15 @@ from warpsmith.tuning.decisions.task_history import (
     is_exhausted,
     last_slice,
     last_task,
+    slice_results,
 )
 from warpsmith.tuning.decisions.time_budget import verification_s
 from warpsmith.tuning.tasks import BaselineResult, StepResult, VerifyPayload, VerifyResult
 
 DECORATION = ("lift_constants", "launch_bounds", "restrict", "fast_math")
 """Rules that do not change how a kernel works; they bring it no closer to the floor."""
+MOST_QUOTED = 300
+"""Characters of a refusal that are quoted."""
 MOST_TRIED = 0.5
 """Share of the space below which the budget is the reason that little was tried."""
 
@@ -71,7 +74,7 @@ def _done(snapshot: JobSnapshot) -> tuple[ReasonCode, str]:
         or _lost(snapshot, found)
         or _noisy(snapshot)
         or _unfinished(snapshot)
-        or _best(snapshot)
+        or _best(snapshot, found)
     )
 
 
@@ -116,9 +119,11 @@ def _all_refused(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
     if not failed or any(c.measured > 1 for c in made):
         return None
     words = f"{failed} of {sum(c.trials for c in made)} configurations were refused or failed a check"
+    found = (r.refusal for c in made for r in slice_results(snapshot.tasks, c.id) if r.refusal)
+    why = next((f", for instance by {refusal[:MOST_QUOTED]}" for refusal in found), "")
     return (
         ReasonCode.ALL_REFUSED,
-        f"{words}, and no other was left to compare; see the rejections for each reason",
+        f"{words}{why}, and no other was left to compare; see the rejections for each reason",
     )
 
 
@@ -169,9 +174,11 @@ def _unfinished(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
     return ReasonCode.BUDGET_SPENT, f"no gain in {tried(snapshot)}"
 
 
-def _best(snapshot: JobSnapshot) -> tuple[ReasonCode, str]:
+def _best(snapshot: JobSnapshot, found: VerifyResult) -> tuple[ReasonCode, str]:
     words = f"the kernel as it is was the best of {snapshot.trials_done} configurations that were tried"
-    return ReasonCode.BEST_AS_IS, f"{words}{_nearest(snapshot)}"
+    nearest = max(found.comparisons, key=lambda c: c.speedup.estimate, default=None)
+    beside = "" if nearest is None else f"; beside it the next best is {_interval(nearest)}"
+    return ReasonCode.BEST_AS_IS, f"{words}{beside}{_nearest(snapshot)}"
 
 
 def _is_changed(snapshot: JobSnapshot, candidate: CandidateSummary) -> bool:

@@ -146,6 +146,8 @@ class _Slice:
     pruner: Pruner
     energy_pruner: EnergyPruner | None = None
     done: int = 0
+    refusal: str = ""
+    """Why the first refused configuration was refused."""
     spoilt: bool = False
     """True if the child must be replaced before the next trial."""
     started: float = field(default_factory=time.monotonic)
@@ -231,6 +233,8 @@ class _Slice:
         self.done += 1
         if isinstance(outcome, Measured):
             self.learn(outcome)
+        elif isinstance(outcome, Rejected) and not self.refusal:
+            self.refusal = f"{outcome.stage.value}: {outcome.reason}"
 
     def learn(self, outcome: Measured) -> None:
         """Let the pruners learn from an outcome, unless the device drifted."""
@@ -256,7 +260,8 @@ class _Slice:
 
     def result(self, ended_by: SliceEnd) -> SliceResult:
         """What the slice brought."""
-        return SliceResult(trials=self.done, seconds=time.monotonic() - self.started, ended_by=ended_by)
+        seconds = time.monotonic() - self.started
+        return SliceResult(trials=self.done, seconds=seconds, ended_by=ended_by, refusal=self.refusal)
 
     def _end(self, exhausted: bool) -> SliceEnd:
         """Why it ends. `exhausted`: the searcher proposed nothing more."""

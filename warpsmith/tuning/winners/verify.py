@@ -4,17 +4,17 @@ Only these figures are published. A winner that fails its second check is withdr
 best configuration of that workload takes its place.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from warpsmith.domain.job import Job, Metric, Workload
 from warpsmith.domain.outcome import Comparison, Rejected, Stage, Verdict
-from warpsmith.domain.plan import Compiled, LaunchSize, TimingPlan, launch_size
+from warpsmith.domain.plan import Compiled, TimingPlan, launch_size
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
-from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
+from warpsmith.measure.protocol import other_cache, search_plan
 from warpsmith.measure.roofline import not_refuted
 from warpsmith.measure.statistics import MIN_CLAIM, speedup_interval, summarise, verdict_of
 from warpsmith.tuning.checks.extra_cases import check_further
@@ -27,7 +27,7 @@ from warpsmith.tuning.session.output_checks import CheckResult
 from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.tuning.timing.energy import energies
-from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, block_plan, interleaved, joined
+from warpsmith.tuning.timing.paired_blocks import Side
 from warpsmith.tuning.winners.finalists import (
     Finalist,
     chosen,
@@ -39,17 +39,11 @@ from warpsmith.tuning.winners.finalists import (
     serves,
     without_gain,
 )
+from warpsmith.tuning.winners.process_pairs import Built, timed_in_pairs
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
 
 __all__ = ["ComparisonPlan", "Finalist", "overall_speedup", "ranked", "verify_winners"]
 
-PROCESSES = 3
-"""Number of process pairs over which the blocks of a comparison are spread."""
-HOST_PROCESSES = 2
-"""The same number if kernels run on the host's cores, whose times differ more between blocks than between
-processes."""
-MIN_PAIRS = 3
-"""Least number of block pairs per pair of processes."""
 CONTENDERS = 3
 """Limit on the configurations tried for a workload before its baseline is kept."""
 
@@ -231,7 +225,7 @@ class _Contest:
         size = size_within_limits(kernel, workload, self._ports.opener.info)
         refused = self._base.checker.binary_refusal(kernel, compiled)
         if refused is not None:
-            return f"{refused.stage.value}: {refused.reason}"
+            return _words(refused)
         if isinstance(size, Rejected):
             return size.reason
         fresh = self._fresh(workload)
@@ -239,16 +233,17 @@ class _Contest:
             handle = fresh.device(workload).load(compiled)
             checked: CheckResult | None
             checked = fresh.checker.check(LoadedKernel(handle, workload, size), whole=True, repeat=True)
-            if not isinstance(checked, Rejected):
-                template = finalist.template
-                checked = check_further(fresh, template, kernel, compiled, [workload], every=True)
             if isinstance(checked, Rejected):
-                return f"{checked.stage.value}: {checked.reason}"
+                return _words(checked)
+            winner = Built(fresh, compiled, size)
             with self._prefetch.paused():
-                timed = self._blocks(workload, fresh, compiled, size)
-                if isinstance(timed, Rejected):
-                    return f"{timed.stage.value}: {timed.reason}"
-                return self._comparison(workload, key, fresh, compiled, size, timed)
+                result = self._timed(workload, key, winner)
+            if isinstance(result, str) or not serves(self._job, result):
+                return result
+            # The baseline is kept otherwise, whatever a winner does on other inputs and shapes.
+            template = finalist.template
+            checked = check_further(fresh, template, kernel, compiled, [workload], every=True)
+            return _words(checked) if isinstance(checked, Rejected) else result
         finally:
             fresh.close()
 
@@ -275,65 +270,22 @@ class _Contest:
             self._binaries[name] = (kernel, self._base.compile(kernel))
         return self._binaries[name]
 
-    def _blocks(
-        self, workload: Workload, fresh: DeviceSession, compiled: Compiled, size: LaunchSize
-    ) -> TimedBlocks | Rejected:
-        """Interleaved blocks over several pairs of processes.
-
-        The addresses of a process's buffers change the time of small kernels by a per cent or two. A single
-        pair would count that as a difference of the kernels, however many blocks it has.
-        """
-        processes = HOST_PROCESSES if self._ports.opener.info.shares_host else PROCESSES
-        processes = max(1, min(processes, self._pairs // MIN_PAIRS))
-        base_size = launch_size(self._own[0], workload, self._ports.opener.info)
-        plan = block_plan(self._job.objective.cache)
-        parts = []
-        for turn in range(processes):
-            if turn:
-                self._base.renew()
-                fresh.renew()
-            base = _side(self._base, workload, self._own[1], base_size)
-            winner = _side(fresh, workload, compiled, size)
-            pairs = self._pairs // processes + (turn < self._pairs % processes)
-            order = winner_blocks(pairs, self._base.inputs.seed + turn)
-            part = interleaved(order, base.block(plan), winner.block(plan), self._ports.conditions)
-            if isinstance(part, Rejected):
-                return part
-            parts.append(part)
-            refused = winner.last_checks(plan)
-            if refused is not None:
-                return refused
-        return joined(parts)
-
-    def _comparison(
-        self,
-        workload: Workload,
-        key: str,
-        fresh: DeviceSession,
-        compiled: Compiled,
-        size: LaunchSize,
-        timed: TimedBlocks,
-    ) -> Comparison | str:
-        blocks = timed.samples
-        interval = speedup_interval(blocks["A"], blocks["B"])
-        best_us = summarise([s for b in blocks["B"] for s in b], 1).median_us
-        too_fast = fresh.sampler.below_floor(workload, best_us)
+    def _timed(self, workload: Workload, key: str, winner: Built) -> Comparison | str:
+        """The winner's blocks against those of the user's kernel, or why it is withdrawn."""
+        info = self._ports.opener.info
+        own = Built(self._base, self._own[1], launch_size(self._own[0], workload, info))
+        is_time = self._job.objective.metric is Metric.TIME
+        timed = timed_in_pairs(workload, own, winner, self._pairs, self._aa_width if is_time else None)
+        if isinstance(timed, Rejected):
+            return _words(timed)
+        blocks, sampler = timed.samples, winner.session.sampler
+        baseline_us, best_us = (summarise([s for b in blocks[n] for s in b], 1).median_us for n in "AB")
+        too_fast = sampler.below_floor(workload, best_us)
         if too_fast:
             return f"{Stage.FLOOR.value}: {too_fast}"
-        floor = not_refuted(fresh.sampler.floor(workload), best_us)
-        base_size = launch_size(self._own[0], workload, self._ports.opener.info)
-        other_plan = search_plan(other_cache(self._job.objective.cache))
-        sides = {
-            "A": _side(self._base, workload, self._own[1], base_size),
-            "B": _side(fresh, workload, compiled, size),
-        }
-        others = {name: side.plain_us(other_plan) for name, side in sides.items()}
-        baseline_us = summarise([s for b in blocks["A"] for s in b], 1).median_us
-        times_us = {"A": baseline_us, "B": best_us}
-        energy = energies(self._job, self._ports.energy, sides, times_us, self._base.inputs.seed)
-        if isinstance(energy, Rejected):
-            return f"{energy.stage.value}: {energy.reason}"
-        return Comparison(
+        interval = speedup_interval(blocks["A"], blocks["B"])
+        floor = not_refuted(sampler.floor(workload), best_us)
+        found = Comparison(
             workload=workload.key,
             configuration_key=key,
             baseline_us=baseline_us,
@@ -341,20 +293,34 @@ class _Contest:
             speedup=interval,
             verdict=Verdict.NOISY if timed.throttled else verdict_of(interval, self._aa_width),
             cache=self._job.objective.cache.value,
-            other_baseline_us=others["A"],
-            other_best_us=others["B"],
-            pairs=self._pairs,
+            pairs=len(blocks["A"]),
             aa_width=self._aa_width,
             blocks=timed.conditions,
             floor_us=None if floor is None else floor.us,
             floor_share=None if floor is None else floor.us / best_us,
             floor_bound=None if floor is None else floor.bound,
-            baseline_mj=None if energy is None else energy.baseline_mj,
-            best_mj=None if energy is None else energy.winner_mj,
-            energy_spread=None if energy is None else energy.spread,
         )
+        if is_time and not serves(self._job, found):
+            return found
+        return self._with_more(found, {"A": own.side(workload), "B": winner.side(workload)})
+
+    def _with_more(self, found: Comparison, sides: Mapping[str, Side]) -> Comparison | str:
+        """A comparison with the times of the other cache state and, if the job asks for them, energies."""
+        plan = search_plan(other_cache(self._job.objective.cache))
+        times_us = {"A": found.baseline_us, "B": found.best_us}
+        others = {name: side.plain_us(plan) for name, side in sides.items()}
+        energy = energies(self._job, self._ports.energy, sides, times_us, self._base.inputs.seed)
+        if isinstance(energy, Rejected):
+            return _words(energy)
+        more = {"other_baseline_us": others["A"], "other_best_us": others["B"]}
+        if energy is not None:
+            more |= {
+                "baseline_mj": energy.baseline_mj,
+                "best_mj": energy.winner_mj,
+                "energy_spread": energy.spread,
+            }
+        return found.model_copy(update=more)
 
 
-def _side(session: DeviceSession, workload: Workload, compiled: Compiled, size: LaunchSize) -> Side:
-    handle = session.device(workload).load(compiled)
-    return Side(session, LoadedKernel(handle, workload, size))
+def _words(rejected: Rejected) -> str:
+    return f"{rejected.stage.value}: {rejected.reason}"

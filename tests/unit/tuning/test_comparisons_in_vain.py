@@ -1,0 +1,68 @@
+"""A winner that shows no gain costs little: one pair of processes, and no check that only a winner needs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.unit.tuning.test_tuning_loops import JOB, finalists
+from warpsmith.domain.outcome import Verdict
+from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
+from warpsmith.domain.space import Configuration
+from warpsmith.testing.fakes import FakeReference, fake_ports
+from warpsmith.tuning.session.session_ports import SessionPorts
+from warpsmith.tuning.tasks import VerifyResult
+from warpsmith.tuning.winners.process_pairs import MIN_PAIRS, PROCESSES
+from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
+
+PAIRS = 4 * PROCESSES
+
+
+@dataclass
+class Sanitizer:
+    """Counts what it is asked."""
+
+    asked: list[bytes] = field(default_factory=list)
+
+    def findings(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> Mapping[str, str]:
+        self.asked.append(compiled.binary)
+        return {}
+
+
+def verified(gain: float, noise: float = 0.001) -> tuple[VerifyResult, Sequence[bytes]]:
+    """Winners that are all faster than the user's kernel by this much."""
+    found, _ = finalists()
+
+    def model(configuration: Configuration, workload: str) -> float:
+        own = configuration == JOB.space.defaults
+        return 10.0 if own else 10.0 / gain
+
+    ports, opener = fake_ports(model)
+    sanitizer = Sanitizer()
+    ports = SessionPorts(opener, ports.compiler, FakeReference(), sanitizer=sanitizer)
+    plan = ComparisonPlan(noise, PAIRS)
+    return verify_winners(JOB, ports, found, plan, lambda: True), sanitizer.asked
+
+
+@pytest.mark.parametrize("gain", [1.0, 0.8, 1.005])
+def test_what_shows_no_gain_is_compared_in_one_pair_of_processes(gain: float) -> None:
+    result, sanitized = verified(gain)
+    assert {c.pairs for c in result.comparisons} == {PAIRS // PROCESSES}
+    assert all(c.verdict is not Verdict.FASTER for c in result.comparisons)
+    assert all(c.other_best_us is None for c in result.comparisons)
+    assert sanitized == []
+    assert PAIRS // PROCESSES >= MIN_PAIRS
+
+
+def test_a_gain_is_compared_in_all_and_looked_at_in_every_way() -> None:
+    result, sanitized = verified(1.2)
+    assert {c.pairs for c in result.comparisons} == {PAIRS}
+    assert {c.verdict for c in result.comparisons} == {Verdict.FASTER}
+    assert all(c.other_best_us is not None for c in result.comparisons)
+    assert sanitized
+
+
+def test_a_gain_within_the_noise_is_none() -> None:
+    result, _ = verified(1.05, noise=0.1)
+    assert {c.pairs for c in result.comparisons} == {PAIRS // PROCESSES}
+    assert {c.verdict for c in result.comparisons} == {Verdict.EQUAL}

@@ -1,0 +1,78 @@
+"""Blocks of a winner and of the user's kernel over several pairs of processes."""
+
+from dataclasses import dataclass
+
+from warpsmith.domain.job import Workload
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import Compiled, LaunchSize
+from warpsmith.measure.protocol import winner_blocks
+from warpsmith.measure.statistics import MIN_CLAIM, speedup_interval
+from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
+from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, block_plan, interleaved, joined
+
+PROCESSES = 3
+"""Number of process pairs over which the blocks of a comparison are spread."""
+HOST_PROCESSES = 2
+"""The same number if kernels run on the host's cores, whose times differ more between blocks than between
+processes."""
+MIN_PAIRS = 3
+"""Least number of block pairs per pair of processes."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A kernel of a comparison, as it is launched in the processes of its session."""
+
+    session: DeviceSession
+    compiled: Compiled
+    size: LaunchSize
+
+    def side(self, workload: Workload) -> Side:
+        """Load it in the session's child."""
+        handle = self.session.device(workload).load(self.compiled)
+        return Side(self.session, LoadedKernel(handle, workload, self.size))
+
+
+def timed_in_pairs(
+    workload: Workload, own: Built, winner: Built, pairs: int, least_gain: float | None
+) -> TimedBlocks | Rejected:
+    """Interleaved blocks over several pairs of processes; fewer if the first pair shows no gain.
+
+    The addresses of a process's buffers change the time of small kernels by a per cent or two. A single
+    pair would count that as a difference of the kernels, however many blocks it has. That is why one never
+    suffices for a claim; to keep the user's kernel it does, if its whole interval is below what may be
+    claimed.
+
+    Args:
+        own: the user's kernel.
+        pairs: block pairs of all processes together.
+        least_gain: relative gain, beyond the device's noise, that a claim needs; None: all pairs are timed.
+    """
+    session = own.session
+    processes = HOST_PROCESSES if session.info.shares_host else PROCESSES
+    processes = max(1, min(processes, pairs // MIN_PAIRS))
+    plan = block_plan(session.job.objective.cache)
+    parts: list[TimedBlocks] = []
+    for turn in range(processes):
+        if turn:
+            own.session.renew()
+            winner.session.renew()
+        sides = own.side(workload), winner.side(workload)
+        share = pairs // processes + (turn < pairs % processes)
+        order = winner_blocks(share, session.inputs.seed + turn)
+        part = interleaved(order, sides[0].block(plan), sides[1].block(plan), session.ports.conditions)
+        if isinstance(part, Rejected):
+            return part
+        parts.append(part)
+        refused = sides[1].last_checks(plan)
+        if refused is not None:
+            return refused
+        if least_gain is not None and _in_vain(part, least_gain):
+            break
+    return joined(parts)
+
+
+def _in_vain(timed: TimedBlocks, least_gain: float) -> bool:
+    """True if no gain that could be claimed lies within the interval."""
+    interval = speedup_interval(timed.samples["A"], timed.samples["B"])
+    return interval.high <= 1 + max(MIN_CLAIM, least_gain)
