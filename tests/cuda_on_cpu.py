@@ -36,6 +36,7 @@ def results(
         includes = r'(?m)^[ \t]*#[ \t]*include[ \t]*[<"][^\n]*$'
         text = re.sub(includes, "", configured.source)
         text = re.sub(r'extern\s+"C"\s+', "", text)
+        text = re.sub(r"\bstatic\s+__shared__", "__shared__", text)
         text = re.sub(r"extern\s+__shared__\s+([^;\[]*)\[\s*\]", r"__shared__ \1[65536]", text)
         names = re.findall(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)", text)
         undefined = "\n".join(f"#undef {name}" for name in dict.fromkeys(names))

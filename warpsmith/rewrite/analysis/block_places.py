@@ -100,12 +100,17 @@ def _is_of_warps(facts: Facts, call: Node) -> bool:
     return re.search(r"tiled_partition\s*<\s*32\s*>", made) is not None
 
 
-def mentions(facts: Facts, node: Node, kind: str, depth: int = 0) -> bool:
-    """True if a value may depend on a coordinate (`tid`, `bdim`); unknown methods of groups count."""
+def mentions(facts: Facts, node: Node, kind: str, depth: int = 0, axis: str = "") -> bool:
+    """True if a value may depend on a coordinate (`tid`, `bdim`); unknown methods of groups count.
+
+    Args:
+        axis: the coordinate's axis; empty for any axis.
+    """
     for n in find(node, "identifier", "field_expression", "call_expression"):
         coordinate = facts.coordinate(n)
         if coordinate is not None:
-            if coordinate[:-2] == kind or coordinate[:-2] in ("gid", "gsize"):
+            of_axis = axis in ("", coordinate[-1])
+            if of_axis and (coordinate[:-2] == kind or coordinate[:-2] in ("gid", "gsize")):
                 return True
             continue
         if n.type == "call_expression":
@@ -113,7 +118,7 @@ def mentions(facts: Facts, node: Node, kind: str, depth: int = 0) -> bool:
             if name.startswith("meta_group") or name == "thread_rank" or _GROUP_SIZES.match(name):
                 return True
         value = facts.value_of(n) if n.type == "identifier" and depth < MOST_STEPS else None
-        if value is not None and mentions(facts, value, kind, depth + 1):
+        if value is not None and mentions(facts, value, kind, depth + 1, axis):
             return True
     return False
 

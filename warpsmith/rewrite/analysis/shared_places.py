@@ -2,6 +2,7 @@
 
 from warpsmith.rewrite.analysis.block_places import mentions
 from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.shared_arrays import is_dynamic
 
 _OF_THE_GRID = ("bid", "gdim")
 
@@ -15,7 +16,9 @@ def why_places_not(facts: Facts) -> str | None:
     for function in facts.source.reachable:
         for access in facts.accesses(function):
             root = access.root
-            if root is None or access.index is None or not (root.is_shared and root.is_parameter):
+            if root is None or access.index is None or not root.is_shared:
+                continue
+            if not (root.is_parameter or is_dynamic(facts, root)):
                 continue
             if any(mentions(facts, access.index, kind) for kind in _OF_THE_GRID):
                 text = facts.source.of(access.node)[:60]

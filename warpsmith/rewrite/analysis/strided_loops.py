@@ -60,13 +60,14 @@ def _strided(facts: Facts, node: Node) -> StridedLoop | None:
         return None
     if operator(condition) != "<" or facts.source.of(operands(condition)[0]) != v.name:
         return None
-    step = _step(facts, update, v.name)
+    step = step_of(facts, update, v.name)
     if step is None or facts.coordinate(step) != f"bdim.{start[-1]}":
         return None
     return StridedLoop(node, v, v.init, operands(condition)[1], step, body, start[-1])
 
 
-def _step(facts: Facts, update: Node, name: str) -> Node | None:
+def step_of(facts: Facts, update: Node, name: str) -> Node | None:
+    """What the update of a loop adds to its variable; None if it does something else."""
     if update.type != "assignment_expression" or facts.source.of(operands(update)[0]) != name:
         return None
     right = operands(update)[1]

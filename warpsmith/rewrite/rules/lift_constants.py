@@ -13,7 +13,14 @@ from warpsmith.rewrite.analysis.constant_uses import Constant, constants, meanin
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.strided_loops import changed_variables
-from warpsmith.rewrite.bodies.local_arguments import fits, grown, why_not
+from warpsmith.rewrite.bodies.block_memory import (
+    fits,
+    grown,
+    shared_fits,
+    why_not,
+    why_not_shared,
+    with_shared_bytes,
+)
 from warpsmith.rewrite.source.syntax_tree import Edit, ancestors
 
 BLOCK = "WS_BLOCK"
@@ -73,6 +80,10 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
         return Declined(f"the name {name} is taken")
     launch = _launch(draft.kernel.launch, current.value, name, ties)
     axes = frozenset("x") if ties.warps else axes
+    outgrown = why_not_shared(facts, draft.kernel.launch, (AXES.index(a) for a in axes))
+    if outgrown:
+        return Declined(outgrown)
+    before, launch = draft.kernel.launch, with_shared_bytes(draft.kernel, launch)
     arguments = grown(draft.kernel, launch)
     edits = (
         [] if current.literal is None else [Edit(current.literal.start_byte, current.literal.end_byte, name)]
@@ -94,7 +105,11 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
                     meaning=f"{current.name} of the kernel",
                 ),
             ),
-            constraints=(*_constraints(launch, axes), *(fits(arguments) if axes else ())),
+            constraints=(
+                *_constraints(launch, axes),
+                *(fits(arguments) if axes else ()),
+                *shared_fits(before, launch),
+            ),
         )
     )
 

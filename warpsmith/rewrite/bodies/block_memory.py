@@ -1,6 +1,8 @@
-"""Sizes of OpenCL's `__local` arguments after a rule changed the block."""
+"""Sizes of OpenCL's `__local` arguments and of CUDA's dynamic shared memory for other blocks."""
 
+import re
 from collections import Counter
+from collections.abc import Iterable
 
 from tree_sitter import Node
 
@@ -10,7 +12,8 @@ from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operator
-from warpsmith.rewrite.source.syntax_tree import strip
+from warpsmith.rewrite.analysis.shared_arrays import LARGEST, is_dynamic
+from warpsmith.rewrite.source.syntax_tree import Variable, strip
 
 MOST_STEPS = 8
 """Limit on the chain of local names that is followed to a value."""
@@ -23,12 +26,14 @@ def grown(kernel: Kernel, launch: Launch) -> tuple[Argument, ...]:
     `max(P, v) / v`. That is enough for whatever needs `a + b * v` elements, and for products of such
     terms of several axes: see `why_not` for what it is not enough for.
     """
-    factors = [
-        (new.text, int(old.text))
-        for old, new in zip(kernel.launch.block, launch.block, strict=True)
-        if new.text != old.text and old.text.isdecimal()
-    ]
+    factors = [(new, int(old)) for old, new in _changed(kernel.launch, launch) if old.isdecimal()]
     return tuple(_grown(a, factors) if a.role is Role.LOCAL else a for a in kernel.arguments)
+
+
+def _changed(old: Launch, new: Launch) -> list[tuple[str, str]]:
+    """Extents of the block that differ, before and after."""
+    pairs = zip(old.block, new.block, strict=True)
+    return [(a.text, b.text) for a, b in pairs if a.text != b.text]
 
 
 def _grown(argument: Argument, factors: list[tuple[str, int]]) -> Argument:
@@ -40,15 +45,46 @@ def _grown(argument: Argument, factors: list[tuple[str, int]]) -> Argument:
     return argument.model_copy(update={"shape": (Expression(first), *argument.shape[1:])})
 
 
-def why_not(facts: Facts, constant: str = "", axes: int = 0) -> str | None:
+def with_shared_bytes(kernel: Kernel, launch: Launch) -> Launch:
+    """The launch with dynamic shared memory for its blocks, never less than the job gives.
+
+    An extent that the job's size names is replaced there. Else the size grows with the extent, as `grown`
+    does it; a number that no block exceeds leaves it as it is.
+    """
+    size = kernel.launch.shared_bytes.text
+    if size == "0":
+        return launch
+    for old, new in _changed(kernel.launch, launch):
+        if _names(size, old):
+            size = f"max({size}, {_replaced(size, old, new)})"
+        elif not (old.isdecimal() and int(old) >= LARGEST):
+            size = f"ceil_div(({size}) * max({new}, {old}), {old})"
+    return launch.model_copy(update={"shared_bytes": Expression(size)})
+
+
+def _names(size: str, extent: str) -> bool:
+    """True if a size holds an extent that is no plain number."""
+    return not extent.isdecimal() and re.search(_whole(extent), size) is not None
+
+
+def _whole(extent: str) -> str:
+    return rf"(?<![\w.]){re.escape(extent)}(?![\w.(])"
+
+
+def _replaced(size: str, old: str, new: str) -> str:
+    return re.sub(_whole(old), lambda _: f"({new})", size)
+
+
+def why_not(facts: Facts, constant: str = "", axes: int = 0, *, dynamic: bool = False) -> str | None:
     """The reason why a local argument may need more memory than `grown` provides; None if it does not.
 
     Args:
         constant: a name that is lifted together with extents of the block.
         axes: number of extents that follow that name.
+        dynamic: whether CUDA's dynamic shared memory is meant instead.
     """
     for a in facts.accesses(facts.source.body):
-        if a.root is None or not (a.root.is_shared and a.root.is_parameter):
+        if a.root is None or not (is_dynamic(facts, a.root) if dynamic else _is_local(a.root)):
             continue
         if a.index is None:
             return f"where `{facts.source.of(a.node)[:60]}` reaches in local memory is not clear"
@@ -57,6 +93,21 @@ def why_not(facts: Facts, constant: str = "", axes: int = 0) -> str | None:
         if steep:
             return f"local memory is indexed by `{facts.source.of(a.index)[:60]}`, which outgrows the block"
     return None
+
+
+def why_not_shared(facts: Facts, launch: Launch, axes: Iterable[int]) -> str | None:
+    """The reason why dynamic shared memory may need more than `with_shared_bytes` provides, if extents along
+    `axes` change; None if it does not."""
+    size = launch.shared_bytes.text
+    extents = [launch.block[n].text for n in axes]
+    if size == "0" or all(_names(size, e) or (e.isdecimal() and int(e) >= LARGEST) for e in extents):
+        return None
+    return why_not(facts, dynamic=True)
+
+
+def _is_local(v: Variable) -> bool:
+    """True for OpenCL's `__local` arguments."""
+    return v.is_shared and v.is_parameter
 
 
 def _powers(facts: Facts, node: Node, constant: str, depth: int = 0) -> Counter[str]:
@@ -86,7 +137,16 @@ def _powers(facts: Facts, node: Node, constant: str, depth: int = 0) -> Counter[
 
 def fits(arguments: tuple[Argument, ...]) -> tuple[Constraint, ...]:
     """The constraint that the device has the local memory for these arguments; empty if they need none."""
-    listed = [a.bytes_expression.text for a in arguments if a.role is Role.LOCAL]
+    return _fits([a.bytes_expression.text for a in arguments if a.role is Role.LOCAL])
+
+
+def shared_fits(before: Launch, after: Launch) -> tuple[Constraint, ...]:
+    """The same for dynamic shared memory, if its size is another one than before."""
+    changed = before.shared_bytes.text != after.shared_bytes.text
+    return _fits([after.shared_bytes.text] if changed else [])
+
+
+def _fits(listed: list[str]) -> tuple[Constraint, ...]:
     if not listed:
         return ()
     expression = Expression(f"{' + '.join(listed)} <= device.max_shared_per_block")
