@@ -10,7 +10,10 @@ from warpsmith.rewrite.templater import make_template
 
 HEAD = 'extern "C" __global__ void k(const float* x, float* y, int n, int rows) {\n'
 SUM = "  float s = 0.0f;\n  for (int i = threadIdx.x; i < n; i += blockDim.x) s += x[blockIdx.x * n + i];\n"
-SCALE = "  for (int i = threadIdx.x; i < n; i += blockDim.x) y[blockIdx.x * n + i] = x[blockIdx.x * n + i] * s;\n}\n"
+SCALE = """
+  for (int i = threadIdx.x; i < n; i += blockDim.x) y[blockIdx.x * n + i] = x[blockIdx.x * n + i] * s;
+}
+"""
 WARPS = (
     WARP_SUM
     + """
