@@ -103,7 +103,7 @@ ROWS_IN_TURN = (
 }
 """
 )
-BY_WARPS = {"block": [32, "ceil_div(n, 64)"], "shared_bytes": "ceil_div(n, 64) * 4"}
+BY_WARPS: dict[str, Any] = {"block": [32, "ceil_div(n, 64)"], "shared_bytes": "ceil_div(n, 64) * 4"}
 
 
 @pytest.mark.parametrize(
