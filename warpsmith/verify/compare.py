@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Tolerance
 from warpsmith.verify.dtypes import epsilon, widened
+from warpsmith.verify.error_screen import ErrorScreen
 
 Array = NDArray[np.generic]
 
@@ -65,9 +66,13 @@ def compare(got: Array, want: Array, tolerance: Tolerance, budget: Budget | None
         raise ValueError(f"{got.shape} elements against {want.shape}")
     worst, wrong, first, detail, over, far = 0.0, 0, None, "", 0, 0
     typical: float | None = None
+    screen = ErrorScreen(got.dtype, tolerance)
+    within = math.inf if budget is None else BUDGET_FACTOR * budget.baseline_error
     for piece in pieces(got.size):
         if same_bits(got[piece], want[piece]):
             continue
+        if screen.bound(got[piece], want[piece]) <= min(worst, within, 1.0):
+            continue  # it would change nothing of the report
         error = _errors(got[piece], want[piece], tolerance)
         worst = max(worst, float(error.max(initial=0.0)))
         bad = error > 1.0
@@ -104,7 +109,11 @@ def pieces(size: int) -> Iterator[slice]:
 
 def passes(got: Array, want: Array, tolerance: Tolerance) -> bool:
     """True if no element is wrong (see `compare`); ends at the first piece with a wrong one."""
-    return all((_errors(got[p], want[p], tolerance) <= 1.0).all() for p in pieces(got.size))
+    screen = ErrorScreen(got.dtype, tolerance)
+    return all(
+        screen.bound(got[p], want[p]) <= 1.0 or (_errors(got[p], want[p], tolerance) <= 1.0).all()
+        for p in pieces(got.size)
+    )
 
 
 def root_mean_square(values: Array) -> float:

@@ -32,16 +32,27 @@ def reference_dtype(dtype: Dtype) -> np.dtype[np.generic]:
 def widened(values: NDArray[np.generic]) -> NDArray[np.float64]:
     """The same numbers as float64; one- and two-byte types use a look-up table. The result may be `values`
     itself."""
-    size = values.dtype.itemsize
-    if size <= 2 and values.dtype.kind not in "iub":
-        table = _all_of(values.dtype)
-        result: NDArray[np.float64] = (
-            np.take(table, values.view(np.uint16)) if size == 2 else np.take(table, values.view(np.uint8))
-        )
+    if has_table(values.dtype):
+        result: NDArray[np.float64] = np.take(_all_of(values.dtype), _patterns(values))
         return result
     # A kernel may leave signalling NaNs, about which the conversion would warn.
     with np.errstate(invalid="ignore"):
         return values.astype(np.float64, copy=False)
+
+
+def has_table(dtype: np.dtype[np.generic]) -> bool:
+    """True of the float types of one or two bytes, whose values are looked up."""
+    return dtype.itemsize <= 2 and dtype.kind not in "iub"
+
+
+def singles_into(out: NDArray[np.float32], values: NDArray[np.generic]) -> None:
+    """Write numbers as float32 into `out`: those of shorter types exactly, others rounded or infinite."""
+    if has_table(values.dtype):
+        # Every pattern is in the table; "clip" spares a second copy.
+        np.take(_singles_of(values.dtype), _patterns(values), out=out, mode="clip")
+        return
+    with np.errstate(invalid="ignore", over="ignore"):
+        np.copyto(out, values, casting="unsafe")
 
 
 def narrowed(values: NDArray[np.generic], dtype: Dtype) -> NDArray[np.generic]:
@@ -51,6 +62,17 @@ def narrowed(values: NDArray[np.generic], dtype: Dtype) -> NDArray[np.generic]:
         values = np.clip(values.astype(np.float32, copy=False), lowest, largest(dtype))
     with np.errstate(over="ignore"):
         return values.astype(numpy_dtype(dtype))
+
+
+def _patterns(values: NDArray[np.generic]) -> NDArray[np.unsignedinteger]:
+    return values.view(np.uint16) if values.dtype.itemsize == 2 else values.view(np.uint8)
+
+
+@cache
+def _singles_of(dtype: np.dtype[np.generic]) -> NDArray[np.float32]:
+    """`_all_of` as float32, which holds every value of such a type."""
+    with np.errstate(invalid="ignore"):
+        return _all_of(dtype).astype(np.float32)
 
 
 @cache

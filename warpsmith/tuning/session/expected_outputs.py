@@ -13,6 +13,7 @@ from warpsmith.tuning.session.output_checks import tolerance_of
 from warpsmith.tuning.session.session_inputs import SessionInputs
 from warpsmith.tuning.session.session_ports import Case, SessionPorts, as_case
 from warpsmith.tuning.tasks import CheckedCase
+from warpsmith.verify.compare import root_mean_square
 from warpsmith.verify.run_report import Array
 from warpsmith.verify.tolerance import output_sizes
 
@@ -24,6 +25,7 @@ class ExpectedOutputs:
     inputs: SessionInputs
     ports: SessionPorts
     _known: dict[CaseKey, Mapping[str, Array]] = field(default_factory=dict)
+    _sizes: dict[tuple[CaseKey, str], float] = field(default_factory=dict)
     _reference: ReferencePort | None = None
     _own: OwnKernel | None = None
 
@@ -83,6 +85,12 @@ class ExpectedOutputs:
         """Free all outputs of a workload."""
         for key in [k for k in self._known if k.workload == workload.key]:
             del self._known[key]
+
+    def root_mean_square(self, case: Case, name: str) -> float:
+        """Root mean square of an output; raises as `of` does."""
+        if (case.key, name) not in self._sizes:
+            self._sizes[case.key, name] = root_mean_square(self.of(case)[name])
+        return self._sizes[case.key, name]
 
     def sizes(self, workload: Workload) -> dict[str, float]:
         """Typical size of every float output by name; of a listed workload, over two draws of its inputs.
