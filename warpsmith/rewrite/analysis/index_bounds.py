@@ -10,9 +10,9 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.kernel import Kernel
 from warpsmith.errors import ExpressionError
+from warpsmith.rewrite.analysis.callees import is_known_pure
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.analysis.side_effects import is_known_pure
 from warpsmith.rewrite.source.syntax_tree import find, strip
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "=="}

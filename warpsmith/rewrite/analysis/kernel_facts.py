@@ -1,22 +1,17 @@
 """Provable facts about a kernel: thread coordinates, pointers, memory accesses, callees."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.coordinates import AXES, ROW_PART, ROW_START, ROW_STEP, Coordinates
+from warpsmith.rewrite.analysis.callees import HINTED_LOADS, HINTED_STORES, known
+from warpsmith.rewrite.analysis.coordinates import AXES, ROW_PART, ROW_START, ROW_STEP
 from warpsmith.rewrite.analysis.operations import operands, operator, strip_index, use
-from warpsmith.rewrite.analysis.side_effects import (
-    HINTED_LOADS,
-    HINTED_STORES,
-    is_known_pure,
-    is_plain_assembly,
-    synchronises,
-)
-from warpsmith.rewrite.source.syntax_tree import Source, Variable, ancestors, find, plain, strip, walk
+from warpsmith.rewrite.analysis.unsafe_calls import UnsafeCalls
+from warpsmith.rewrite.source.syntax_tree import Source, Variable, find, strip, walk
 
 __all__ = ["AXES", "ROW_PART", "ROW_START", "ROW_STEP", "Access", "Facts"]
 
@@ -40,7 +35,7 @@ class Access:
         return re.sub(r"\s+", "", f"{source.of(self.pointer)}[{index}]")
 
 
-class Facts(Coordinates):
+class Facts(UnsafeCalls):
     """Answers about one kernel."""
 
     def root(self, node: Node, depth: int = 0) -> Variable | None:
@@ -198,15 +193,19 @@ class Facts(Coordinates):
         if hinted is not None:
             yield hinted
             return
-        for argument in arguments:
+        callee = known(name)
+        for n, argument in enumerate(arguments):
             if self.is_pointerish(argument):
                 inner = strip(argument)
                 v = self.variable(strip(inner.child_by_field_name("argument") or inner))
                 if inner.type == "pointer_expression" and v is not None and not (v.is_pointer or v.is_array):
                     continue  # address of a plain local: seen as an assignment
                 root = self.root(argument)
-                constant = (root is not None and root.is_const) or "load" in name
-                yield Access(root, "store" not in name, not constant, call, argument, None)
+                reads, writes = "store" not in name, "load" not in name
+                if callee is not None and (callee.reads or callee.writes):
+                    reads, writes = n in callee.reads, n in callee.writes
+                constant = root is not None and root.is_const
+                yield Access(root, reads, writes and not constant, call, argument, None)
 
     def _is_hinted(self, arguments: Node | None) -> bool:
         if arguments is None or arguments.type != "argument_list":
@@ -246,76 +245,3 @@ class Facts(Coordinates):
         loads = [re.fullmatch(rf"(\*|\w+)\s*\({arg}\)", body) for arg, body in bodies]
         known = [m is not None and (m.group(1) == "*" or m.group(1) in HINTED_LOADS) for m in loads]
         return "__ldg" if known and all(known) else name
-
-    def unsafe(self, node: Node) -> str | None:
-        """The reason why the code under `node` must not be moved or repeated; None if it may be."""
-        return self._unsafe(node, set(), {}, own=True)
-
-    def _unsafe(self, node: Node, seen: set[str], bound: Mapping[str, str], *, own: bool) -> str | None:
-        for n in walk(node):
-            if n.type == "gnu_asm_expression" and not is_plain_assembly(plain(n)):
-                return "it has inline assembly"
-            if n.type != "call_expression":
-                continue
-            name = self.source.callee(n)
-            name = bound.get(name, name)
-            if synchronises(name):
-                return f"it calls {name}"
-            if name in seen or is_known_pure(name) or self._is_cast(name, n):
-                continue
-            seen.add(name)
-            reason = self._callee_unsafe(n, name, (seen, bound), own=own)
-            if reason:
-                return reason
-        return None
-
-    def _callee_unsafe(
-        self, call: Node, name: str, context: tuple[set[str], Mapping[str, str]], *, own: bool
-    ) -> str | None:
-        seen, bound = context
-        bodies = [(b, True) for b in self.source.definitions(name)]
-        bodies = bodies or [(b, False) for b in self.source.library_definitions(name)]
-        if not bodies and not (own and self._is_local_object(name, call)) and not self._is_plain_macro(name):
-            return f"it calls {name}, whose definition is not in the source"
-        for body, is_own in bodies:
-            inner = self.source.bound_names(body, call, bound)
-            reason = self._unsafe(body, seen, inner, own=is_own)
-            if reason:
-                return f"{reason} (in {name})"
-            if "__shared__" in plain(body):
-                return f"{name} uses shared memory"
-        return None
-
-    def _is_cast(self, name: str, call: Node) -> bool:
-        """True for `(fp)` of `(fp)(x)`, if `fp` is a type or a macro for a known type."""
-        word = re.fullmatch(r"\((\w+)\)", name)
-        if word is None:
-            return False
-        for around in ancestors(call):
-            listed = (
-                around.child_by_field_name("parameters") if around.type == "template_declaration" else None
-            )
-            if listed is not None and re.search(rf"\b(?:typename|class)\s+{word.group(1)}\b", plain(listed)):
-                return True
-        typed = (
-            rf"(?m)\btypedef\s[^;{{}}()]*\b{word.group(1)}\s*;|^[ \t]*#[ \t]*define[ \t]+{word.group(1)}[ \t]"
-        )
-        typed += r"+(?:float|double|half|int|uint|long)[ \t]*(?://.*|/\*.*)?$"
-        return re.search(typed, self.source.text) is not None
-
-    def _is_local_object(self, name: str, call: Node) -> bool:
-        """True for a call of a local lambda (whose body is walked in place) or of a plain object."""
-        v = self.source.lookup(name, call)
-        return v is not None and not v.is_pointer and not v.is_parameter
-
-    def _is_plain_macro(self, name: str) -> bool:
-        """True for a macro that only calls pure functions and assigns nothing."""
-        pattern = rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\([^)]*\)((?:[^\n]*\\\n)*[^\n]*)"
-        bodies = [
-            b for text in (self.source.text, *self.source.library) for b in re.findall(pattern, text, re.M)
-        ]
-        return bool(bodies) and not any(
-            re.search(r"[^=!<>]=[^=]", body)
-            or any(not is_known_pure(word) for word in re.findall(r"(\w+)\s*\(", body))
-            for body in bodies
-        )

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpsmith.rewrite.analysis.callees import Effect, assembly_effect
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.side_effects import is_plain_assembly
 from warpsmith.rewrite.analysis.strided_loops import (
     StridedLoop,
     depends,
@@ -93,6 +93,8 @@ def _chain(facts: Facts, loops: list[StridedLoop]) -> Chain | str:
     span = (usable[0].node.start_byte, usable[-1].node.end_byte) if usable else (0, 0)
     if any(_changes(facts, n, span) for n in (loops[0].start, loops[0].bound, loops[0].step)):
         return "the bounds of its loops change between them"
+    if any(span[0] <= n.start_byte < span[1] for n in facts.waits(facts.source.body)):
+        return "it waits for other grids between its loops"
     found = tuple(tuple(groups(facts, loop)) for loop in usable)
     kept = tuple(_kept(facts, usable, found, span))
     if not kept:
@@ -125,7 +127,7 @@ def _unclear(facts: Facts) -> str | None:
     if find(body, "goto_statement"):
         return "it jumps (goto)"
     for n in find(body, "gnu_asm_expression"):
-        if not is_plain_assembly(plain(n)):
+        if assembly_effect(plain(n)) is Effect.OUTSIDE:
             return "it has inline assembly"
     for a in facts.accesses(body):
         if a.root is None and a.writes:

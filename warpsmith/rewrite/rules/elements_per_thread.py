@@ -135,7 +135,7 @@ def _why_not(facts: Facts, found: list[Axis]) -> str | None:
     rows = {loop.axis for loop in strided_loops(facts)} & {a.name for a in found}
     if rows:
         return f"the threads of a block share a row along {min(rows)}"
-    unsafe = facts.unsafe(body)
+    unsafe = facts.unsafe(body, in_order=True)
     if unsafe:
         return f"elements would not be independent: {unsafe}"
     own = [v for v in source.variables if inside(v.declaration, source.kernel)]

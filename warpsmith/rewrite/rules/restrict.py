@@ -1,8 +1,8 @@
 """Declares that buffers of a job never overlap."""
 
+from warpsmith.rewrite.analysis.callees import synchronises
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.side_effects import synchronises
 from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find
 
 

@@ -95,7 +95,7 @@ def _why_not(facts: Facts, loops: list[StridedLoop]) -> str | None:
     source = facts.source
     if not loops:
         return "no loop of the form `for (i = thread; i < n; i += threads of the block)`"
-    unsafe = facts.unsafe(source.body)
+    unsafe = facts.unsafe(source.body, in_order=True)
     if unsafe:
         return f"blocks would not be independent: {unsafe}"
     shared = [v.name for v in source.variables if v.is_shared and _within(v.declaration, source.kernel)]

@@ -85,7 +85,7 @@ def _why_not(facts: Facts, launch: Launch, loops: list[StridedLoop]) -> str | No
     source = facts.source
     if not loops:
         return "no loop of the form `for (i = thread; i < n; i += threads of the block)`"
-    unsafe = facts.unsafe(source.body)
+    unsafe = facts.unsafe(source.body, in_order=True)
     if unsafe:
         return f"rows would not be independent: {unsafe}"
     body = source.body

@@ -1,0 +1,142 @@
+"""Calls that keep a rule from moving, repeating or skipping code."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from warpsmith.rewrite.analysis.callees import (
+    Effect,
+    assembly_effect,
+    is_of_constant_size,
+    known,
+)
+from warpsmith.rewrite.analysis.coordinates import Coordinates
+from warpsmith.rewrite.source.syntax_tree import ancestors, plain, walk
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How a call was reached from the code that was asked about."""
+
+    in_order: bool
+    seen: set[str]
+    bound: Mapping[str, str] = field(default_factory=dict)
+    """Names that callers give to template parameters."""
+    own: bool = True
+    """True in the source, False in a header that it includes."""
+
+
+class UnsafeCalls(Coordinates):
+    """Answers about the functions that a kernel calls."""
+
+    def unsafe(self, node: Node, *, in_order: bool = False) -> str | None:
+        """The reason why the code under `node` must not be moved or repeated; None if it may be.
+
+        Args:
+            in_order: it is only repeated, or made by other threads, and keeps the order of its accesses.
+        """
+        return self._unsafe(node, _Way(in_order, set()))
+
+    def _unsafe(self, node: Node, way: _Way) -> str | None:
+        for n in walk(node):
+            if n.type == "gnu_asm_expression" and not _allowed(assembly_effect(plain(n)), way):
+                return "it has inline assembly"
+            if n.type == "call_expression" and (reason := self._call_unsafe(n, way)):
+                return reason
+        return None
+
+    def _call_unsafe(self, call: Node, way: _Way) -> str | None:
+        name = self.source.callee(call)
+        name = way.bound.get(name, name)
+        if name in way.seen:
+            return None
+        callee, defined = known(name), self.source.definitions(name)
+        if callee is not None and not (defined and callee.effect is Effect.VALUE):
+            if not _allowed(callee.effect, way):
+                return f"it calls {name}, {callee.reason}"
+            if callee.writes and not is_of_constant_size(self.source, call):
+                return f"it calls {name} for a size that is not constant"
+            return None
+        if self.is_type(name, call):
+            return None
+        way.seen.add(name)
+        return self._callee_unsafe(call, name, way)
+
+    def _callee_unsafe(self, call: Node, name: str, way: _Way) -> str | None:
+        bodies = [(b, True) for b in self.source.definitions(name)]
+        bodies = bodies or [(b, False) for b in self.source.library_definitions(name)]
+        if not bodies and not (way.own and self._is_local_object(name, call)):
+            return self._macro_unsafe(name)
+        for body, is_own in bodies:
+            inner = self.source.bound_names(body, call, way.bound)
+            reason = self._unsafe(body, _Way(way.in_order, way.seen, inner, is_own))
+            if reason:
+                return f"{reason} (in {name})"
+            if "__shared__" in plain(body):
+                return f"{name} uses shared memory"
+        return None
+
+    def waits(self, node: Node) -> list[Node]:
+        """Calls and assembly under `node` that wait for other grids, maybe in what they call."""
+        return [n for n in walk(node) if self._waits(n, frozenset())]
+
+    def _waits(self, n: Node, around: frozenset[int]) -> bool:
+        if n.type == "gnu_asm_expression":
+            return assembly_effect(plain(n)) is Effect.WAITS
+        if n.type != "call_expression":
+            return False
+        name = self.source.callee(n)
+        callee = known(name)
+        if callee is not None:
+            return callee.effect is Effect.WAITS
+        bodies = [*self.source.definitions(name), *self.source.library_definitions(name)]
+        return any(
+            self._waits(inner, around | {body.id})
+            for body in bodies
+            if body.id not in around
+            for inner in walk(body)
+        )
+
+    def is_type(self, name: str, call: Node) -> bool:
+        """True for `fp(x)` and `(fp)(x)` if `fp` is a type: of a template, an alias, or without
+        constructors."""
+        word = re.fullmatch(r"\((\w+)\)|(\w+)", name)
+        if word is None:
+            return False
+        kind = word.group(1) or word.group(2)
+        for around in ancestors(call):
+            if around.type != "template_declaration":
+                continue
+            listed = around.child_by_field_name("parameters")
+            if listed is not None and re.search(rf"\b(?:typename|class)\s+{kind}\b", plain(listed)):
+                return True
+        typed = rf"(?m)\btypedef\s[^;{{}}()]*\b{kind}\s*;|\busing\s+{kind}\s*=[^;()]*;"
+        typed += rf"|^[ \t]*#[ \t]*define[ \t]+{kind}[ \t]+(?:float|double|half|int|uint|long)[ \t]*(?://.*|/\*.*)?$"
+        return any(re.search(typed, text) for text in (self.source.text, *self.source.library))
+
+    def _is_local_object(self, name: str, call: Node) -> bool:
+        """True for a call of a local lambda (whose body is walked in place) or of a plain object."""
+        v = self.source.lookup(name, call)
+        return v is not None and not v.is_pointer and not v.is_parameter
+
+    def _macro_unsafe(self, name: str) -> str | None:
+        """None for a macro that only calls pure functions and assigns nothing."""
+        pattern = rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\([^)]*\)((?:[^\n]*\\\n)*[^\n]*)"
+        bodies = [
+            b for text in (self.source.text, *self.source.library) for b in re.findall(pattern, text, re.M)
+        ]
+        for body in bodies:
+            if re.search(r"[^=!<>]=[^=]", body):
+                return f"the macro {name} assigns"
+            for word in re.findall(r"(\w+)\s*\(", body):
+                callee = known(word)
+                if callee is None or callee.effect is not Effect.VALUE:
+                    why = "whose definition is not in the source" if callee is None else callee.reason
+                    return f"it calls {word}, {why} (in {name})"
+        return None if bodies else f"it calls {name}, whose definition is not in the source"
+
+
+def _allowed(effect: Effect, way: _Way) -> bool:
+    return effect in (Effect.VALUE, Effect.HINT) or (effect is Effect.WAITS and way.in_order)
