@@ -1,6 +1,7 @@
 """Functions that kernels call: what is known of them, and what rules make of kernels that call them."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ extern "C" __global__ void k(const float* x, float* y, int n, int rows) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) y[blockIdx.x * n + i] = p[i] - most;
 }
 """
-ONE_A_THREAD = {"grid": ["ceil_div(n * rows, 128)"]}
+ONE_A_THREAD: Any = {"grid": ["ceil_div(n * rows, 128)"]}
 APPLIED = (
     (OTHER_GRIDS, "start_next();\n  wait_for_last();\n  y[i] = 2.0f * x[i];"),
     (COPY, "y[i] = (float)(bits_of(x[i]) >> 23);"),
