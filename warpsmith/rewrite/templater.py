@@ -11,6 +11,7 @@ from warpsmith.domain.template import Template
 from warpsmith.rewrite.bodies.body_variants import compose
 from warpsmith.rewrite.rules import RULES, TEXT_RULES, Declined, Draft
 from warpsmith.rewrite.source.dead_branches import without_dead_branches
+from warpsmith.rewrite.source.foreign_platforms import without_foreign_platforms
 from warpsmith.rewrite.source.included_headers import Library, included, inline_header_of
 from warpsmith.rewrite.source.syntax_tree import entry_name
 
@@ -75,11 +76,20 @@ def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> T
 
 
 def _live(draft: Draft) -> Draft:
-    """The draft without branches that its entry discards; as it is if the kernel is not found."""
+    """The draft without branches that other platforms compile or its entry discards.
+
+    As it is if the kernel is not found.
+    """
+    if not draft.is_opencl:
+        options, text = draft.kernel.options, draft.kernel.text
+        draft = _with_text(draft, without_foreign_platforms(text, options, draft.library))
     try:
-        text = without_dead_branches(draft.source)
+        return _with_text(draft, without_dead_branches(draft.source))
     except LookupError:
         return draft
+
+
+def _with_text(draft: Draft, text: str) -> Draft:
     if text == draft.kernel.text:
         return draft
     return replace(draft, kernel=draft.kernel.model_copy(update={"source": text}))

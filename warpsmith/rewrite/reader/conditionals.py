@@ -32,10 +32,43 @@ def holds(keyword: str, condition: str, macros: Mapping[str, str]) -> bool:
         return False
 
 
+def decided(condition: str, value_of: Callable[[str], int | None]) -> bool | None:
+    """Whether a condition holds if only some of its names have known values; None if these leave it open."""
+    text = re.sub(r"!(?!=)", " not ", condition.replace("&&", " and ").replace("||", " or "))
+    text = re.sub(r"(?<=\d)[uUlL]+\b", "", text)
+    try:
+        value = _known(ast.parse(" ".join(text.split()), mode="eval").body, value_of)
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
+        return None
+    return None if value is None else value != 0
+
+
+def _known(node: ast.expr, value_of: Callable[[str], int | None]) -> int | None:
+    match node:
+        case ast.Name(id=name):
+            return value_of(name)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            value = _known(operand, value_of)
+            return None if value is None else int(not value)
+        case ast.BoolOp(op=op, values=values):
+            found = [_known(v, value_of) for v in values]
+            ends = int(isinstance(op, ast.Or))
+            if any(v is not None and bool(v) == bool(ends) for v in found):
+                return ends
+            return None if None in found else 1 - ends
+        case (
+            ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right])
+        ) if type(op) in _OPERATIONS:
+            first, second = _known(left, value_of), _known(right, value_of)
+            return None if first is None or second is None else _OPERATIONS[type(op)](first, second)
+    return _truth(node)
+
+
 _OPERATIONS: dict[type[ast.AST], Callable[[int, int], int]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
     ast.Mult: lambda a, b: a * b,
+    ast.Mod: lambda a, b: a % b,
     ast.Eq: lambda a, b: int(a == b),
     ast.NotEq: lambda a, b: int(a != b),
     ast.Lt: lambda a, b: int(a < b),

@@ -4,15 +4,16 @@ import re
 
 from tree_sitter import Node
 
+from warpsmith.rewrite.reader.conditionals import decided
 from warpsmith.rewrite.source.syntax_tree import Edit, Source, apply_edits, find, strip
 
-_WORDS = {"true": True, "1": True, "false": False, "0": False}
+_WORDS = {"true": 1, "false": 0}
 
 
 def without_dead_branches(source: Source) -> str:
     """The text without the branches of `if constexpr (FLAG)` that the entry's arguments discard.
 
-    `FLAG` is a template parameter of the kernel, or its negation. Lines keep their numbers.
+    `FLAG` is decided by what the entry gives to the kernel's template parameters. Lines keep their numbers.
     """
     edits: list[Edit] = []
     for node in find(source.body, "if_statement"):
@@ -22,14 +23,29 @@ def without_dead_branches(source: Source) -> str:
         then, other = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
         if taken is None or then is None:
             continue
-        kept = then if taken else _inner(other)
+        kept, stated = then if taken else _inner(other), _stated(source, node, taken)
         if kept is None:
-            edits.append(_removed(source, node.start_byte, node.end_byte, "{}"))
+            edits.append(_removed(source, node.start_byte, node.end_byte, f"{{{stated}}}"))
             continue
-        edits.append(_removed(source, node.start_byte, kept.start_byte))
-        if kept.end_byte < node.end_byte:
-            edits.append(_removed(source, kept.end_byte, node.end_byte))
+        start, end = kept.start_byte, kept.end_byte
+        if stated and kept.type != "compound_statement":
+            edits.append(_removed(source, node.start_byte, start, f"{{{stated} "))
+            edits.append(_removed(source, end, node.end_byte, "}"))
+            continue
+        edits.append(_removed(source, node.start_byte, start + bool(stated), stated and f"{{{stated}"))
+        if end < node.end_byte:
+            edits.append(_removed(source, end, node.end_byte))
     return apply_edits(source.text, edits)
+
+
+def _stated(source: Source, node: Node, taken: bool) -> str:
+    """A check of the condition in place of the branches, so that rules see which numbers decided."""
+    condition = node.child_by_field_name("condition")
+    numbers = [] if condition is None else find(condition, "identifier")
+    if condition is None or all(source.template_argument(source.of(n)) in _WORDS for n in numbers):
+        return ""
+    text = source.of(strip(condition))
+    return f'static_assert({text}, "");' if taken else f'static_assert(!({text}), "");'
 
 
 def _taken(source: Source, node: Node) -> bool | None:
@@ -37,16 +53,15 @@ def _taken(source: Source, node: Node) -> bool | None:
     condition = node.child_by_field_name("condition")
     if condition is None or not re.match(r"if\s+constexpr\b", source.of(node)):
         return None
-    condition, denied = strip(condition), False
-    if condition.type == "unary_expression" and source.of(condition).startswith("!"):
-        argument = condition.child_by_field_name("argument")
-        if argument is None:
-            return None
-        condition, denied = strip(argument), True
-    if condition.type != "identifier" or source.lookup(source.of(condition), condition) is not None:
-        return None
-    value = _WORDS.get(source.template_argument(source.of(condition)))
-    return None if value is None else value != denied
+    named = find(condition, "identifier")
+    hidden = {source.of(n) for n in named if source.lookup(source.of(n), n) is not None}
+    return decided(source.of(condition), lambda name: None if name in hidden else _value(source, name))
+
+
+def _value(source: Source, name: str) -> int | None:
+    """The number that the entry gives to a template parameter."""
+    text = source.template_argument(name)
+    return _WORDS.get(text, int(text) if text.isdecimal() else None)
 
 
 def _inner(other: Node | None) -> Node | None:
