@@ -7,6 +7,7 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.block_places import WARP, Unit
+from warpsmith.rewrite.analysis.callees import synchronises
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.grid_places import Follows, follows, is_global_index, strides_over_grid
 from warpsmith.rewrite.analysis.index_bounds import bound, covered, guarded, parsed
@@ -14,7 +15,6 @@ from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.analysis.shared_arrays import LARGEST, room
 from warpsmith.rewrite.analysis.shared_places import why_places_not
-from warpsmith.rewrite.analysis.side_effects import synchronises
 from warpsmith.rewrite.bodies.block_memory import (
     fits,
     grown,
