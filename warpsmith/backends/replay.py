@@ -219,6 +219,12 @@ class ReplayReference:
         """Stand-in values for each case, the same as those of `ReplayDevice.run`."""
         return [stand_in(plan) for plan, _ in cases]
 
+    def halt(self) -> None:
+        """See `ReferencePort.halt`: nothing runs."""
+
+    def go_on(self) -> None:
+        """See `ReferencePort.go_on`."""
+
 
 def stand_in(plan: WorkloadPlan) -> dict[str, Array]:
     """Values that stand for a kernel's result. They depend only on the plan and are never constant."""

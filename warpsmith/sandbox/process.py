@@ -126,14 +126,25 @@ class ChildProcess:
 
     def interrupt(self) -> None:
         """SIGKILL to the whole group. The thread that talks to the child finds it dead and cleans up."""
+        self._signal_group(signal.SIGKILL)
+
+    def suspend(self) -> None:
+        """Make the whole group stand still until `wake`; it can be killed all the same."""
+        self._signal_group(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        """Let the group go on."""
+        self._signal_group(signal.SIGCONT)
+
+    def _signal_group(self, number: signal.Signals) -> None:
         with self._ending:
             if not self._closed:
-                self._kill_group()
+                self._kill_group(number)
 
-    def _kill_group(self) -> None:
+    def _kill_group(self, number: signal.Signals = signal.SIGKILL) -> None:
         # Until the process is closed, the group keeps this id, even if its leader was waited for.
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+            os.killpg(self._process.pid, number)
 
     def tail(self) -> str:
         """The end of the child's output."""

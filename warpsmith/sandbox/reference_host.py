@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
 import numpy as np
@@ -14,6 +14,7 @@ from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.sandbox.confine import memory_limit
 from warpsmith.sandbox.environment import child_environment, preloads
 from warpsmith.sandbox.forked_process import start_server
+from warpsmith.sandbox.halted_children import HaltedChildren
 from warpsmith.sandbox.messages import plan_to_json
 from warpsmith.sandbox.process import ChildProcess
 from warpsmith.verify.dtypes import reference_dtype
@@ -45,6 +46,15 @@ class ReferenceRunner:
     timeout_s: float = 120
     memory_bytes: int = 48 << 30
     children: int = 0
+    _running: HaltedChildren = field(default_factory=HaltedChildren, compare=False, repr=False)
+
+    def halt(self) -> None:
+        """See `ReferencePort.halt`."""
+        self._running.halt()
+
+    def go_on(self) -> None:
+        """See `ReferencePort.go_on`."""
+        self._running.go_on()
 
     def warm(self) -> None:
         """Start the process from which its children are forked, so that the first one need not wait."""
@@ -100,6 +110,7 @@ class ReferenceRunner:
                     number, (plan, dims) = line.get_nowait()
                 except Empty:
                     return found
+                self._running.wait_to_go()
                 if child is None:
                     argument = {"memory_bytes": self.memory_bytes}
                     child = ChildProcess(
@@ -109,7 +120,8 @@ class ReferenceRunner:
                         preload=preloads(None),
                     )
                 try:
-                    found[number] = self._ask(child, source, function, plan, dims)
+                    with self._running.running(child):
+                        found[number] = self._ask(child, source, function, plan, dims)
                 except InvalidInput as exc:
                     found[number] = exc
                     child.kill()

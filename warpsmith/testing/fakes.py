@@ -204,6 +204,12 @@ class FakeReference:
             return [refused] * len(cases)
         return [self.numpy(source, function, plan, dims) for plan, dims in cases]
 
+    def halt(self) -> None:
+        """See `ReferencePort.halt`: nothing runs."""
+
+    def go_on(self) -> None:
+        """See `ReferencePort.go_on`."""
+
 
 @dataclass
 class ListSink:

@@ -1,8 +1,10 @@
 """The user's kernel as it is: compiled, checked, timed, and timed against itself."""
 
+import itertools
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.domain.job import CacheState, KernelReference, Metric, Workload
@@ -57,16 +59,17 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     time_left = BaselineTime(session.job.budget.seconds, len(session.job.workloads), own, reserved_s)
     try:
         with prefetch_references(session) as prefetch:
-            ahead: list[Case] = []
+            ahead: dict[str, list[Case]] = {}
             for index, workload in enumerate(session.job.workloads):
                 where = workload.key
-                asked = ahead or _cases(session, workload)
+                asked = ahead.get(workload.key) or _cases(session, workload)
                 own_case, another, *families = asked
                 failed = _expect(session, asked if may_overlap(session) else asked[:2], time_left)
                 for key in (own_case.key, another.key):
                     if key in failed:
                         raise failed[key]
-                ahead = _start_prefetch(session, prefetch, session.job.workloads[index + 1 : index + 2])
+                if index == 0:
+                    ahead = _start_prefetch(session, prefetch, session.job.workloads[1:])
                 refusal = untestable(session, workload, another)
                 if refusal:
                     return _refused(device, timings, f"{where}: {refusal}")
@@ -163,15 +166,15 @@ def _left_out(time_left: BaselineTime) -> list[str]:
 
 def _start_prefetch(
     session: DeviceSession, prefetch: ReferencePrefetch, following: Sequence[Workload]
-) -> list[Case]:
-    """Start computing the references of the next workload, if there is one; returns its cases, or none."""
+) -> dict[str, list[Case]]:
+    """Start computing the references of the other workloads, in order; returns their cases by workload."""
+    cases: dict[str, list[Case]] = {}
     if not following or not may_overlap(session):
-        return []
-    try:
-        cases = _cases(session, following[0])
-        prefetch.start(session, cases)
-    except ExpressionError:
-        return []  # it is said in its turn
+        return cases
+    with suppress(ExpressionError):  # it is said in its turn
+        for workload in following:
+            cases[workload.key] = _cases(session, workload)
+    prefetch.start(session, itertools.chain.from_iterable(cases.values()))
     return cases
 
 

@@ -152,6 +152,14 @@ class ReferencePort(Protocol):
         """
         ...
 
+    def halt(self) -> None:
+        """Make what other threads have asked for stand still, until `go_on`."""
+        ...
+
+    def go_on(self) -> None:
+        """End a halt; nothing happens if there is none."""
+        ...
+
 
 class Searcher(Protocol):
     """Proposes configurations and is told results; never executes anything."""

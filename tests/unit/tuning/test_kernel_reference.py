@@ -35,6 +35,10 @@ class NoReference:
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
         raise AssertionError("the job has no NumPy reference")
 
+    def halt(self) -> None: ...
+
+    def go_on(self) -> None: ...
+
 
 def test_a_kernel_that_damages_its_process_is_one_failed_case_and_the_next_gets_a_new_process() -> None:
     job = scale_job(reference={"kind": "kernel"})

@@ -49,6 +49,20 @@ class Reference(FakeReference):
     """Something is computed beforehand, or was."""
     caller: threading.Thread = field(default_factory=threading.current_thread)
 
+    going: threading.Event = field(default_factory=threading.Event)
+    """Not set while it is halted."""
+    halts: int = 0
+
+    def __post_init__(self) -> None:
+        self.going.set()
+
+    def halt(self) -> None:
+        self.halts += self.going.is_set()
+        self.going.clear()
+
+    def go_on(self) -> None:
+        self.going.set()
+
     def waited_for(self) -> None:
         assert self.begun.wait(WAIT_S)
 
@@ -156,26 +170,48 @@ def verify_near_ties(ports: SessionPorts) -> VerifyResult:
 
 
 @pytest.mark.parametrize("phase", [verify, verify_near_ties, baseline_of])
-def test_nothing_is_computed_while_anything_is_timed(phase: Phase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_computed_stands_still_while_anything_is_timed(
+    phase: Phase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
-    computing, timed = threading.Event(), threading.Event()
-    seen: list[bool] = []
-
-    def during(cases: Sequence[ReferenceCase]) -> None:
-        timed.clear()
-        computing.set()
-        seen.append(timed.wait(SHORT_S))
-        computing.clear()
+    runs: list[bool] = []
 
     def model(configuration: Configuration, workload: str) -> float:
-        timed.set()
-        if configuration and not any(seen):
-            seen.append(computing.wait(SHORT_S / 4))
+        if configuration:
+            runs.append(reference.going.is_set())
         return times(configuration, workload)
 
-    reference = Reference(during)
+    reference = Reference()
     phase(ports_with(reference, model, on_run=reference.waited_for))
-    assert not any(seen)
+    assert runs
+    assert not any(runs)
+    assert reference.going.is_set()
+    assert reference.early, "there was something to halt"
+
+
+def test_a_pause_does_not_wait_for_what_has_begun() -> None:
+    end, begun = threading.Event(), threading.Event()
+
+    def during(cases: Sequence[ReferenceCase]) -> None:
+        begun.set()
+        assert end.wait(WAIT_S)
+
+    reference = Reference(during)
+    session = DeviceSession(JOB, ports_with(reference))
+    prefetch = ReferencePrefetch(reference)
+    try:
+        prefetch.start(session, [Case(w) for w in JOB.workloads])
+        assert begun.wait(WAIT_S)
+        with prefetch.paused():
+            with prefetch.paused():
+                assert not reference.going.is_set()
+            assert not reference.going.is_set(), "the outer pause goes on"
+            assert reference.busy == 1
+        assert reference.going.is_set()
+    finally:
+        end.set()
+        prefetch.close()
+    assert reference.halts == 1
 
 
 @PHASES

@@ -1,6 +1,7 @@
-"""Computes upcoming references on the host while the device is busy and nothing is timed."""
+"""Computes upcoming references on the host while the device is busy; they stand still during timings."""
 
 import os
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -27,10 +28,10 @@ class ReferencePrefetch:
 
     The first launch of a graph follows the event that begins a sample after some microseconds of host time,
     which count in all samples of small kernels. Cores that draw inputs and compute would lengthen them. So
-    nothing is prefetched while something is timed (`paused`), nor while a caller waits for a reference, whose
-    children then have memory and cores to themselves.
+    what is being prefetched stands still while something is timed (`paused`), and nothing new begins while a
+    caller waits for a reference, whose children then have memory and cores to themselves.
 
-    Not thread-safe. State shared with the background thread is touched only while that thread is paused.
+    Not thread-safe: one thread calls it.
     """
 
     def __init__(self, inner: ReferencePort) -> None:
@@ -43,6 +44,8 @@ class ReferencePrefetch:
         self._asked = ("", "")
         self._line: deque[ReferenceCase] = deque()
         self._found: dict[WorkloadPlan, Mapping[str, Array]] = {}
+        self._taking = threading.Lock()
+        """Held while the line and what was found are touched: the thread may be in the midst of a case."""
 
     def prefetch_next(
         self, session: DeviceSession, workload: Workload, following: Sequence[Workload]
@@ -68,32 +71,45 @@ class ReferencePrefetch:
         reference = session.job.reference
         assert isinstance(reference, NumpyReference)
         wanted = [(session.inputs.plan(c), c.workload.dimensions) for c in cases]
-        with self.paused():
+        with self._taking:
             self._asked = (reference.source, reference.function)
             self._line, self._found = deque(_kept(wanted)), {}
+        self._resume()
 
     def numpy_many(
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
         """See `ReferencePort.numpy_many`. Prefetched results are returned and removed from the store."""
-        with self.paused():
-            asked = {plan for plan, _ in cases}
+        asked = {plan for plan, _ in cases}
+        with self._taking:
             self._line = deque(c for c in self._line if c[0] not in asked)
-            known = [self._found.pop(plan, None) for plan, _ in cases]
-            missing = [c for c, outputs in zip(cases, known, strict=True) if outputs is None]
+        self._rest()
+        known = [self._found.pop(plan, None) for plan, _ in cases]
+        missing = [c for c, outputs in zip(cases, known, strict=True) if outputs is None]
+        try:
             rest = iter(self._inner.numpy_many(source, function, missing) if missing else ())
-            return [next(rest) if outputs is None else outputs for outputs in known]
+        finally:
+            self._resume()
+        return [next(rest) if outputs is None else outputs for outputs in known]
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Context in which nothing is prefetched. Entering waits for computations that have begun."""
-        self._rest()
+        """Context in which nothing is computed but what is asked for; what has begun stands still."""
         self._quiet += 1
+        self._resume()
         try:
             yield
         finally:
             self._quiet -= 1
             self._resume()
+
+    def halt(self) -> None:
+        """See `ReferencePort.halt`."""
+        self._inner.halt()
+
+    def go_on(self) -> None:
+        """See `ReferencePort.go_on`."""
+        self._inner.go_on()
 
     def close(self) -> None:
         """Drop everything. No thread and no child is left when it returns."""
@@ -103,23 +119,37 @@ class ReferencePrefetch:
         self._pool.shutdown()
 
     def _rest(self) -> None:
+        """Wait for what has begun, halted or not; nothing new begins until `_resume`."""
         self._resting = True
+        self._inner.go_on()
         if self._running is not None:
             wait([self._running])
 
     def _resume(self) -> None:
-        if self._line and not self._quiet:
+        """Go on, or halt, as the pauses say."""
+        if self._quiet:
+            self._resting = True
+            self._inner.halt()
+            return
+        self._inner.go_on()
+        if self._line:
             self._resting = False
             self._running = self._pool.submit(self._work_off)
 
     def _work_off(self) -> None:
-        while self._line and not self._resting:
-            cases = [self._line.popleft() for _ in range(min(self._at_once, len(self._line)))]
+        while cases := self._next():
             found = self._inner.numpy_many(*self._asked, cases)
-            for (plan, _), outputs in zip(cases, found, strict=True):
-                # A failed case is computed again on request, and its error is reported then.
-                if not isinstance(outputs, InvalidInput):
-                    self._found[plan] = outputs
+            with self._taking:
+                for (plan, _), outputs in zip(cases, found, strict=True):
+                    # A failed case is computed again on request, and its error is reported then.
+                    if not isinstance(outputs, InvalidInput):
+                        self._found[plan] = outputs
+
+    def _next(self) -> list[ReferenceCase]:
+        """The cases that are computed next, which leave the line; none while it rests."""
+        with self._taking:
+            count = 0 if self._resting else min(self._at_once, len(self._line))
+            return [self._line.popleft() for _ in range(count)]
 
 
 def may_overlap(session: DeviceSession) -> bool:
