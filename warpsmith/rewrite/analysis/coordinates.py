@@ -108,7 +108,7 @@ class Coordinates:
         node = strip(node)
         text = re.sub(r"\s+", "", self.source.of(node))
         if node.type == "identifier":
-            text = self._aliases.get(text, text)
+            text = self._bound_to_extent(node, self._aliases.get(text, text))
             if text in self.block:
                 return f"bdim.{AXES[self.block.index(text)]}"
         if node.type == "field_expression":
@@ -132,6 +132,13 @@ class Coordinates:
         if node.type == "binary_expression":
             return self._global_id(node, depth)
         return None
+
+    def _bound_to_extent(self, node: Node, name: str) -> str:
+        """The parameter of the launch that the entry binds to a template parameter of the kernel; else the
+        name."""
+        own = self.source.kernel.start_byte <= node.start_byte < self.source.kernel.end_byte
+        given = self.source.template_argument(name) if own and self.variable(node) is None else ""
+        return given if given.isidentifier() else name
 
     def _of_cast(self, call: Node, value: Node, depth: int) -> str | None:
         """The coordinate in `int64_t(value)` or `static_cast<int>(value)`; narrow types hold none."""

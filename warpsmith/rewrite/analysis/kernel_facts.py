@@ -11,7 +11,7 @@ from warpsmith.rewrite.analysis.callees import HINTED_LOADS, HINTED_STORES, know
 from warpsmith.rewrite.analysis.coordinates import AXES, ROW_PART, ROW_START, ROW_STEP
 from warpsmith.rewrite.analysis.operations import operands, operator, strip_index, use
 from warpsmith.rewrite.analysis.unsafe_calls import UnsafeCalls
-from warpsmith.rewrite.source.syntax_tree import Source, Variable, find, strip, walk
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip, walk
 
 __all__ = ["AXES", "ROW_PART", "ROW_START", "ROW_STEP", "Access", "Facts"]
 
@@ -71,7 +71,9 @@ class Facts(UnsafeCalls):
     def _root_at(self, v: Variable, at: Node, depth: int) -> Variable | None:
         """Where a local pointer points at `at`, if only statements of the body's top level set it, each to
         another buffer: so accesses with the same text and the same buffer have the same address."""
-        if v.is_parameter or v.is_reference or v.init is None:
+        if v.is_parameter and not v.is_reference:
+            return v if self._moved_first(v) else None
+        if v.is_reference or v.init is None:
             return None
         current, end = self.root(v.init, depth + 1), v.declaration.end_byte
         found = [current]
@@ -90,6 +92,23 @@ class Facts(UnsafeCalls):
                 current, end = root, top.end_byte
         different = None not in found and len({r.name for r in found if r is not None}) == len(found)
         return current if different else None
+
+    def _moved_first(self, v: Variable) -> bool:
+        """True if a pointer that the kernel was given is only moved within its buffer, outside of loops and
+        before anything else uses it."""
+        statements = []
+        for place in self.assigned(v):
+            statement = place.parent
+            top = None if statement is None else statement.parent
+            if statement is None or top is None or statement.type != "assignment_expression":
+                return False
+            if operator(statement) not in ("+=", "-=") or any(a.type in LOOPS for a in ancestors(top)):
+                return False
+            statements.append(statement)
+        last = max(n.end_byte for n in statements)
+        uses = [n for n in find(self.source.body, "identifier") if self.variable(n) == v]
+        moved = {operands(n)[0].id for n in statements}
+        return all(n.id in moved or n.start_byte >= last for n in uses)
 
     @staticmethod
     def _is_auto(v: Variable) -> bool:

@@ -118,20 +118,30 @@ def _in_update(loop: StridedLoop, node: Node) -> Node | None:
 
 
 def is_reduction(facts: Facts, loop: StridedLoop, v: Variable) -> bool:
-    """True if every use of `v` in the loop is one update whose order does not matter."""
+    """True if every use of `v` in the loop is one update of it, or of each field, whose order does not
+    matter."""
     uses = [n for n in find(loop.node, "identifier") if facts.variable(n) == v]
-    places = [n for w, n in carried(facts, loop) if w == v]
-    if len(places) != 1:
+    targets = [_target(n) for w, n in carried(facts, loop) if w == v]
+    statements = [t.parent for t in targets]
+    kinds = [operator(n) for n in statements if n is not None and n.type == "assignment_expression"]
+    if len(kinds) != len(targets) or len({facts.source.of(t) for t in targets}) != len(targets):
         return False
-    statement = places[0].parent
-    if statement is None or statement.type != "assignment_expression":
+    if all(kind in _ACCUMULATES for kind in kinds):
+        return len(uses) == len(targets) > 0
+    statement = statements[0]
+    if len(targets) != 1 or statement is None or targets[0].type != "identifier":
         return False
-    if operator(statement) in _ACCUMULATES:
-        return len(uses) == 1
     right = operands(statement)[1]
     reducer = right.type == "call_expression" and _REDUCERS.match(facts.source.callee(right)) is not None
     direct = [a for a in facts.source.arguments(right) if facts.source.of(a) == v.name] if reducer else []
     return operator(statement) == "=" and len(direct) == 1 and len(uses) == 2
+
+
+def _target(place: Node) -> Node:
+    """What an assignment to a variable or to one of its fields changes."""
+    while place.parent is not None and place.parent.type == "field_expression":
+        place = place.parent
+    return place
 
 
 def depends(facts: Facts, node: Node, loop: StridedLoop, depth: int = 0) -> bool:

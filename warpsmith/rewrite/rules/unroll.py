@@ -15,7 +15,8 @@ _COUNT = f"#if {PARAMETER} > 0\nconstexpr int ws_unroll = {PARAMETER};\n#endif\n
 
 
 class Unroll:
-    """Adds `#pragma unroll` to innermost counted loops that have none. It never changes results."""
+    """Adds `#pragma unroll` to counted loops that have none, if every loop inside has one. It never changes
+    results."""
 
     name = "unroll"
 
@@ -44,7 +45,7 @@ def _fits(facts: Facts, loop: Node) -> bool:
     body, update = loop.child_by_field_name("body"), loop.child_by_field_name("update")
     if body is None or update is None or _has_pragma(facts, loop) or _is_lane_loop(facts, loop):
         return False
-    if any(not _is_lane_loop(facts, n) for n in find(body, *LOOPS)):
+    if any(not (_is_lane_loop(facts, n) or _has_pragma(facts, n)) for n in find(body, *LOOPS)):
         return False
     if any(c for c in find(body, "call_expression") if source.callee(c) in ("__syncthreads", "barrier")):
         return False
