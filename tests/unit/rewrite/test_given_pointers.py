@@ -1,4 +1,4 @@
-"""Kernels that move the pointers they are given, add up fields, and know their block by a template argument."""
+"""Kernels that move the pointers they are given, add up fields, and whose block is a template argument."""
 
 from pathlib import Path
 
