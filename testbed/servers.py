@@ -141,8 +141,8 @@ class RedisProcess:
 
 
 @contextmanager
-def fresh_database(server: str) -> Iterator[str]:
-    """URL of a new, empty database on that server, dropped in the end."""
+def fresh_database(server: str, template: str = "template1") -> Iterator[str]:
+    """URL of a new database on that server, dropped in the end: a copy of the template, by itself empty."""
     from sqlalchemy import create_engine, text
     from sqlalchemy.engine import make_url
 
@@ -150,7 +150,7 @@ def fresh_database(server: str) -> Iterator[str]:
     engine = create_engine(server, isolation_level="AUTOCOMMIT")
     try:
         with engine.connect() as connection:
-            connection.execute(text(f"CREATE DATABASE {name}"))
+            connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
         yield make_url(server).set(database=name).render_as_string(hide_password=False)
         with engine.connect() as connection:
             connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))

@@ -2,9 +2,28 @@
 
 import pytest
 
+from testbed.databases import (
+    database,
+    database_url,
+    migrated_postgres,
+    migrated_sqlite,
+    postgres_template,
+    sqlite_template,
+)
 from testbed.servers import postgres_session, postgres_url, redis_session, redis_url
 
-__all__ = ["postgres_session", "postgres_url", "redis_session", "redis_url"]
+__all__ = [
+    "database",
+    "database_url",
+    "migrated_postgres",
+    "migrated_sqlite",
+    "postgres_session",
+    "postgres_template",
+    "postgres_url",
+    "redis_session",
+    "redis_url",
+    "sqlite_template",
+]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

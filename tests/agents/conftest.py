@@ -9,12 +9,9 @@ from agents.context import StepContext
 from agents.model import ModelProvider
 from agents.model_budget import SmallPurse
 from agents.model_transport import OpenAITransport
-from tests.db.conftest import database, database_url, empty_url
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import BaselineResult, StepPayload
-
-__all__ = ["database", "database_url", "empty_url"]
 
 KEY = "sk-secret-of-the-test"
 

@@ -158,7 +158,7 @@ def test_the_tuner_is_asked_where_the_rules_have_something_to_say(strategy: Stra
     assert made.ask_tuner is asked
 
 
-@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_job_of_the_rules_takes_every_step_of_the_loop(worker: Context) -> None:
     job = job_of(BLOCKS, rewrite={"enabled": False}, budget={"trials": 12, "seconds": 600, "rounds": 2})
     name = submit(worker.database, job)

@@ -92,7 +92,7 @@ def test_a_job_of_two_devices_is_decided_again_as_it_was(contexts: list[Context]
     assert found.candidates >= 1
 
 
-@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(("field", "value"), [("devices", 1), ("trials", 0), ("beside", 1)])
 def test_a_replay_sees_that_another_number_would_have_decided_otherwise(
     contexts: list[Context], field: str, value: int

@@ -117,7 +117,7 @@ def test_a_parked_step_is_rung_at_its_deadline_and_the_rules_answer(worker: Cont
         assert replay(session, job, {}).differences == ()
 
 
-@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_requests_of_an_ended_job_are_closed(worker: Context) -> None:
     job = submit(worker.database, external_job())
     ring_all(worker)
@@ -131,7 +131,7 @@ def test_requests_of_an_ended_job_are_closed(worker: Context) -> None:
         assert replay(session, job, {}).differences == ()
 
 
-@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_replay_sees_a_record_that_was_changed(worker: Context) -> None:
     job = submit(worker.database, external_job())
     ring_all(worker)
@@ -169,7 +169,7 @@ def test_the_purse_never_gives_more_than_the_budget(database: Database) -> None:
     assert not JobPurse(database, job).reserve(Cost(0, 0.0)), "an ended job spends nothing"
 
 
-@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_bad_answer_gets_its_reason_and_the_request_stays_open(worker: Context, tmp_path: Path) -> None:
     submit(worker.database, external_job())
     ring_all(worker)
@@ -233,7 +233,7 @@ def test_an_agent_that_brings_nothing_ends_the_search_and_not_the_service() -> N
     assert rows.kinds == ["baseline", *["agent_step"] * 4]
 
 
-@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("parents", [1, 2])
 def test_a_job_that_branches_and_searches_on_is_replayed(worker: Context, parents: int) -> None:
     """The best candidate gets trials after its planner was asked, which a replay must not see too early."""
@@ -256,7 +256,7 @@ def test_a_job_that_branches_and_searches_on_is_replayed(worker: Context, parent
     assert {e.parameter for e in shown.facts.effects} == {"BLOCK", "PER"}
 
 
-@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_search_on_several_devices_is_replayed(worker: Context) -> None:
     devices = [DEVICE.model_copy(update={"uid": f"test-{n}", "index": n}) for n in (1, 2)]
     with worker.database.write() as session:
@@ -269,7 +269,7 @@ def test_a_search_on_several_devices_is_replayed(worker: Context) -> None:
         assert replay(session, name, {}).differences == ()
 
 
-@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_job_that_knows_what_others_found_is_replayed(worker: Context) -> None:
     """The second job takes over a best trial that it has no budget to find; its rounds start from there."""
     found = []
@@ -288,7 +288,7 @@ def test_a_job_that_knows_what_others_found_is_replayed(worker: Context) -> None
     assert found[1] > 0, "nothing was taken over"
 
 
-@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_agents_that_only_rewrite_are_asked_outside_and_measured_once_a_round(worker: Context) -> None:
     changes = {"agents": {"provider": "rules", "roles": {"templater": "external"}}, "strategy": "direct"}
     name = submit(worker.database, scale_job(budget={"trials": 9, "seconds": 600}, **changes))

@@ -3,15 +3,12 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from api.shared_polls import Polls
-from db import migrate
 from db.engine import Database
 from db.job_status import poll_statuses
 from db.repositories.jobs import JobRepository
@@ -19,17 +16,6 @@ from warpsmith.errors import NotFound
 from warpsmith.testing.jobs import scale_job
 
 TOGETHER = 40
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """A migrated database of one test."""
-    on_file = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path / 'polls.db'}" if on_file else request.getfixturevalue("postgres_url")
-    migrate.upgrade(url)
-    opened = Database(url)
-    yield opened
-    opened.dispose()
 
 
 @pytest.fixture

@@ -15,13 +15,10 @@ from db.repositories.workers import WorkerRepository
 from db.tables import TaskRow
 from db.trial_sink import DatabaseSink
 from testbed.rows import add_candidate, add_job, add_task
-from tests.db.conftest import database, database_url, empty_url
 from warpsmith.domain.space import Configuration
 from warpsmith.errors import LeaseLost
 from warpsmith.testing.jobs import DEVICE
 from warpsmith.testing.sink_contract import SinkContract
-
-__all__ = ["database", "database_url", "empty_url"]
 
 
 class Slice:

@@ -1,11 +1,10 @@
-"""A migrated database a test, on SQLite and on Postgres."""
+"""A database a test, on SQLite and on Postgres, with nothing in it or with our tables."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from db import migrate
 from db.engine import Database
 
 
@@ -16,13 +15,6 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield f"sqlite:///{tmp_path / 'folder' / 'test.db'}"
     else:
         yield request.getfixturevalue("postgres_url")
-
-
-@pytest.fixture
-def database_url(empty_url: str) -> str:
-    """A database with our tables."""
-    migrate.upgrade(empty_url)
-    return empty_url
 
 
 @pytest.fixture

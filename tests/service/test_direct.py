@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from db import migrate
 from db.broker import Bell
 from db.engine import Database
 from db.repositories.fair_turns import Soon
@@ -29,12 +28,11 @@ from worker.watchdog import Watchdog
 
 
 @pytest.fixture
-def silent(tmp_path: Path, postgres_url: str) -> Settings:
+def silent(tmp_path: Path, migrated_postgres: str) -> Settings:
     """A Postgres, and the address of a Redis that is not there."""
-    migrate.upgrade(postgres_url)
     return Settings(
         _env_file=None,
-        database_url=postgres_url,
+        database_url=migrated_postgres,
         broker_url=f"redis://127.0.0.1:{free_port()}/0",
         data_dir=tmp_path,
         replay_dir=write_recording(tmp_path / "recordings"),
@@ -112,9 +110,8 @@ def test_stand_ins_come_with_silence_and_go_with_the_bell(
     assert seen[13:].index(False) == 25 - 13, "after five seconds of answers"
 
 
-def test_a_pool_that_does_not_hear_is_started_again(postgres_url: str) -> None:
-    migrate.upgrade(postgres_url)
-    database = Database(postgres_url)
+def test_a_pool_that_does_not_hear_is_started_again(migrated_postgres: str) -> None:
+    database = Database(migrated_postgres)
     try:
         with database.write() as session:
             job = add_job(session)
@@ -140,9 +137,8 @@ def test_a_pool_that_does_not_hear_is_started_again(postgres_url: str) -> None:
         database.dispose()
 
 
-def test_lost_work_comes_first(postgres_url: str) -> None:
-    migrate.upgrade(postgres_url)
-    database = Database(postgres_url)
+def test_lost_work_comes_first(migrated_postgres: str) -> None:
+    database = Database(migrated_postgres)
     try:
         with database.write() as session:
             ids = [add_task(session, add_job(session).id).id for _ in range(3)]

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 
-from db import migrate
 from db.engine import Database, utc_now
 from db.message_names import AGENT_QUEUE, device_queue
 from db.repositories.jobs import JobRepository
@@ -16,18 +15,6 @@ from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import SliceResult
 
 QUEUE = device_queue(DEVICE.device_class)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Database:
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('fair') / 'x.db'}"
-    else:
-        url = request.getfixturevalue("postgres_url")
-    migrate.upgrade(url)
-    opened = Database(url)
-    request.addfinalizer(opened.dispose)
-    return opened
 
 
 def add(database: Database, tenant: str, priority: int = 0) -> str:

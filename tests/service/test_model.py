@@ -1,33 +1,26 @@
 """The state machine of claims and leases, small; `tests/service/model_check.py` runs it large."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from db import migrate
 from db.engine import Database
 from tests.service.machine import ServiceMachine
 
 SIZES = {"sqlite": (12, 60), "postgres": (4, 50)}
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[type[ServiceMachine]]:
-    url = f"sqlite:///{tmp_path / 'test.db'}"
-    if request.param == "postgres":
-        url = request.getfixturevalue("postgres_url")
-    migrate.upgrade(url)
-
+@pytest.fixture
+def machine(database_url: str) -> Iterator[type[ServiceMachine]]:
     class Machine(ServiceMachine):
-        database = Database(url)
+        database = Database(database_url)
         steps = 0
         examples = 0
         check_study_every = 12
 
-    Machine.url = url
+    Machine.url = database_url
     yield Machine
     Machine.database.dispose()
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 import worker.works.agent_step
-from db import migrate
 from db.engine import Database, utc_now
 from db.proposal_pool import ProposalPool, SearchSlice
 from db.repositories.candidates import CandidateRepository
@@ -47,17 +46,6 @@ from worker.process_context import Context
 from worker.stored_study import export_study
 
 DEVICES = 3
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
-    url = f"sqlite:///{tmp_path / 'x.db'}"
-    if request.param == "postgres":
-        url = request.getfixturevalue("postgres_url")
-    migrate.upgrade(url)
-    opened = Database(url)
-    request.addfinalizer(opened.dispose)
-    return opened
 
 
 def snapshot(trials: int, done: int, tasks: list[TaskView], devices: int) -> JobSnapshot:
@@ -232,7 +220,7 @@ def test_searchers_run_what_they_may_have_together_to_the_trial(database: Databa
         assert taken <= HistoryRepository(session).counted(candidate) <= 37
 
 
-@pytest.mark.parametrize("database", ["postgres"], indirect=True)
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_who_has_lost_the_lock_proposes_nothing_more(database: Database) -> None:
     """The server ended its connection, as a restart does, and another slice proposes since then."""
     (first, inner), (second, _) = shared_searchers(database, 2, trials=20).values()

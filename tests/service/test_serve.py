@@ -13,7 +13,6 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from db import migrate
 from testbed.servers import free_port
 from warpsmith.cli import main
 from warpsmith.settings import settings
@@ -67,14 +66,12 @@ def embedded(tmp_path: Path) -> Machine:
 
 
 @pytest.fixture
-def full(tmp_path: Path) -> Machine:
+def full(tmp_path: Path, migrated_sqlite: str) -> Machine:
     """A database of its own, migrated; no worker, no broker that answers."""
-    url = f"sqlite:///{tmp_path / 'full.db'}"
-    migrate.upgrade(url)
     return Machine(
         {
             "WARPSMITH_DATA_DIR": str(tmp_path / "data"),
-            "WARPSMITH_DATABASE_URL": url,
+            "WARPSMITH_DATABASE_URL": migrated_sqlite,
             "WARPSMITH_BROKER_URL": f"redis://127.0.0.1:{free_port()}/0",
         }
     )

@@ -2,12 +2,11 @@
 
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 import worker.main
-from db import migrate, worker_admin
+from db import worker_admin
 from db.engine import Database
 from db.program_version import VERSION
 from db.repositories.tasks import TaskRepository
@@ -50,9 +49,10 @@ def test_a_drained_worker_ends_its_slice_and_goes(fleet: Fleet) -> None:
         worker_admin.drain(view.id, Settings(_env_file=None, database_url=url))
 
 
-def test_a_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = Settings(_env_file=None, database_url=f"sqlite:///{tmp_path / 'x.db'}")
-    migrate.upgrade(settings.sqlalchemy_url)
+def test_a_worker_of_another_version_is_refused(
+    migrated_sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(_env_file=None, database_url=migrated_sqlite)
     database = Database(settings.sqlalchemy_url)
     with database.write() as session:
         workers = WorkerRepository(session)

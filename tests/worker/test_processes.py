@@ -1,6 +1,7 @@
 """Real Celery pools on the file-system transport and on Redis, killed without warning."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,6 @@ import pytest
 import redis
 from sqlalchemy import select
 
-from db import migrate
 from db.engine import Database
 from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository
@@ -88,13 +88,15 @@ class Fleet:
 @pytest.fixture(params=["embedded", "full"])
 def fleet(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fleet]:
     """SQLite and files, or Postgres and Redis."""
-    url = f"sqlite:///{tmp_path / 'warpsmith.db'}"
     environment: dict[str, str] = {}
     if request.param == "full":
-        url = request.getfixturevalue("postgres_url")
+        url = request.getfixturevalue("migrated_postgres")
         broker = request.getfixturevalue("redis_url")
         environment = {"WARPSMITH_DATABASE_URL": url, "WARPSMITH_BROKER_URL": broker}
-    migrate.upgrade(url)
+    else:
+        file = tmp_path / "warpsmith.db"
+        shutil.copyfile(request.getfixturevalue("sqlite_template"), file)
+        url = f"sqlite:///{file}"
     database = Database(url)
     made = Fleet(tmp_path, environment, database)
     try:

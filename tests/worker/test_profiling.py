@@ -85,7 +85,7 @@ def profiler_steps(context: Context, job: str) -> list[tuple[StepPayload, StepCo
     return found
 
 
-@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_counters_of_baseline_and_winner_reach_the_step_and_the_result(
     context: Context, tmp_path: Path
 ) -> None:
@@ -106,7 +106,7 @@ def test_counters_of_baseline_and_winner_reach_the_step_and_the_result(
     assert {p.bottleneck for p in profiles} == {"memory"}, "the rules see that memory is busy"
 
 
-@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_without_permission_the_steps_go_on_and_say_why(context: Context, tmp_path: Path) -> None:
     job = run(context, ncu(tmp_path, "refused"))
     steps = profiler_steps(context, job)
