@@ -12,6 +12,7 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.trial_sink import DatabaseSink
+from testbed.deadlines import stretched
 from testbed.rows import add_candidate, add_job, add_task, rejected
 from warpsmith.domain.space import Configuration
 from warpsmith.errors import LeaseLost
@@ -89,7 +90,7 @@ def test_trials_are_safe_within_a_second_though_the_next_one_is_slow(piece: Slic
     sink = piece.sink()
     sink.proposed([A, B])
     sink.finished(A, rejected("wrong"), 0.1)
-    assert _soon(lambda: piece.finished() == [A], 2.0)
+    assert _soon(lambda: piece.finished() == [A], stretched(2))
     sink.finished(B, rejected("wrong"), 0.1)
     sink.close()
     assert piece.finished() == [A, B]

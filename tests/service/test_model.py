@@ -28,7 +28,7 @@ def machine(database_url: str) -> Iterator[type[ServiceMachine]]:
 def test_every_interleaving_keeps_the_invariants(
     machine: type[ServiceMachine], request: pytest.FixtureRequest
 ) -> None:
-    examples, length = SIZES[request.node.callspec.params["machine"]]
+    examples, length = SIZES[request.node.callspec.params["database_url"]]
     chosen = settings(
         max_examples=examples,
         stateful_step_count=length,
