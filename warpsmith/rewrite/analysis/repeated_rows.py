@@ -7,6 +7,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.callees import Effect, assembly_effect
 from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.loaded_objects import KeptObject, kept_objects
 from warpsmith.rewrite.analysis.strided_loops import (
     StridedLoop,
     depends,
@@ -48,6 +49,13 @@ class Chain:
     """Contiguous accesses of each loop."""
     packs: bool
     """False if an element must stay with the thread that has it."""
+    objects: tuple[KeptObject, ...] = ()
+    """What the loops load as objects of a class."""
+
+    @property
+    def kept_values(self) -> int:
+        """How many elements and objects of an iteration are kept."""
+        return len(self.kept) + len(self.objects)
 
 
 def chain_of(facts: Facts) -> Chain | str:
@@ -60,7 +68,7 @@ def chain_of(facts: Facts) -> Chain | str:
         made = _chain(facts, members)
         if isinstance(made, str):
             reason = made
-        elif found is None or len(made.kept) > len(found.kept):
+        elif found is None or made.kept_values > found.kept_values:
             found = made
     return found or reason
 
@@ -97,9 +105,15 @@ def _chain(facts: Facts, loops: list[StridedLoop]) -> Chain | str:
         return "it waits for other grids between its loops"
     found = tuple(tuple(groups(facts, loop)) for loop in usable)
     kept = tuple(_kept(facts, usable, found, span))
-    if not kept:
+    objects = tuple(
+        o
+        for o in kept_objects(facts, usable)
+        if not any(_changes(facts, loaded.access.pointer, span) for _, loaded in o.uses)
+    )
+    if not kept and not objects:
         return reason or "no element is used in two loops without a change between"
-    return Chain(tuple(usable), kept, found, _may_regroup(facts, usable, kept))
+    packs = not objects and _may_regroup(facts, usable, kept)
+    return Chain(tuple(usable), kept, found, packs, objects)
 
 
 def _may_regroup(facts: Facts, loops: Sequence[StridedLoop], kept: Sequence[Kept]) -> bool:

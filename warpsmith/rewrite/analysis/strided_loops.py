@@ -8,7 +8,16 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.source.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip
+from warpsmith.rewrite.source.syntax_tree import (
+    LOOPS,
+    Edit,
+    Source,
+    Variable,
+    ancestors,
+    apply_edits,
+    find,
+    strip,
+)
 
 _DEEPEST = 8
 _ACCUMULATES = ("+=", "*=", "|=", "&=", "^=")
@@ -201,6 +210,11 @@ def element_text(facts: Facts, loop: StridedLoop, a: Access) -> str:
     return "+".join([name, *sorted(t for t in terms if t != name)])
 
 
+def place_text(facts: Facts, loop: StridedLoop, pointer: Node) -> str:
+    """What a pointer leads to as sorted terms, like `element_text`: equal texts are equal addresses."""
+    return "+".join(sorted(_terms(facts, loop, pointer, None)))
+
+
 def written_value(facts: Facts, identifier: Node) -> Node | None:
     """The value that a local has at a place: its initialiser, or what a pointer was last set to.
 
@@ -234,7 +248,21 @@ def _terms(
         if value is not None:
             yield from _terms(facts, loop, value, root, depth + 1)
             return
-    yield re.sub(r"\s+", "", facts.source.of(node))
+    yield _written_term(facts, loop, node, depth)
+
+
+def _written_term(facts: Facts, loop: StridedLoop, node: Node, depth: int) -> str:
+    """A term that is no sum, with the loop's own values written out and its counter as `{i}`."""
+    edits = []
+    for n in find(node, "identifier"):
+        v = facts.variable(n)
+        text = "{i}" if v == loop.variable else None
+        if v is not None and loop.declares(v) and depth < _DEEPEST:
+            value = facts.value_of(n)
+            text = None if value is None else f"({_written_term(facts, loop, value, depth + 1)})"
+        if text is not None:
+            edits.append(Edit(n.start_byte - node.start_byte, n.end_byte - node.start_byte, text))
+    return re.sub(r"\s+", "", apply_edits(facts.source.of(node), edits))
 
 
 def _private(loop: StridedLoop, a: Access) -> bool:

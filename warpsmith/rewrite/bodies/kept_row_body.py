@@ -88,6 +88,9 @@ class KeptRowText:
         for k, kept in enumerate(self._chain.kept):
             if kept.first == n:
                 lines.append(self._array(f"ws_row_{k}", kept.uses[0][1], KEEP))
+        for k, thing in enumerate(self._chain.objects):
+            if thing.uses[0][0] == n:
+                lines.append(f"{thing.kind} ws_object_{k}[{KEEP}];")
         return lines
 
     def _array(self, name: str, group: Group, packs: str) -> str:
@@ -123,6 +126,11 @@ class KeptRowText:
                 after.append(f"{f'WS_KEEP_STORE{half}' if self._opencl else 'ws_keep_store'}({both});")
             element = f"{place}[{lane} * {PACK} + ws_lane]" if self._opencl else f"{pack}.lane[ws_lane]"
             edits += group.lane_edits(self._source, loop.body.start_byte, element)
+        for k, thing in enumerate(self._chain.objects):
+            loaded, place = thing.of(n), f"ws_object_{k}[ws_round]"
+            if loaded is not None:
+                is_new = thing.uses[0][0] == n
+                edits += loaded.edits(self._source, loop.body.start_byte, place, is_new=is_new)
         lines = [
             "",
             *self._declarations(n),

@@ -36,10 +36,11 @@ class RowInRegisters:
         )
         known = frozenset(p.name for p in (*draft.parameters, *parameters))
         loops = {n for kept in chain.kept for n, _ in kept.uses}
+        loops |= {n for kept in chain.objects for n, _ in kept.uses}
         return draft.changed(
             Change(
                 self.name,
-                f"{len(chain.kept)} element(s) of an iteration, used by {len(loops)} loops",
+                f"{chain.kept_values} element(s) of an iteration, used by {len(loops)} loops",
                 prologue=OPENCL if draft.is_opencl else CUDA,
                 parameters=parameters,
                 constraints=_constraints(draft, chain),
