@@ -57,6 +57,8 @@ class KernelInput(Frozen):
     grid: tuple[str, ...]
     block: tuple[str, ...]
     shared_bytes: str
+    attributes: str
+    """Attributes of the launch (`cooperative`, `cluster (2, 1, 1)`), which stay as they are; empty: none."""
     workloads: tuple[str, ...]
     """One text per workload, such as `hidden=4096,tokens=512 (weight 1)`."""
 

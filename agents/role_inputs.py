@@ -140,6 +140,7 @@ def _kernel(job: Job) -> KernelInput:
         grid=tuple(e.text for e in kernel.launch.grid),
         block=tuple(e.text for e in kernel.launch.block),
         shared_bytes=kernel.launch.shared_bytes.text,
+        attributes=kernel.launch.attributes_text,
         workloads=_workloads(job),
     )
 

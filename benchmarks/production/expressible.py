@@ -44,8 +44,6 @@ _TMA = re.compile(r"\btma\w*|\bTMA\w*|tensormap|TensorMap|prefetch_descriptor|cp
 _PDL = re.compile(
     r"griddepcontrol|cudaGridDependencySynchronize|cudaTriggerProgrammaticLaunchCompletion|pdl_sync"
 )
-LACKING = frozenset(("cooperative launch",))
-"""Attributes of a launch that the job form has no word for. Clusters are asked for in the source."""
 _SITES = {
     "clusters": r"cudaLaunchAttributeClusterDimension|__cluster_dims__",
     "cooperative launch": r"cudaLaunchCooperativeKernel|cudaLaunchAttributeCooperative",
@@ -98,8 +96,6 @@ def _judge(kernel: KernelDefinition, types: TypeIndex) -> tuple[str, set[str]]:
         why = _argument(argument, own, types, kernel, needs)
         if why:
             return f"{argument.name or 'an argument'}: {why}", needs
-    for attribute in needs & LACKING:
-        return f"a launch with attributes: {attribute}", needs
     if not kernel.arguments:
         return "it has no arguments, so nothing could be compared", needs
     return "", needs

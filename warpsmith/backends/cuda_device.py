@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,7 @@ from warpsmith.backends.base import (
     launches_in_place,
 )
 from warpsmith.backends.cuda_arguments import parameter_buffer
+from warpsmith.backends.cuda_extended_launch import DriverRefusal, ExtendedLaunch
 from warpsmith.backends.cuda_graph import GraphTimer
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize
@@ -97,6 +99,7 @@ class CudaProgram:
         self._module: Any = module
         self.function: Any = function
         self.shared_bytes = 0
+        self.extended: ExtendedLaunch | None = None
         self._is_prepared = False
         self._variables = {name: self._contents(name) for name in variables}
 
@@ -164,6 +167,7 @@ class CudaDevice:
     def launch(self, program: Program, arguments: Sequence[Bound], size: LaunchSize) -> None:
         """See `Device.launch`."""
         assert isinstance(program, CudaProgram)
+        self._prepare(program, arguments, size)
         self._enqueue(program, arguments, size)
         self._finish()
 
@@ -177,6 +181,7 @@ class CudaDevice:
     ) -> tuple[list[float], int]:
         """See `Device.time`: replays of a captured graph between two events."""
         assert isinstance(program, CudaProgram)
+        self._prepare(program, argument_sets[-1], size)
         once_us, sets, launches = repeats.known_us, len(argument_sets), repeats.launches or 1
         if not once_us:
             watch.before(None, 1)
@@ -275,6 +280,14 @@ class CudaDevice:
         restore()
         return sum(self._timer.replay_us(graph) for graph in graphs)
 
+    def _prepare(self, program: CudaProgram, arguments: Sequence[Bound], size: LaunchSize) -> None:
+        """Find the function's handle if the launch has attributes; this cannot be done within a capture."""
+        if not size.has_attributes or program.extended is not None:
+            return
+        plain = replace(size, cluster=(1, 1, 1), cooperative=False)
+        function = self._timer.function_of(lambda: self._enqueue(program, arguments, plain))
+        program.extended = ExtendedLaunch(self._timer, function)
+
     def _enqueue(self, program: CudaProgram, arguments: Sequence[Bound], size: LaunchSize) -> None:
         try:
             if size.shared_bytes > max(DEFAULT_SHARED_BYTES, program.shared_bytes):
@@ -282,10 +295,13 @@ class CudaDevice:
                 program.function.set_attribute(attribute, size.shared_bytes)
                 program.shared_bytes = size.shared_bytes
             parameters = program.parameters(arguments)
+            if size.has_attributes and program.extended is not None:
+                program.extended.enqueue(size, parameters)
+                return
             program.function.prepared_async_call(
                 size.grid, size.block, self._stream, parameters, shared_size=size.shared_bytes
             )
-        except self._driver.Error as exc:
+        except (self._driver.Error, DriverRefusal) as exc:
             raise self._error(exc, "the launch was refused") from exc
 
     def _finish(self) -> None:
@@ -296,7 +312,8 @@ class CudaDevice:
 
     def _error(self, exc: Exception, words: str) -> Exception:
         text = str(exc)
-        if any(word in text.lower() for word in _REFUSED) and "address" not in text.lower():
+        words_of_it = text.lower().replace("_", " ")
+        if any(word in words_of_it for word in _REFUSED) and "address" not in words_of_it:
             return LaunchRefused(f"{words}: {text[:500]}")
         return DeviceFault(f"{words}: {text[:500]}")
 

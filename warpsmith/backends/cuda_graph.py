@@ -15,45 +15,70 @@ class GraphTimer:
     def __init__(self, driver: Any, stream: Any) -> None:
         from cuda.bindings import driver as bindings
 
-        self._cu = bindings
-        self._stream = stream
-        self._handle = bindings.CUstream(int(stream.handle))
+        self.bindings = bindings
+        self._events_on = stream
+        self.stream = bindings.CUstream(int(stream.handle))
         self._start = driver.Event()
         self._end = driver.Event()
 
     def capture(self, launches: Sequence[Callable[[], None]]) -> Any:
         """An executable graph of the launches, in order."""
-        cu = self._cu
-        mode = cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        self._must(cu.cuStreamBeginCapture(self._handle, mode))
-        try:
-            for launch in launches:
-                launch()
-        except BaseException:
-            cu.cuStreamEndCapture(self._handle)
-            raise
-        (graph,) = self._must(cu.cuStreamEndCapture(self._handle))
+        cu = self.bindings
+        graph = self._captured(launches)
         try:
             (executable,) = self._must(cu.cuGraphInstantiate(graph, 0))
         finally:
             cu.cuGraphDestroy(graph)
-        self._must(cu.cuGraphUpload(executable, self._handle))
+        self._must(cu.cuGraphUpload(executable, self.stream))
         return executable
+
+    def _captured(self, launches: Sequence[Callable[[], None]]) -> Any:
+        cu = self.bindings
+        mode = cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        self._must(cu.cuStreamBeginCapture(self.stream, mode))
+        try:
+            for launch in launches:
+                launch()
+        except BaseException:
+            cu.cuStreamEndCapture(self.stream)
+            raise
+        (graph,) = self._must(cu.cuStreamEndCapture(self.stream))
+        return graph
 
     def replay_us(self, graph: Any) -> float:
         """Device time of one replay, in microseconds."""
-        self._start.record(self._stream)
-        self._must(self._cu.cuGraphLaunch(graph, self._handle))
-        self._end.record(self._stream)
+        self._start.record(self._events_on)
+        self._must(self.bindings.cuGraphLaunch(graph, self.stream))
+        self._end.record(self._events_on)
         self._end.synchronize()
         return float(self._start.time_till(self._end)) * 1000.0
 
     def destroy(self, graph: Any) -> None:
         """Free an executable graph."""
-        self._cu.cuGraphExecDestroy(graph)
+        self.bindings.cuGraphExecDestroy(graph)
+
+    def function_of(self, launch: Callable[[], None]) -> Any:
+        """The driver's handle of the function that `launch` launches; PyCUDA does not show it.
+
+        The launch is captured, and nothing runs.
+        """
+        cu = self.bindings
+        graph = self._captured([launch])
+        try:
+            _, count = self._must(cu.cuGraphGetNodes(graph, 0))
+            nodes, _ = self._must(cu.cuGraphGetNodes(graph, count))
+            (parameters,) = self._must(cu.cuGraphKernelNodeGetParams(nodes[0]))
+            return parameters.func
+        finally:
+            cu.cuGraphDestroy(graph)
 
     def _must(self, result: Any) -> tuple[Any, ...]:
+        """The values of a driver call.
+
+        Raises:
+            DeviceFault: the call failed; the message has the driver's word.
+        """
         status, *values = result
-        if status != self._cu.CUresult.CUDA_SUCCESS:
+        if status != self.bindings.CUresult.CUDA_SUCCESS:
             raise DeviceFault(f"CUDA graph: {status}")
         return tuple(values)

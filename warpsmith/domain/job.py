@@ -13,6 +13,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expression_checks import check_names, check_number, check_whole
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.kernel import Kernel, Role
+from warpsmith.domain.launch_checks import check_launch
 from warpsmith.domain.space import Constraint, Parameter, Space, reserved
 from warpsmith.domain.value_checks import check_values
 
@@ -316,11 +317,7 @@ class Job(Frozen):
             check_values(self.kernel, argument, where, scope, index)
             if argument.draw is not None:
                 check_draw(f"{where}.draw", argument.draw, argument.dtype, argument.shape, scope, index)
-        launch = self.kernel.launch
-        for part, extents in (("grid", launch.grid), ("block", launch.block)):
-            for m, extent in enumerate(extents):
-                check_whole(f"kernel.launch.{part}.{m}", extent, scope, index, lowest=1)
-        check_whole("kernel.launch.shared_bytes", launch.shared_bytes, scope, index, lowest=0)
+        check_launch(self.kernel.launch, scope, index)
         if self.operations is not None:
             check_number("operations", self.operations, scope, index)
         if self.bytes is not None:

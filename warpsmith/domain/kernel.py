@@ -317,6 +317,9 @@ class Kernel(Frozen):
                 )
 
     def _check_opencl(self) -> None:
+        if self.launch.joins_blocks:
+            field = "cooperative" if self.launch.cooperative else "cluster"
+            raise ValueError(f"launch.{field}: OpenCL's groups cannot wait for each other; leave it out")
         for place, argument in self.placed():
             inside = [f for f, _ in argument.targets() if f.startswith("fields")]
             if argument.role is Role.POINTERS or inside:

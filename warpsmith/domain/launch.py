@@ -16,3 +16,19 @@ class Launch(Frozen):
     shared_bytes: Expression = Expression(0)
     """Bytes of dynamic shared memory. Not supported for OpenCL, where a `__local` argument has the role
     `local`."""
+    cluster: tuple[Expression, ...] = Field(default=(), max_length=3)
+    """Blocks of a cluster along x, y, z (CUDA, from compute capability 9.0); empty: what the source says, or
+    none. The grid is a multiple of it along each axis."""
+    cooperative: bool = False
+    """True if all blocks must be on the device at once, so that they can wait for each other (CUDA)."""
+
+    @property
+    def attributes_text(self) -> str:
+        """The attributes in words, such as `cluster (2, 1, 1), cooperative`; empty without any."""
+        cluster = f"cluster ({', '.join(e.text for e in self.cluster)})" if self.cluster else ""
+        return ", ".join(filter(None, (cluster, "cooperative" * self.cooperative)))
+
+    @property
+    def joins_blocks(self) -> bool:
+        """True if blocks may wait for each other, or read each other's shared memory."""
+        return self.cooperative or bool(self.cluster)

@@ -155,6 +155,15 @@ class LaunchSize:
     shared_bytes: int = 0
     local_bytes: tuple[int, ...] = ()
     """OpenCL: bytes of each argument with the role `local`, in order."""
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    """Blocks of a cluster that the launch asks for."""
+    cooperative: bool = False
+    """True if all blocks must be on the device at once."""
+
+    @property
+    def has_attributes(self) -> bool:
+        """True if the driver must be told more than extents and bytes."""
+        return self.cooperative or self.cluster != (1, 1, 1)
 
     @property
     def dynamic_bytes(self) -> int:
@@ -332,9 +341,12 @@ def evaluated(launch: Launch, scope: Mapping[str, Value], local: Sequence[Argume
     """
     grid = [e.integer(scope) for e in launch.grid] + [1, 1]
     block = [e.integer(scope) for e in launch.block] + [1, 1]
+    cluster = [e.integer(scope) for e in launch.cluster] + [1, 1, 1]
     return LaunchSize(
         grid=(grid[0], grid[1], grid[2]),
         block=(block[0], block[1], block[2]),
         shared_bytes=launch.shared_bytes.integer(scope),
         local_bytes=tuple(a.bytes_expression.integer(scope) for a in local),
+        cluster=(cluster[0], cluster[1], cluster[2]),
+        cooperative=launch.cooperative,
     )

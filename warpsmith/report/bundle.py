@@ -96,6 +96,8 @@ class _Source:
         self.launch = f"grid {entry.grid}, block {entry.block}, shared {entry.shared_bytes} B"
         if entry.local_bytes:
             self.launch += f", local arguments {', '.join(str(n) for n in entry.local_bytes)} B"
+        if entry.launch is not None and entry.launch.attributes_text:
+            self.launch += f", {entry.launch.attributes_text}"
         self.html = Markup(highlight(entry.source, lexer, formatter))
         lines = difflib.unified_diff(
             original.splitlines(), entry.source.splitlines(), "original", "tuned", lineterm=""

@@ -69,6 +69,8 @@ def _kernel(
         "grid": [python_text(e, names) for e in launch.grid],
         "block": [python_text(e, names) for e in launch.block],
         "shared_bytes": python_text(launch.shared_bytes, names),
+        "cluster": [python_text(e, names) for e in launch.cluster],
+        "cooperative": launch.cooperative,
         "local_bytes": [python_text(a.bytes_expression, names) for a in local],
         "constraints": [python_text(c.expression, names) for c in constraints],
     }

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.kernel import MAX_SOURCE_BYTES, Kernel
 from warpsmith.domain.space import Space
 from warpsmith.domain.template import Template
 from warpsmith.rewrite.bodies.body_variants import compose
-from warpsmith.rewrite.rules import RULES, TEXT_RULES, Declined, Draft
+from warpsmith.rewrite.rules import BLOCK_RULES, RULES, TEXT_RULES, Declined, Draft
 from warpsmith.rewrite.source.dead_branches import without_dead_branches
 from warpsmith.rewrite.source.foreign_platforms import without_foreign_platforms
 from warpsmith.rewrite.source.included_headers import Library, included, inline_header_of
@@ -54,9 +54,9 @@ def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> T
             if not job.rewrite.permits(rule.name):
                 declined.append(f"{rule.name}: not permitted by the job")
                 continue
-            if kernel.reached_twice and rule.name not in TEXT_RULES:
-                words = f"the kernel writes {kernel.reached_twice} and gets it by two ways"
-                declined.append(f"{rule.name}: {words}")
+            refusal = _beforehand(kernel, rule.name)
+            if refusal:
+                declined.append(f"{rule.name}: {refusal}")
                 continue
             try:
                 result = rule.apply(draft)
@@ -73,6 +73,16 @@ def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> T
         applied=draft.applied,
     )
     return TemplateReport(template=template, declined=tuple(declined))
+
+
+def _beforehand(kernel: Kernel, rule: str) -> str:
+    """Why a kernel's form alone rules a rule out; empty if it does not."""
+    joined = kernel.launch.joins_blocks or "__cluster_dims__" in kernel.text
+    if joined and rule not in BLOCK_RULES:
+        return "the launch joins blocks (cluster, cooperative), whose number and places must stay"
+    if kernel.reached_twice and rule not in TEXT_RULES:
+        return f"the kernel writes {kernel.reached_twice} and gets it by two ways"
+    return ""
 
 
 def _live(draft: Draft) -> Draft:

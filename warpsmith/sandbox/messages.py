@@ -60,17 +60,21 @@ def size_to_json(size: LaunchSize) -> Json:
         "block": size.block,
         "shared_bytes": size.shared_bytes,
         "local_bytes": size.local_bytes,
+        "cluster": size.cluster,
+        "cooperative": size.cooperative,
     }
 
 
 def size_from_json(data: Json) -> LaunchSize:
     """The inverse of `size_to_json`."""
-    grid, block = data["grid"], data["block"]
+    grid, block, cluster = data["grid"], data["block"], data["cluster"]
     return LaunchSize(
         (grid[0], grid[1], grid[2]),
         (block[0], block[1], block[2]),
         data["shared_bytes"],
         tuple(data["local_bytes"]),
+        (cluster[0], cluster[1], cluster[2]),
+        data["cooperative"],
     )
 
 

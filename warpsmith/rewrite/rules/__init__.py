@@ -40,4 +40,8 @@ which keep its start and step; decorations of the source last."""
 TEXT_RULES = frozenset(("lift_constants", "block_size", "unroll", "launch_bounds", "fast_math"))
 """Rules that keep every thread's accesses in their order, so that arguments may lead to the same memory."""
 
-__all__ = ["RULES", "TEXT_RULES", "Declined", "Draft", "Rule"]
+BLOCK_RULES = frozenset(("unroll", "launch_bounds", "fast_math"))
+"""Rules that leave the grid, the block and every thread's place as they are, so that blocks may wait for each
+other and read each other's shared memory."""
+
+__all__ = ["BLOCK_RULES", "RULES", "TEXT_RULES", "Declined", "Draft", "Rule"]

@@ -33,6 +33,8 @@ def beyond_limits(size: LaunchSize, limits: DeviceLimits) -> str:
     for axis, (extent, most) in enumerate(zip(size.block, block_limits, strict=True)):
         if not 1 <= extent <= most:
             return f"block {'xyz'[axis]} is {extent}; the device takes 1 to {most}"
+    if any(blocks % extent for blocks, extent in zip(size.grid, size.cluster, strict=True)):
+        return f"the grid {size.grid} is no multiple of the cluster {size.cluster}"
     if threads > limits.max_threads_per_block:
         return f"a block has {threads} threads; the device takes {limits.max_threads_per_block}"
     if min(size.local_bytes, default=1) < 1:
