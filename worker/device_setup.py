@@ -20,6 +20,7 @@ from worker.compile_cache import ArtifactStore, CachedCompiler
 from worker.device_lock import device_lock
 from worker.fleet_compiler import FleetCompiler
 from worker.kept_ceilings import KeptCeilings, host_clock_limits
+from worker.kept_references import MEMORY_SHARE, KeptReferences
 
 if TYPE_CHECKING:
     from warpsmith.sandbox import CompilePool
@@ -99,10 +100,16 @@ def hold_device(setup: DeviceSetup, hold: Holding) -> Iterator[None]:
 
 
 @contextmanager
-def open_session(setup: DeviceSetup, job: Job, hold: Holding) -> Iterator[DeviceSession]:
-    """Context with a session of its own secret seed and exclusive use of the device on this machine."""
+def open_session(
+    setup: DeviceSetup, job: Job, hold: Holding, seed: int | None = None
+) -> Iterator[DeviceSession]:
+    """Context with a session and exclusive use of the device on this machine.
+
+    Args:
+        seed: secret seed of the inputs, which other sessions of the job may share; None: one of its own.
+    """
     with hold_device(setup, hold):
-        made = DeviceSession(job, setup.ports)
+        made = DeviceSession(job, setup.ports, seed)
         try:
             yield made
         finally:
@@ -163,6 +170,7 @@ class RealDeviceSetup(PortsSetup):
     def __init__(self, settings: Settings, device: DeviceInfo, fleet: Fleet | None = None) -> None:
         from warpsmith.measure.nvml import nvml_for
         from warpsmith.sandbox import ChildOpener, ReferenceRunner, sanitizer_for
+        from warpsmith.sandbox.confine import machine_memory
         from warpsmith.sandbox.ncu_host import profiler_for
 
         workers = settings.compile_workers or os.cpu_count() or 1
@@ -172,8 +180,10 @@ class RealDeviceSetup(PortsSetup):
         helped = None if fleet is None else fleet(pool, workers)
         most = settings.job_memory_bytes and settings.job_memory_bytes + LIBRARIES_BYTES
         opener = ChildOpener(device, settings.run_timeout_s, most)
-        reference = ReferenceRunner(memory_bytes=most) if most else ReferenceRunner()
-        reference.warm()
+        runner = ReferenceRunner(memory_bytes=most) if most else ReferenceRunner()
+        runner.warm()
+        share = machine_memory() // MEMORY_SHARE
+        reference = KeptReferences(runner, min(settings.kept_references_mb << 20, share))
         nvml = nvml_for(device)
         ports = SessionPorts(
             opener=opener,

@@ -12,6 +12,7 @@ from warpsmith.settings import Settings, settings
 from warpsmith.tuning.ports import CompilerPort
 from worker.device_setup import DeviceSetup, open_setup
 from worker.fleet_compiler import FleetCompiler
+from worker.kept_references import JobSeeds
 
 WORKER_ID = "WARPSMITH_WORKER_ID"
 POOL_DEVICE = "WARPSMITH_POOL_DEVICE"
@@ -20,13 +21,14 @@ POOL_DEVICE = "WARPSMITH_POOL_DEVICE"
 
 @dataclass
 class Context:
-    """Settings, database, bell, and the device if this pool has one."""
+    """Settings, database, bell, the device if this pool has one, and seeds of jobs on it."""
 
     settings: Settings
     database: Database
     bell: Bell
     worker_id: str = field(default_factory=new_id)
     setup: DeviceSetup | None = None
+    seeds: JobSeeds = field(default_factory=JobSeeds)
 
     def device_setup(self) -> DeviceSetup:
         """The setup of this pool's device.

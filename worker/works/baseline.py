@@ -26,7 +26,8 @@ def baseline(context: Context, row: TaskRow, lease: Lease) -> Done:
         check_memory(job, [info], context.settings.job_memory_bytes)
     except InvalidInput as exc:
         return Done(BaselineResult(device=info, refused=str(exc)))
-    with open_session(context.device_setup(), job, Hold(context, row, lease)) as device_session:
+    seed = context.seeds.of(row.job_id)
+    with open_session(context.device_setup(), job, Hold(context, row, lease), seed) as device_session:
         began = time.monotonic()
         result = measure_baseline(device_session)
         if not result.refused:

@@ -15,5 +15,6 @@ def check_cases(context: Context, row: TaskRow, lease: Lease) -> Done:
     assert isinstance(row.payload, CasesPayload)
     with context.database.read() as session:
         job, known = job_of(session, row), baseline_of(session, row)
-    with open_session(context.device_setup(), job, Hold(context, row, lease)) as device_session:
+    seed = context.seeds.of(row.job_id)
+    with open_session(context.device_setup(), job, Hold(context, row, lease), seed) as device_session:
         return Done(check_proposals(device_session, known, row.payload.cases))

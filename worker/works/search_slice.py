@@ -130,7 +130,8 @@ def _run(context: Context, row: TaskRow, lease: Lease, known: _Known, searcher: 
         earlier=known.earlier,
         include_dirs=context.settings.permitted_includes(),
     )
-    with open_session(setup, known.job, Hold(context, row, lease)) as device_session:
+    seed = context.seeds.of(row.job_id)
+    with open_session(setup, known.job, Hold(context, row, lease), seed) as device_session:
         sink = DatabaseSink(context.database, lease, row.job_id, known.candidate.id, payload.shared)
         try:
             return run_slice(

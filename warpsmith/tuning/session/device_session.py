@@ -29,10 +29,10 @@ __all__ = ["Case", "CheckedLaunch", "DeviceSession", "LoadedKernel", "SessionPor
 class DeviceSession:
     """Holds one device child with prepared workloads; call `close` in the end.
 
-    The seed of the inputs is secret and drawn when the session is made.
+    The seed of the inputs is secret. Inputs beside the workload's own are drawn anew in every session.
 
     Args:
-        seed: None: drawn.
+        seed: of the inputs, if sessions of the job share it; None: drawn.
         shares: a session whose inputs and expected outputs this one has as well; see `sibling`.
 
     Attributes:

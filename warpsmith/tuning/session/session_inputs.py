@@ -15,6 +15,7 @@ from warpsmith.verify.defences import Defences
 
 FIRST_OTHER_VARIANT = 1_000
 """Variants below this are those that timings rotate over."""
+VARIANT_BITS = 48
 
 
 @dataclass
@@ -22,7 +23,7 @@ class SessionInputs:
     """Inputs of one job on one device.
 
     Args:
-        seed: secret; all inputs are drawn from it.
+        seed: secret, and perhaps shared by sessions of a job; all inputs are drawn from it and a variant.
         baseline: says in which families the user's kernel is right.
     """
 
@@ -58,7 +59,8 @@ class SessionInputs:
             families = [Family.DECLARED]
             if self.defences.families:
                 families += self.baseline.families_of(workload)
-            variant = FIRST_OTHER_VARIANT + secrets.randbelow(1 << 20)
+            # Drawn anew although a job's sessions share their seed: no launch had these inputs before.
+            variant = FIRST_OTHER_VARIANT + secrets.randbits(VARIANT_BITS)
             self._others[workload.key] = Case(workload, secrets.choice(families), variant)
         return self._others[workload.key]
 
