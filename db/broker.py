@@ -1,18 +1,19 @@
 """The bell: Celery messages that carry a name and an id; a lost one does no harm."""
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery import Celery
 from kombu.exceptions import KombuError, OperationalError
-from redis import Redis
-from redis.exceptions import RedisError
 
 from db.engine import Database
 from db.file_transport import SCHEME, register
 from db.message_names import CONTROL_QUEUE
 from db.repositories.outbox import OutboxRepository
 from warpsmith.settings import Settings
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 POLL_S = 0.02
 """Interval in seconds at which the file-system transport looks for messages; its default is one second."""
@@ -60,16 +61,17 @@ class Bell:
         # A caller must not wait for an unavailable broker: the outbox is tried again soon.
         patience = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
         self._ping: Redis | None = None
+        self._away: tuple[type[Exception], ...] = (KombuError, OperationalError, OSError)
         if settings.broker_url is not None:
-            timeouts = {"socket_connect_timeout": PING_TIMEOUT_S, "socket_timeout": PING_TIMEOUT_S}
-            self._ping = Redis.from_url(settings.broker_url, **timeouts)
+            self._ping, error = _redis(settings.broker_url)
+            self._away += (error,)
         self._app.conf.broker_transport_options = {**self._app.conf.broker_transport_options, **patience}
 
     def ring(self, name: str, queue: str, subject: str) -> bool:
         """Publish one message; False if the broker did not take it."""
         try:
             self._app.send_task(name, args=[subject], queue=queue, retry=False, ignore_result=True)
-        except (KombuError, OperationalError, RedisError, OSError) as exc:
+        except self._away as exc:
             log.warning("the broker took no message: %s", type(exc).__name__)
             return False
         return True
@@ -80,7 +82,7 @@ class Bell:
             return True
         try:
             return bool(self._ping.ping())
-        except (RedisError, OSError):
+        except self._away:
             return False
 
     def close(self) -> None:
@@ -132,3 +134,13 @@ def _broker(settings: Settings) -> dict[str, Any]:
         "polling_interval": POLL_S,
     }
     return {"broker_url": f"{SCHEME}://localhost//", "broker_transport_options": options}
+
+
+def _redis(url: str) -> "tuple[Redis, type[Exception]]":
+    """A client that gives up soon, and the class of its errors."""
+    # The embedded mode has no Redis, whose client takes long to import.
+    from redis import Redis
+    from redis.exceptions import RedisError
+
+    timeouts = {"socket_connect_timeout": PING_TIMEOUT_S, "socket_timeout": PING_TIMEOUT_S}
+    return Redis.from_url(url, **timeouts), RedisError

@@ -6,23 +6,17 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pydantic import TypeAdapter
-
 from db.repositories.remote_compilations import CompilationRepository, Wanted
 from db.repositories.workers import WorkerRepository
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.outcome import Rejected
 from worker.compile_cache import pack
 from worker.device_setup import compile_pool
+from worker.pool_environment import COMPILE_DEVICES, DEVICES
 from worker.process_context import Context
 
 if TYPE_CHECKING:
     from warpsmith.sandbox import CompilePool
-
-COMPILE_DEVICES = "WARPSMITH_COMPILE_DEVICES"
-"""Environment variable of a pool, set by `worker.supervisor`: local devices whose platform compiles, as
-JSON."""
-DEVICES = TypeAdapter(tuple[DeviceInfo, ...])
 
 log = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from db.message_names import (
     compile_queue,
     device_queue,
 )
+from warpsmith.child_environment import child_environment
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.errors import Unavailable
-from warpsmith.sandbox.environment import child_environment
 
 ALL_DEVICES = "gpu"
 """Name in `--queues` for the queues of all devices found here."""

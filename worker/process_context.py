@@ -13,10 +13,7 @@ from warpsmith.tuning.ports import CompilerPort
 from worker.device_setup import DeviceSetup, open_setup
 from worker.fleet_compiler import FleetCompiler
 from worker.kept_references import JobSeeds
-
-WORKER_ID = "WARPSMITH_WORKER_ID"
-POOL_DEVICE = "WARPSMITH_POOL_DEVICE"
-"""Environment variable of a pool, set by `worker.main`: the id of its worker row, and its device as JSON."""
+from worker.pool_environment import POOL_DEVICE, WORKER_ID
 
 
 @dataclass

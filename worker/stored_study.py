@@ -4,8 +4,8 @@ import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from optuna.exceptions import StorageInternalError
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -15,8 +15,10 @@ from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository
 from db.tables import CandidateRow, TrialRow
 from warpsmith.domain.outcome import CutShort, Rejected
-from warpsmith.search.stored_study import FinishedTrial, export
 from worker.process_context import Context
+
+if TYPE_CHECKING:
+    from warpsmith.search.stored_study import FinishedTrial
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +30,11 @@ def export_study(context: Context, job_id: str, candidate: CandidateRow, *, wait
         wait: wait for another process that writes this study; else leave it to that process and to later
             calls.
     """
+    # A pool that writes no study does without Optuna.
+    from optuna.exceptions import StorageInternalError
+
+    from warpsmith.search.stored_study import export
+
     name = ""
     try:
         with alone(context.database, "study", candidate.id, wait=wait) as mine:
@@ -76,7 +83,9 @@ def _patient(url: URL) -> URL:
     return url.update_query_dict({"options": "-c synchronous_commit=off"})
 
 
-def _trial(row: TrialRow) -> FinishedTrial:
+def _trial(row: TrialRow) -> "FinishedTrial":
+    from warpsmith.search.stored_study import FinishedTrial
+
     reason = row.outcome.reason if isinstance(row.outcome, Rejected) else ""
     pruned = isinstance(row.outcome, CutShort)
     return FinishedTrial(row.number, row.configuration, row.objective, reason, pruned)

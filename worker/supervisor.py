@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from warpsmith.parent_death import PARENT
-from worker.compile_node import COMPILE_DEVICES, DEVICES
+from worker.pool_environment import COMPILE_DEVICES, DEVICES, POOL_DEVICE, WORKER_ID
 from worker.pool_plans import PoolPlan
-from worker.process_context import POOL_DEVICE, WORKER_ID
 
 TICK_S = 0.05
 RESTART_S = 1.0

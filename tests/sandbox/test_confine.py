@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from warpsmith.child_environment import child_environment
 from warpsmith.sandbox.confine import landlock_abi, memory_limit
-from warpsmith.sandbox.environment import child_environment
 from warpsmith.sandbox.process import ChildProcess
 
 SECRET = secrets.token_hex(16)

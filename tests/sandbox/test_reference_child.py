@@ -11,13 +11,13 @@ import pytest
 
 from testbed.deadlines import stretched
 from tests.sandbox.kernels import plan
+from warpsmith.child_environment import child_environment
 from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
 from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.sandbox import ReferenceRunner, reference_host
-from warpsmith.sandbox.environment import child_environment
 from warpsmith.sandbox.process import ChildProcess
 from warpsmith.verify.inputs import draw_inputs
 from warpsmith.verify.run_report import Array

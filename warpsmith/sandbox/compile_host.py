@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from warpsmith.backends.opencl_compile import POCL_CACHE
+from warpsmith.child_environment import child_environment, preloads
 from warpsmith.domain.by_value_plan import parameters_of
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.headers import SENT
@@ -25,7 +26,6 @@ from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied
 from warpsmith.sandbox.compile_deadlines import Patience
 from warpsmith.sandbox.compile_ways import Ways
-from warpsmith.sandbox.environment import child_environment, preloads
 from warpsmith.sandbox.process import ChildProcess, note_confinement
 from warpsmith.stop_children import mark, require_wanted
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
+from warpsmith.child_environment import child_environment, preloads
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import CaseKey, Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
@@ -14,7 +15,6 @@ from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.sandbox import spare_children
 from warpsmith.sandbox.buffers import to_arrays
 from warpsmith.sandbox.confine import machine_memory
-from warpsmith.sandbox.environment import child_environment, preloads
 from warpsmith.sandbox.frames import Blob
 from warpsmith.sandbox.messages import Json, case_to_json, plan_to_json, size_to_json, timing_to_json
 from warpsmith.sandbox.process import ChildProcess, note_confinement

@@ -9,10 +9,10 @@ from queue import Empty, SimpleQueue
 
 import numpy as np
 
+from warpsmith.child_environment import child_environment, preloads
 from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.sandbox.confine import memory_limit
-from warpsmith.sandbox.environment import child_environment, preloads
 from warpsmith.sandbox.forked_process import start_server
 from warpsmith.sandbox.halted_children import HaltedChildren
 from warpsmith.sandbox.messages import plan_to_json

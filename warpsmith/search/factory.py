@@ -6,7 +6,6 @@ from warpsmith.domain.job import SearcherName
 from warpsmith.domain.space import Configuration
 from warpsmith.search.feasible_set import FeasibleSet
 from warpsmith.search.launch_prior import Launched
-from warpsmith.search.optuna_study import TpeSearcher
 from warpsmith.search.portfolio import PortfolioSearcher
 from warpsmith.search.set_searcher import SetSearcher
 from warpsmith.search.simple_searchers import GridSearcher, LocalSearcher, RandomSearcher
@@ -14,7 +13,6 @@ from warpsmith.search.simple_searchers import GridSearcher, LocalSearcher, Rando
 _CLASSES: dict[SearcherName, type[SetSearcher]] = {
     SearcherName.RANDOM: RandomSearcher,
     SearcherName.GRID: GridSearcher,
-    SearcherName.TPE: TpeSearcher,
     SearcherName.LOCAL: LocalSearcher,
 }
 
@@ -40,6 +38,11 @@ def make_searcher(
     searcher: SetSearcher
     if name is SearcherName.DEFAULT:
         searcher = PortfolioSearcher(feasible, seed, launched=launched)
+    elif name is SearcherName.TPE:
+        # Optuna is imported where it is used: it takes as long as a pool's other imports together.
+        from warpsmith.search.optuna_study import TpeSearcher
+
+        searcher = TpeSearcher(feasible, seed)
     else:
         searcher = _CLASSES[name](feasible, seed)
     searcher.least_gain = least_gain
