@@ -11,6 +11,7 @@ from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.baseline_knowledge import BaselineKnowledge
 from warpsmith.tuning.session.expected_outputs import ExpectedOutputs
+from warpsmith.tuning.session.fair_cases import FairCases
 from warpsmith.tuning.session.output_checker import OutputChecker
 from warpsmith.tuning.session.replaceable_child import ReplaceableChild
 from warpsmith.tuning.session.session_inputs import SessionInputs
@@ -53,12 +54,13 @@ class DeviceSession:
             secret = secrets.randbits(48) if seed is None else seed
             self.inputs = SessionInputs(job, self.info, defences, secret, BaselineKnowledge())
             self.expected = ExpectedOutputs(self.inputs, ports)
+            self._fair = FairCases(ports, self.inputs, self.expected)
         else:
-            self.inputs, self.expected = shares.inputs, shares.expected
+            self.inputs, self.expected, self._fair = shares.inputs, shares.expected, shares._fair
         self.baseline = self.inputs.baseline
         # The parts refer to the child and never to the session: no cycle keeps large arrays alive.
         self._child = ReplaceableChild(ports, self.inputs)
-        self.checker = OutputChecker(self._child, self.inputs, self.expected)
+        self.checker = OutputChecker(self._child, self.inputs, self.expected, self._fair)
         self.sampler = TimingSampler(self._child, self.inputs)
 
     @property

@@ -9,6 +9,7 @@ from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.session.expected_outputs import ExpectedOutputs
+from warpsmith.tuning.session.fair_cases import FairCases
 from warpsmith.tuning.session.output_checks import CheckResult, CheckRules, check_run, undeclared_globals
 from warpsmith.tuning.session.replaceable_child import ReplaceableChild
 from warpsmith.tuning.session.session_inputs import SessionInputs
@@ -27,6 +28,7 @@ class OutputChecker:
     child: ReplaceableChild
     inputs: SessionInputs
     expected: ExpectedOutputs
+    fair: FairCases
 
     def launch(
         self, loaded: LoadedKernel, *, whole: bool, repeat: bool = False, on: Case | None = None
@@ -50,7 +52,9 @@ class OutputChecker:
         return CheckedLaunch(case, plan, report, ranges)
 
     def evaluate(self, launch: CheckedLaunch) -> CheckResult:
-        """What a launch left against what it must leave. Needs no device: any thread may ask.
+        """What a launch left against what it must leave; any thread may ask.
+
+        Needs a device for a refusal only, of which `FairCases` may have to judge.
 
         Raises:
             InvalidInput: the reference is of no use.
@@ -59,6 +63,8 @@ class OutputChecker:
         rules = CheckRules(self.inputs.job, self.inputs.defences, baseline.own_globals, baseline.is_steady)
         expected, known = self.expected.of(launch.case), baseline.known(launch.case)
         found = check_run(rules, launch.plan, launch.report, expected, launch.ranges, known)
+        if isinstance(found, Rejected) and self.fair.excuses(found, launch.case):
+            return 0.0
         if isinstance(found, Rejected) and launch.words:
             return found.model_copy(update={"reason": f"{launch.words}: {found.reason}"[:2000]})
         return found

@@ -54,15 +54,19 @@ class SessionInputs:
         return self._plans[case.key]
 
     def other(self, workload: Workload) -> Case:
-        """Inputs beside the workload's own: one random family and variant for the life of the session."""
+        """Inputs beside the workload's own: one random family and variant for the life of the session, unless
+        they are replaced."""
         if workload.key not in self._others:
             families = [Family.DECLARED]
             if self.defences.families:
                 families += self.baseline.families_of(workload)
-            # Drawn anew although a job's sessions share their seed: no launch had these inputs before.
-            variant = FIRST_OTHER_VARIANT + secrets.randbits(VARIANT_BITS)
-            self._others[workload.key] = Case(workload, secrets.choice(families), variant)
+            self._others[workload.key] = _drawn_anew(workload, secrets.choice(families))
         return self._others[workload.key]
+
+    def replace_other(self, case: Case) -> None:
+        """Have other inputs of the declared distribution from now on where `other` gives these."""
+        if self._others.get(case.workload.key) == case:
+            self._others[case.workload.key] = _drawn_anew(case.workload, Family.DECLARED)
 
     def another_draw(self, workload: Workload) -> Case:
         """Other values of the workload's own distribution."""
@@ -87,3 +91,8 @@ class SessionInputs:
             for w in (self.job.workloads if workloads is None else workloads)
             if allows(template.space.constraints, kernel.scope(w.scope(), device)) is None
         ]
+
+
+def _drawn_anew(workload: Workload, family: Family) -> Case:
+    """Inputs that no launch had before, although a job's sessions may share their seed."""
+    return Case(workload, family, FIRST_OTHER_VARIANT + secrets.randbits(VARIANT_BITS))
