@@ -1,9 +1,11 @@
 """Compile CUDA source to a cubin with NVRTC, for tests on machines without a GPU."""
 
+from functools import cache
 from importlib.metadata import files
 from pathlib import Path
 
 
+@cache
 def include_dir() -> Path:
     """Where the runtime wheel keeps cuda_fp16.h."""
     for file in files("nvidia-cuda-runtime") or ():

@@ -1,7 +1,6 @@
 """However a kernel is written, what rules make of it compiles and is right: alone, in pairs, and all."""
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
@@ -16,7 +15,8 @@ from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.rewrite.rules import RULES
 from warpsmith.rewrite.templater import make_template
 
-CHILDREN = 2
+PARTS = 4
+"""Of the kinds of kernels, each a test of its own: with others beside it, the slowest test sets the time."""
 
 
 def made(w: Written, *allowed: str) -> Template:
@@ -32,54 +32,45 @@ def sets_of_rules(w: Written) -> Iterator[tuple[str, ...]]:
     yield from (pair for pair in combinations([r.name for r in RULES], 2) if pair[0] in alone)
 
 
-def every_set(backend: str) -> Iterator[tuple[str, Written, Template]]:
+def every_set(backend: str, part: int) -> Iterator[tuple[str, Written, Template]]:
     """Templates of every kernel by all rules; of each kind in one style by each rule and by pairs."""
+    kinds = KINDS[part::PARTS]
     for w in corpus(backend):
-        yield f"{w.label}: all rules", w, made(w)
+        if w.kind in kinds:
+            yield f"{w.label}: all rules", w, made(w)
     finishes = list(FINISHES)
-    for n, kind in enumerate(KINDS):
+    for kind in kinds:
+        n = KINDS.index(kind)
         w = written(kind, STYLES[n % len(STYLES)], finishes[n % len(finishes)], backend)
         for rules in sets_of_rules(w):
             yield f"{w.label}: {' and '.join(rules)}", w, made(w, *rules)
 
 
-def once(backend: str) -> Iterator[tuple[str, Written, ConfiguredKernel]]:
+def once(backend: str, part: int) -> Iterator[tuple[str, Written, ConfiguredKernel]]:
     """The default configurations of all these, each source once."""
     seen = set()
-    for label, w, template in every_set(backend):
+    for label, w, template in every_set(backend, part):
         kernel = template.configured(template.space.defaults)
         if kernel.key not in seen:
             seen.add(kernel.key)
             yield label, w, kernel
 
 
-def wrong(cases: Sequence[OpenClCase], folder: Path) -> list[str]:
-    """What goes wrong on PoCL, a line a case; several children at once."""
-
-    def some(n: int) -> list[str]:
-        (folder / str(n)).mkdir()
-        return run_opencl(cases[n::CHILDREN], folder / str(n))
-
-    with ThreadPoolExecutor(CHILDREN) as threads:
-        return [line for found in threads.map(some, range(CHILDREN)) for line in found]
-
-
-def test_opencl_templates_are_right_with_their_defaults(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_opencl_templates_are_right_with_their_defaults(part: int, tmp_path: Path) -> None:
     cases = [
         OpenClCase(label, w.job, kernel, w.job.workloads[n % 2])
-        for n, (label, w, kernel) in enumerate(once("opencl"))
+        for n, (label, w, kernel) in enumerate(once("opencl", part))
     ]
-    assert wrong(cases, tmp_path) == []
+    assert run_opencl(cases, tmp_path) == []
 
 
-def test_cuda_templates_compile_with_their_defaults() -> None:
-    def compiled(found: tuple[str, Written, ConfiguredKernel]) -> str:
-        label, _, kernel = found
-        log = compile_cuda(kernel.source, kernel.kernel.entry)
-        return f"{label}: {log[:1000]}" if log else ""
-
-    with ThreadPoolExecutor(CHILDREN) as threads:
-        assert [line for line in threads.map(compiled, once("cuda")) if line] == []
+@pytest.mark.parametrize("part", range(PARTS))
+def test_cuda_templates_compile_with_their_defaults(part: int) -> None:
+    logs = {
+        label: compile_cuda(kernel.source, kernel.kernel.entry) for label, _, kernel in once("cuda", part)
+    }
+    assert {label: log[:1000] for label, log in logs.items() if log} == {}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
