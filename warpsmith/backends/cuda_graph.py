@@ -68,7 +68,8 @@ class GraphTimer:
             _, count = self._must(cu.cuGraphGetNodes(graph, 0))
             nodes, _ = self._must(cu.cuGraphGetNodes(graph, count))
             (parameters,) = self._must(cu.cuGraphKernelNodeGetParams(nodes[0]))
-            return parameters.func
+            # A copy: the handle that the node's parameters give lies in their memory, and ends with them.
+            return cu.CUfunction(int(parameters.func))
         finally:
             cu.cuGraphDestroy(graph)
 
