@@ -84,7 +84,7 @@ def test_row_split_declines(body: str, why: str) -> None:
 def test_row_split_takes_z_where_y_is_used_and_declines_without_a_free_axis() -> None:
     body = ROW.replace("blockIdx.x", "(blockIdx.x + blockIdx.y)") + f"  {STRIDE} b[i] = a[i];\n"
     grid = [e.text for e in report(body, grid=["rows", 2]).template.kernel.launch.grid]
-    assert grid == ["ceil_div(rows, WS_ROWS)", "2", "WS_ROW_SPLIT"]
+    assert grid == ["ceil_div(rows, WS_ROWS)", "ceil_div(2, WS_ITEMS)", "WS_ROW_SPLIT"]
     full = body.replace("blockIdx.y", "blockIdx.y + blockIdx.z")
     assert "grid y and z" in reason(report(full, grid=["rows", 2, 2]), "row_split")
 

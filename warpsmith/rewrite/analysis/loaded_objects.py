@@ -90,7 +90,7 @@ def _is_named(facts: Facts, kind: str, loops: Sequence[StridedLoop]) -> bool:
 
 def _loaded(facts: Facts, loop: StridedLoop) -> Iterator[Loaded]:
     """Objects that statements of the loop's own block load, each from one address."""
-    for statement in loop.body.named_children if loop.body.type == "compound_statement" else ():
+    for statement in _statements(loop.body):
         call = _call(facts, statement)
         arguments = [] if call is None else facts.source.arguments(call)
         if call is None or len(arguments) != 1 or find(arguments[0], "call_expression"):
@@ -100,6 +100,12 @@ def _loaded(facts: Facts, loop: StridedLoop) -> Iterator[Loaded]:
         plain = len(made) == 1 and made[0].node == call and not made[0].writes
         if v is not None and plain and made[0].pointer == arguments[0]:
             yield Loaded(v, statement, made[0])
+
+
+def _statements(block: Node) -> Iterator[Node]:
+    """Statements that every execution of a block executes, those of plain blocks inside included."""
+    for n in block.named_children if block.type == "compound_statement" else ():
+        yield from _statements(n) if n.type == "compound_statement" else (n,)
 
 
 def _call(facts: Facts, statement: Node) -> Node | None:

@@ -12,7 +12,8 @@ from warpsmith.rewrite.analysis.strided_loops import (
     StridedLoop,
     depends,
     element_text,
-    strided_loops,
+    own_of_threads,
+    team_loops,
     why_not_packs,
     written_value,
 )
@@ -20,6 +21,8 @@ from warpsmith.rewrite.analysis.vector_access import Group, groups
 from warpsmith.rewrite.source.syntax_tree import Variable, find, plain
 
 _DEEPEST = 8
+_SAME = {"int32_t": "int", "uint32_t": "unsigned int", "unsigned": "unsigned int", "uint": "unsigned int"}
+"""Other names of the types of counters."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Chain:
 
 def chain_of(facts: Facts) -> Chain | str:
     """The chain of a kernel with the most elements to keep; the reason if there is none."""
-    loops = strided_loops(facts)
+    loops = team_loops(facts)
     if len(loops) < 2:
         return "no two loops of the form `for (i = thread; i < n; i += threads of the block)`"
     found, reason = None, "no two loops of one block of statements pass over the same elements"
@@ -82,7 +85,8 @@ def _alike(facts: Facts, loops: Sequence[StridedLoop]) -> Iterator[list[StridedL
             continue
         if block.parent is not None and block.parent.type == "switch_statement":
             continue
-        words = (loop.variable.type_text, *(facts.source.of(n) for n in (loop.start, loop.bound, loop.step)))
+        kind = _SAME.get(loop.variable.type_text, loop.variable.type_text)
+        words = (kind, loop.team, *(facts.source.of(n) for n in (loop.start, loop.bound, loop.step)))
         by.setdefault((block.id, *words), []).append(loop)
     yield from (members for members in by.values() if len(members) > 1)
 
@@ -120,6 +124,8 @@ def _may_regroup(facts: Facts, loops: Sequence[StridedLoop], kept: Sequence[Kept
     """Whether other threads may take over elements: nothing that is written is used outside the loops."""
     everywhere = list(facts.accesses(facts.source.body))
     members = [[a for _, group in k.uses for a in group.accesses] for k in kept]
+    if any(own_of_threads(facts, loop) for loop in loops):
+        return False
     for loop in loops:
         for a in facts.accesses(loop.body):
             if a.root is None or (not a.root.is_parameter and loop.declares(a.root)):

@@ -8,6 +8,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.thread_teams import Team, own_value, team_of
 from warpsmith.rewrite.source.syntax_tree import (
     LOOPS,
     Edit,
@@ -26,7 +27,7 @@ _REDUCERS = re.compile(r"^(?:__)?(?:fmax|fmin|max|min)f?$")
 
 @dataclass(frozen=True)
 class StridedLoop:
-    """`for (T i = tid; i < bound; i += block size) body`."""
+    """`for (T i = thread; i < bound; i += threads of its team) body`."""
 
     node: Node
     variable: Variable
@@ -35,6 +36,7 @@ class StridedLoop:
     step: Node
     body: Node
     axis: str
+    team: Team = Team.BLOCK
 
     @property
     def line(self) -> int:
@@ -51,6 +53,11 @@ class StridedLoop:
 
 
 def strided_loops(facts: Facts) -> list[StridedLoop]:
+    """Every such loop of the kernel's own body that the threads of a block share."""
+    return [loop for loop in team_loops(facts) if loop.team is Team.BLOCK]
+
+
+def team_loops(facts: Facts) -> list[StridedLoop]:
     """Every such loop of the kernel's own body."""
     return [loop for n in find(facts.source.body, "for_statement") if (loop := _strided(facts, n))]
 
@@ -64,15 +71,16 @@ def _strided(facts: Facts, node: Node) -> StridedLoop | None:
     condition = strip(condition)
     if v is None or v.init is None or v.is_pointer or len(init.children_by_field_name("declarator")) != 1:
         return None
-    start = facts.coordinate(v.init)
-    if start is None or not start.startswith("tid.") or condition.type != "binary_expression":
+    if condition.type != "binary_expression":
         return None
     if operator(condition) != "<" or facts.source.of(operands(condition)[0]) != v.name:
         return None
     step = step_of(facts, update, v.name)
-    if step is None or facts.coordinate(step) != f"bdim.{start[-1]}":
+    found = None if step is None else team_of(facts, v.init, step)
+    if step is None or found is None:
         return None
-    return StridedLoop(node, v, v.init, operands(condition)[1], step, body, start[-1])
+    team, axis = found
+    return StridedLoop(node, v, v.init, operands(condition)[1], step, body, axis, team)
 
 
 def step_of(facts: Facts, update: Node, name: str) -> Node | None:
@@ -297,10 +305,19 @@ def why_not_packs(facts: Facts, loop: StridedLoop) -> str | None:
     return memory_conflict(facts, loop)
 
 
+def own_of_threads(facts: Facts, loop: StridedLoop) -> str | None:
+    """The reason why an iteration must stay with its thread; None if another of the team may have it."""
+    for part in (loop.bound, loop.body):
+        name = own_value(facts, loop.team, loop.axis, part)
+        if name is not None:
+            return f"an iteration uses {name}, of which every thread has another"
+    return None
+
+
 def _stays_own(facts: Facts, loop: StridedLoop, v: Variable) -> bool:
     """True if another strided loop uses what this one gathered, and nothing combined it before."""
     after = loop.node.end_byte
-    for other in strided_loops(facts):
+    for other in team_loops(facts):
         combined = any(after <= n.start_byte < other.node.start_byte for n in facts.assigned(v))
         if other.node.start_byte < after or combined:
             continue

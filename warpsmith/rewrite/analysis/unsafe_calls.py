@@ -68,7 +68,7 @@ class UnsafeCalls(Coordinates):
         bodies = [(b, True) for b in self.source.definitions(name)]
         bodies = bodies or [(b, False) for b in self.source.library_definitions(name)]
         if not bodies and not (way.own and self._is_local_object(name, call)):
-            return self._macro_unsafe(name)
+            return None if self._is_struct(name) else self._macro_unsafe(name)
         for body, is_own in bodies:
             inner = self.source.bound_names(body, call, way.bound)
             reason = self._unsafe(body, _Way(way.in_order, way.seen, inner, is_own))
@@ -115,6 +115,13 @@ class UnsafeCalls(Coordinates):
         typed = rf"(?m)\btypedef\s[^;{{}}()]*\b{kind}\s*;|\busing\s+{kind}\s*=[^;()]*;"
         typed += rf"|^[ \t]*#[ \t]*define[ \t]+{kind}[ \t]+(?:float|double|half|int|uint|long)[ \t]*(?://.*|/\*.*)?$"
         return any(re.search(typed, text) for text in (self.source.text, *self.source.library))
+
+    def _is_struct(self, name: str) -> bool:
+        """True for a class of the source; its constructors with a body are definitions of the name."""
+        head = (
+            rf"\b(?:struct|class|union)\b[^;{{}}=]*?[\s)]{re.escape(name)}\s*(?:final\s*)?(?::[^:;{{}}]*)?\{{"
+        )
+        return any(re.search(head, text) for text in (self.source.text, *self.source.library))
 
     def _is_local_object(self, name: str, call: Node) -> bool:
         """True for a call of a local lambda (whose body is walked in place) or of a plain object."""

@@ -6,6 +6,7 @@ from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Variant
 from warpsmith.rewrite.analysis.index_bounds import expression_of, parsed
 from warpsmith.rewrite.analysis.kernel_facts import AXES
 from warpsmith.rewrite.analysis.repeated_rows import Chain, chain_of
+from warpsmith.rewrite.analysis.thread_teams import WARP, Team
 from warpsmith.rewrite.bodies.kept_row_body import CUDA, KEEP, OPENCL, PACK, KeptRowText
 
 MAX_ELEMENTS = 64
@@ -82,6 +83,10 @@ def _constraints(draft: Draft, chain: Chain) -> tuple[Constraint, ...]:
     loop, launch = chain.loops[0], draft.kernel.launch
     length = expression_of(draft.facts, draft.kernel, loop.bound, loop.node)
     threads = launch.block[AXES.index(loop.axis)].text if AXES.index(loop.axis) < len(launch.block) else "1"
+    if loop.team is Team.WARP:
+        threads = str(WARP)
+    elif loop.team is not Team.BLOCK:
+        length = None
     needless = f"{KEEP} <= 1 or ({threads}) * {KEEP} * {PACK} < 2 * ({length})"
     if length is not None and parsed(needless) is not None:
         found.append(

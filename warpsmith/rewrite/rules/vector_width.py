@@ -11,9 +11,11 @@ from warpsmith.rewrite.analysis.strided_loops import (
     StridedLoop,
     depends,
     first_byte,
-    strided_loops,
+    own_of_threads,
+    team_loops,
     why_not_packs,
 )
+from warpsmith.rewrite.analysis.thread_teams import Team
 from warpsmith.rewrite.analysis.vector_access import Group, groups, unit_stride
 from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, find
 
@@ -74,12 +76,12 @@ class VectorWidth:
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""
         facts = draft.facts
-        loops = strided_loops(facts)
+        loops = team_loops(facts)
         if not loops:
             return Declined("no loop of the form `for (i = thread; i < n; i += threads of the block)`")
         plans, reasons = [], []
         for loop in loops:
-            reason = why_not_packs(facts, loop)
+            reason = why_not_packs(facts, loop) or own_of_threads(facts, loop)
             found = [] if reason else groups(facts, loop)
             if found:
                 plans.append(_Plan(loop, found))
@@ -144,7 +146,12 @@ def _meets(facts: Facts, plan: _Plan, plans: list[_Plan]) -> str | None:
 
 
 def _is_parted(facts: Facts, plan: _Plan, a: Access) -> bool:
-    """Whether a barrier lies between a loop and an access elsewhere. OpenCL's loops are not looked at."""
+    """Whether a barrier for the loop's whole team lies between it and an access elsewhere.
+
+    OpenCL's loops are not looked at.
+    """
+    if plan.loop.team in (Team.GRID, Team.GRID_OF_LANES):
+        return False
     low, high = sorted((a.node.start_byte, plan.loop.node.start_byte))
     return facts.source.backend.value != "opencl" and _barrier_between(facts, low, high)
 
@@ -161,7 +168,7 @@ def _other_threads(facts: Facts, mine: StridedLoop, a: Access) -> bool:
 
     If its elements were also this loop's elements, the original would have a race; so they are not.
     """
-    for loop in strided_loops(facts):
+    for loop in team_loops(facts):
         if loop.node != mine.node and loop.contains(a.node):
             place = a.pointer if a.index is None else a.index
             return unit_stride(facts, loop, place) is None and depends(facts, place, loop)
