@@ -12,7 +12,7 @@ from warpsmith.domain.space import Configuration
 from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import VerifyResult
-from warpsmith.tuning.winners.process_pairs import MIN_PAIRS, PROCESSES
+from warpsmith.tuning.winners.process_pairs import LOOK_PAIRS, MIN_PAIRS, PROCESSES
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
 
 PAIRS = 4 * PROCESSES
@@ -47,11 +47,11 @@ def verified(gain: float, noise: float = 0.001) -> tuple[VerifyResult, Sequence[
 @pytest.mark.parametrize("gain", [1.0, 0.8, 1.005])
 def test_what_shows_no_gain_is_compared_in_one_pair_of_processes(gain: float) -> None:
     result, sanitized = verified(gain)
-    assert {c.pairs for c in result.comparisons} == {PAIRS // PROCESSES}
+    assert {c.pairs for c in result.comparisons} == {LOOK_PAIRS}
     assert all(c.verdict is not Verdict.FASTER for c in result.comparisons)
     assert all(c.other_best_us is None for c in result.comparisons)
     assert sanitized == []
-    assert PAIRS // PROCESSES >= MIN_PAIRS
+    assert LOOK_PAIRS >= MIN_PAIRS
 
 
 def test_a_gain_is_compared_in_all_and_looked_at_in_every_way() -> None:
@@ -64,5 +64,5 @@ def test_a_gain_is_compared_in_all_and_looked_at_in_every_way() -> None:
 
 def test_a_gain_within_the_noise_is_none() -> None:
     result, _ = verified(1.05, noise=0.1)
-    assert {c.pairs for c in result.comparisons} == {PAIRS // PROCESSES}
+    assert {c.pairs for c in result.comparisons} == {LOOK_PAIRS}
     assert {c.verdict for c in result.comparisons} == {Verdict.EQUAL}

@@ -19,6 +19,9 @@ from warpsmith.verify.run_report import Array, ReferenceCase
 KEPT_BYTES = 2 << 30
 """Limit on the bytes of prefetched outputs; the rest is computed when needed."""
 WIDE_BYTES = 8
+CHECKED_FIRST = 2
+"""Number of certain cases that every winner is checked with: its own draw and another one. The others are for
+winners that would serve."""
 CORES_SHARE = 2
 """Number of cores per prefetching core; the others serve launches, checks and sanitizers."""
 
@@ -44,26 +47,31 @@ class ReferencePrefetch:
         self._asked = ("", "")
         self._line: deque[ReferenceCase] = deque()
         self._found: dict[WorkloadPlan, Mapping[str, Array]] = {}
+        self._wanted: set[WorkloadPlan] = set()
+        self._begun: set[WorkloadPlan] = set()
         self._taking = threading.Lock()
         """Held while the line and what was found are touched: the thread may be in the midst of a case."""
 
     def prefetch_next(
         self, session: DeviceSession, workload: Workload, following: Sequence[Workload]
     ) -> None:
-        """Prefetch the references with which winners of the next workload are checked, if that is possible.
+        """Prefetch what winners of a workload and of the next one are checked with, if that is possible.
+
+        What they are checked with first is not prefetched, but computed here.
 
         Args:
             workload: workload on which winners are checked now.
         """
-        if not following or not may_overlap(session):
+        if not may_overlap(session):
             return
         with suppress(ExpressionError):  # it is said in its turn
-            # First all that is certain of this one, or it would wait for the other's.
-            session.expected.compute(certain_cases(session, workload))
-            self.start(session, certain_cases(session, following[0]))
+            now, *rest = [certain_cases(session, w) for w in (workload, *following[:1])]
+            after = [case for cases in rest for case in cases]
+            session.expected.compute(now[:CHECKED_FIRST])
+            self.start(session, (*after[:CHECKED_FIRST], *now[CHECKED_FIRST:], *after[CHECKED_FIRST:]))
 
     def start(self, session: DeviceSession, cases: Iterable[Case]) -> None:
-        """Compute `cases` in order whenever nothing is timed; earlier requests are dropped.
+        """Compute `cases` in order whenever nothing is timed; earlier requests for others are dropped.
 
         Raises:
             ExpressionError: a shape of a case cannot be evaluated.
@@ -73,7 +81,10 @@ class ReferencePrefetch:
         wanted = [(session.inputs.plan(c), c.workload.dimensions) for c in cases]
         with self._taking:
             self._asked = (reference.source, reference.function)
-            self._line, self._found = deque(_kept(wanted)), {}
+            self._wanted = {plan for plan, _ in wanted}
+            self._found = {plan: found for plan, found in self._found.items() if plan in self._wanted}
+            known = self._found.keys() | self._begun
+            self._line = deque(c for c in _kept(wanted) if c[0] not in known)
         self._resume()
 
     def numpy_many(
@@ -140,16 +151,19 @@ class ReferencePrefetch:
         while cases := self._next():
             found = self._inner.numpy_many(*self._asked, cases)
             with self._taking:
+                self._begun.clear()
                 for (plan, _), outputs in zip(cases, found, strict=True):
                     # A failed case is computed again on request, and its error is reported then.
-                    if not isinstance(outputs, InvalidInput):
+                    if plan in self._wanted and not isinstance(outputs, InvalidInput):
                         self._found[plan] = outputs
 
     def _next(self) -> list[ReferenceCase]:
         """The cases that are computed next, which leave the line; none while it rests."""
         with self._taking:
             count = 0 if self._resting else min(self._at_once, len(self._line))
-            return [self._line.popleft() for _ in range(count)]
+            cases = [self._line.popleft() for _ in range(count)]
+            self._begun = {plan for plan, _ in cases}
+            return cases
 
 
 def may_overlap(session: DeviceSession) -> bool:

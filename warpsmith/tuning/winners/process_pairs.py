@@ -17,6 +17,8 @@ HOST_PROCESSES = 2
 processes."""
 MIN_PAIRS = 3
 """Least number of block pairs per pair of processes."""
+LOOK_PAIRS = 4
+"""Number of block pairs of the first processes after which a comparison may end for want of a gain."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,12 @@ class Built:
 def timed_in_pairs(
     workload: Workload, own: Built, winner: Built, pairs: int, least_gain: float | None
 ) -> TimedBlocks | Rejected:
-    """Interleaved blocks over several pairs of processes; fewer if the first pair shows no gain.
+    """Interleaved blocks over several pairs of processes; fewer if the first few show no gain.
 
     The addresses of a process's buffers change the time of small kernels by a per cent or two. A single
     pair would count that as a difference of the kernels, however many blocks it has. That is why one never
-    suffices for a claim; to keep the user's kernel it does, if its whole interval is below what may be
-    claimed.
+    suffices for a claim. To keep the user's kernel it does, if the whole interval of its first blocks is
+    below what may be claimed.
 
     Args:
         own: the user's kernel.
@@ -58,17 +60,20 @@ def timed_in_pairs(
             own.session.renew()
             winner.session.renew()
         sides = own.side(workload), winner.side(workload)
+        blocks = sides[0].block(plan), sides[1].block(plan)
         share = pairs // processes + (turn < pairs % processes)
         order = winner_blocks(share, session.inputs.seed + turn)
-        part = interleaved(order, sides[0].block(plan), sides[1].block(plan), session.ports.conditions)
-        if isinstance(part, Rejected):
-            return part
-        parts.append(part)
+        look = 2 * LOOK_PAIRS if not turn and processes > 1 and least_gain is not None else 0
+        for some in filter(None, (order[:look], order[look:])):
+            part = interleaved(some, *blocks, session.ports.conditions)
+            if isinstance(part, Rejected):
+                return part
+            parts.append(part)
+            if least_gain is not None and len(some) == look and _in_vain(part, least_gain):
+                return part
         refused = sides[1].last_checks(plan)
         if refused is not None:
             return refused
-        if least_gain is not None and _in_vain(part, least_gain):
-            break
     return joined(parts)
 
 
