@@ -34,6 +34,8 @@ from warpsmith.search import enumerate_space
 Row = dict[str, Any]
 PAIRS = 4
 """Paired processes of a winner's comparison: enough for its checks, and no figure is reported."""
+NO_ROOM = "too many resources requested"
+"""The driver's words for a block that needs more registers than there are: known only once it is compiled."""
 RUN_TIMEOUT_S = 20.0
 """Deadline of one launch or timing, on a device that several processes share."""
 
@@ -97,6 +99,7 @@ def page(record: Row) -> str:
         "",
         f"- Kernels: {len({r['job'] for r in rows})}; not begun: {len(record['not_begun'])}.",
         f"- Configurations that are refused: {in_words(record['refused'])}.",
+        f"- Configurations that the device has no room for, out of these: {record['no_room']}.",
         "",
         "| kernel | tried | refused | the first refusal |",
         "|---|---|---|---|",
@@ -140,12 +143,13 @@ def main() -> int:
     device = first_device(load_job(paths[0]).kernel.backend)
     refused = share(sum(not r["accepted"] for r in rows), len(rows))
     record = where(device, "python -m benchmarks.production.honest " + " ".join(sys.argv[1:]))
-    record |= {"refused": refused, "not_begun": sorted(left), "rows": rows}
+    no_room = sum(NO_ROOM in r["reason"] for r in rows)
+    record |= {"refused": refused, "no_room": no_room, "not_begun": sorted(left), "rows": rows}
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "honest.json").write_text(json.dumps(record, indent=1) + "\n")
     (arguments.out / "honest.md").write_text(page(record))
     print(page(record))
-    return 1 if refused["hits"] else 0
+    return 1 if refused["hits"] > no_room else 0
 
 
 if __name__ == "__main__":

@@ -37,7 +37,15 @@ def test_the_page_counts_what_was_refused() -> None:
     row = {"job": "k", "configuration": {}, "accepted": False, "layer": "check", "reason": "y is | wrong"}
     where = {"device": "d", "driver": "1", "commit": "c", "when": "now", "command": "run"}
     refused = {"hits": 1, "of": 2, "rate": 0.5, "low": 0.1, "high": 0.9}
-    shown = page({**where, "refused": refused, "not_begun": ["m"], "rows": [row, {**row, "accepted": True}]})
+    shown = page(
+        {
+            **where,
+            "refused": refused,
+            "no_room": 0,
+            "not_begun": ["m"],
+            "rows": [row, {**row, "accepted": True}],
+        }
+    )
     assert "| k | 2 | 1 | check: y is / wrong |" in shown
     assert "1 of 2 (50.0 %" in shown
     assert "| m | not begun | | |" in shown

@@ -9,12 +9,18 @@ from warpsmith.domain.layout import POINTER_BYTES, Extent
 
 def parameter_buffer(arguments: Sequence[Bound]) -> bytes:
     """All arguments of a launch, in the kernel's order."""
-    data = bytearray()
+    return parameter_places(arguments)[0]
+
+
+def parameter_places(arguments: Sequence[Bound]) -> tuple[bytes, tuple[int, ...]]:
+    """All arguments of a launch in one buffer, and the byte at which each begins."""
+    data, places = bytearray(), []
     for argument in arguments:
         extent, contents = _placed(argument)
         data += bytes(-len(data) % extent.align)
+        places.append(len(data))
         data += contents
-    return bytes(data)
+    return bytes(data), tuple(places)
 
 
 def _placed(argument: Bound) -> tuple[Extent, bytes]:

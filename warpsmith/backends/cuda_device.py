@@ -294,10 +294,10 @@ class CudaDevice:
                 attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
                 program.function.set_attribute(attribute, size.shared_bytes)
                 program.shared_bytes = size.shared_bytes
-            parameters = program.parameters(arguments)
             if size.has_attributes and program.extended is not None:
-                program.extended.enqueue(size, parameters)
+                program.extended.enqueue(size, arguments)
                 return
+            parameters = program.parameters(arguments)
             program.function.prepared_async_call(
                 size.grid, size.block, self._stream, parameters, shared_size=size.shared_bytes
             )

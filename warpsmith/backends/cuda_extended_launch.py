@@ -1,15 +1,16 @@
 """Launches with attributes (clusters, cooperative) through cuda-python, since PyCUDA's launches take none."""
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
+from warpsmith.backends.base import Bound
+from warpsmith.backends.cuda_arguments import parameter_places
 from warpsmith.backends.cuda_graph import GraphTimer
 from warpsmith.domain.plan import LaunchSize
 
 PORTABLE_BLOCKS = 8
 """Blocks of a cluster that every device with clusters takes; more must be permitted for the function."""
-_BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 0
-"""Words of the driver before the address and the size of all parameters in one buffer."""
 
 
 class DriverRefusal(Exception):
@@ -24,11 +25,8 @@ class ExtendedLaunch:
         self._timer = timer
         self._function = function
 
-    def enqueue(self, size: LaunchSize, parameters: bytes) -> None:
+    def enqueue(self, size: LaunchSize, arguments: Sequence[Bound]) -> None:
         """Launch on the timer's stream.
-
-        Args:
-            parameters: all arguments, each at its place.
 
         Raises:
             DriverRefusal: the driver refused the launch, or the device has faulted.
@@ -41,13 +39,12 @@ class ExtendedLaunch:
         config.hStream = self._timer.stream
         attributes = self._attributes(size)
         config.attrs, config.numAttrs = attributes, len(attributes)
-        # The driver copies the parameters during the call, also while a graph is captured.
-        data = ctypes.create_string_buffer(parameters, max(1, len(parameters)))
-        length = ctypes.c_size_t(len(parameters))
-        extra = (ctypes.c_void_p * 5)(
-            _BUFFER_POINTER, ctypes.addressof(data), _BUFFER_SIZE, ctypes.addressof(length), _END
-        )
-        self._must(cu.cuLaunchKernelEx(config, self._function, 0, ctypes.addressof(extra)))
+        # By the address of each: the driver takes no buffer of all parameters for cooperative launches. It
+        # copies them during the call, also while a graph is captured.
+        contents, places = parameter_places(arguments)
+        data = ctypes.create_string_buffer(contents, max(1, len(contents)))
+        addresses = (ctypes.c_void_p * max(1, len(places)))(*(ctypes.addressof(data) + p for p in places))
+        self._must(cu.cuLaunchKernelEx(config, self._function, ctypes.addressof(addresses), 0))
 
     def _attributes(self, size: LaunchSize) -> list[Any]:
         cu = self._timer.bindings

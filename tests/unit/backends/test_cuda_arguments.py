@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.argument_jobs import ARGUMENTS, SOURCE, every_kind
-from warpsmith.backends.base import Array, Bound, CompileRequest, Memory
-from warpsmith.backends.cuda_arguments import parameter_buffer, parameter_mismatch
+from warpsmith.backends.base import Array, Bound, CompileRequest, Memory, Packed
+from warpsmith.backends.cuda_arguments import parameter_buffer, parameter_mismatch, parameter_places
 from warpsmith.backends.cuda_compile import compile_cuda
 from warpsmith.backends.cuda_device import CudaProgram
 from warpsmith.domain.by_value_plan import Parameter, parameters_of
@@ -229,6 +229,15 @@ def test_scalars_are_packed_as_they_were_one_by_one() -> None:
     want = struct.pack("<b7xQe6xQQf", -1, memory.address + 16, 1.5, 0, 2**63, 2.0)
     assert parameter_buffer(bound) == want
     assert parameter_buffer([numpy_dtype(Dtype.BFLOAT16).type(1.5)]) == b"\xc0\x3f"
+
+
+def test_every_parameter_begins_where_the_buffer_has_it() -> None:
+    bound: list[Bound] = [np.int8(1), Packed(b"abcdefgh", 4), None, np.int16(2), np.float64(1.0)]
+    contents, places = parameter_places(bound)
+    assert places == (0, 4, 16, 24, 32)
+    assert contents[4:12] == b"abcdefgh"
+    assert contents[24:26] == b"\x02\x00"
+    assert len(contents) == 40
 
 
 class Function:
