@@ -1,15 +1,16 @@
 """Fast exponentials, logarithms and divisions, if the job's tolerances allow them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tree_sitter import Node
 
 from warpsmith.domain.kernel import Argument
 from warpsmith.domain.space import Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Variant
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.source.syntax_tree import Edit, find, strip
+from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, find, strip
 
 PARAMETER = "WS_FAST_MATH"
 LOOSE = 1e-4
@@ -37,27 +38,54 @@ class FastMath:
         strict = next((a.name for a in draft.kernel.declared if _is_strict(draft, a)), None)
         if strict is not None:
             return Declined(f"{strict} is compared with a relative tolerance below {LOOSE}")
-        edits, used, divisions = [], set(), 0
-        floats = _Floats(draft.facts)
+        found = _Found()
         for function in draft.source.reachable:
-            for name, target in _fast_calls(draft, floats, function):
-                edits.append(Edit(target.start_byte, target.end_byte, f"WS_{name.upper()}"))
-                used.add(name)
-            for n in find(function, "binary_expression"):
-                if operator(n) == "/" and floats.is_float(n) and not _is_constant(n):
-                    edits += _division(n)
-                    divisions += 1
-        if not edits:
+            found.look(draft, function)
+        edits = list(found.edits)
+        variants = tuple(_in_variant(draft, v, found) for v in draft.variants)
+        if not found.edits:
             return Declined("no float function or division that has a fast form")
-        return draft.changed(
+        made = draft.changed(
             Change(
                 self.name,
-                f"{', '.join(sorted(used)) or 'no function'}; {divisions} division(s)",
+                f"{', '.join(sorted(found.used)) or 'no function'}; {found.divisions} division(s)",
                 edits=edits,
-                prologue=_macros(draft.is_opencl, used, divisions > 0),
+                prologue=_macros(draft.is_opencl, found.used, found.divisions > 0),
                 parameters=(Parameter(name=PARAMETER, values=(0, 1), meaning="approximate float functions"),),
             )
         )
+        return replace(made, variants=variants)
+
+
+class _Found:
+    """What has a fast form."""
+
+    def __init__(self) -> None:
+        self.edits: list[Edit] = []
+        self.used: set[str] = set()
+        self.divisions = 0
+
+    def look(self, draft: Draft, function: Node) -> list[Edit]:
+        """Edits of a function of a draft."""
+        floats, edits = _Floats(draft.facts), []
+        for name, target in _fast_calls(draft, floats, function):
+            edits.append(Edit(target.start_byte, target.end_byte, f"WS_{name.upper()}"))
+            self.used.add(name)
+        for n in find(function, "binary_expression"):
+            if operator(n) == "/" and floats.is_float(n) and not _is_constant(n):
+                edits += _division(n)
+                self.divisions += 1
+        self.edits += edits
+        return edits
+
+
+def _in_variant(draft: Draft, variant: Variant, found: _Found) -> Variant:
+    """Another body of the kernel with the same replacements, so that the parameter has a part in it."""
+    start, end = draft.source.body.start_byte + 1, draft.source.body.end_byte - 1
+    other = draft.rewritten([Edit(start, end, variant.body)])
+    edits = found.look(other, other.source.body)
+    moved = [Edit(e.start - start, e.end - start, e.text) for e in edits]
+    return replace(variant, body=apply_edits(variant.body, moved), known=variant.known | {PARAMETER})
 
 
 def _is_strict(draft: Draft, a: Argument) -> bool:
