@@ -164,6 +164,7 @@ RuleName = Literal[
     "row_split",
     "rows_per_block",
     "vector_width",
+    "index_packs",
     "elements_per_thread",
     "unroll",
     "launch_bounds",

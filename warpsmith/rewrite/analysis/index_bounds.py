@@ -9,9 +9,11 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.launch import Launch
+from warpsmith.domain.space import Constraint
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.analysis.callees import is_known_pure
-from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.source.syntax_tree import find, strip
 
@@ -51,6 +53,16 @@ def touches(facts: Facts, node: Node) -> bool:
     return any(_HIDING.search(body) for name in names for body in macro_bodies(facts, name))
 
 
+def is_idle(facts: Facts, statement: Node) -> bool:
+    """True for a call without arguments of a function of this source that accesses no memory."""
+    call = statement.named_child(0) if statement.type == "expression_statement" else None
+    if call is None or call.type != "call_expression" or facts.source.arguments(call):
+        return False
+    defined = facts.source.definitions(facts.source.callee(call))
+    quiet = all(not any(True for _ in facts.accesses(f)) for f in defined)
+    return bool(defined) and quiet and facts.unsafe(call, in_order=True) is None
+
+
 def macro_bodies(facts: Facts, name: str) -> list[str]:
     """The source's definitions of a macro without arguments."""
     return re.findall(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}[ \t]+(.+)$", facts.source.text)
@@ -63,7 +75,8 @@ def guarded(facts: Facts) -> Guarded:
     guards: list[tuple[Node, bool]] = []
     while rest:
         head = rest[0]
-        if head.type in ("declaration", "expression_statement") and not touches(facts, head):
+        plain = head.type in ("declaration", "expression_statement") and not touches(facts, head)
+        if plain or is_idle(facts, head):
             prefix.append(rest.pop(0))
             continue
         condition, then = head.child_by_field_name("condition"), head.child_by_field_name("consequence")
@@ -242,3 +255,24 @@ def _holds(expression: Expression, workload: Workload) -> bool:
         return bool(expression.evaluate(workload.scope()))
     except ExpressionError:  # names a parameter
         return False
+
+
+def beyond(job: Job, launch: Launch, axis: int, items: str, limit: str | None) -> Constraint | None:
+    """Constraint under which elements beyond the original launch do nothing; None if it always holds.
+
+    Args:
+        axis: 0 for x.
+        items: name of the parameter by which the grid is divided.
+        limit: bound of the kernel's own checks.
+    """
+    blocks = launch.grid[axis].text
+    threads = launch.block[axis].text if axis < len(launch.block) else "1"
+    inside = None if limit is None else covered(job, blocks, threads, limit)
+    if inside is True:
+        return None
+    divides = f"({blocks}) % {items} == 0"
+    expression = parsed(f"{divides} or {inside}") if inside is not None else None
+    return Constraint(
+        expression=expression or Expression(divides),
+        reason=f"elements beyond the last block along {AXES[axis]} would not be kept from memory",
+    )

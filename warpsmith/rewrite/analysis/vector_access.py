@@ -20,7 +20,7 @@ from warpsmith.rewrite.source.syntax_tree import (
     walk,
 )
 
-_CONDITIONAL = (
+CONDITIONAL = (
     "if_statement",
     "conditional_expression",
     "switch_statement",
@@ -29,6 +29,7 @@ _CONDITIONAL = (
     "preproc_ifdef",
     *LOOPS,
 )
+"""Nodes whose parts may not be executed."""
 _SCALARS = {
     "char",
     "uchar",
@@ -202,7 +203,7 @@ def _is_conditional(loop: StridedLoop, node: Node) -> bool:
     for a in ancestors(node):
         if a == loop.node:
             return False
-        if a.type in _CONDITIONAL:
+        if a.type in CONDITIONAL:
             return True
         if a.type == "binary_expression" and operator(a) in ("&&", "||"):
             return True

@@ -4,38 +4,12 @@ from warpsmith.rewrite.analysis.draft import Draft
 from warpsmith.rewrite.analysis.repeated_rows import Chain, Kept
 from warpsmith.rewrite.analysis.strided_loops import StridedLoop, first_byte
 from warpsmith.rewrite.analysis.vector_access import Group
+from warpsmith.rewrite.bodies.wide_access import wide_access
 from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, find
 
 KEEP, PACK = "WS_KEEP", "WS_KEEP_PACK"
 
-CUDA = f"""\
-#if {KEEP} > 0
-// {PACK} elements that are loaded and stored together if they are aligned, 16 bytes at a time at most.
-template <typename T> struct alignas(sizeof(T) * {PACK} < 16 ? sizeof(T) * {PACK} : 16) WsKeep {{
-  T lane[{PACK}];
-}};
-template <typename T> __device__ T ws_keep_element(const T* p);
-template <typename T> __device__ __forceinline__ bool ws_keep_aligned(const T* p) {{
-  return reinterpret_cast<size_t>(p) % alignof(WsKeep<T>) == 0;
-}}
-template <typename T> __device__ __forceinline__ void ws_keep_load(const T* p, WsKeep<T>& pack) {{
-  if (ws_keep_aligned(p)) {{
-    pack = *reinterpret_cast<const WsKeep<T>*>(p);
-  }} else {{
-#pragma unroll
-    for (int i = 0; i < {PACK}; ++i) pack.lane[i] = p[i];
-  }}
-}}
-template <typename T> __device__ __forceinline__ void ws_keep_store(T* p, const WsKeep<T>& pack) {{
-  if (ws_keep_aligned(p)) {{
-    *reinterpret_cast<WsKeep<T>*>(p) = pack;
-  }} else {{
-#pragma unroll
-    for (int i = 0; i < {PACK}; ++i) p[i] = pack.lane[i];
-  }}
-}}
-#endif
-"""
+CUDA = f"#if {KEEP} > 0\n{wide_access(PACK, 'ws_keep', 'WsKeep')}#endif\n"
 OPENCL = f"""\
 #if {KEEP} > 0
 #if {PACK} == 1

@@ -4,6 +4,7 @@ from warpsmith.rewrite.analysis.draft import Declined, Draft, Rule
 from warpsmith.rewrite.rules.block_size import BlockSize
 from warpsmith.rewrite.rules.elements_per_thread import ElementsPerThread
 from warpsmith.rewrite.rules.fast_math import FastMath
+from warpsmith.rewrite.rules.index_packs import IndexPacks
 from warpsmith.rewrite.rules.launch_bounds import LaunchBounds
 from warpsmith.rewrite.rules.lift_constants import LiftConstants
 from warpsmith.rewrite.rules.register_sum import RegisterSum
@@ -28,6 +29,7 @@ RULES: tuple[Rule, ...] = (
     RowSplit(),
     RowsPerBlock(),
     VectorWidth(),
+    IndexPacks(),
     ElementsPerThread(),
     Unroll(),
     LaunchBounds(),

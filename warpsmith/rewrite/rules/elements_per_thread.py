@@ -7,7 +7,7 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
-from warpsmith.rewrite.analysis.index_bounds import bound, covered, guarded, parsed
+from warpsmith.rewrite.analysis.index_bounds import beyond, bound, guarded
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.strided_loops import strided_loops
 from warpsmith.rewrite.analysis.thread_indices import Axis, axes, foreign_read, inside
@@ -50,7 +50,7 @@ class ElementsPerThread:
             blocks = grid[axis.number].text
             limit = None if axis.reads_size else bound(facts, draft.kernel, checks, axis.name)
             grid[axis.number] = Expression(f"ceil_div({blocks}, {axis.parameter})")
-            condition = _last_blocks(draft, axis, limit)
+            condition = beyond(draft.job, launch, axis.number, axis.parameter, limit)
             if condition is not None:
                 constraints.append(condition)
         if len(found) > 1:
@@ -86,22 +86,6 @@ def _sensible(axis: Axis) -> list[Constraint]:
         return []
     expression = Expression(f"{axis.near} == 0 or {axis.parameter} > 1")
     return [Constraint(expression=expression, reason="a single element has no neighbour")]
-
-
-def _last_blocks(draft: Draft, axis: Axis, limit: str | None) -> Constraint | None:
-    """Constraint under which elements beyond the original launch do nothing; None if it always holds."""
-    launch = draft.kernel.launch
-    blocks = launch.grid[axis.number].text
-    threads = launch.block[axis.number].text if axis.number < len(launch.block) else "1"
-    inside = None if limit is None else covered(draft.job, blocks, threads, limit)
-    if inside is True:
-        return None
-    divides = f"({blocks}) % {axis.parameter} == 0"
-    expression = parsed(f"{divides} or {inside}") if inside is not None else None
-    return Constraint(
-        expression=expression or Expression(divides),
-        reason=f"elements beyond the last block along {axis.name} would not be kept from memory",
-    )
 
 
 def _edits(facts: Facts, found: list[Axis]) -> list[Edit]:
