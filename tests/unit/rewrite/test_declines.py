@@ -15,9 +15,13 @@ STRIDE = "for (int i = threadIdx.x; i < n; i += blockDim.x)"
 
 
 def report(
-    body: str, head: str = HEAD, workload: dict[str, int] | None = None, **launch: Any
+    body: str,
+    head: str = HEAD,
+    workload: dict[str, int] | None = None,
+    deny: tuple[str, ...] = (),
+    **launch: Any,
 ) -> TemplateReport:
-    """What the rules make of a CUDA kernel over rows."""
+    """What the rules make of a CUDA kernel over rows, those of `deny` left out."""
     fields = {
         "name": "k",
         "kernel": {
@@ -32,6 +36,7 @@ def report(
             "launch": {"grid": ["rows"], "block": [128]} | launch,
         },
         "workloads": [{"dimensions": workload or {"rows": 4, "n": 128}}],
+        "rewrite": {"deny": deny},
     }
     return make_template(Job.model_validate(fields))
 

@@ -1,11 +1,20 @@
 """Elements per thread: where it applies, and every reason to decline."""
 
+from typing import Any
+
 import pytest
 
-from tests.unit.rewrite.test_declines import names, reason, report
+from tests.unit.rewrite.test_declines import names, reason
+from tests.unit.rewrite.test_declines import report as report_of
+from warpsmith.rewrite.templater import TemplateReport
 
 INDEX = "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
 GUARD = "  if (i >= n) return;\n"
+
+
+def report(body: str, **launch: Any) -> TemplateReport:
+    """What the rules make of a kernel; packs of the same elements are left out."""
+    return report_of(body, deny=("index_packs",), **launch)
 
 
 @pytest.mark.parametrize(
