@@ -81,7 +81,7 @@ for (int i = ws_kept * WS_KEEP_PACK + (lid); i < (hidden); i += BLOCK)
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 
-  const float scale = rsqrt(partial[0] / hidden + eps);
+  const float scale = WS_RSQRT(WS_DIVIDE(partial[0], hidden) + eps);
   
 #pragma unroll
 for (int ws_round = 0; ws_round < WS_KEEP; ++ws_round) {

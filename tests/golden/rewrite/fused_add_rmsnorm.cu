@@ -104,7 +104,7 @@ for (int i = ws_kept * WS_KEEP_PACK + (threadIdx.x); i < (hidden); i += blockDim
   const int warps = (blockDim.x + 31) / 32;
   sum = warp_sum(lane < warps ? partial[lane] : 0.0f);
 
-  const float scale = rsqrtf(sum / hidden + eps);
+  const float scale = rsqrtf(WS_DIVIDE(sum, hidden) + eps);
   
 #pragma unroll
 for (int ws_round = 0; ws_round < WS_KEEP; ++ws_round) {

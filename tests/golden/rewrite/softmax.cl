@@ -80,12 +80,12 @@ for (int ws_round = 0; ws_round < WS_KEEP; ++ws_round) {
 #pragma unroll
     for (int ws_lane = 0; ws_lane < WS_KEEP_PACK; ++ws_lane) {
       const int i = ws_first + ws_lane;
-      sum += exp(ws_row_0[ws_round * WS_KEEP_PACK + ws_lane] - top);
+      sum += WS_EXP(ws_row_0[ws_round * WS_KEEP_PACK + ws_lane] - top);
     }
   }
 }
 for (int i = ws_kept * WS_KEEP_PACK + (lid); i < (columns); i += BLOCK)
-  sum += exp(vload_half(i, x) - top);
+  sum += WS_EXP(vload_half(i, x) - top);
 
   scratch[lid] = sum;
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -106,7 +106,7 @@ for (int ws_round = 0; ws_round < WS_KEEP; ++ws_round) {
     for (int ws_lane = 0; ws_lane < WS_KEEP_PACK; ++ws_lane) {
       const int i = ws_first + ws_lane;
       {
-    ws_part_0[0 * WS_KEEP_PACK + ws_lane] = exp(ws_row_0[ws_round * WS_KEEP_PACK + ws_lane] - top) / sum;
+    ws_part_0[0 * WS_KEEP_PACK + ws_lane] = WS_DIVIDE(WS_EXP(ws_row_0[ws_round * WS_KEEP_PACK + ws_lane] - top), sum);
   }
     }
     WS_KEEP_STORE_HALF(&ws_part_0[0 * WS_KEEP_PACK], (y) + (ws_first));
@@ -114,7 +114,7 @@ for (int ws_round = 0; ws_round < WS_KEEP; ++ws_round) {
 }
 for (int i = ws_kept * WS_KEEP_PACK + (lid); i < (columns); i += BLOCK)
   {
-    vstore_half(exp(vload_half(i, x) - top) / sum, i, y);
+    vstore_half(WS_DIVIDE(WS_EXP(vload_half(i, x) - top), sum), i, y);
   }
 
 

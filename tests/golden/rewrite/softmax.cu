@@ -106,12 +106,12 @@ for (int ws_round = 0; ws_round < WS_KEEP; ++ws_round) {
 #pragma unroll
     for (int ws_lane = 0; ws_lane < WS_KEEP_PACK; ++ws_lane) {
       const int i = ws_first + ws_lane;
-      sum += expf(__bfloat162float(ws_row_0[ws_round].lane[ws_lane]) - top);
+      sum += WS_EXPF(__bfloat162float(ws_row_0[ws_round].lane[ws_lane]) - top);
     }
   }
 }
 for (int i = ws_kept * WS_KEEP_PACK + (threadIdx.x); i < (columns); i += blockDim.x)
-  sum += expf(__bfloat162float(x[i]) - top);
+  sum += WS_EXPF(__bfloat162float(x[i]) - top);
 
   sum = block_reduce(sum, scratch, false);
 
@@ -126,7 +126,7 @@ for (int ws_round = 0; ws_round < WS_KEEP; ++ws_round) {
     for (int ws_lane = 0; ws_lane < WS_KEEP_PACK; ++ws_lane) {
       const int i = ws_first + ws_lane;
       {
-    ws_part_0[0].lane[ws_lane] = __float2bfloat16(expf(__bfloat162float(ws_row_0[ws_round].lane[ws_lane]) - top) / sum);
+    ws_part_0[0].lane[ws_lane] = __float2bfloat16(WS_DIVIDE(WS_EXPF(__bfloat162float(ws_row_0[ws_round].lane[ws_lane]) - top), sum));
   }
     }
     ws_keep_store(&y[ws_first], ws_part_0[0]);
@@ -134,7 +134,7 @@ for (int ws_round = 0; ws_round < WS_KEEP; ++ws_round) {
 }
 for (int i = ws_kept * WS_KEEP_PACK + (threadIdx.x); i < (columns); i += blockDim.x)
   {
-    y[i] = __float2bfloat16(expf(__bfloat162float(x[i]) - top) / sum);
+    y[i] = __float2bfloat16(WS_DIVIDE(WS_EXPF(__bfloat162float(x[i]) - top), sum));
   }
 
 
