@@ -17,7 +17,7 @@ from warpsmith.tuning.decisions.snapshot import (
     SetJobState,
     TaskView,
 )
-from warpsmith.tuning.decisions.time_budget import DEVICE_EACH_S, first_batch_s
+from warpsmith.tuning.decisions.time_budget import CHECKS_SHARE, DEVICE_EACH_S, first_batch_s
 from warpsmith.tuning.tasks import (
     BaselinePayload,
     BaselineResult,
@@ -295,7 +295,7 @@ def test_a_search_leaves_what_its_verification_is_expected_to_take() -> None:
     )
     rows.run()
     slices = [t.payload for t in rows.snapshot.tasks if isinstance(t.payload, SlicePayload)]
-    kept = 10.0 + DEVICE_EACH_S * len(rows.snapshot.job.workloads)
+    kept = 10.0 * CHECKS_SHARE + DEVICE_EACH_S * len(rows.snapshot.job.workloads)
     assert slices[0].seconds == pytest.approx(60 - kept)
     last = rows.snapshot.tasks[-1].payload
     assert isinstance(last, VerifyPayload)

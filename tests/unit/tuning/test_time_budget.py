@@ -5,6 +5,7 @@ import pytest
 from warpsmith.domain.device import Backend
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.decisions.time_budget import (
+    CHECKS_SHARE,
     DEVICE_EACH_S,
     ENERGIES_S,
     ENERGY_EACH_S,
@@ -26,10 +27,11 @@ def kept(budget_s: float, baseline_s: float, **device: object) -> float:
     ("budget_s", "baseline_s", "device", "want_s"),
     [
         (1000, 10, {}, 150),
-        (100, 10, {"shares_host": False}, 10 + 5 * DEVICE_EACH_S),
+        (100, 10, {"shares_host": False}, 10 * CHECKS_SHARE + 5 * DEVICE_EACH_S),
         (100, 10, {"shares_host": True}, 15),
         (60, 10, {"shares_host": True}, 10 + 5 * HOST_EACH_S),
-        (100, 25, {"shares_host": False}, 35),
+        (100, 50, {"shares_host": False}, 15),
+        (100, 40, {"shares_host": False}, 20),
         (100, 70, {"shares_host": False}, 15),
         (10, 1, {"backend": Backend.REPLAY}, 1.5),
     ],
@@ -50,10 +52,11 @@ def test_verification_gets_what_it_is_expected_to_take_within_bounds(
 )
 def test_a_job_that_asks_for_energy_keeps_more(objective: dict[str, object], each_s: float) -> None:
     kernel = scale_job().kernel.model_dump(mode="json") | {"backend": "cuda"}
-    job = scale_job(kernel=kernel, objective=objective, budget={"seconds": 1000})
+    job = scale_job(workloads=WORKLOADS, kernel=kernel, objective=objective, budget={"seconds": 150})
     info = DEVICE.model_copy(update={"shares_host": False, "backend": Backend.CUDA})
-    found = verification_s(job, BaselineResult(device=info, seconds=150))
-    assert found == pytest.approx(150 + 2 * each_s)
+    found = verification_s(job, BaselineResult(device=info, seconds=10))
+    rest_s = 0.6 * 150 - 10
+    assert found == pytest.approx(min(10 * CHECKS_SHARE + 5 * each_s, rest_s))
 
 
 def test_before_the_baseline_a_share_is_kept() -> None:

@@ -11,8 +11,12 @@ SEARCH_SHARE = 0.4
 FIRST_SHARE, FIRST_S = 0.1, 5.0
 """Share of the job's seconds, and least seconds, for the first batch of trials, whatever was spent before
 it."""
+CHECKS_SHARE = 0.3
+"""Seconds of a verification's references and checks on a device with its own memory, divided by those of the
+baseline. With `DEVICE_EACH_S` it foretells 17.5 and 14.6 s of two jobs with three workloads on an H200, which
+took 15.0 and 13.3 s (baselines of 18.2 and 8.5 s); the share for all of it foretold 30.2 and 20.5."""
 DEVICE_EACH_S = 4.0
-"""Seconds to verify a workload on a device with its own memory, beyond the baseline's time: six processes
+"""Seconds to verify a workload on a device with its own memory, beyond references and checks: six processes
 that open the device, blocks of timings, four sanitizers. On an H200 4.6 and 3.3 s were measured."""
 ENERGIES_S = 6.0
 """Seconds to measure the energies of two kernels: six runs of the energy counter."""
@@ -32,7 +36,8 @@ def verification_s(job: Job, baseline: BaselineResult | None) -> float:
     least = LEAST_SHARE * job.budget.seconds
     if baseline is None:
         return least
-    expected = baseline.seconds + _each_s(job.objective, baseline) * len(job.workloads)
+    checks_s = baseline.seconds * (1.0 if baseline.device.shares_host else CHECKS_SHARE)
+    expected = checks_s + _each_s(job.objective, baseline) * len(job.workloads)
     rest = (1.0 - SEARCH_SHARE) * job.budget.seconds - baseline.seconds
     return max(least, min(expected, rest))
 
