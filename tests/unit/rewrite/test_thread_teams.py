@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cuda_on_cpu import results
-from tests.nvrtc_compile import compile_cuda
+from tests.nvrtc_compile import compile_cuda, include_dir
 from tests.unit.rewrite.test_production_style import job_of, reason, report
 from warpsmith.rewrite.templater import TemplateReport, make_template
 
@@ -44,6 +44,41 @@ extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y,
   for (int i = lane; i < n; i += LANES) y[row * n + i] = p[i] - most;
 }
 """
+GROUPS = """
+namespace cg {
+struct thread_block {
+  __device__ int thread_rank() const { return threadIdx.x; }
+  __device__ int size() const { return blockDim.x; }
+};
+template <int N> struct thread_block_tile {
+  __device__ int thread_rank() const { return threadIdx.x % N; }
+  __device__ int size() const { return N; }
+};
+__device__ thread_block this_thread_block() { return thread_block(); }
+template <int N> __device__ thread_block_tile<N> tiled_partition(thread_block) {
+  return thread_block_tile<N>();
+}
+}
+"""
+TILE = """
+extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y, int n, int rows) {
+  cg::thread_block block = cg::this_thread_block();
+  cg::thread_block_tile<32> warp = cg::tiled_partition<32>(block);
+  const int row = blockIdx.x * 2 + threadIdx.x / 32;
+  if (row >= rows) return;
+  const float* p = x + row * n;
+  float most = -1e30f;
+  for (int i = warp.thread_rank(); i < n; i += warp.size()) most = fmaxf(most, p[i]);
+  for (int d = 16; d > 0; d /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, d));
+  for (int i = warp.thread_rank(); i < n; i += warp.size()) y[row * n + i] = p[i] - most;
+}
+"""
+GROUP = """
+extern "C" __global__ void k(const float* x, float* y, int n, int rows) {
+  const auto block = cg::this_thread_block();
+  for (int i = block.thread_rank(); i < n; i += block.size()) y[blockIdx.x * n + i] = 2.0f * x[i];
+}
+"""
 CASES: list[tuple[str, str, dict[str, Any], list[dict[str, int]]]] = [
     (GRID, "k", {"grid": [3], "block": [32]}, [{"WS_VEC": v} for v in (1, 2, 4)]),
     (
@@ -63,6 +98,13 @@ CASES: list[tuple[str, str, dict[str, Any], list[dict[str, int]]]] = [
             {"WS_KEEP": 8, "WS_KEEP_PACK": 2},
         ],
     ),
+    (
+        GROUPS + TILE,
+        "k",
+        {"grid": ["ceil_div(rows, 2)"], "block": [64]},
+        [{"WS_VEC": 4}, {"WS_KEEP": 2, "WS_KEEP_PACK": 4}],
+    ),
+    (GROUPS + GROUP, "k", {"grid": ["rows"], "block": [64]}, [{"WS_VEC": v} for v in (2, 4)]),
 ]
 
 
@@ -141,6 +183,34 @@ def test_an_iteration_stays_with_its_thread_if_it_uses_what_only_that_thread_has
     assert ("WS_VEC" in defaults_of(found)) == packs, found.declined
     if not packs:
         assert "an iteration uses mine, of which every thread has another" in reason(found, "vector_width")
+
+
+@pytest.mark.parametrize("source", [TILE, GROUP])
+def test_cooperative_groups_of_the_toolkit_compile_in_packs(source: str) -> None:
+    head = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+    found = report(head + source, grid=["ceil_div(rows, 2)"] if source is TILE else ["rows"], block=[64])
+    configured = found.template.configured(defaults_of(found) | {"WS_VEC": 4})
+    options = (f"-I{include_dir() / 'cccl'}",)
+    assert compile_cuda(configured.source, configured.kernel.entry, options) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("tile<32>", "tile<16>"),
+        ("i < n; i += warp.size()) y", "i < n; i += block.size()) y"),
+        ("p[i] - most", "p[i] - warp.thread_rank()"),
+    ],
+)
+def test_other_groups_are_no_warp(old: str, new: str) -> None:
+    source = TILE.replace(old, new).replace(
+        "partition<32>", "partition<16>" if "16" in new else "partition<32>"
+    )
+    assert source != TILE
+    found = report(GROUPS + source, grid=["ceil_div(rows, 2)"], block=[64])
+    assert "WS_KEEP" not in defaults_of(found) or "rank()" in new
+    values = {p.name: p.values for p in found.template.space.parameters}
+    assert values.get("WS_KEEP_PACK", (1,)) == (1,)
 
 
 @pytest.mark.parametrize(

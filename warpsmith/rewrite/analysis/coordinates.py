@@ -23,6 +23,8 @@ _WIDE = re.compile(
     r"int|unsigned(?:int)?|uint|ulong|(?:unsigned)?(?:long)?long|size_t|ptrdiff_t|u?int(?:32|64)_t"
 )
 """Integers that hold every index of a thread."""
+_QUESTIONS = frozenset(("thread_rank", "meta_group_rank", "num_threads", "size"))
+"""Methods that change nothing: of cooperative groups, and the size of an object."""
 AXES = "xyz"
 ROW_START, ROW_STEP, ROW_PART = "WS_ROW_START", "WS_ROW_STEP", "WS_ROW_PART"
 
@@ -80,7 +82,8 @@ class Coordinates:
                 return node.child_by_field_name("argument")
             case "call_expression":
                 function = node.child_by_field_name("function")
-                if function is not None and function.type == "field_expression":
+                asks = self.source.callee(node) in _QUESTIONS
+                if function is not None and function.type == "field_expression" and not asks:
                     return function.child_by_field_name("argument")
         return None
 

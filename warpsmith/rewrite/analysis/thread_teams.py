@@ -34,6 +34,8 @@ def team_of(facts: Facts, start: Node, step: Node) -> tuple[Team, str] | None:
             return Team.GRID, first[-1]
     if facts.source.backend.value == "opencl":
         return None
+    if (_rank_in(facts, start), _size_of(facts, step)) == (Team.BLOCK, Team.BLOCK):
+        return Team.BLOCK, "x"
     if is_lane(facts, start) and constant(facts, step) == WARP:
         return Team.WARP, "x"
     first_block, of_blocks = _lanes_of(facts, start), _warps_of(facts, step)
@@ -66,13 +68,45 @@ def _warps_of(facts: Facts, node: Node, kind: str = "gdim") -> str | None:
 
 
 def is_lane(facts: Facts, node: Node) -> bool:
-    """True for `threadIdx.x % 32`, `threadIdx.x & 31` and variables with that value."""
+    """True for `threadIdx.x % 32`, `threadIdx.x & 31`, `tile.thread_rank()` and variables of that value."""
     node = _value(facts, node)
+    if _rank_in(facts, node) is Team.WARP:
+        return True
     if node.type != "binary_expression" or operator(node) not in ("%", "&"):
         return False
     left, right = operands(node)
     size = constant(facts, right)
     return facts.coordinate(left) == "tid.x" and size == (WARP if operator(node) == "%" else WARP - 1)
+
+
+def _group_of(facts: Facts, node: Node, *methods: str) -> Team | None:
+    """The team of the cooperative group whose method a call is; None if it is none of a block or a warp."""
+    function = node.child_by_field_name("function") if node.type == "call_expression" else None
+    if function is None or function.type != "field_expression" or facts.source.callee(node) not in methods:
+        return None
+    holder = function.child_by_field_name("argument")
+    if holder is None or holder.type != "identifier" or facts.source.arguments(node):
+        return None
+    # The grammar takes `tile<32> name = ...` for a comparison, so the text is read.
+    name = re.escape(facts.source.of(holder))
+    made = re.findall(rf"[^;{{}}]*\b{name}\s*(?:=[^;]*)?;", facts.source.of(facts.source.body))
+    if len(made) != 1:
+        return None
+    if re.search(rf"\bthread_block_tile<\s*32\s*>\s+{name}\b|\btiled_partition<\s*32\s*>", made[0]):
+        return Team.WARP
+    flat = all(extent == "1" for extent in facts.block[1:])
+    whole = re.search(r"=\s*(?:\w+::)*this_thread_block\(\)\s*;", made[0])
+    return Team.BLOCK if whole and flat else None
+
+
+def _rank_in(facts: Facts, node: Node) -> Team | None:
+    """The team in which a cooperative group numbers its threads."""
+    return _group_of(facts, _value(facts, node), "thread_rank")
+
+
+def _size_of(facts: Facts, node: Node) -> Team | None:
+    """The team whose threads a cooperative group counts."""
+    return _group_of(facts, _value(facts, node), "size", "num_threads")
 
 
 def _value(facts: Facts, node: Node) -> Node:
@@ -98,6 +132,8 @@ def constant(facts: Facts, node: Node, depth: int = 0) -> int | None:
         if left is None or right is None:
             return None
         return {"+": left + right, "-": left - right, "*": left * right}[operator(node)]
+    if _size_of(facts, node) is Team.WARP:
+        return WARP
     if node.type != "identifier" or facts.variable(node) is not None or depth > _DEEPEST:
         return None
     if text == "warpSize":
@@ -118,6 +154,9 @@ def own_value(facts: Facts, team: Team, axis: str, node: Node, depth: int = 0) -
         own.add(f"bid.{axis}")
     for n in find(node, "field_expression", "call_expression", "identifier"):
         if n.type != "identifier":
+            called = facts.source.callee(n) if n.type == "call_expression" else ""
+            if called == "thread_rank" or (called == "meta_group_rank" and not _by_lanes(team)):
+                return facts.source.of(n)
             if facts.coordinate(n) in own and not (_by_lanes(team) and _is_warp(facts, n)):
                 return facts.source.of(n)
             continue
