@@ -1,6 +1,7 @@
 """Deadlines for what other processes do, stretched by how slow this machine is at the moment."""
 
 import time
+from collections.abc import Callable
 
 WORK = 1_000_000
 """Additions of the measured piece of work."""
@@ -17,6 +18,32 @@ def slowness() -> float:
 def stretched(seconds: float) -> float:
     """A deadline that is `seconds` on a quiet machine. For tests that fail if it passes, not for waits."""
     return seconds * slowness()
+
+
+class Deadline:
+    """So many seconds on a quiet machine: how slow this one is, is measured once they have passed."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began = time.monotonic()
+        self._end = self._began + seconds
+
+    def passed(self) -> bool:
+        """True if a machine as slow as this one has had the time as well."""
+        if time.monotonic() < self._end:
+            return False
+        self._end = max(self._end, self._began + stretched(self._seconds))
+        return time.monotonic() >= self._end
+
+
+def comes_true(holds: Callable[[], object], seconds: float, every_s: float = 0.02) -> bool:
+    """Whether it holds before the deadline; for what other processes and threads do."""
+    deadline = Deadline(seconds)
+    while not holds():
+        if deadline.passed():
+            return bool(holds())
+        time.sleep(every_s)
+    return True
 
 
 def _work_s() -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.deadlines import stretched
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job, NumpyReference, Workload
 from warpsmith.domain.kernel import Role
@@ -108,7 +109,7 @@ def run_opencl(cases: Sequence[OpenClCase], folder: Path) -> list[str]:
         )
     (folder / "cases.json").write_text(json.dumps(spec))
     child = Path(__file__).parent / "opencl_child.py"
-    subprocess.run([sys.executable, str(child), str(folder)], check=True, timeout=280)
+    subprocess.run([sys.executable, str(child), str(folder)], check=True, timeout=stretched(280))
     return [problem for n, case in enumerate(cases) if (problem := _problem_of(case, folder, n))]
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import create_engine, select
 from sqlalchemy.exc import OperationalError
 
 from testbed import servers
+from testbed.deadlines import Deadline
 
 START_S = 60.0
 
@@ -51,9 +52,9 @@ class PostgresProcess:
         flags += ["-c", f"fsync={'on' if self._durable else 'off'}"]
         flags += ["-c", f"unix_socket_directories={self._folder}", "-p", str(self._port)]
         self._server = self._run("postgres", "-D", str(self._folder / "data"), *flags)
-        deadline = time.monotonic() + START_S
+        deadline = Deadline(START_S)
         while not self.answers():
-            if time.monotonic() > deadline:
+            if deadline.passed():
                 raise RuntimeError("Postgres did not start")
             time.sleep(0.05)
 

@@ -25,6 +25,8 @@ from typing import NoReturn
 
 import pytest
 
+from testbed.deadlines import Deadline, stretched
+
 START_TIMEOUT_S = 60
 UNPRIVILEGED = ("postgres", "nobody")
 FIRST_PORT, LAST_PORT, PORTS_EACH = 12_000, 32_000, 1_000
@@ -207,7 +209,7 @@ def _postgres(binaries: Path, folder: Path) -> Iterator[str]:
         initdb = run(
             str(binaries / "initdb"), "-D", str(data), "-U", "warpsmith", "-A", "trust", "-E", "UTF8", "-N"
         )
-        if initdb.wait(START_TIMEOUT_S) != 0:
+        if initdb.wait(stretched(START_TIMEOUT_S)) != 0:
             raise RuntimeError(f"initdb failed: {log.read_text()[-2000:]}")
         port = free_port()
         # Durability is not under test where the server itself is never killed.
@@ -240,15 +242,15 @@ def _answers(url: str) -> bool:
 
 
 def _wait(what: str, ready: Callable[[], bool], error: type[Exception]) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
+    deadline = Deadline(START_TIMEOUT_S)
     while True:
         try:
             if ready():
                 return
         except error:
-            if time.monotonic() > deadline:
+            if deadline.passed():
                 raise
-        if time.monotonic() > deadline:
+        if deadline.passed():
             raise TimeoutError(f"{what} did not start within {START_TIMEOUT_S} s")
         time.sleep(0.05)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx2
 
+from testbed.deadlines import Deadline, stretched
 from testbed.servers import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,8 +44,8 @@ class Service:
         self.spawn("serve", "--port", str(self.port))
         if self.full:
             self.spawn("worker")
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
+        deadline = Deadline(60)
+        while not deadline.passed():
             if any(p.poll() is not None for p in self.processes):
                 break
             try:
@@ -70,7 +71,7 @@ class Service:
                 process.send_signal(signal.SIGTERM)
         for process in self.processes:
             try:
-                process.wait(20)
+                process.wait(stretched(20))
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
@@ -97,17 +98,17 @@ class Service:
 
     def wait_for(self, path: str, until: Any, seconds: float = 60) -> Any:
         """Poll a page until `until(page)` holds."""
-        deadline = time.monotonic() + seconds
+        deadline = Deadline(seconds)
         while not until(page := self.get(path)):
-            assert time.monotonic() < deadline, f"waited {seconds} s; last {page}\n{self.logs()}"
+            assert not deadline.passed(), f"waited {seconds} s; last {page}\n{self.logs()}"
             time.sleep(0.2)
         return page
 
     def wait(self, job: str, until: Any, seconds: float = 150) -> Any:
         """Poll the status until `until(status)` holds."""
-        deadline = time.monotonic() + seconds
+        deadline = Deadline(seconds)
         status: Any = {}
-        while time.monotonic() < deadline:
+        while not deadline.passed():
             status = self.get(f"/v1/jobs/{job}")
             if until(status):
                 return status

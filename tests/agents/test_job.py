@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from db import migrate, result_views
 from db.engine import Database
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.workers import WorkerRepository
+from testbed.deadlines import comes_true, stretched
 from testbed.service import ROOT, Service, ended
 from tests.agents.conftest import KEY, settings_of
 from tests.agents.model_server import Body, Turn, model_server
@@ -116,7 +116,7 @@ def replay_by_command(service: Service, job: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=stretched(60),
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -217,10 +217,7 @@ class Answerer(threading.Thread):
 
 def test_a_job_whose_every_step_is_answered_from_outside(service: Service) -> None:
     name = service.submit(agent_job(budget={"rounds": 3, "trials": 5, "seconds": 600}))
-    deadline = time.monotonic() + 40
-    while not service.get("/v1/agent-requests")["items"]:
-        assert time.monotonic() < deadline, service.logs()
-        time.sleep(0.1)
+    assert comes_true(lambda: service.get("/v1/agent-requests")["items"], 40, 0.1), service.logs()
     (request,) = service.get("/v1/agent-requests")["items"]
     assert (request["job"], request["role"]) == (name, "tester")
     assert request["wanted"]["properties"]["shapes"]["type"] == "array"

@@ -12,7 +12,7 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.trial_sink import DatabaseSink
-from testbed.deadlines import stretched
+from testbed.deadlines import comes_true, stretched
 from testbed.rows import add_candidate, add_job, add_task, rejected
 from warpsmith.domain.space import Configuration
 from warpsmith.errors import LeaseLost
@@ -32,9 +32,10 @@ class Slice:
             self.job = add_job(session, scale_job(budget={"trials": trials, "seconds": 60})).id
             self.candidate = add_candidate(session, self.job).id
             self.task = add_task(session, self.job).id
-            row = TaskRepository(session).claim(self.task, "w", 1.0)
+            self.lease_s = stretched(1)
+            row = TaskRepository(session).claim(self.task, "w", self.lease_s)
             assert row is not None and row.lease_token is not None
-            self.lease = Lease(database, self.task, row.lease_token, "w", lease_s=1.0, renew_s=0.2)
+            self.lease = Lease(database, self.task, row.lease_token, "w", self.lease_s, renew_s=0.2)
 
     def sink(self) -> DatabaseSink:
         return DatabaseSink(self.database, self.lease, self.job, self.candidate)
@@ -51,18 +52,8 @@ def piece(database: Database) -> Iterator[Slice]:
         yield made
 
 
-def _soon(condition: object, seconds: float = 30.0) -> bool:
-    assert callable(condition)
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
-
-
 def test_a_lease_is_renewed_for_as_long_as_the_work_lasts(piece: Slice) -> None:
-    time.sleep(1.3)
+    time.sleep(1.3 * piece.lease_s)
     with piece.database.write() as session:
         assert TaskRepository(session).expire(3) == []
     assert piece.lease.alive()
@@ -73,7 +64,7 @@ def test_cancelling_is_heard_of(piece: Slice) -> None:
     assert sink.alive()
     with piece.database.write() as session:
         JobRepository(session).cancel(piece.job)
-    assert _soon(lambda: not sink.alive())
+    assert comes_true(lambda: not sink.alive(), 30)
     assert piece.lease.lost
     with pytest.raises(LeaseLost):
         sink.close()
@@ -82,7 +73,7 @@ def test_cancelling_is_heard_of(piece: Slice) -> None:
 def test_a_worker_that_is_to_stop_keeps_its_lease_and_ends(piece: Slice) -> None:
     with piece.database.write() as session:
         WorkerRepository(session).stop("w")
-    assert _soon(lambda: piece.lease.stopping)
+    assert comes_true(lambda: piece.lease.stopping, 30)
     assert not piece.lease.alive() and not piece.lease.lost
 
 
@@ -90,7 +81,7 @@ def test_trials_are_safe_within_a_second_though_the_next_one_is_slow(piece: Slic
     sink = piece.sink()
     sink.proposed([A, B])
     sink.finished(A, rejected("wrong"), 0.1)
-    assert _soon(lambda: piece.finished() == [A], stretched(2))
+    assert comes_true(lambda: piece.finished() == [A], 2)
     sink.finished(B, rejected("wrong"), 0.1)
     sink.close()
     assert piece.finished() == [A, B]
@@ -114,5 +105,5 @@ def test_the_sink_ends_a_slice_when_the_trials_of_the_job_are_spent(database: Da
         sink = piece.sink()
         sink.proposed([A])
         sink.finished(A, rejected("wrong"), 0.1)
-        assert _soon(lambda: not sink.alive())
+        assert comes_true(lambda: not sink.alive(), 30)
         sink.close()

@@ -35,7 +35,7 @@ def test_a_signal_ends_everything_that_tune_started(tuning: Tuning, signum: sign
     tuning.process.send_signal(signum)  # as `timeout` does
     assert tuning.process.wait(stretched(20)) == 128 + signum
     assert tuning.said.rstrip().endswith(GOES_ON)
-    assert left_after(family, stretched(3)) == []
+    assert left_after(family, 3) == []
 
 
 def test_a_tune_that_is_killed_leaves_nothing_behind(tuning: Tuning) -> None:
@@ -46,13 +46,14 @@ def test_a_tune_that_is_killed_leaves_nothing_behind(tuning: Tuning) -> None:
 
 
 def test_timeout_leaves_nothing_behind(tmp_path: Path) -> None:
-    made = Tuning(tmp_path, wide_job(trials=200), under=("timeout", "15"))
+    limit_s = stretched(15)
+    made = Tuning(tmp_path, wide_job(trials=200), under=("timeout", f"{limit_s:g}"))
     try:
         made.wait_until(lambda said: "job " in said)
         family = made.family()
-        assert made.process.wait(40) == 124
+        assert made.process.wait(limit_s + stretched(25)) == 124
         assert GOES_ON in made.said
-        assert left_after([*family, *made.family()], stretched(3)) == []
+        assert left_after([*family, *made.family()], 3) == []
     finally:
         made.close()
 
@@ -68,7 +69,7 @@ def test_what_was_interrupted_goes_on_with_its_job(tmp_path: Path) -> None:
         first.close()
     second = Tuning(tmp_path, job)
     try:
-        assert second.process.wait(150) == 0, second.said + second.log()
+        assert second.process.wait(stretched(150)) == 0, second.said + second.log()
     finally:
         second.close()
     begun = [line.split()[1] for line in second.said.splitlines() if line.startswith("job ")]

@@ -65,7 +65,7 @@ def test_of_two_tunes_at_once_neither_pays_for_the_other(tmp_path: Path) -> None
     first, second = Tuning(tmp_path / "first", job), Tuning(tmp_path / "second", job | {"seed": 2})
     try:
         for made in (first, second):
-            assert made.process.wait(280) == 0, made.said + made.log()
+            assert made.process.wait(stretched(280)) == 0, made.said + made.log()
     finally:
         first.close()
         second.close()

@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from testbed.deadlines import Deadline, comes_true
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -53,9 +55,9 @@ class Tuning:
 
     def wait_until(self, holds: Callable[[str], bool], seconds: float = 90) -> None:
         """Until what it printed is so."""
-        deadline = time.monotonic() + seconds
+        deadline = Deadline(seconds)
         while not holds(self.said):
-            assert self.process.poll() is None and time.monotonic() < deadline, self.said + self.log()
+            assert self.process.poll() is None and not deadline.passed(), self.said + self.log()
             time.sleep(0.05)
 
     def family(self) -> list[int]:
@@ -104,7 +106,5 @@ def still_there(pids: Iterable[int]) -> list[str]:
 
 def left_after(pids: Iterable[int], seconds: float) -> list[str]:
     """Of these processes, those that have not ended after so long."""
-    deadline = time.monotonic() + seconds
-    while (left := still_there(pids)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return left
+    comes_true(lambda: not still_there(pids), seconds, 0.1)
+    return still_there(pids)

@@ -1,7 +1,6 @@
 """Kernels y = f(x) in both languages, and what the tests of this folder do with them."""
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.deadlines import comes_true
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.kernel import Kernel, Role
@@ -119,10 +119,7 @@ def group_of(leader: int) -> list[int]:
 
 def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> None:
     """Wait for something that another process does."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
+    assert comes_true(true, seconds), "it did not happen in time"
 
 
 def may_read_environ_of(pid: int) -> bytes | None:

@@ -11,6 +11,7 @@ from db.repositories.fair_turns import Soon
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
+from testbed.deadlines import Deadline
 from testbed.recordings import replay_job, write_recording
 from testbed.rows import add_job, add_task
 from testbed.servers import free_port
@@ -52,9 +53,9 @@ def test_jobs_end_without_any_message(silent: Settings) -> None:
             job = Job.model_validate(replay_job(budget=budget))
             ids = [JobRepository(session).create(job)[0].id for _ in range(2)]
         queues = ("control", "agents", f"gpu.{device.device_class}")
-        deadline = time.monotonic() + 60
+        deadline = Deadline(60)
         states: set[JobState] = set()
-        while states != {JobState.DONE} and time.monotonic() < deadline:
+        while states != {JobState.DONE} and not deadline.passed():
             if not brokerless.step(made, queues):
                 time.sleep(0.1)
             with database.read() as session:

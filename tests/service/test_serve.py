@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from testbed.deadlines import Deadline, stretched
 from testbed.servers import free_port
 from warpsmith.cli import main
 from warpsmith.settings import settings
@@ -30,7 +31,13 @@ class Machine:
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         words = [sys.executable, "-m", "warpsmith", *command]
         return subprocess.run(
-            words, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=60, check=False
+            words,
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=stretched(60),
+            check=False,
         )
 
     @property
@@ -46,18 +53,18 @@ class Machine:
         process = subprocess.Popen([*words, "--port", str(port)], cwd=ROOT, env=self.environment)
         url = f"http://127.0.0.1:{port}"
         try:
-            deadline = time.monotonic() + 30
+            deadline = Deadline(30)
             while True:
                 try:
                     assert httpx2.get(f"{url}/healthz").status_code == 200
                     break
                 except httpx2.HTTPError:
-                    assert process.poll() is None and time.monotonic() < deadline
+                    assert process.poll() is None and not deadline.passed()
                     time.sleep(0.1)
             yield url
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(stretched(20))
 
 
 @pytest.fixture
@@ -152,7 +159,7 @@ def test_on_loopback_the_embedded_mode_is_open_and_says_so(embedded: Machine) ->
         assert "listens on loopback" in said and "without an API key" in said
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=stretched(20))
 
 
 def test_the_full_mode_wants_keys_on_loopback_too(full: Machine) -> None:

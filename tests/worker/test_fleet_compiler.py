@@ -18,6 +18,7 @@ from db.metrics import samples
 from db.repositories.remote_compilations import CompilationRepository, Wanted
 from db.repositories.workers import WorkerRepository
 from db.tables import CompilationRow
+from testbed.deadlines import comes_true
 from tests.worker.test_execute import SilentBell
 from warpsmith.backends.cubin import read_cubin
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -88,10 +89,7 @@ def binaries(results: "Iterable[Future[Compiled | Rejected]]") -> list[bytes]:
 
 
 def until(condition: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
+    assert comes_true(condition, seconds, 0.01), "waited in vain"
 
 
 Fleet = Callable[..., FleetCompiler]

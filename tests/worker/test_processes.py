@@ -20,7 +20,7 @@ from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import job_status
 from db.tables import CandidateRow, TaskRow
-from testbed.deadlines import stretched
+from testbed.deadlines import Deadline, comes_true, stretched
 from tests.worker.fake_pool import LEDGER, TRIAL_S
 from warpsmith.domain.job import Job
 from warpsmith.domain.space import configuration_key
@@ -69,8 +69,8 @@ class Fleet:
             return JobRepository(session).create(job)[0].id
 
     def wait(self, job_id: str, until: Callable[[JobStatus], bool]) -> JobStatus:
-        deadline = time.monotonic() + WAIT_S
-        while time.monotonic() < deadline:
+        deadline = Deadline(WAIT_S)
+        while not deadline.passed():
             with self.database.read() as session:
                 status = job_status(session, job_id)
             if until(status):
@@ -131,12 +131,7 @@ def _gone(pids: list[int]) -> bool:
         except OSError:
             return "gone"
 
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        if all(state(pid) in ("gone", "Z") for pid in pids):
-            return True
-        time.sleep(0.05)
-    return False
+    return comes_true(lambda: all(state(pid) in ("gone", "Z") for pid in pids), 5)
 
 
 def _slow_job() -> Job:

@@ -5,6 +5,7 @@ import pytest
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import worker_list
+from testbed.deadlines import stretched
 from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.state import TaskKind, TaskState
 from warpsmith.errors import DeviceSick
@@ -52,7 +53,7 @@ def test_a_retired_pool_is_not_started_again() -> None:
         pools.keep_running()
         (process,) = pools._running.values()
         pools.retire(plan)
-        assert process.wait(10) is not None
+        assert process.wait(stretched(10)) is not None
         pools.keep_running()
         assert not pools._running and pools.plans == ()
     finally:

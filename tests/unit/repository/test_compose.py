@@ -20,6 +20,7 @@ from sqlalchemy.engine import make_url
 from typer.main import get_command
 
 from db import migrate
+from testbed.deadlines import Deadline, stretched
 from testbed.servers import free_port
 from warpsmith.cli.app import app
 from warpsmith.settings import Settings
@@ -400,14 +401,14 @@ def test_the_api_image_serves_and_its_health_check_works(
     subprocess.run([*python, *SERVICES["migrate"]["command"]], cwd=folder, env=environment, check=True)
     server = subprocess.Popen([*python, *SERVICES["api"]["command"]], cwd=folder, env=environment)
     try:
-        deadline = time.monotonic() + 60
+        deadline = Deadline(60)
         while True:
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as reply:
                     assert reply.status == 200
                     break
             except URLError:
-                assert time.monotonic() < deadline, "the API does not answer"
+                assert not deadline.passed(), "the API does not answer"
                 assert server.poll() is None, "the API ended"
                 time.sleep(0.1)
         check = json.loads(last("api", "HEALTHCHECK").split("CMD", 1)[1])
@@ -419,4 +420,4 @@ def test_the_api_image_serves_and_its_health_check_works(
         assert failed.returncode != 0
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(stretched(20))
