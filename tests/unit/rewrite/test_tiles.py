@@ -59,6 +59,17 @@ def test_a_stage_is_right_in_a_block_that_reaches_over_the_bounds(tmp_path: Path
     assert run_opencl(cases, tmp_path) == []
 
 
+def test_a_struct_is_kept_in_registers_as_well(tmp_path: Path) -> None:
+    text = ROWS.replace(
+        "typedef float DATA;", "typedef float DATA;\ntypedef struct { float twice, more; } Pair;"
+    )
+    text = text.replace("int j;", "int j;\n        Pair by; by.twice = 2.0f; by.more = 0.0f;")
+    text = text.replace("y[i] = 2 * y[i];", "y[i] = by.twice * y[i] + by.more;")
+    job = times_job(text, rewrite={"allow": ["register_sum", "register_tile"]})
+    assert "Pair ws_keep_by" in make_template(job).template.kernel.text
+    assert problems(job, tmp_path, 6) == []
+
+
 def test_a_product_without_bounds_takes_tiles_that_divide_its_grid(tmp_path: Path) -> None:
     job = product_job(PRODUCT.replace(GUARD, ""), [{"rows": 8, "columns": 64, "inner": 7}])
     template = make_template(job).template

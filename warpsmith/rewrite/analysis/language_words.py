@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import AXES
+from warpsmith.rewrite.reader.type_words import element_type
 from warpsmith.rewrite.source.syntax_tree import Source
 
 _SPACES = re.compile(
@@ -43,6 +44,13 @@ class Words:
         PoCL may assume that a comparison carried over a barrier has the same result in all threads.
         """
         return "volatile " if self.opencl else "const "
+
+    def zero(self, kind: str) -> str:
+        """The value 0 of a type; of a struct, the one whose fields are all 0."""
+        base = kind.replace("const", "").replace("volatile", "").strip()
+        if "*" in base or element_type(base, {})[0] is not None:
+            return f"({kind})0"
+        return f"({kind}){{0}}" if self.opencl else f"{kind}{{}}"
 
     @property
     def barrier(self) -> str:

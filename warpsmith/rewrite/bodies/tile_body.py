@@ -119,7 +119,7 @@ class TileText:
         before = [text_of(source, s) for s in split.before]
         save = [self._save(v) for v in split.kept]
         inside = self._inside(whole=whole)
-        blank = [f"ws_keep_{v.name}[{self._slot}] = ({v.type_text})0;" for v in split.kept]
+        blank = [f"ws_keep_{v.name}[{self._slot}] = {self.words.zero(v.type_text)};" for v in split.kept]
         first = [f"{inside}{{", *before, *save, "}"]
         first += ["else {", *blank, "}"] if inside else []
         load = [self._load(v) for v in split.kept]
