@@ -1,7 +1,7 @@
 """Every kernel of a project as a job, by what `init` reads out of its source alone."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,12 @@ from warpsmith.rewrite.skeleton.job_file import job_skeleton
 
 EXTENT, EXACT = 36, 64
 """Value of every size argument: no multiple of a block where the kernel guards its indices; else one."""
+
+LAUNCHES: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
+    (Path(__file__).parent / "launches.yaml").read_text()
+)
+"""What host code fixes, by kernel."""
+NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,8 @@ def find(project: Project, folder: Path) -> Iterator[Found]:
             seen.add(kernel.name)
             name = f"{project.name}/{path.relative_to(folder)}:{kernel.name}"
             try:
-                yield Found(name, as_job(source, kernel.name, kernel.body, project.options))
+                job = as_job(source, kernel.name, kernel.body, project.options, LAUNCHES.get(name, {}))
+                yield Found(name, job)
             except InvalidInput as exc:
                 yield Found(name, None, str(exc).splitlines()[0])
 
@@ -51,8 +58,13 @@ def unwrapped(text: str) -> str:
     return text if wrapped is None else wrapped.group(1)
 
 
-def as_job(source: str, entry: str, body: str, options: tuple[str, ...]) -> Job:
+def as_job(
+    source: str, entry: str, body: str, options: tuple[str, ...], host: Mapping[str, Any] = NOTHING
+) -> Job:
     """A job for one kernel: the skeleton of `init`, with invented sizes that its indices stay within.
+
+    Args:
+        host: what its host code fixes: `grid`, `block`, and elements of `local` arguments.
 
     Raises:
         InvalidInput: the form has no word for one of its arguments.
@@ -67,10 +79,12 @@ def as_job(source: str, entry: str, body: str, options: tuple[str, ...]) -> Job:
     bounds = [_bound(body, axis, list(sizes)) for axis in range(len(block))]
     extent = EXTENT if all(bounds) else EXACT
     grid = [f"ceil_div({bound or next(iter(sizes))}, {b})" for bound, b in zip(bounds, block, strict=True)]
-    kernel["launch"] = {"grid": grid, "block": block}
+    kernel["launch"] = {"grid": host.get("grid", grid), "block": host.get("block", block)}
     for argument in kernel["arguments"]:
         if argument["dtype"] == "TODO":
             argument["dtype"] = "float32"
+        if argument["name"] in host.get("local", {}):
+            argument["shape"] = [host["local"][argument["name"]]]
         if argument["role"] in ("input", "inout", "output"):
             # Enough for three sizes multiplied.
             argument["shape"] = [extent**3]
