@@ -179,8 +179,9 @@ def page(record: Mapping[str, Any]) -> str:
     lines = [
         "# Fixed cost of a job",
         "",
-        f"{record['device']}, {record['driver']}, {record['cores']} cores, commit {record['commit']}, "
-        f"{record['when']}. `{record['command']}`",
+        f"{record['device']}, {record['driver']}, {record['cores']} cores with a load average of "
+        f"{record['load_average']} at the end, commit {record['commit']}, {record['when']}. "
+        f"`{record['command']}`",
         "",
         f"{record['job']} on {'; '.join(record['workloads'])}; budget {record['budget_s']:g} s. It ended as "
         f"{record['ended']} after {record['seconds']} s: {record['detail']}. First trial finished after "
@@ -219,7 +220,8 @@ def main() -> int:
     command = "python -m benchmarks.service.fixed_cost " + " ".join(sys.argv[1:])
     with tempfile.TemporaryDirectory(prefix="warpsmith-fixed-cost-") as folder:
         found = measured(job, devices[0], Path(folder))
-    record = head(devices[0], command) | {"cores": len(os.sched_getaffinity(0))} | found
+    load = {"cores": len(os.sched_getaffinity(0)), "load_average": round(os.getloadavg()[0], 1)}
+    record = head(devices[0], command) | load | found
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(record, indent=1) + "\n")
     options.out.with_suffix(".md").write_text(page(record))

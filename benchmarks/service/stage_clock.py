@@ -33,6 +33,7 @@ WRAPPED = (
     ("ceilings", "warpsmith.tuning.baseline:ceilings_of"),
     ("energy", "warpsmith.tuning.winners.verify:energies"),
     ("sanitizer", "warpsmith.tuning.checks.sanitizers:SanitizerCheck.inspect"),
+    ("wait for the device", "worker.device_lock:_take"),
     ("quiet for timing", "warpsmith.tuning.checks.reference_prefetch:ReferencePrefetch._rest"),
 )
 """Functions whose seconds are told apart, with the names of what they do."""

@@ -45,6 +45,7 @@ def test_the_job_is_valid_and_a_record_has_a_page() -> None:
     record = {
         **dict.fromkeys(("device", "driver", "commit", "when", "command", "detail", "ended"), "x"),
         "cores": 2,
+        "load_average": 1.0,
         "job": "j",
         "workloads": ["n=1"],
         "budget_s": 8.0,
