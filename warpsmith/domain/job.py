@@ -239,7 +239,7 @@ class Job(Frozen):
     """Bytes that a launch must read and write in memory, over the dimensions; used for the floor. None: all
     buffers once, in-out buffers twice."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
-    """Seed of the search order only. Seeds of inputs are secret and drawn afresh."""
+    """Seed of the search order only. Seeds of inputs are secret; the verification has one of its own."""
     labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=16)
     """The user's own labels (`model: llama`, `team: serving`), by which lists of jobs can be filtered."""
 
