@@ -65,7 +65,7 @@ def chain_of(facts: Facts) -> Chain | str:
     """The chain of a kernel with the most elements to keep; the reason if there is none."""
     loops = team_loops(facts)
     if len(loops) < 2:
-        return "no two loops of the form `for (i = thread; i < n; i += threads of the block)`"
+        return "no two loops of the form `for (i = thread; i < n; i += threads)` of a block or warp"
     found, reason = None, "no two loops of one block of statements pass over the same elements"
     for members in _alike(facts, loops):
         made = _chain(facts, members)

@@ -78,7 +78,9 @@ class VectorWidth:
         facts = draft.facts
         loops = team_loops(facts)
         if not loops:
-            return Declined("no loop of the form `for (i = thread; i < n; i += threads of the block)`")
+            return Declined(
+                "no loop of the form `for (i = thread; i < n; i += threads)` of a block, warp or grid"
+            )
         plans, reasons = [], []
         for loop in loops:
             reason = why_not_packs(facts, loop) or own_of_threads(facts, loop)
