@@ -69,7 +69,11 @@ def kept_objects(facts: Facts, loops: Sequence[StridedLoop]) -> tuple[KeptObject
     found = []
     for (kind, _, _), uses in by.items():
         numbers = {n for n, _ in uses}
-        if len(numbers) > 1 and len(numbers) == len(uses) and _is_named(facts, kind, loops):
+        if (
+            len(numbers) > 1
+            and len(numbers) == len(uses)
+            and is_named(facts, kind, [loop.body for loop in loops])
+        ):
             found.append(KeptObject(kind, tuple(uses)))
     return tuple(found)
 
@@ -78,12 +82,12 @@ def _is_volatile(facts: Facts, root: Variable) -> bool:
     return "volatile" in facts.source.of(root.declaration).split()
 
 
-def _is_named(facts: Facts, kind: str, loops: Sequence[StridedLoop]) -> bool:
-    """Whether an object of a type can be declared before the loops, without a value."""
+def is_named(facts: Facts, kind: str, bodies: Sequence[Node]) -> bool:
+    """Whether an object of a type can be declared before loops with these bodies, without a value."""
     if _VECTORS.fullmatch(kind):
         return True
     inside = rf"\busing\s+{re.escape(kind)}\b|\btypedef\b[^;]*\b{re.escape(kind)}\s*;"
-    if kind.endswith("auto") or any(re.search(inside, facts.source.of(loop.body)) for loop in loops):
+    if kind.endswith("auto") or any(re.search(inside, facts.source.of(body)) for body in bodies):
         return False
     return re.search(rf"(?<![\w:]){re.escape(kind)}\s+\w+\s*[;,]", facts.source.text) is not None
 

@@ -4,9 +4,11 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Variant
 from warpsmith.rewrite.analysis.index_bounds import expression_of, parsed
+from warpsmith.rewrite.analysis.kept_rounds import kept_rounds
 from warpsmith.rewrite.analysis.kernel_facts import AXES
 from warpsmith.rewrite.analysis.repeated_rows import Chain, chain_of
 from warpsmith.rewrite.analysis.thread_teams import WARP, Team
+from warpsmith.rewrite.bodies.kept_rounds_body import kept_rounds_body
 from warpsmith.rewrite.bodies.kept_row_body import CUDA, KEEP, OPENCL, PACK, KeptRowText
 
 MAX_ELEMENTS = 64
@@ -28,7 +30,7 @@ class RowInRegisters:
         """See `Rule`."""
         chain = chain_of(draft.facts)
         if isinstance(chain, str):
-            return Declined(chain)
+            return _by_rounds(draft, chain)
         if {KEEP, PACK} & draft.names() or KEEP in draft.kernel.text:
             return Declined(f"the name {KEEP} is taken")
         parameters = (
@@ -54,6 +56,26 @@ class RowInRegisters:
                 ),
             )
         )
+
+
+def _by_rounds(draft: Draft, otherwise: str) -> Draft | Declined:
+    """The same for loops by rounds, whose objects are loaded from the same place in the same round."""
+    rounds = kept_rounds(draft.facts)
+    if isinstance(rounds, str):
+        return Declined(f"{otherwise}; {rounds}")
+    if KEEP in draft.names() or KEEP in draft.kernel.text:
+        return Declined(f"the name {KEEP} is taken")
+    parameter = Parameter(name=KEEP, values=(0, 1, 2, 4), meaning="rounds of which a thread keeps the loads")
+    known = frozenset(p.name for p in (*draft.parameters, parameter))
+    body, grid = kept_rounds_body(draft, rounds), draft.kernel.launch.grid
+    return draft.changed(
+        Change(
+            RowInRegisters.name,
+            f"{len(rounds.objects)} object(s) of a round, loaded by {len(rounds.loops)} loops",
+            parameters=(parameter,),
+            variant=Variant(Expression(f"{KEEP} > 0"), f"{KEEP} > 0", body, grid, known),
+        )
+    )
 
 
 def _packs(draft: Draft, chain: Chain) -> tuple[int, ...]:
