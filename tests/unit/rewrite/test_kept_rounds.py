@@ -86,7 +86,13 @@ def test_a_load_that_may_give_something_else_is_made_again(old: str, new: str) -
     assert old in NORM
     found = report(NORM.replace(old, new), "k<2, float>", **LAUNCH)
     assert "WS_KEEP" not in names(found)
-    assert "no two loops by rounds" in reason(found, "row_in_registers")
+    assert "no two loops" in reason(found, "row_in_registers")
+
+
+def test_loops_by_rounds_that_load_other_things_are_named() -> None:
+    source = NORM.replace("again.fill(0.0f)", "again.fill(1.0f)")
+    said = reason(report(source, "k<2, float>", **LAUNCH), "row_in_registers")
+    assert said.endswith("; no two loops by rounds load the same objects")
 
 
 def test_a_round_that_may_end_early_is_not_kept() -> None:

@@ -42,9 +42,13 @@ class _Found:
 
 
 def kept_rounds(facts: Facts) -> KeptRounds | str:
-    """The loops of a kernel that load the same objects in the same rounds; the reason if there are none."""
-    reason = "no two loops by rounds load the same objects"
+    """The loops of a kernel that load the same objects in the same rounds.
+
+    The reason if there are none, empty for a kernel without loops by rounds.
+    """
+    reason = ""
     for loops in _alike(facts):
+        reason = reason or "no two loops by rounds load the same objects"
         if any(ends_early(p) or find(p.body, "goto_statement", "labeled_statement") for p in loops):
             reason = "a round may end early"
             continue

@@ -62,7 +62,7 @@ def _by_rounds(draft: Draft, otherwise: str) -> Draft | Declined:
     """The same for loops by rounds, whose objects are loaded from the same place in the same round."""
     rounds = kept_rounds(draft.facts)
     if isinstance(rounds, str):
-        return Declined(f"{otherwise}; {rounds}")
+        return Declined("; ".join(r for r in (otherwise, rounds) if r))
     if KEEP in draft.names() or KEEP in draft.kernel.text:
         return Declined(f"the name {KEEP} is taken")
     parameter = Parameter(name=KEEP, values=(0, 1, 2, 4), meaning="rounds of which a thread keeps the loads")
