@@ -1,6 +1,6 @@
 """How well kernels of real code are read: find_kernels and job_skeleton against a second reading.
 
-    python benchmarks/parse_corpus.py --root FOLDER [--corpus-commit SHA] [--record FILE] [--sample 40]
+    python -m benchmarks.parse_corpus --root FOLDER [--corpus-commit SHA] [--out FILE] [--sample 40]
 
 Every .cu, .cuh, .h, .hpp, .inl, .hip and .cl file under FOLDER is read. What is true comes from the
 scanner in this file, which shares no code with the package and knows no grammar:
@@ -277,7 +277,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--corpus-commit", default="")
-    parser.add_argument("--record", type=Path)
+    parser.add_argument("--out", type=Path, help="JSON file")
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -327,9 +327,9 @@ def main() -> None:
         "parse_s": round(parse_s, 1),
     }
     print(json.dumps(record, indent=1))
-    if options.record:
-        options.record.parent.mkdir(parents=True, exist_ok=True)
-        options.record.write_text(json.dumps(record, indent=1) + "\n")
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps(record, indent=1) + "\n")
     show_sample(truths, options.sample, options.seed)
 
 

@@ -19,8 +19,10 @@ import redis
 
 from benchmarks.gpu.smaller import fields_of
 from benchmarks.provenance import plain_command
+from benchmarks.trust.record import first_device
 from testbed.servers import fresh_database, postgres_server, redis_server
 from testbed.service import Service, ended, finished, trials_of
+from warpsmith.jobfile import load_job
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -72,6 +74,7 @@ def main() -> int:
     parser.add_argument("--job", type=Path, default=ROOT / "examples" / "silu_and_mul" / "cuda.yaml")
     parser.add_argument("--workloads", type=int, default=0, help="only so many, the smallest; 0: all")
     options = parser.parse_args()
+    first_device(load_job(options.job).kernel.backend)
     options.out.mkdir(parents=True, exist_ok=True)
     with postgres_server() as server, fresh_database(server) as database, redis_server() as broker:
         settings = {"WARPSMITH_DATABASE_URL": database, "WARPSMITH_BROKER_URL": broker}

@@ -24,13 +24,14 @@ from benchmarks.job_files import FAMILIES, load
 from benchmarks.provenance import head
 from benchmarks.search.live import KernelTunerStream, OwnStream, Stream, Turns, trace
 from benchmarks.search.metrics import best_so_far
+from benchmarks.trust.record import first_device
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, SearcherName
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.template import Template
 from warpsmith.rewrite.templater import make_template
-from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.search import enumerate_space, launched, make_searcher
 from warpsmith.search.feasible_set import FeasibleSet
 from warpsmith.testing.fakes import ListSink
@@ -186,7 +187,7 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_intermixed_args()
-    device = next(d for d in probe_devices().devices if d.backend is Backend(options.backend))
+    device = first_device(Backend(options.backend))
     pool = CompilePool(os.cpu_count() or 1)
     record: dict[str, Any] = {
         **head(device, "python -m benchmarks.gpu.live_search " + " ".join(sys.argv[1:])),

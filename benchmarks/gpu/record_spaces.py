@@ -24,13 +24,14 @@ from typing import Any
 from benchmarks.gpu.smaller import with_smallest
 from benchmarks.job_files import FAMILIES, load
 from benchmarks.provenance import commit_name, plain_command
+from benchmarks.trust.record import first_device
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, SearcherName
 from warpsmith.domain.outcome import CutShort, Measured, Outcome
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.rewrite.templater import make_template
-from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, probe_devices
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.search import enumerate_space, make_searcher
 from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
@@ -151,7 +152,7 @@ def main() -> None:
     parser.add_argument("--workloads", type=int, default=0, help="only so many, the smallest; 0: all")
     options = parser.parse_intermixed_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    device = next(d for d in probe_devices().devices if d.backend is Backend(options.backend))
+    device = first_device(Backend(options.backend))
     pool = CompilePool(os.cpu_count() or 1)
     for family in options.families or FAMILIES:
         job = with_smallest(load(family, options.backend), options.workloads)

@@ -98,6 +98,17 @@ def rows(family: str, record: dict[str, Any]) -> list[str]:
     return lines
 
 
+def device_line() -> str:
+    """Device, driver, power limit and clock by nvidia-smi; empty where there is none."""
+    if shutil.which("nvidia-smi") is None:
+        return ""
+    query = "--query-gpu=name,driver_version,power.limit,clocks.max.sm"
+    said = subprocess.run(
+        ["nvidia-smi", query, "--format=csv,noheader"], capture_output=True, text=True, check=False
+    )
+    return said.stdout.strip()
+
+
 def main() -> None:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -118,14 +129,8 @@ def main() -> None:
         records[family] = tune(job, arguments.out / family, arguments.seconds)
         note = records[family].get("error") or speedup(records[family]["result"]) + "x"
         print(f"{family}: {note} ({records[family]['wall_s']:.0f} s)", flush=True)
-    smi = subprocess.run(
-        ["nvidia-smi", "--query-gpu=name,driver_version,power.limit,clocks.max.sm", "--format=csv,noheader"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
     record = {
-        "device": smi.stdout.strip(),
+        "device": device_line(),
         "commit": arguments.commit,
         "command": plain_command("python -m benchmarks.gpu.tune_examples " + " ".join(sys.argv[1:])),
         "families": records,

@@ -209,11 +209,13 @@ def main() -> int:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backend", default="cuda", choices=["opencl", "cuda"])
-    parser.add_argument("--configurations", type=int, default=300)
+    parser.add_argument("--configurations", type=int, default=300, help="at least 12")
     parser.add_argument("--peer", type=Path)
     parser.add_argument("--as-peer", choices=["plain", "checked"], help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
+    if arguments.configurations < 12:
+        parser.error("--configurations: the rate after the first ten needs at least 12")
     if arguments.as_peer:
         print(json.dumps(peer(arguments.configurations, arguments.as_peer == "checked")))
         return 0

@@ -1,0 +1,330 @@
+"""Every bench is called as its text says, `python -m benchmarks.X --out PATH`, on work of a second or two.
+
+Here it starts, reads its arguments and writes its record. What takes minutes is replaced by rows of the last
+record; how a bench measures is tested beside its parts.
+"""
+
+import ast
+import gzip
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.opencl_corpus.sources import Project
+from benchmarks.production.sources import PROJECTS
+from tests.benchmarks.test_opencl_corpus import SOURCE
+from tests.benchmarks.test_recorded_spaces import ktt_result
+from warpsmith.domain.device import Backend
+from warpsmith.jobfile import load_job
+from warpsmith.sandbox import probe_devices
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+Bench = Callable[..., int]
+
+ON_A_GPU = {
+    "gpu.full_mode": (),
+    "gpu.live_search": ("softmax",),
+    "gpu.record_spaces": ("softmax",),
+    "gpu.smoke": ("softmax",),
+    "production.run": ("--jobs-dir", "{tmp}"),
+    "trust.sanitizers": (),
+}
+"""They measure on CUDA; here they read their arguments and say that there is no device."""
+EXTENTS = range(1, 21)
+IN_ITS_OWN_ENVIRONMENT = "search.kernel_tuner_peer"
+"""Its packages are those of `benchmarks/search/requirements.in`."""
+
+
+def recorded(name: str) -> Any:
+    """The last record of that name."""
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def written(path: Path) -> Any:
+    """A record that a bench has just written."""
+    return json.loads(path.read_text())
+
+
+def programs() -> Iterator[str]:
+    """Modules of `benchmarks` that are run."""
+    for path in sorted((ROOT / "benchmarks").rglob("*.py")):
+        if any(isinstance(n, ast.FunctionDef) and n.name == "main" for n in ast.parse(path.read_text()).body):
+            yield ".".join(path.relative_to(ROOT / "benchmarks").with_suffix("").parts)
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
+    """Calls one with arguments; its exit status. What it says of a failure is raised."""
+
+    def call(name: str, *words: object) -> int:
+        monkeypatch.setattr(sys, "argv", [name, *map(str, words)])
+        try:
+            return int(importlib.import_module(f"benchmarks.{name}").main() or 0)
+        except SystemExit as end:
+            if isinstance(end.code, str):
+                raise
+            return int(end.code or 0)
+
+    return call
+
+
+@pytest.mark.parametrize("name", [p for p in programs() if p != IN_ITS_OWN_ENVIRONMENT])
+def test_a_bench_says_what_it_does_and_where_its_record_goes(
+    name: str, bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bench(name, "--help") == 0
+    said = capsys.readouterr().out
+    assert "--out" in said
+    assert importlib.import_module(f"benchmarks.{name}").__doc__
+
+
+def test_every_bench_is_called_here() -> None:
+    tree = ast.parse(Path(__file__).read_text())
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    called = {c.args[0].value for c in calls if c.func.id == "bench" and isinstance(c.args[0], ast.Constant)}  # type: ignore[attr-defined]
+    assert {p for p in programs() if p not in called} == {*ON_A_GPU, IN_ITS_OWN_ENVIRONMENT}
+
+
+@pytest.mark.parametrize("name", ON_A_GPU)
+def test_a_bench_for_a_gpu_tells_that_there_is_none(
+    name: str, bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if any(d.backend is Backend.CUDA for d in probe_devices().devices):
+        pytest.skip("there is one: the bench would run for minutes")
+    words = [w.format(tmp=tmp_path) for w in ON_A_GPU[name]]
+    try:
+        assert bench(name, *words, "--out", tmp_path / "out") == 2
+        told = capsys.readouterr().err
+    except SystemExit as end:
+        told = str(end.code)
+    assert "no cuda device" in told.lower()
+
+
+@pytest.fixture
+def checkouts(tmp_path: Path) -> Path:
+    """A project of every name, with a kernel and a header of a few lines."""
+    for project in PROJECTS:
+        folder = tmp_path / "checkouts" / project.name / "include" / project.name
+        folder.mkdir(parents=True)
+        text = "template <typename T> __global__ void twice(T* x, int n) { x[threadIdx.x] *= 2; }\n"
+        (folder / "own.cuh").write_text("#pragma once\n" + text)
+    return tmp_path / "checkouts"
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A corpus of one project with OpenCL kernels of this test."""
+    (tmp_path / "corpus" / "mine").mkdir(parents=True)
+    (tmp_path / "corpus" / "mine" / "a.cl").write_text(SOURCE)
+    mine = (Project("mine", "nobody/nothing", "0" * 40, ".", ("-DSCALE=2",)),)
+    for module in ("templates", "tune", "baselines"):
+        monkeypatch.setattr(f"benchmarks.opencl_corpus.{module}.PROJECTS", mine)
+    return tmp_path / "corpus"
+
+
+@pytest.fixture
+def spaces(tmp_path: Path) -> Path:
+    """A kernel recorded on two devices, with a restriction; larger than the largest budget of the bench."""
+    (tmp_path / "spaces").mkdir()
+    entries = {
+        f"{bx},{tile}": {"block_size_x": bx, "tile_size": tile, "time": bx / tile + tile}
+        for bx in EXTENTS
+        for tile in EXTENTS
+        if bx * tile <= 200
+    }
+    params = {"block_size_x": list(EXTENTS), "tile_size": list(EXTENTS)}
+    space = {"tune_params": params, "restrictions": ["block_size_x * tile_size <= 200"], "cache": entries}
+    for device in ("A", "B"):
+        with gzip.open(tmp_path / "spaces" / f"own-{device}.json.gz", "wt") as stream:
+            json.dump(space, stream)
+    return tmp_path / "spaces"
+
+
+def test_first_hour(bench: Bench, checkouts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    demo = recorded("first-hour/demo")["runs"][0]
+    monkeypatch.setattr("benchmarks.first_hour.demo.run", lambda *a: demo)
+    assert bench("first_hour.demo", "--runs", 2, "--busy", 0, "--no-clone", "--out", tmp_path) == 0
+    assert written(tmp_path / "demo.json")["runs"] == [demo, demo]
+
+    words = ("--checkouts", checkouts, "--out", tmp_path)
+    assert bench("first_hour.headers", *words) == 0
+    assert "twice" in (tmp_path / "headers.md").read_text()
+
+    mutants = recorded("first-hour-tolerance")["mutants"]
+    monkeypatch.setattr("benchmarks.first_hour.tolerance.correct", lambda *a: [])
+    monkeypatch.setattr("benchmarks.first_hour.tolerance.wrong", lambda *a: mutants)
+    assert bench("first_hour.tolerance", "--runs", 1, "--out", tmp_path) == 0
+    assert written(tmp_path / "first-hour-tolerance.json")["mutants"] == mutants
+
+    mistakes = importlib.import_module("benchmarks.first_hour.mistakes")
+    monkeypatch.setattr(mistakes, "MISTAKES", mistakes.MISTAKES[:1])
+    assert bench("first_hour.mistakes", "--out", tmp_path / "mistakes.md") == 0
+    assert mistakes.MISTAKES[0].title in (tmp_path / "mistakes.md").read_text()
+
+
+def test_opencl_corpus(bench: Bench, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = ("--checkouts", corpus, "--out", tmp_path)
+    assert bench("opencl_corpus.templates", *where, "--drawn", -1) == 0
+    assert [row["kernel"] for row in written(tmp_path / "templates.json")["kernels"]] == [
+        "mine/a.cl:shift",
+        "mine/a.cl:nothing",
+    ]
+    (row, *_) = recorded("opencl-corpus/tuned")["kernels"]
+    monkeypatch.setattr("benchmarks.opencl_corpus.tune.bound_jobs", lambda *a: [(row["kernel"], None)])
+    monkeypatch.setattr("benchmarks.opencl_corpus.tune.tuned", lambda *a: row)
+    assert bench("opencl_corpus.tune", *where, "--seconds", 1) == 0
+    assert written(tmp_path / "tuned.json")["kernels"] == [row]
+    rows = recorded("opencl-corpus/baselines")["kernels"]
+    monkeypatch.setattr("benchmarks.opencl_corpus.baselines._measured", lambda *a: rows)
+    assert bench("opencl_corpus.baselines", *where) in (0, 1)
+    assert [r["kernel"] for r in written(tmp_path / "baselines.json")["kernels"]]
+
+
+def test_production(bench: Bench, checkouts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = ("--checkouts", checkouts, "--out", tmp_path / "out")
+    assert bench("production.expressible", *where) == 0
+    assert written(tmp_path / "out" / "production-expressible.json")["totals"]["all"]["kernels"] == len(
+        PROJECTS
+    )
+    assert bench("production.jobs", *where, "--jobs", "no_such_job") == 0
+
+    row = {"job": "stencil", "configuration": {}, "accepted": True, "layer": "", "reason": "", "seconds": 1.0}
+    monkeypatch.setattr("benchmarks.production.honest.run", lambda *a: ([row], []))
+    jobs = tmp_path / "jobs"
+    jobs.mkdir()
+    job = load_job(ROOT / "examples" / "stencil" / "opencl.yaml")
+    (jobs / "stencil.json").write_text(job.model_dump_json())
+    assert bench("production.honest", "--jobs-dir", jobs, "--out", tmp_path) == 0
+    assert written(tmp_path / "honest.json")["rows"] == [row]
+
+
+def test_search(bench: Bench, spaces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = ("--spaces", spaces, "--seeds", 1, "--processes", 1, "--out", tmp_path / "out")
+    assert bench("search.__main__", *where, "--methods", "warpsmith", "random") == 0
+    assert {"search.json", "search.md", "search.svg"} <= {p.name for p in (tmp_path / "out").iterdir()}
+    assert bench("search.scenarios", *where, "--only", "cold") == 0
+    assert written(tmp_path / "out" / "scenarios.json")["seeds"] == 1
+    monkeypatch.setattr("benchmarks.search.prior.POINTS", 10)
+    monkeypatch.setattr("benchmarks.search.prior.DRAWS", 1)
+    assert bench("search.prior", "--spaces", spaces, "--out", tmp_path / "prior.json") == 0
+    assert written(tmp_path / "prior.json")
+
+
+def test_recordings_of_the_hub(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = gzip.compress(json.dumps({"Results": [ktt_result(64, 1, 2000.0)]}).encode())
+    monkeypatch.setattr("benchmarks.search.hub.RECORDINGS", {})
+    monkeypatch.setattr("benchmarks.search.hub.KTT_RECORDINGS", {"ktt_own-A": "own"})
+    ran: list[list[str]] = []
+
+    class Shown:
+        stdout = said
+
+    def show(command: list[str], **_: Any) -> Shown:
+        ran.append(command)
+        return Shown()
+
+    monkeypatch.setattr("benchmarks.search.hub.subprocess.run", show)
+    assert bench("search.hub", "--hub", tmp_path, "--out", tmp_path / "out") == 0
+    assert ran and (tmp_path / "out" / "ktt_own-A.json.gz").exists()
+
+
+def test_service(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def known(name: str) -> Callable[..., Any]:
+        def run(*_: Any, **options: Any) -> Any:
+            asked.append(options)
+            return recorded(name)
+
+        return run
+
+    for name, record in (
+        ("chaos", "service-chaos"),
+        ("chaos_embedded", "service-chaos-embedded"),
+    ):
+        monkeypatch.setattr(f"benchmarks.service.{name}.run", known(record))
+    assert bench("service.chaos", "--jobs", 3, "--seed", 7, "--out", tmp_path / "a.json") == 0
+    assert bench("service.chaos_embedded", "--jobs", 3, "--seed", 8, "--out", tmp_path / "b.json") == 0
+    assert [a["seed"] for a in asked] == [7, 8]
+    assert all(written(tmp_path / f"{n}.json")["failures"] == [] for n in "ab")
+
+    class Server:
+        url = "postgresql://nobody@127.0.0.1/nothing"
+
+        def __enter__(self) -> "Server":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr("benchmarks.service.fuzz.PostgresProcess", Server)
+    monkeypatch.setattr("benchmarks.service.fuzz.run", known("service-fuzz"))
+    assert bench("service.fuzz", "--cases", 10**6, "--out", tmp_path / "c.json") == 1, "too few cases"
+    assert bench("service.fuzz", "--cases", 10, "--out", tmp_path / "c.json") == 0
+
+    scale = recorded("service-scale")
+    monkeypatch.setattr("benchmarks.service.scale.run", lambda *a: a[-1]({"rows": scale["rows"]}))
+    assert bench("service.scale", "--workers", "1", "--out", tmp_path / "d.json") == 0
+    assert written(tmp_path / "d.json")["rows"] == scale["rows"]
+
+    fixed = {"ended": "done"}
+    monkeypatch.setattr("benchmarks.service.fixed_cost.measured", lambda *a: fixed)
+    monkeypatch.setattr("benchmarks.service.fixed_cost.page", lambda record: record["ended"])
+    assert bench("service.fixed_cost", "--smoke", "--out", tmp_path / "e.json") == 0
+    assert written(tmp_path / "e.json")["ended"] == "done"
+
+
+def test_trust(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = recorded("trust-pocl")["cases"]
+    monkeypatch.setattr("benchmarks.trust.corpus.run_cases", lambda *a: cases)
+    assert bench("trust.corpus", "--out", tmp_path) in (0, 1)
+    assert len(written(tmp_path / "trust-pocl.json")["cases"]) == len(cases)
+
+    rows = {r["defence"]: r for r in recorded("defences-pocl")["defences"]}
+    monkeypatch.setattr(
+        "benchmarks.trust.defences.through", lambda device, off, cases: rows.get(off, rows["guards"])
+    )
+    assert bench("trust.defences", "--out", tmp_path) in (0, 1)
+    assert written(tmp_path / "defences-pocl.json")["defences"]
+
+    same = recorded("same-kernel-cuda")["comparisons"]
+    monkeypatch.setattr("benchmarks.trust.same_kernel.compare", lambda *a: same)
+    assert bench("trust.same_kernel", "--out", tmp_path) == 0
+    assert len(written(tmp_path / "same-kernel-pocl.json")["comparisons"]) == len(same)
+
+    ours = recorded("trust-rate-cuda")["found"]["warpsmith"]
+    monkeypatch.setattr("benchmarks.trust.rate.ours", lambda *a: ours)
+    assert bench("trust.rate", "--backend", "opencl", "--out", tmp_path) == 0
+    assert written(tmp_path / "trust-rate-opencl.json")["found"] == {"warpsmith": ours}
+
+
+def test_agents(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = recorded("agents-strategies")["runs"]
+    monkeypatch.setattr("benchmarks.agents.strategies.run_all", lambda options: runs)
+    assert bench("agents.strategies", "--seeds", 1, "--out", tmp_path) == 0
+    assert written(tmp_path / "agents-strategies.json")["limits"]["seeds"] == 1
+
+
+def test_examples_on_a_gpu(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    families = recorded("h200-examples")["families"]
+    (name, found), *_ = families.items()
+    monkeypatch.setattr("benchmarks.gpu.tune_examples.tune", lambda *a: json.loads(json.dumps(found)))
+    assert bench("gpu.tune_examples", name, "--out", tmp_path) == 0
+    assert f"| {name} |" in (tmp_path / "examples.md").read_text()
+
+
+def test_parsing_of_a_corpus(bench: Bench, checkouts: Path, tmp_path: Path) -> None:
+    assert bench("parse_corpus", "--root", checkouts, "--out", tmp_path / "parsed.json") == 0
+    record = written(tmp_path / "parsed.json")
+    assert (record["found"], record["arguments_right"]) == (len(PROJECTS), len(PROJECTS))
+
+
+def test_the_peer_is_a_program_of_plain_python() -> None:
+    path = ROOT / "benchmarks" / f"{IN_ITS_OWN_ENVIRONMENT.replace('.', '/')}.py"
+    assert compile(path.read_text(), path.name, "exec")
