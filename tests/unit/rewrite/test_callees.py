@@ -175,3 +175,14 @@ def test_assembly_permits_what_all_of_its_instructions_permit(text: str, effect:
 def test_the_table_knows_names_as_a_whole(name: str, effect: Effect | None) -> None:
     callee = known(name)
     assert (None if callee is None else callee.effect) is effect
+
+
+@pytest.mark.parametrize("last", ["cudaGridDependencySynchronize()", "__threadfence()"])
+def test_helpers_that_call_each_other_twice_are_read_once(last: str) -> None:
+    """Read at every call, forty of them would be read a million million times."""
+    chain = [f"__device__ void step_{n}() {{ step_{n + 1}(); step_{n + 1}(); }}" for n in range(40)]
+    helpers = "\n".join([f"__device__ void step_40() {{ {last}; }}", *reversed(chain)])
+    waits = "cudaGrid" in last
+    text = helpers + TWO_LOOPS % "step_0();"
+    why = reason(report(text), "row_in_registers")
+    assert ("it waits for other grids" in why) is waits

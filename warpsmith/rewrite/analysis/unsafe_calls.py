@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tree_sitter import Node
 
@@ -80,24 +81,42 @@ class UnsafeCalls(Coordinates):
 
     def waits(self, node: Node) -> list[Node]:
         """Calls and assembly under `node` that wait for other grids, maybe in what they call."""
-        return [n for n in walk(node) if self._waits(n, frozenset())]
+        return [n for n in walk(node) if self._waits(n)]
 
-    def _waits(self, n: Node, around: frozenset[int]) -> bool:
+    def _waits(self, n: Node) -> bool:
         if n.type == "gnu_asm_expression":
             return assembly_effect(plain(n)) is Effect.WAITS
-        if n.type != "call_expression":
-            return False
-        name = self.source.callee(n)
-        callee = known(name)
-        if callee is not None:
-            return callee.effect is Effect.WAITS
+        return n.type == "call_expression" and self._reaches_wait(self.source.callee(n))
+
+    def _reaches_wait(self, name: str) -> bool:
+        """True if a function waits, or one that it calls, however far away."""
+        todo, seen = [name], {name}
+        while todo:
+            current = todo.pop()
+            callee = known(current)
+            if callee is not None and callee.effect is Effect.WAITS:
+                return True
+            if callee is None:
+                if current not in self._contents:
+                    self._contents[current] = self._content(current)
+                waits, called = self._contents[current]
+                if waits:
+                    return True
+                todo += called - seen
+                seen |= called
+        return False
+
+    @cached_property
+    def _contents(self) -> dict[str, tuple[bool, frozenset[str]]]:
+        """Of functions asked about so far: has it assembly that waits, and which names it calls."""
+        return {}
+
+    def _content(self, name: str) -> tuple[bool, frozenset[str]]:
         bodies = [*self.source.definitions(name), *self.source.library_definitions(name)]
-        return any(
-            self._waits(inner, around | {body.id})
-            for body in bodies
-            if body.id not in around
-            for inner in walk(body)
-        )
+        inside = [n for body in bodies for n in walk(body)]
+        assembly = (plain(n) for n in inside if n.type == "gnu_asm_expression")
+        calls = (self.source.callee(n) for n in inside if n.type == "call_expression")
+        return any(assembly_effect(a) is Effect.WAITS for a in assembly), frozenset(calls)
 
     def is_type(self, name: str, call: Node) -> bool:
         """True for `fp(x)` and `(fp)(x)` if `fp` is a type: of a template, an alias, or without
