@@ -70,7 +70,7 @@ APPLIED = (
 def test_known_callees_let_a_thread_have_several_elements(before: str, work: str) -> None:
     found = report(ELEMENT % (before, work), **ONE_A_THREAD)
     assert "WS_ITEMS" in {p.name for p in found.template.space.parameters}, found.declined
-    configured = found.template.configured({"WS_BLOCK": 64, "WS_ITEMS": 4, "WS_FAST_MATH": 0})
+    configured = found.template.configured(found.template.space.defaults | {"WS_BLOCK": 64, "WS_ITEMS": 4})
     assert compile_cuda(configured.source, configured.kernel.entry) == ""
 
 
