@@ -9,6 +9,7 @@ from tests.unit.tuning.test_tuning_loops import JOB, finalists
 from warpsmith.domain.outcome import Verdict
 from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
 from warpsmith.domain.space import Configuration
+from warpsmith.measure.statistics import MIN_CLAIM
 from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import VerifyResult
@@ -29,7 +30,9 @@ class Sanitizer:
         return {}
 
 
-def verified(gain: float, noise: float = 0.001) -> tuple[VerifyResult, Sequence[bytes]]:
+def verified(
+    gain: float, noise: float = 0.001, least_gain: float | None = MIN_CLAIM
+) -> tuple[VerifyResult, Sequence[bytes]]:
     """Winners that are all faster than the user's kernel by this much."""
     found, _ = finalists()
 
@@ -40,7 +43,7 @@ def verified(gain: float, noise: float = 0.001) -> tuple[VerifyResult, Sequence[
     ports, opener = fake_ports(model)
     sanitizer = Sanitizer()
     ports = SessionPorts(opener, ports.compiler, FakeReference(), sanitizer=sanitizer)
-    plan = ComparisonPlan(noise, PAIRS)
+    plan = ComparisonPlan(noise, PAIRS, least_gain)
     return verify_winners(JOB, ports, found, plan, lambda: True), sanitizer.asked
 
 
@@ -66,3 +69,10 @@ def test_a_gain_within_the_noise_is_none() -> None:
     result, _ = verified(1.05, noise=0.1)
     assert {c.pairs for c in result.comparisons} == {LOOK_PAIRS}
     assert {c.verdict for c in result.comparisons} == {Verdict.EQUAL}
+
+
+def test_a_plan_may_ask_for_every_check_of_what_would_not_serve() -> None:
+    result, sanitized = verified(0.9, least_gain=None)
+    assert {c.pairs for c in result.comparisons} == {PAIRS}
+    assert all(c.verdict is not Verdict.FASTER for c in result.comparisons)
+    assert sanitized

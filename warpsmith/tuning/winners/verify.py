@@ -57,8 +57,9 @@ class ComparisonPlan:
     pairs: int
     """Block pairs of each comparison."""
     least_gain: float | None = MIN_CLAIM
-    """Relative gain that a trial must promise for its workload to be compared; None: all are compared. An
-    objective other than time compares all."""
+    """Relative gain that a trial must promise for its workload to be compared; None: all are compared, and
+    each winner goes through every check, also one that would not serve. An objective other than time compares
+    all."""
 
 
 def verify_winners(
@@ -122,6 +123,7 @@ class _Contest:
         self._job = job
         self._aa_width = plan.aa_width
         self._pairs = plan.pairs
+        self._checks_all = plan.least_gain is None
         self._prefetch = ReferencePrefetch(ports.reference)
         self._ports = replace(ports, reference=self._prefetch)
         self._base = DeviceSession(job, self._ports)
@@ -205,7 +207,7 @@ class _Contest:
                 name = configuration_key(finalist.configuration)
                 self.withdrawn.append(f"{workload.key}: {name} {result}"[:500])
                 continue
-            if serves(self._job, result):
+            if self._is_checked_whole(result):
                 result = self._sanitized(workload, finalist, result)
             if isinstance(result, str):
                 self.withdrawn.append(f"{workload.key}: {result}"[:500])
@@ -238,7 +240,7 @@ class _Contest:
             winner = Built(fresh, compiled, size)
             with self._prefetch.paused():
                 result = self._timed(workload, key, winner)
-            if isinstance(result, str) or not serves(self._job, result):
+            if isinstance(result, str) or not self._is_checked_whole(result):
                 return result
             # The baseline is kept otherwise, whatever a winner does on other inputs and shapes.
             template = finalist.template
@@ -246,6 +248,9 @@ class _Contest:
             return _words(checked) if isinstance(checked, Rejected) else result
         finally:
             fresh.close()
+
+    def _is_checked_whole(self, result: Comparison) -> bool:
+        return self._checks_all or serves(self._job, result)
 
     def _fresh(self, workload: Workload) -> DeviceSession:
         """A process for the winner alone, with the inputs and expected outputs of the baseline's."""
@@ -275,7 +280,8 @@ class _Contest:
         info = self._ports.opener.info
         own = Built(self._base, self._own[1], launch_size(self._own[0], workload, info))
         is_time = self._job.objective.metric is Metric.TIME
-        timed = timed_in_pairs(workload, own, winner, self._pairs, self._aa_width if is_time else None)
+        least = self._aa_width if is_time and not self._checks_all else None
+        timed = timed_in_pairs(workload, own, winner, self._pairs, least)
         if isinstance(timed, Rejected):
             return _words(timed)
         blocks, sampler = timed.samples, winner.session.sampler
