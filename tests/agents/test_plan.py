@@ -42,10 +42,12 @@ class SpoiltDevice(FakeDevice):
     """Right everywhere but on some cases."""
 
     wrong_at: WrongAt
+    spares_own: bool
 
     def run(self, handle: int, case: CaseKey, *rest: Any, **more: Any) -> RunReport:
         report = super().run(handle, case, *rest, **more)
-        if self.wrong_at(str(case)):
+        spared = self.spares_own and self.loaded[handle] == JOB.space.defaults
+        if self.wrong_at(str(case)) and not spared:
             return replace(report, outputs={"y": report.outputs["y"].astype(np.float32) + np.float32(1)})
         return report
 
@@ -53,19 +55,21 @@ class SpoiltDevice(FakeDevice):
 @dataclass
 class SpoiltOpener(FakeOpener):
     wrong_at: WrongAt = lambda key: False
+    spares_own: bool = False
+    """True if the user's kernel is right everywhere."""
 
     def open(self) -> FakeDevice:
         device = SpoiltDevice(self.info, self.model, self.fault, self.compiled)
-        device.wrong_at = self.wrong_at
+        device.wrong_at, device.spares_own = self.wrong_at, self.spares_own
         self.opened.append(device)
         return device
 
 
-def ports(wrong_at: WrongAt = lambda key: False) -> SessionPorts:
+def ports(wrong_at: WrongAt = lambda key: False, *, spares_own: bool = False) -> SessionPorts:
     """Ports over a device whose kernels are wrong on some cases."""
     made, opener = fake_ports(times)
     return SessionPorts(
-        SpoiltOpener(opener.model, opener.fault, opener.compiled, wrong_at=wrong_at),
+        SpoiltOpener(opener.model, opener.fault, opener.compiled, wrong_at=wrong_at, spares_own=spares_own),
         made.compiler,
         made.reference,
     )
@@ -92,11 +96,12 @@ def cases(result: BaselineResult) -> set[tuple[int, Family, bool]]:
 
 def gate(result: BaselineResult, wrong_at: WrongAt) -> SliceResult:
     """The first trial of a candidate that is wrong on some cases."""
-    session = DeviceSession(JOB, ports(wrong_at))
+    session = DeviceSession(JOB, ports(wrong_at, spares_own=True))
     configurations: list[Configuration] = []
-    return run_slice(
-        session, session.inputs.user_template, result, Listed(configurations), ListSink(), LIMITS
-    )
+    own = session.inputs.user_template
+    other = tuple(p.model_copy(update={"default": p.values[-1]}) for p in own.space.parameters)
+    template = own.model_copy(update={"space": own.space.model_copy(update={"parameters": other})})
+    return run_slice(session, template, result, Listed(configurations), ListSink(), LIMITS)
 
 
 def test_what_is_asked_for_is_added_and_nothing_is_lost() -> None:

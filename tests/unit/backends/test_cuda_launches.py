@@ -120,7 +120,7 @@ def timed(
     times, launches = device.time(
         program,
         arguments,
-        cast("LaunchSize", None),
+        LaunchSize((1, 1, 1), (1, 1, 1)),
         Repeats(lambda _sample_us: samples, 0, lambda times: False, once_us * known, in_place),
         cast("Watch", Counts()),
     )
