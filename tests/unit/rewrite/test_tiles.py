@@ -70,6 +70,21 @@ def test_a_struct_is_kept_in_registers_as_well(tmp_path: Path) -> None:
     assert problems(job, tmp_path, 6) == []
 
 
+def test_what_follows_from_a_value_that_changes_is_kept_and_not_made_again(tmp_path: Path) -> None:
+    text = ROWS.replace(
+        "typedef float DATA;", "typedef float DATA;\ninline void set(float *to) { *to = 1.0f; }"
+    )
+    text = text.replace(
+        "int j;", "int j;\n        float one;\n        set(&one);\n        float two = one + one;"
+    )
+    text = text.replace("* x[j];", "* (x[j] * one);").replace(
+        "y[i] = 2 * y[i];", "one = 7.0f; y[i] = two * y[i];"
+    )
+    job = times_job(text, rewrite={"allow": ["register_sum", "register_tile"]})
+    assert "ws_keep_two" in make_template(job).template.kernel.text
+    assert problems(job, tmp_path, 4) == []
+
+
 def test_a_product_without_bounds_takes_tiles_that_divide_its_grid(tmp_path: Path) -> None:
     job = product_job(PRODUCT.replace(GUARD, ""), [{"rows": 8, "columns": 64, "inner": 7}])
     template = make_template(job).template
