@@ -85,6 +85,14 @@ def test_what_follows_from_a_value_that_changes_is_kept_and_not_made_again(tmp_p
     assert problems(job, tmp_path, 4) == []
 
 
+def test_fast_functions_are_replaced_where_they_stand_in_a_tile(tmp_path: Path) -> None:
+    text = ROWS.replace("y[i] = 2 * y[i];", "y[i] = sqrt(4.0f) * y[i];")
+    job = times_job(text, rewrite={"allow": ["register_sum", "register_tile", "fast_math"]})
+    made = make_template(job).template.kernel.text
+    assert made.count("WS_SQRT(4.0f)") > 1
+    assert problems(job, tmp_path, 4) == []
+
+
 def test_a_product_without_bounds_takes_tiles_that_divide_its_grid(tmp_path: Path) -> None:
     job = product_job(PRODUCT.replace(GUARD, ""), [{"rows": 8, "columns": 64, "inner": 7}])
     template = make_template(job).template

@@ -82,9 +82,10 @@ class _Found:
 def _in_variant(draft: Draft, variant: Variant, found: _Found) -> Variant:
     """Another body of the kernel with the same replacements, so that the parameter has a part in it."""
     start, end = draft.source.body.start_byte + 1, draft.source.body.end_byte - 1
-    other = draft.rewritten([Edit(start, end, variant.body)])
+    # On a line of its own, or a body that begins with a directive would get one, and other places with it.
+    other = draft.rewritten([Edit(start, end, f"\n{variant.body}")])
     edits = found.look(other, other.source.body)
-    moved = [Edit(e.start - start, e.end - start, e.text) for e in edits]
+    moved = [Edit(e.start - start - 1, e.end - start - 1, e.text) for e in edits]
     return replace(variant, body=apply_edits(variant.body, moved), known=variant.known | {PARAMETER})
 
 
