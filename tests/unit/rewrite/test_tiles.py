@@ -71,17 +71,14 @@ def test_a_struct_is_kept_in_registers_as_well(tmp_path: Path) -> None:
 
 
 def test_what_follows_from_a_value_that_changes_is_kept_and_not_made_again(tmp_path: Path) -> None:
-    text = ROWS.replace(
-        "typedef float DATA;", "typedef float DATA;\ninline void set(float *to) { *to = 1.0f; }"
-    )
-    text = text.replace(
-        "int j;", "int j;\n        float one;\n        set(&one);\n        float two = one + one;"
-    )
-    text = text.replace("* x[j];", "* (x[j] * one);").replace(
-        "y[i] = 2 * y[i];", "one = 7.0f; y[i] = two * y[i];"
-    )
+    made = "float one;\n set(&one);\n float two = one + one;\n float four = two + two;"
+    text = ROWS.replace("__kernel", "inline void set(float *to) { *to = 1.0f; }\n__kernel")
+    text = text.replace("int j;", f"int j;\n {made}").replace("* x[j];", "* (x[j] * one);")
+    text = text.replace("y[i] = 2 * y[i];", "one = 7.0f; y[i] = (four - two) * y[i];")
     job = times_job(text, rewrite={"allow": ["register_sum", "register_tile"]})
-    assert "ws_keep_two" in make_template(job).template.kernel.text
+    written = make_template(job).template.kernel.text
+    assert "ws_keep_two" in written
+    assert "ws_keep_four" in written
     assert problems(job, tmp_path, 4) == []
 
 

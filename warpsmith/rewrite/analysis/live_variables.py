@@ -52,7 +52,7 @@ def _inside(
         mine = [v for v in facts.source.variables if v.declaration == statement]
         if not mine:
             continue
-        fixed = not any(_changes(facts, v, loop) for v in mine) and not _reads_changed(facts, statement, mine)
+        fixed = not any(_changes(facts, v, loop) for v in mine) and not _follows(facts, statement, mine, kept)
         if fixed and not list(facts.accesses(statement)) and not facts.unsafe(statement):
             again.append(text_of(facts.source, statement))
             continue
@@ -84,10 +84,10 @@ def _changes(facts: Facts, v: Variable, loop: CountedLoop) -> bool:
     return bool(facts.assigned(v)) or (v.init is None and not v.is_array) or v == loop.variable or v.is_array
 
 
-def _reads_changed(facts: Facts, statement: Node, mine: list[Variable]) -> bool:
-    """True if a declaration reads a variable that is set after its own: made again, it may differ."""
-    read = {facts.variable(n) for n in find(statement, "identifier")}
-    return any(v is not None and v not in mine and facts.assigned(v) for v in read)
+def _follows(facts: Facts, statement: Node, mine: list[Variable], kept: list[Variable]) -> bool:
+    """True if a declaration reads a variable that is kept or changes: made again, it may differ."""
+    read = [v for n in find(statement, "identifier") if (v := facts.variable(n)) is not None]
+    return any(v not in mine and (v in kept or bool(facts.assigned(v))) for v in read)
 
 
 def _scratch(facts: Facts, v: Variable, element: Element) -> bool:
