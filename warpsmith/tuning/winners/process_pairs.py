@@ -69,7 +69,7 @@ def timed_in_pairs(
             if isinstance(part, Rejected):
                 return part
             parts.append(part)
-            if least_gain is not None and len(some) == look and _in_vain(part, least_gain):
+            if look and len(parts) == 1 and least_gain is not None and _in_vain(part, least_gain):
                 return part
         refused = sides[1].last_checks(plan)
         if refused is not None:
