@@ -1,4 +1,4 @@
-"""Of which commit a record is, and which command made it."""
+"""Where a record goes, of which commit it is, and which command made it."""
 
 import os
 import re
@@ -12,6 +12,13 @@ from warpsmith.domain.device import DeviceInfo
 ROOT = Path(__file__).resolve().parents[1]
 _PLACES = re.compile(r" --(out|resume|keep|peer|spaces|hub|history|mirrors|checkouts|jobs-dir) \S+")
 """Files and folders of one machine, which say nothing to anyone else."""
+
+
+def record_folder(text: str) -> Path:
+    """A folder for records, made when the command line is read: no work of minutes is lost."""
+    path = Path(text)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def commit_name() -> str:

@@ -20,6 +20,7 @@ import yaml
 
 from benchmarks.agents.embedded import Embedded
 from benchmarks.agents.page import page
+from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, ROOT, first_device, where
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job, Strategy
@@ -96,7 +97,7 @@ def main() -> int:
         "--keep", type=Path, help="file of finished runs: read where it is there, and written"
     )
     parser.add_argument("--remark", default="", help="about the machine, for the record")
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=record_folder, default=RESULTS)
     options = parser.parse_args()
     rows = run_all(options)
     shown = [a for a in sys.argv[1:] if a not in ("--remark", options.remark)]

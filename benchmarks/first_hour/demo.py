@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.provenance import ROOT, head
+from benchmarks.provenance import ROOT, head, record_folder
 from benchmarks.trust.record import RESULTS, first_device
 from warpsmith.domain.device import Backend
 
@@ -118,7 +118,7 @@ def page(record: dict[str, Any]) -> str:
 def main() -> int:
     """See the module's text. Exits with 1 if a run did not gain."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--out", type=Path, default=RESULTS / "first-hour")
+    parser.add_argument("--out", type=record_folder, default=RESULTS / "first-hour")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--busy", type=int, default=4)
     parser.add_argument("--no-clone", action="store_true", help="leave out the fresh clone")
@@ -126,7 +126,6 @@ def main() -> int:
     command = f"python -m benchmarks.first_hour.demo --runs {arguments.runs} --busy {arguments.busy}"
     record = head(first_device(Backend.OPENCL), command)
     record |= {"cores": os.cpu_count(), "busy": arguments.busy, "fresh_clone": None, "runs": []}
-    arguments.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="warpsmith-demo-") as name:
         folder = Path(name)
         if not arguments.no_clone:

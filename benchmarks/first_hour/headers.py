@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.production.sources import PROJECTS, fetch_all
-from benchmarks.provenance import ROOT, commit_name
+from benchmarks.provenance import ROOT, commit_name, record_folder
 from warpsmith.cli.init import Wanted, skeleton
 from warpsmith.cli.validate import Wishes, validate
 from warpsmith.errors import InvalidInput
@@ -70,7 +70,7 @@ def main() -> int:
         "--mirrors", type=Path, help="folder of git directories to fetch from, OWNER+NAME/repo"
     )
     parser.add_argument("--only", default="", help="kernels whose name holds this")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "first-hour")
+    parser.add_argument("--out", type=record_folder, default=ROOT / "benchmarks" / "results" / "first-hour")
     arguments = parser.parse_args()
     root = fetch_all(arguments.checkouts, arguments.mirrors)[PROJECT]
     rows = []
@@ -81,7 +81,6 @@ def main() -> int:
                     rows.append(looked_at(header, root / INCLUDE, kernel.name, Path(folder)))
                     print(json.dumps(rows[-1]), flush=True)
     commit = next(p.commit for p in PROJECTS if p.name == PROJECT)
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "headers.md").write_text(
         "# Job files that `init` writes for kernels in headers\n\n"
         f"FlashInfer at {commit}, `{HEADERS}`; commit {commit_name()}, for sm_90 without a GPU.\n"

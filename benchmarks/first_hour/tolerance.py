@@ -12,10 +12,10 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
-from pathlib import Path
 from typing import Any
 
 from benchmarks.first_hour.tolerance_kernels import EXAMPLES, MUTANTS, Example, Mutant
+from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, first_device, where
 from testbed.adversarial.harness import OnceCompiler
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -129,7 +129,7 @@ def main() -> int:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=216)
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=record_folder, default=RESULTS)
     arguments = parser.parse_args()
     device = first_device(Backend.OPENCL)
     pool = CompilePool()

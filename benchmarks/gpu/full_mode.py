@@ -18,7 +18,7 @@ from typing import Any
 import redis
 
 from benchmarks.gpu.smaller import fields_of
-from benchmarks.provenance import plain_command
+from benchmarks.provenance import plain_command, record_folder
 from benchmarks.trust.record import first_device
 from testbed.servers import fresh_database, postgres_server, redis_server
 from testbed.service import Service, ended, finished, trials_of
@@ -69,13 +69,12 @@ def run(service: Service, redis_url: str, job_file: Path, workloads: int) -> dic
 def main() -> int:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=record_folder, required=True)
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--job", type=Path, default=ROOT / "examples" / "silu_and_mul" / "cuda.yaml")
     parser.add_argument("--workloads", type=int, default=0, help="only so many, the smallest; 0: all")
     options = parser.parse_args()
     first_device(load_job(options.job).kernel.backend)
-    options.out.mkdir(parents=True, exist_ok=True)
     with postgres_server() as server, fresh_database(server) as database, redis_server() as broker:
         settings = {"WARPSMITH_DATABASE_URL": database, "WARPSMITH_BROKER_URL": broker}
         service = Service(options.out / "data", settings).start()

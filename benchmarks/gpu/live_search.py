@@ -16,12 +16,11 @@ import statistics
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.record_spaces import restrictions
 from benchmarks.job_files import FAMILIES, load
-from benchmarks.provenance import head
+from benchmarks.provenance import head, record_folder
 from benchmarks.search.live import KernelTunerStream, OwnStream, Stream, Turns, trace
 from benchmarks.search.metrics import best_so_far
 from benchmarks.trust.record import first_device
@@ -183,7 +182,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("families", nargs="*")
     parser.add_argument("--backend", default="cuda")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=record_folder, required=True)
     parser.add_argument("--budget", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_intermixed_args()
@@ -195,7 +194,6 @@ def main() -> None:
         "budget": options.budget,
         "families": {},
     }
-    options.out.mkdir(parents=True, exist_ok=True)
     for name in options.families or FAMILIES:
         record["families"][name] = family(name, device, pool, options)
         (options.out / "live-search.json").write_text(json.dumps(record, indent=1) + "\n")

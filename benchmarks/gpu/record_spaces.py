@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.gpu.smaller import with_smallest
 from benchmarks.job_files import FAMILIES, load
-from benchmarks.provenance import commit_name, plain_command
+from benchmarks.provenance import commit_name, plain_command, record_folder
 from benchmarks.trust.record import first_device
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, SearcherName
@@ -145,13 +145,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("families", nargs="*", default=[])
     parser.add_argument("--backend", default="cuda")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=record_folder, required=True)
     parser.add_argument("--most", type=int, default=6000)
     parser.add_argument("--seconds", type=float, default=150, help="for each family")
     parser.add_argument("--again", type=int, default=0, help="so many of the best are measured twice more")
     parser.add_argument("--workloads", type=int, default=0, help="only so many, the smallest; 0: all")
     options = parser.parse_intermixed_args()
-    options.out.mkdir(parents=True, exist_ok=True)
     device = first_device(Backend(options.backend))
     pool = CompilePool(os.cpu_count() or 1)
     for family in options.families or FAMILIES:

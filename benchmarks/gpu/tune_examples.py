@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from benchmarks.job_files import FAMILIES
-from benchmarks.provenance import plain_command
+from benchmarks.provenance import plain_command, record_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -113,7 +113,7 @@ def main() -> None:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("families", nargs="*", default=list(FAMILIES))
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=record_folder, required=True)
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--seconds", type=float, help="budget of each job, in place of its own")
     arguments = parser.parse_args()

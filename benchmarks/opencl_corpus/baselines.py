@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.opencl_corpus.bindings import bound_jobs
 from benchmarks.opencl_corpus.sources import PROJECTS
 from benchmarks.opencl_corpus.tune import tuned
+from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, first_device, where
 from warpsmith.domain.device import Backend
 
@@ -55,7 +56,7 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--only", default="", help="cases whose kernel or sizes hold this")
-    parser.add_argument("--out", type=Path, default=RESULTS / "opencl-corpus")
+    parser.add_argument("--out", type=record_folder, default=RESULTS / "opencl-corpus")
     arguments = parser.parse_args()
     arguments.checkouts.mkdir(parents=True, exist_ok=True)
     command = f"python -m benchmarks.opencl_corpus.baselines --seconds {arguments.seconds:g}"
@@ -65,7 +66,6 @@ def main() -> int:
         for case in CASES
         for row in _measured(arguments, *case)
     ]
-    arguments.out.mkdir(parents=True, exist_ok=True)
     file = arguments.out / "baselines.json"
     kept = json.loads(file.read_text())["kernels"] if file.exists() else []
     made = {(row["kernel"], row["sizes"], row["budget_s"]) for row in rows}

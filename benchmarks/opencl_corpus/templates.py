@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmarks.opencl_corpus.kernels import Found, find
 from benchmarks.opencl_corpus.sources import PROJECTS, fetch
+from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, first_device, where
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job
@@ -208,7 +209,7 @@ def main() -> int:
         "--mirrors", type=Path, help="folder of git directories to fetch from, OWNER+NAME/repo"
     )
     parser.add_argument("--only", default="", help="kernels whose name holds this expression")
-    parser.add_argument("--out", type=Path, default=RESULTS / "opencl-corpus")
+    parser.add_argument("--out", type=record_folder, default=RESULTS / "opencl-corpus")
     parser.add_argument("--name", default="templates", help="of the record")
     parser.add_argument(
         "--drawn", type=int, default=DRAWN, help="configurations beside the default; -1: compile only"

@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmarks.opencl_corpus.bindings import bound_jobs
 from benchmarks.opencl_corpus.sources import PROJECTS
+from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, first_device, where
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
@@ -74,7 +75,7 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=45)
     parser.add_argument("--only", default="", help="kernels whose name holds this")
-    parser.add_argument("--out", type=Path, default=RESULTS / "opencl-corpus")
+    parser.add_argument("--out", type=record_folder, default=RESULTS / "opencl-corpus")
     parser.add_argument("--name", default="tuned")
     arguments = parser.parse_args()
     arguments.checkouts.mkdir(parents=True, exist_ok=True)
@@ -93,7 +94,6 @@ def main() -> int:
         f"python -m benchmarks.opencl_corpus.tune --seconds {arguments.seconds:g}",
     )
     record |= {"sources": {p.name: f"{p.repository}@{p.commit}" for p in PROJECTS}, "kernels": rows}
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / f"{arguments.name}.json").write_text(json.dumps(record, indent=1) + "\n")
     (arguments.out / f"{arguments.name}.md").write_text(page(record))
     return 0

@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.production.jobs import checkout_options, sources_of_record
 from benchmarks.production.sources import PROJECTS, fetch_all
 from benchmarks.production.struct_types import TypeIndex
-from benchmarks.provenance import commit_name, plain_command
+from benchmarks.provenance import commit_name, plain_command, record_folder
 from benchmarks.trust.record import RESULTS
 from warpsmith.rewrite.reader.declarations import KernelArgument
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
@@ -190,7 +190,7 @@ def main() -> int:
     """See the module's text. Exits with 1 if fewer than 95 % can be expressed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     checkout_options(parser)
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=record_folder, default=RESULTS)
     options = parser.parse_args()
     roots = fetch_all(options.checkouts, options.mirrors)
     verdicts = [v for p in PROJECTS for v in judged(roots[p.name], p.name)]
@@ -206,7 +206,6 @@ def main() -> int:
         "launch_sites": dict(sum((launch_sites(roots[p.name]) for p in PROJECTS), Counter())),
         "not_expressible": [asdict(v) for v in verdicts if v.why_not],
     }
-    options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "production-expressible.json").write_text(json.dumps(record, indent=1) + "\n")
     (options.out / "production-expressible.md").write_text(page(record))
     print(json.dumps({k: record[k] for k in ("totals", "on_one_device", "reasons", "needs")}, indent=1))

@@ -20,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, first_device, in_words, share, where
 from testbed.adversarial.harness import Harness
 from warpsmith.domain.device import Backend
@@ -136,7 +137,7 @@ def main() -> int:
     parser.add_argument("--drawn", type=int, default=2, help="configurations beside the defaults")
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=36_000, help="no job begins after that")
-    parser.add_argument("--out", type=Path, default=RESULTS / "production")
+    parser.add_argument("--out", type=record_folder, default=RESULTS / "production")
     arguments = parser.parse_args()
     paths = sorted(p for p in arguments.jobs_dir.iterdir() if p.suffix in (".json", ".yaml"))
     rows, left = run(paths, arguments.drawn, arguments.processes, arguments.seconds)
@@ -145,7 +146,6 @@ def main() -> int:
     record = where(device, "python -m benchmarks.production.honest " + " ".join(sys.argv[1:]))
     no_room = sum(NO_ROOM in r["reason"] for r in rows)
     record |= {"refused": refused, "no_room": no_room, "not_begun": sorted(left), "rows": rows}
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "honest.json").write_text(json.dumps(record, indent=1) + "\n")
     (arguments.out / "honest.md").write_text(page(record))
     print(page(record))

@@ -17,6 +17,7 @@ import yaml
 
 from benchmarks.production.declarations import taken
 from benchmarks.production.sources import PROJECTS, fetch_all
+from benchmarks.provenance import record_folder
 from warpsmith.collected_headers import headers_of
 from warpsmith.domain.job import Job
 from warpsmith.jobfile import parse_job
@@ -126,7 +127,7 @@ def main() -> int:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=__doc__)
     checkout_options(parser)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=record_folder, required=True)
     parser.add_argument("--seconds", type=float, default=40)
     parser.add_argument("--jobs", default="", help="names or patterns (fi_*), separated by commas")
     options = parser.parse_args()

@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.production.jobs import Made, checkout_options, is_wanted, made_jobs, sources_of_record
 from benchmarks.production.service import embedded_service, stage_seconds
 from benchmarks.production.sources import fetch_all
-from benchmarks.provenance import head
+from benchmarks.provenance import head, record_folder
 from warpsmith.client import Client
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job
@@ -213,7 +213,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="budget of each job; 40 if the files do not say")
     parser.add_argument("--jobs", default="", help="names or patterns (fi_*), separated by commas")
     parser.add_argument("--within", type=float, default=math.inf, help="seconds after which no job begins")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=record_folder, required=True)
     options = parser.parse_args()
     found = [d for d in probe_devices().devices if d.backend is Backend.CUDA]
     if not found:

@@ -5,6 +5,7 @@ import json
 import time
 from pathlib import Path
 
+from benchmarks.provenance import record_folder
 from benchmarks.search.compare import METHODS, OURS, Run, compare, figures, read, save
 from benchmarks.search.plot import svg
 from benchmarks.search.report import overall, per_space
@@ -19,7 +20,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
     parser.add_argument("--spaces", type=Path, required=True, help="folder of NAME-DEVICE.json.gz")
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/search"))
+    parser.add_argument("--out", type=record_folder, default=Path("benchmarks/results/search"))
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--keep", type=Path, help="folder of runs: read where complete, else written")
     parser.add_argument("--methods", nargs="*", choices=METHODS, help="these only")
@@ -42,7 +43,6 @@ def main() -> None:
         return
     main_figures, all_figures = figures(restricted, runs), figures(every, runs)
     minutes = (time.perf_counter() - began) / 60
-    options.out.mkdir(parents=True, exist_ok=True)
     record = {
         "seeds": options.seeds,
         "minutes": minutes,

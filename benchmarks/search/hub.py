@@ -11,6 +11,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from benchmarks.provenance import record_folder
+
 COMMIT = "8eeb99e"
 NEWER = "cachefiles"
 OLDER = "currently_unused/cachefiles/KernelTuner data"
@@ -107,9 +109,8 @@ def main() -> None:
     """Convert every recording."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search.hub", description=__doc__)
     parser.add_argument("--hub", type=Path, required=True, help="the clone")
-    parser.add_argument("--out", type=Path, required=True, help="folder for NAME-DEVICE.json.gz")
+    parser.add_argument("--out", type=record_folder, required=True, help="folder for NAME-DEVICE.json.gz")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
 
     def read(path: str) -> dict[str, Any]:
         command = ["git", "-C", str(options.hub), "show", f"{COMMIT}:{path}.json.gz"]

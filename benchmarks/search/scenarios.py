@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.provenance import record_folder
 from benchmarks.search.compare import BUDGET, in_processes
 from benchmarks.search.metrics import BUDGETS, best_so_far, summary
 from benchmarks.search.replay import Setup, Trace, replay
@@ -183,7 +184,6 @@ def main() -> None:
         record["overhead"] = before.get("overhead", [])
     else:
         record["overhead"] = next(in_processes(overhead, [20_000], 1))
-    options.out.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1) + "\n")
     (options.out / "scenarios.md").write_text("\n".join(markdown(record)) + "\n")
     print("\n".join(markdown(record)))
@@ -193,7 +193,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search.scenarios", description=__doc__)
     parser.add_argument("--spaces", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/search"))
+    parser.add_argument("--out", type=record_folder, default=Path("benchmarks/results/search"))
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", nargs="*", help="these, or overhead; those of as many seeds stay in OUT")
     parser.add_argument(

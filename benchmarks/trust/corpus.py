@@ -27,6 +27,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, first_device, in_words, share, where
 from testbed.adversarial.corpus import KINDS, Case, load
 from testbed.adversarial.harness import Harness
@@ -200,7 +201,7 @@ def main() -> int:
         "--only", default="", help="cases whose name has one of these texts; nothing is recorded"
     )
     parser.add_argument("--resume", type=Path, help="a record whose cases need not run again")
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=record_folder, default=RESULTS)
     arguments = parser.parse_args()
     backend = Backend(arguments.backend)
     device = first_device(backend)

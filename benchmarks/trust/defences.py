@@ -12,9 +12,9 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
+from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, first_device, where
 from testbed.adversarial.corpus import Case, load
 from testbed.adversarial.harness import Harness
@@ -70,7 +70,7 @@ def main() -> int:
     parser.add_argument("--backend", default="opencl", choices=["opencl", "cuda"])
     parser.add_argument("--only", default="")
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=record_folder, default=RESULTS)
     arguments = parser.parse_args()
     backend = Backend(arguments.backend)
     device = first_device(backend)

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, first_device, where
 from testbed.example_jobs import load_example
 from warpsmith.domain.device import Backend
@@ -212,7 +213,7 @@ def main() -> int:
     parser.add_argument("--configurations", type=int, default=300, help="at least 12")
     parser.add_argument("--peer", type=Path)
     parser.add_argument("--as-peer", choices=["plain", "checked"], help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=record_folder, default=RESULTS)
     arguments = parser.parse_args()
     if arguments.configurations < 12:
         parser.error("--configurations: the rate after the first ten needs at least 12")

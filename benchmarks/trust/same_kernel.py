@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, first_device, in_words, share, where
 from testbed.adversarial.corpus import WORKLOADS, task_job
 from testbed.adversarial.harness import Harness
@@ -84,7 +85,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=36_000)
     parser.add_argument("--resume", type=Path, help="a record of the same commit, to which more is added")
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=record_folder, default=RESULTS)
     arguments = parser.parse_args()
     backend = Backend(arguments.backend)
     device = first_device(backend)

@@ -10,9 +10,9 @@ import argparse
 import json
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
+from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, first_device, where
 from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
@@ -62,7 +62,7 @@ extern "C" __global__ void f(const float* x, float* y, const int n) {{
 def main() -> int:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=record_folder, default=RESULTS)
     out = parser.parse_args().out
     device = first_device(Backend.CUDA)
     sanitizer = sanitizer_for(device, ChildOpener(device))

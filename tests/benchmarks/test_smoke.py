@@ -8,6 +8,7 @@ import ast
 import gzip
 import importlib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 
 from benchmarks.opencl_corpus.sources import Project
 from benchmarks.production.sources import PROJECTS
+from benchmarks.provenance import record_folder
 from tests.benchmarks.test_opencl_corpus import SOURCE
 from tests.benchmarks.test_recorded_spaces import ktt_result
 from warpsmith.domain.device import Backend
@@ -72,6 +74,18 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
             return int(end.code or 0)
 
     return call
+
+
+@pytest.mark.parametrize("name", list(programs()))
+def test_a_bench_makes_the_folder_of_its_records_before_it_works(name: str) -> None:
+    """A bench on a rented machine ran for minutes and then had no folder to write to."""
+    text = (ROOT / "benchmarks" / name.replace(".", "/")).with_suffix(".py").read_text()
+    writes_into = re.search(r"\bout / f?\"", text) and '"--out"' in text
+    assert not writes_into or '"--out", type=record_folder' in text
+
+
+def test_a_folder_of_records_is_made_with_those_above_it(tmp_path: Path) -> None:
+    assert record_folder(str(tmp_path / "of" / "today")).is_dir()
 
 
 @pytest.mark.parametrize("name", [p for p in programs() if p != IN_ITS_OWN_ENVIRONMENT])
