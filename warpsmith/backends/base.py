@@ -76,7 +76,7 @@ class Memory(Protocol):
         """Copy host data in; returns when it is there."""
         ...
 
-    def read(self, offset_bytes: int, size_bytes: int) -> bytes:
+    def read(self, offset_bytes: int, size_bytes: int) -> bytes | memoryview:
         """Copy to the host."""
         ...
 

@@ -61,11 +61,11 @@ class CudaMemory:
         host = np.ascontiguousarray(data).view(np.uint8)
         self._guarded(lambda: self._driver.memcpy_htod(self.address + offset_bytes, host))
 
-    def read(self, offset_bytes: int, size_bytes: int) -> bytes:
+    def read(self, offset_bytes: int, size_bytes: int) -> memoryview:
         """See `Memory.read`."""
         host = np.empty(size_bytes, np.uint8)
         self._guarded(lambda: self._driver.memcpy_dtoh(host, self.address + offset_bytes))
-        return host.tobytes()
+        return host.data
 
     def copy_from(self, other: Memory, size_bytes: int, offset_bytes: int = 0) -> None:
         """See `Memory.copy_from`."""

@@ -77,10 +77,10 @@ class _Memory:
         host = np.ascontiguousarray(data).view(np.uint8)
         self._device.copy(self.buffer, host, dst_offset=offset_bytes)
 
-    def read(self, offset_bytes: int, size_bytes: int) -> bytes:
+    def read(self, offset_bytes: int, size_bytes: int) -> memoryview:
         host = np.empty(size_bytes, np.uint8)
         self._device.copy(host, self.buffer, src_offset=offset_bytes)
-        return host.tobytes()
+        return host.data
 
     def copy_from(self, other: Memory, size_bytes: int, offset_bytes: int = 0) -> None:
         assert isinstance(other, _Memory)

@@ -12,6 +12,7 @@ from warpsmith.domain.kernel import Role
 from warpsmith.domain.memory import DEFAULT_CACHE_BYTES, DISTINCT_VARIANTS, MAX_SETS, cold_sets
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.sandbox.binding import AddressTables, bind
+from warpsmith.sandbox.frames import Received
 from warpsmith.sandbox.rotation import Pair, rotation
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.inputs import draw_buffer
@@ -210,12 +211,15 @@ class WorkloadBuffers:
                 continue
             data = self._input(slot.plan, variant, family).view(np.uint8)
             for start, stop in _spots(data.size, whole):
-                if slot.memory.read(slot.guard + start, stop - start) != data[start:stop].tobytes():
+                seen = np.frombuffer(slot.memory.read(slot.guard + start, stop - start), np.uint8)
+                if not np.array_equal(seen, data[start:stop]):
                     changed.append(slot.plan.name)
                     break
         return changed
 
-    def read(self, name: str, ranges: Sequence[tuple[int, int]] | None, pair: Pair = FIRST) -> bytes:
+    def read(
+        self, name: str, ranges: Sequence[tuple[int, int]] | None, pair: Pair = FIRST
+    ) -> bytes | memoryview:
         """Contents of a mutated buffer after a launch: all of it, or element ranges joined in order."""
         slot = next(s for s in self._slots(pair) if s.plan.name == name)
         size = slot.plan.dtype.size_bytes
@@ -335,6 +339,6 @@ def _spots(size: int, whole: bool) -> list[tuple[int, int]]:
     return [(0, SPOT_BYTES), (middle, middle + SPOT_BYTES), (size - SPOT_BYTES, size)]
 
 
-def to_arrays(plan: WorkloadPlan, blobs: Mapping[str, bytes | bytearray]) -> dict[str, Array]:
+def to_arrays(plan: WorkloadPlan, blobs: Mapping[str, Received]) -> dict[str, Array]:
     """Bytes of mutated buffers as arrays of their types."""
     return {b.name: np.frombuffer(blobs[b.name], numpy_dtype(b.dtype)) for b in plan.mutated}

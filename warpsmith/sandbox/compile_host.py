@@ -26,6 +26,7 @@ from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied
 from warpsmith.sandbox.compile_deadlines import Patience
 from warpsmith.sandbox.compile_ways import Ways
+from warpsmith.sandbox.frames import Received
 from warpsmith.sandbox.process import ChildProcess, note_confinement
 from warpsmith.stop_children import mark, require_wanted
 
@@ -163,7 +164,7 @@ class CompilePool:
         )
 
 
-def _parse(reply: dict[str, Any], blobs: list[bytearray], private: Path) -> Compiled | Rejected:
+def _parse(reply: dict[str, Any], blobs: list[Received], private: Path) -> Compiled | Rejected:
     if "rejected" in reply:
         rejected = Rejected.model_validate(reply["rejected"])
         tidied = {"log": _tidy(rejected.log, private), "reason": _tidy(rejected.reason, private)}

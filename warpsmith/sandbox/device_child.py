@@ -14,7 +14,7 @@ from warpsmith.errors import Unavailable
 from warpsmith.sandbox.buffers import FIRST, GUARD_BYTES, WorkloadBuffers
 from warpsmith.sandbox.child import take_channel
 from warpsmith.sandbox.confine import Confinement, confine, memory_limit
-from warpsmith.sandbox.frames import Blob, Channel
+from warpsmith.sandbox.frames import Blob, Channel, Received
 from warpsmith.sandbox.messages import Json, case_from_json, plan_from_json, size_from_json, timing_from_json
 from warpsmith.sandbox.process import system_paths
 from warpsmith.sandbox.timed_launch_check import TimedWatch
@@ -122,13 +122,13 @@ class _Server:
                 return
             self._channel.send(header, out)
 
-    def _prepare(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
+    def _prepare(self, request: Json, blobs: Sequence[Received]) -> tuple[Json, list[Blob]]:
         plan = plan_from_json(request["plan"])
         self._drop(plan.key)
         self._workloads[plan.key] = WorkloadBuffers(self._device, plan, self._guard_bytes)
         return {}, []
 
-    def _release(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
+    def _release(self, request: Json, blobs: Sequence[Received]) -> tuple[Json, list[Blob]]:
         self._drop(case_from_json(request["case"]))
         return {}, []
 
@@ -137,18 +137,18 @@ class _Server:
         if buffers is not None:
             buffers.free()
 
-    def _load(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
+    def _load(self, request: Json, blobs: Sequence[Received]) -> tuple[Json, list[Blob]]:
         variables = tuple(request["globals"])
         compiled = Compiled(bytes(blobs[0]), request["entry"], CompileFacts(), globals=variables)
         self._next += 1
         self._programs[self._next] = self._device.load(compiled)
         return {"handle": self._next}, []
 
-    def _unload(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
+    def _unload(self, request: Json, blobs: Sequence[Received]) -> tuple[Json, list[Blob]]:
         self._programs.pop(request["handle"]).unload()
         return {}, []
 
-    def _run(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
+    def _run(self, request: Json, blobs: Sequence[Received]) -> tuple[Json, list[Blob]]:
         buffers = self._workloads[case_from_json(request["case"])]
         program, size = self._programs[request["handle"]], size_from_json(request["size"])
         ranges = request["ranges"]
@@ -170,7 +170,7 @@ class _Server:
         header["globals"] = program.changed_globals()
         return header, out
 
-    def _time(self, request: Json, blobs: Sequence[bytearray]) -> tuple[Json, list[Blob]]:
+    def _time(self, request: Json, blobs: Sequence[Received]) -> tuple[Json, list[Blob]]:
         buffers = self._workloads[case_from_json(request["case"])]
         program = self._programs[request["handle"]]
         plan = timing_from_json(request["plan"])

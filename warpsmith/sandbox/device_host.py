@@ -15,7 +15,7 @@ from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.sandbox import spare_children
 from warpsmith.sandbox.buffers import to_arrays
 from warpsmith.sandbox.confine import machine_memory
-from warpsmith.sandbox.frames import Blob
+from warpsmith.sandbox.frames import Blob, Received
 from warpsmith.sandbox.messages import Json, case_to_json, plan_to_json, size_to_json, timing_to_json
 from warpsmith.sandbox.process import ChildProcess, note_confinement
 from warpsmith.verify.run_report import Ranges, RunReport, Timed, TimedReport
@@ -236,14 +236,14 @@ class ChildDevice:
 
     def _ask(
         self, request: Json, timeout_s: float, blobs: Sequence[Blob] = ()
-    ) -> tuple[dict[str, Any], list[bytearray]]:
+    ) -> tuple[dict[str, Any], list[Received]]:
         try:
             self._process.channel.send(request, blobs, time.monotonic() + timeout_s)
         except ChildDied as exc:
             raise self._process.explain(exc) from exc
         return self._receive(timeout_s)
 
-    def _receive(self, timeout_s: float) -> tuple[dict[str, Any], list[bytearray]]:
+    def _receive(self, timeout_s: float) -> tuple[dict[str, Any], list[Received]]:
         try:
             reply, blobs = self._process.channel.receive(time.monotonic() + timeout_s)
         except ChildDied as exc:
@@ -295,7 +295,7 @@ class WatchedDevice(ChildDevice):
 
 
 def _report(
-    plan: WorkloadPlan, reply: Json, blobs: Sequence[bytearray], ranges: Mapping[str, Ranges] | None
+    plan: WorkloadPlan, reply: Json, blobs: Sequence[Received], ranges: Mapping[str, Ranges] | None
 ) -> RunReport:
     """The run report of a reply. Raises LookupError, TypeError or ValueError if the reply does not match the
     request."""

@@ -1,6 +1,7 @@
 """Starting and ending children: an empty environment, a process group of their own, two pipes."""
 
 import contextlib
+import fcntl
 import json
 import logging
 import os
@@ -20,6 +21,9 @@ from warpsmith.sandbox.frames import MAX_BLOB_BYTES, Channel
 from warpsmith.stop_children import register, require_wanted
 
 _STDERR_BYTES = 4096
+PIPE_BYTES = 1 << 20
+"""Room of a pipe, as much as Linux grants anybody: with the usual 64 KiB, the two ends of a large array take
+turns far more often."""
 
 
 log = logging.getLogger(__name__)
@@ -68,6 +72,9 @@ class ChildProcess:
         )
         their_input, write_fd = os.pipe()
         read_fd, their_output = os.pipe()
+        for fd in (write_fd, read_fd):
+            with contextlib.suppress(OSError):  # this user's share of pipes is taken
+                fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         try:
             streams = (their_input, their_output, self._stderr.fileno())
             self._process = _start(start, streams, under, preload)

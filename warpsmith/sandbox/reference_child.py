@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from warpsmith.domain.by_value_plan import ValuePlan, given_values
+from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
-from warpsmith.sandbox.child import take_channel
+from warpsmith.sandbox.child import keep_freed_memory, take_channel
 from warpsmith.sandbox.confine import Confinement, confine, memory_limit
 from warpsmith.sandbox.messages import plan_from_json
 from warpsmith.sandbox.process import system_paths
-from warpsmith.verify.dtypes import reference_dtype, widened
-from warpsmith.verify.inputs import draw_inputs
+from warpsmith.verify.dtypes import as_wanted
+from warpsmith.verify.inputs import draw_wide
 
 
 class _BadReference(Exception):
@@ -23,6 +24,7 @@ class _BadReference(Exception):
 def main(argument: dict[str, Any]) -> None:
     """Answer requests, each in a namespace of its own, until the parent closes the pipe."""
     channel = take_channel()
+    keep_freed_memory()
     confine(
         Confinement(
             read=system_paths(),
@@ -50,18 +52,15 @@ def main(argument: dict[str, Any]) -> None:
 def _compute(
     source: str, function: str, plan: WorkloadPlan, dims: dict[str, int]
 ) -> dict[str, "np.ndarray[Any, Any]"]:
-    drawn = draw_inputs(plan)
     inputs: dict[str, Any] = {}
     for argument in (*plan.arguments, *plan.behind):
         if isinstance(argument, ScalarPlan):
             inputs[argument.name] = argument.value
         elif isinstance(argument, ValuePlan):
             inputs[argument.name] = given_values(argument)
-        elif isinstance(argument, BufferPlan) and argument.name in drawn:
-            values = drawn[argument.name]
-            is_float = argument.dtype.is_float
-            wide = widened(values) if is_float else values.astype(reference_dtype(argument.dtype))
-            inputs[argument.name] = wide.reshape(argument.shape)
+        elif isinstance(argument, BufferPlan) and argument.role is not Role.OUTPUT:
+            drawn = draw_wide(argument, plan.seed, plan.variant, plan.family)
+            inputs[argument.name] = drawn.reshape(argument.shape)
     names: dict[str, Any] = {"np": np}
     try:
         exec(compile(source, "reference", "exec"), names)  # the sandbox is the process, not the language
@@ -79,7 +78,7 @@ def _compute(
         array = np.asarray(found[buffer.name])
         if array.shape != buffer.shape:
             raise _BadReference(f"{buffer.name!r} has shape {array.shape}, not {buffer.shape}")
-        outputs[buffer.name] = np.ascontiguousarray(array, dtype=reference_dtype(buffer.dtype)).reshape(-1)
+        outputs[buffer.name] = as_wanted(array, buffer.dtype)
     return outputs
 
 

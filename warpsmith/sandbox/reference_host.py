@@ -17,7 +17,7 @@ from warpsmith.sandbox.forked_process import start_server
 from warpsmith.sandbox.halted_children import HaltedChildren
 from warpsmith.sandbox.messages import plan_to_json
 from warpsmith.sandbox.process import ChildProcess
-from warpsmith.verify.dtypes import reference_dtype
+from warpsmith.verify.dtypes import wanted_dtype
 from warpsmith.verify.run_report import Array, ReferenceCase
 
 ELEMENTS_EACH = 1 << 22
@@ -148,7 +148,7 @@ class ReferenceRunner:
         try:
             outputs: dict[str, Array] = {}
             for buffer, name, blob in zip(plan.mutated, reply["names"], blobs, strict=True):
-                outputs[buffer.name] = np.frombuffer(blob, reference_dtype(buffer.dtype))
+                outputs[buffer.name] = np.frombuffer(blob, wanted_dtype(buffer.dtype))
                 if name != buffer.name or outputs[buffer.name].size != buffer.elements:
                     raise ValueError(name)
         except (LookupError, TypeError, ValueError) as exc:

@@ -145,7 +145,7 @@ class ReferencePort(Protocol):
     def numpy_many(
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
-        """Run a NumPy reference on several cases in sandboxed children: flat, float64 or exact integers.
+        """Run a NumPy reference on several cases in sandboxed children: flat, as `verify.dtypes.as_wanted` says.
 
         A failed case is an `InvalidInput` item of the result and is not raised; it names the function's
         error.

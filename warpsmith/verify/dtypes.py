@@ -1,6 +1,8 @@
 """Element types as NumPy types."""
 
+import math
 from functools import cache
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -27,6 +29,27 @@ def reference_dtype(dtype: Dtype) -> np.dtype[np.generic]:
     if dtype is Dtype.BOOL:
         return np.dtype(np.bool_)
     return np.dtype(np.uint64 if dtype.value.startswith("u") else np.int64)
+
+
+def wanted_dtype(dtype: Dtype) -> np.dtype[np.generic]:
+    """The type in which an output's expected values are kept.
+
+    A short float's are kept in float32, whose rounding is at most 2^-13 of the short type's last place: half
+    the bytes to move and to compare.
+    """
+    short = dtype.is_float and dtype.size_bytes <= 2
+    return np.dtype(np.float32) if short else reference_dtype(dtype)
+
+
+def as_wanted(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
+    """Expected values of an output, flat, in `wanted_dtype`; finite ones stay finite."""
+    wanted = wanted_dtype(dtype)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        kept = np.ascontiguousarray(values, dtype=wanted).reshape(-1)
+    if wanted == np.float32 and not math.isfinite(kept.max(initial=0.0) - kept.min(initial=0.0)):
+        beyond = np.isinf(kept) & np.isfinite(values.reshape(-1))
+        kept = np.where(beyond, np.copysign(np.finfo(np.float32).max, kept), kept)
+    return kept
 
 
 def widened(values: NDArray[np.generic]) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ A pool of fresh random values is drawn per buffer and tiled by slices at random 
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.verify.arranged import arranged_pieces
-from warpsmith.verify.dtypes import narrowed, numpy_dtype
+from warpsmith.verify.dtypes import narrowed, numpy_dtype, reference_dtype, widened
 from warpsmith.verify.input_families import applied
 
 Array = NDArray[np.generic]
@@ -46,40 +46,59 @@ def draw_inputs(plan: WorkloadPlan) -> dict[str, Array]:
 
 def draw_buffer(buffer: BufferPlan, seed: int, variant: int = 0, family: Family = Family.DECLARED) -> Array:
     """The elements of one buffer; see `drawn_pieces`."""
-    out = np.empty(buffer.elements, dtype=numpy_dtype(buffer.dtype))
-    begin = 0
-    for piece in drawn_pieces(buffer, seed, variant, family):
-        out[begin : begin + piece.size] = piece
-        begin += piece.size
-    return out
+    return _joined(buffer, numpy_dtype(buffer.dtype), drawn_pieces(buffer, seed, variant, family))
+
+
+def draw_wide(buffer: BufferPlan, seed: int, variant: int = 0, family: Family = Family.DECLARED) -> Array:
+    """The elements of `draw_buffer` in the type in which a reference computes."""
+    dtype = reference_dtype(buffer.dtype)
+
+    def wide(values: Array) -> Array:
+        return widened(values) if buffer.dtype.is_float else values.astype(dtype)
+
+    return _joined(buffer, dtype, drawn_pieces(buffer, seed, variant, family, wide))
 
 
 def drawn_pieces(
-    buffer: BufferPlan, seed: int, variant: int = 0, family: Family = Family.DECLARED
+    buffer: BufferPlan,
+    seed: int,
+    variant: int = 0,
+    family: Family = Family.DECLARED,
+    form: Callable[[Array], Array] = lambda values: values,
 ) -> Iterator[Array]:
     """The elements of one buffer in order and in pieces, so that only a few megabytes are held.
 
     Args:
         variant: number of a set of values of the same distribution (buffer sets of one timing).
         family: transformation of the drawn values.
+        form: applied to what is drawn, element by element; once to what many pieces are taken from.
     """
     key = _key(seed, buffer.name, variant)
     draw = buffer.draw or default_draw(buffer.dtype)
     if draw.distribution in ARRANGED:
         for piece in arranged_pieces(buffer, draw, key, family):
-            yield piece.astype(numpy_dtype(buffer.dtype))
+            yield form(piece.astype(numpy_dtype(buffer.dtype)))
         return
     if draw.distribution is Distribution.FILE:
-        yield np.frombuffer(draw.npy.raw, numpy_dtype(buffer.dtype))[: buffer.elements]
+        yield form(np.frombuffer(draw.npy.raw, numpy_dtype(buffer.dtype))[: buffer.elements])
         return
     rng = np.random.Generator(np.random.PCG64(key))
     if buffer.elements <= POOL_ELEMENTS:
-        yield applied(family, _values(rng, draw, buffer.elements, buffer), buffer, rng)
+        yield form(applied(family, _values(rng, draw, buffer.elements, buffer), buffer, rng))
         return
-    pool = applied(family, _values(rng, draw, POOL_ELEMENTS + TILE_ELEMENTS, buffer), buffer, rng)
+    pool = form(applied(family, _values(rng, draw, POOL_ELEMENTS + TILE_ELEMENTS, buffer), buffer, rng))
     starts = rng.integers(0, POOL_ELEMENTS, size=-(-buffer.elements // TILE_ELEMENTS))
     for tile, start in enumerate(starts):
         yield pool[start : start + min(TILE_ELEMENTS, buffer.elements - tile * TILE_ELEMENTS)]
+
+
+def _joined(buffer: BufferPlan, dtype: "np.dtype[np.generic]", pieces: Iterable[Array]) -> Array:
+    out = np.empty(buffer.elements, dtype=dtype)
+    begin = 0
+    for piece in pieces:
+        out[begin : begin + piece.size] = piece
+        begin += piece.size
+    return out
 
 
 def _values(rng: np.random.Generator, draw: Draw, count: int, buffer: BufferPlan) -> Array:

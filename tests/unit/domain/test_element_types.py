@@ -12,8 +12,17 @@ from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT
 from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, Family
 from warpsmith.verify.compare import compare, passes
-from warpsmith.verify.dtypes import epsilon, largest, narrowed, numpy_dtype, reference_dtype, widened
-from warpsmith.verify.inputs import draw_buffer
+from warpsmith.verify.dtypes import (
+    as_wanted,
+    epsilon,
+    largest,
+    narrowed,
+    numpy_dtype,
+    reference_dtype,
+    wanted_dtype,
+    widened,
+)
+from warpsmith.verify.inputs import POOL_ELEMENTS, draw_buffer, draw_wide
 from warpsmith.verify.tolerance import SMALLEST, default_tolerance
 
 SIGNED = (Dtype.FLOAT8_E4M3FN, Dtype.FLOAT8_E4M3FNUZ, Dtype.FLOAT8_E5M2, Dtype.FLOAT8_E5M2FNUZ)
@@ -96,3 +105,34 @@ def test_a_bool_is_drawn_as_nought_or_one_and_no_other_byte_is_true() -> None:
     report = compare(left, want, EXACT)
     assert (report.wrong, report.first_wrong) == (1, 2)
     assert compare(left[:2], want[:2], EXACT).wrong == 0
+
+
+@pytest.mark.parametrize("dtype", [Dtype.FLOAT16, Dtype.BFLOAT16, *SHORT])
+def test_short_floats_are_wanted_in_single_precision(dtype: Dtype) -> None:
+    assert wanted_dtype(dtype) == np.float32
+    rounded = as_wanted(np.full((2, 3), 1 / 3), dtype)
+    assert rounded.shape == (6,)
+    assert abs(rounded[0] - 1 / 3) < 2.0**-13 * epsilon(dtype)
+
+
+def test_long_floats_and_integers_are_wanted_as_they_were_computed() -> None:
+    for dtype in (Dtype.FLOAT32, Dtype.FLOAT64, Dtype.INT8, Dtype.UINT64, Dtype.BOOL):
+        assert wanted_dtype(dtype) == reference_dtype(dtype)
+
+
+def test_a_finite_number_is_wanted_as_a_finite_one() -> None:
+    """An infinity is right only if the reference has one."""
+    found = as_wanted(np.array([1e300, -1e300, np.inf, -np.inf, np.nan, 1.0]), Dtype.BFLOAT16)
+    assert np.isfinite(found).tolist() == [True, True, False, False, False, True]
+    assert found[0] > largest(Dtype.BFLOAT16)
+    assert found[1] < -largest(Dtype.BFLOAT16)
+
+
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("dtype", [Dtype.FLOAT16, Dtype.FLOAT32, Dtype.INT32, Dtype.BOOL])
+def test_wide_draws_are_the_same_numbers(dtype: Dtype, family: Family) -> None:
+    for elements in (1000, POOL_ELEMENTS + 7):
+        buffer = BufferPlan("x", dtype, Role.INPUT, (elements,), None)
+        wide = draw_wide(buffer, 3, 1, family)
+        assert wide.dtype == reference_dtype(dtype)
+        np.testing.assert_array_equal(wide, draw_buffer(buffer, 3, 1, family))
