@@ -187,16 +187,18 @@ def page(record: Mapping[str, Any]) -> str:
         f"{record['ended']} after {record['seconds']} s: {record['detail']}. First trial finished after "
         f"{record['first_trial_s']} s; {record['trials']} trials.",
         "",
-        "| stage | seconds | of these | rest | in other threads |",
-        "|---|---|---|---|---|",
+        "| stage | seconds | of these | rest | in other threads | in children, waits included |",
+        "|---|---|---|---|---|---|",
     ]
     for stage, row in record["stages"].items():
         cells = [", ".join(f"{part} {s:g}" for part, s in row[key].items()) or "-" for key in _PARTS]
-        lines.append(f"| {stage} | {row['seconds']:g} | {cells[0]} | {row['rest']:g} | {cells[1]} |")
+        lines.append(
+            f"| {stage} | {row['seconds']:g} | {cells[0]} | {row['rest']:g} | {cells[1]} | {cells[2]} |"
+        )
     return "\n".join(lines) + "\n"
 
 
-_PARTS = ("parts", "in_other_threads")
+_PARTS = ("parts", "in_other_threads", "in_children")
 
 
 def main() -> int:

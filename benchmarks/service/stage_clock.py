@@ -6,6 +6,7 @@ more than the stage. What runs in other threads is counted apart: it delays noth
 
 import functools
 import importlib
+import json
 import threading
 import time
 from collections import defaultdict
@@ -15,9 +16,16 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
+from benchmarks.service.child_clock import FILE
+from warpsmith import child_environment
+from warpsmith.sandbox.process import ChildProcess
+
 WRAPPED = (
-    ("child start", "warpsmith.sandbox.device_host:ChildOpener.open"),
-    ("child start", "warpsmith.sandbox.device_host:ChildOpener.open_watched"),
+    ("process start", "warpsmith.sandbox.process:ChildProcess.__init__"),
+    ("process end", "warpsmith.sandbox.process:ChildProcess.kill"),
+    ("open the device", "warpsmith.sandbox.device_host:ChildDevice.wait_ready"),
+    ("open a child", "warpsmith.sandbox.device_host:ChildOpener.open"),
+    ("open a child", "warpsmith.sandbox.device_host:ChildOpener.open_watched"),
     ("draw on the device", "warpsmith.sandbox.device_host:ChildDevice.prepare"),
     ("checked launches", "warpsmith.sandbox.device_host:ChildDevice.run"),
     ("timed launches", "warpsmith.sandbox.device_host:ChildDevice.time"),
@@ -25,7 +33,14 @@ WRAPPED = (
     ("compile", "warpsmith.tuning.session.device_session:DeviceSession.compile"),
     ("reference", "warpsmith.tuning.session.expected_outputs:ExpectedOutputs.compute"),
     ("compare", "warpsmith.tuning.session.output_checks:compare"),
-    ("compare", "warpsmith.tuning.checks.trivial_answers:untestable"),
+    ("trivial answers", "warpsmith.tuning.checks.trivial_answers:untestable"),
+    ("trivial answers", "warpsmith.tuning.baseline:untestable"),
+    ("noise", "warpsmith.tuning.baseline:_noise"),
+    ("counters", "worker.works.baseline:counters_of"),
+    ("near-ties", "warpsmith.tuning.winners.verify:retime_near_ties"),
+    ("comparison pairs", "warpsmith.tuning.winners.verify:timed_in_pairs"),
+    ("further cases", "warpsmith.tuning.winners.verify:check_further"),
+    ("other cache state", "warpsmith.tuning.winners.verify:_Contest._with_more"),
     ("sizes of outputs", "warpsmith.tuning.checks.baseline_cases:_growth"),
     ("sizes of outputs", "warpsmith.tuning.checks.baseline_cases:_finite"),
     ("sizes of outputs", "warpsmith.tuning.session.expected_outputs:output_sizes"),
@@ -34,7 +49,7 @@ WRAPPED = (
     ("energy", "warpsmith.tuning.winners.verify:energies"),
     ("sanitizer", "warpsmith.tuning.checks.sanitizers:SanitizerCheck.inspect"),
     ("wait for the device", "worker.device_lock:_take"),
-    ("quiet for timing", "warpsmith.tuning.checks.reference_prefetch:ReferencePrefetch._rest"),
+    ("wait for references begun ahead", "warpsmith.tuning.checks.reference_prefetch:ReferencePrefetch._rest"),
 )
 """Functions whose seconds are told apart, with the names of what they do."""
 
@@ -49,6 +64,10 @@ class StageClock:
     """Seconds by stage and part in the thread that runs the stage."""
     beside: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
     """The same in other threads."""
+    children: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+    """Seconds of children by the stage in which they ended, and by kind and part."""
+    calls: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    """How often each part was called, in any thread."""
     _stage: str = ""
     _thread: int = 0
     _inner: threading.local = field(default_factory=threading.local)
@@ -67,7 +86,10 @@ class StageClock:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Context in which the functions of `WRAPPED` are timed."""
+        kinds = (*child_environment._CHILDREN, "benchmarks.service.clocked_children")
         with ExitStack() as patches:
+            patches.enter_context(patch.object(child_environment, "_CHILDREN", kinds))
+            patches.enter_context(patch.object(ChildProcess, "kill", self._collecting(ChildProcess.kill)))
             for part, place in WRAPPED:
                 module, _, name = place.partition(":")
                 *owners, last = name.split(".")
@@ -83,6 +105,8 @@ class StageClock:
                 "parts": self._of(self.parts, stage),
                 "rest": round(whole - sum(s for (at, _), s in self.parts.items() if at == stage), 2),
                 "in_other_threads": self._of(self.beside, stage),
+                "in_children": self._of(self.children, stage),
+                "calls": {part: n for (at, part), n in self.calls.items() if at == stage},
             }
             for stage, whole in self.seconds.items()
         }
@@ -90,6 +114,21 @@ class StageClock:
     def _of(self, seconds: dict[tuple[str, str], float], stage: str) -> dict[str, float]:
         found = {part: round(s, 2) for (at, part), s in seconds.items() if at == stage and s >= 0.005}
         return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def _collecting(self, kill: Callable[[ChildProcess], None]) -> Callable[[ChildProcess], None]:
+        """A child's end, before which its clock is read."""
+
+        @functools.wraps(kill)
+        def read(child: ChildProcess) -> None:
+            try:
+                found = json.loads((child.private / FILE).read_text())
+            except (OSError, ValueError):
+                found = {}
+            for part, seconds in found.items():
+                self.children[self._stage, part] += seconds
+            kill(child)
+
+        return read
 
     def _timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -108,5 +147,6 @@ class StageClock:
                 if self._stage:
                     here = self.parts if threading.get_ident() == self._thread else self.beside
                     here[self._stage, part] += own
+                    self.calls[self._stage, part] += 1
 
         return timed

@@ -8,6 +8,17 @@ import pytest
 from benchmarks.service import stage_clock
 from benchmarks.service.fixed_cost import SMOKE_SHAPES, own_job, page
 from benchmarks.service.stage_clock import WRAPPED, StageClock
+from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.kernel import Role
+from warpsmith.domain.plan import BufferPlan, WorkloadPlan
+from warpsmith.sandbox import ReferenceRunner
+
+DOUBLED = """
+import time
+def reference(inputs, dims):
+    time.sleep(0.02)
+    return {"y": 2 * inputs["x"]}
+"""
 
 
 def _inner() -> None:
@@ -38,10 +49,27 @@ def test_all_that_is_wrapped_exists_and_is_given_back() -> None:
     assert {part for part, _ in WRAPPED} >= {"reference", "compare", "energy", "sanitizer"}
 
 
+def test_a_child_says_where_its_seconds_went() -> None:
+    x = BufferPlan("x", Dtype.FLOAT32, Role.INPUT, (64,), None)
+    y = BufferPlan("y", Dtype.FLOAT32, Role.OUTPUT, (64,), None)
+    clock = StageClock()
+    with clock.installed(), clock.stage("baseline"):
+        ReferenceRunner().numpy(DOUBLED, "reference", WorkloadPlan("w", (x, y), seed=3), {})
+    (row,) = clock.record().values()
+    assert row["in_children"]["reference"] >= 0.02
+    assert row["calls"]["process start"] == 1
+
+
 def test_the_job_is_valid_and_a_record_has_a_page() -> None:
     job = own_job(SMOKE_SHAPES, 8.0)
     assert [w.key for w in job.workloads] == ["hidden=512,rows=4", "hidden=1024,rows=16"]
-    row = {"seconds": 2.5, "parts": {"compare": 1.0}, "rest": 1.5, "in_other_threads": {}}
+    row = {
+        "seconds": 2.5,
+        "parts": {"compare": 1.0},
+        "rest": 1.5,
+        "in_other_threads": {},
+        "in_children": {"draw": 0.5},
+    }
     record = {
         **dict.fromkeys(("device", "driver", "commit", "when", "command", "detail", "ended"), "x"),
         "cores": 2,
@@ -54,4 +82,4 @@ def test_the_job_is_valid_and_a_record_has_a_page() -> None:
         "trials": 3,
         "stages": {"baseline": row},
     }
-    assert "| baseline | 2.5 | compare 1 | 1.5 | - |" in page(record)
+    assert "| baseline | 2.5 | compare 1 | 1.5 | - | draw 0.5 |" in page(record)

@@ -145,7 +145,7 @@ class ReferencePort(Protocol):
     def numpy_many(
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
-        """Run a NumPy reference on several cases in sandboxed children: flat, as `verify.dtypes.as_wanted` says.
+        """Run a NumPy reference on several cases in sandboxed children: flat, and in `wanted_dtype`.
 
         A failed case is an `InvalidInput` item of the result and is not raised; it names the function's
         error.
