@@ -100,6 +100,7 @@ def _info(driver: Any, index: int, driver_version: str) -> DeviceInfo:
             max_shared_per_block=get(ask.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
             multiprocessors=get(ask.MULTIPROCESSOR_COUNT),
             warp_size=get(ask.WARP_SIZE),
+            max_threads_per_multiprocessor=get(ask.MAX_THREADS_PER_MULTIPROCESSOR),
             registers_per_block=get(ask.MAX_REGISTERS_PER_BLOCK),
             l2_bytes=get(ask.L2_CACHE_SIZE),
             total_memory_bytes=device.total_memory(),

@@ -32,6 +32,7 @@ class DeviceLimits(Frozen):
     multiprocessors: int
     """Streaming multiprocessors, or OpenCL compute units."""
     warp_size: int
+    max_threads_per_multiprocessor: int = 2048
     registers_per_block: int = 65536
     l2_bytes: int = 0
     """Bytes of the last-level cache before device memory; 0 if the platform does not report it."""

@@ -56,7 +56,7 @@ __device__ float warp_sum(float value) {
   return value;
 }
 
-extern "C" __global__ void __launch_bounds__(WS_BLOCK) fused_add_rmsnorm(__half* input, __half* residual, const __half* __restrict__ weight, int hidden,
+extern "C" __global__ void __launch_bounds__(WS_BLOCK, WS_RESIDENT / (WS_BLOCK)) fused_add_rmsnorm(__half* input, __half* residual, const __half* __restrict__ weight, int hidden,
                                              float eps) {
 #if WS_KEEP > 0
 

@@ -6,7 +6,7 @@ constexpr int ws_unroll = WS_UNROLL;
 
 #define TILE WS_TILE
 
-extern "C" __global__ void __launch_bounds__(WS_TILE * WS_TILE) matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* __restrict__ c, int m, int n, int k) {
+extern "C" __global__ void __launch_bounds__(WS_TILE * WS_TILE, WS_RESIDENT / (WS_TILE * WS_TILE)) matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* __restrict__ c, int m, int n, int k) {
   __shared__ float a_tile[TILE][TILE];
   __shared__ float b_tile[TILE][TILE];
   const int tx = threadIdx.x;

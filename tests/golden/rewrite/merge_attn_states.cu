@@ -32,7 +32,7 @@ template <typename T> __device__ __forceinline__ void ws_store(T* p, const WsPac
 // One block handles one head of one token.
 #include <cuda_fp16.h>
 
-extern "C" __global__ void __launch_bounds__(WS_BLOCK * WS_ROWS) merge_attn_states(const __half* __restrict__ v_a, const float* __restrict__ s_a, const __half* __restrict__ v_b,
+extern "C" __global__ void __launch_bounds__(WS_BLOCK * WS_ROWS, WS_RESIDENT / (WS_BLOCK * WS_ROWS)) merge_attn_states(const __half* __restrict__ v_a, const float* __restrict__ s_a, const __half* __restrict__ v_b,
                                              const float* __restrict__ s_b, __half* __restrict__ v, float* __restrict__ s, int dim) {
   const size_t head = (blockIdx.x * WS_ROWS + threadIdx.y);
   const float a = s_a[head];

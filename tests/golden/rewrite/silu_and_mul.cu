@@ -32,7 +32,7 @@ template <typename T> __device__ __forceinline__ void ws_store(T* p, const WsPac
 
 __device__ __forceinline__ float silu(float x) { return WS_DIVIDE(x, (1.0f + WS_EXPF(-x))); }
 
-extern "C" __global__ void __launch_bounds__(WS_BLOCK) silu_and_mul(const __half* __restrict__ input, __half* __restrict__ out, int hidden) {
+extern "C" __global__ void __launch_bounds__(WS_BLOCK, WS_RESIDENT / (WS_BLOCK)) silu_and_mul(const __half* __restrict__ input, __half* __restrict__ out, int hidden) {
   const size_t row = blockIdx.x;
   const __half* gate = input + row * 2 * hidden;
   const __half* up = gate + hidden;

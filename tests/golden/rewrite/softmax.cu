@@ -67,7 +67,7 @@ __device__ float block_reduce(float value, float* scratch, bool take_max) {
   return value;
 }
 
-extern "C" __global__ void __launch_bounds__(WS_BLOCK) softmax(const __nv_bfloat16* __restrict__ input, __nv_bfloat16* out, int columns) {
+extern "C" __global__ void __launch_bounds__(WS_BLOCK, WS_RESIDENT / (WS_BLOCK)) softmax(const __nv_bfloat16* __restrict__ input, __nv_bfloat16* out, int columns) {
 #if WS_KEEP > 0
 
   __shared__ float scratch[32];

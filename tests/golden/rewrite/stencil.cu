@@ -1,5 +1,5 @@
 // One step of heat diffusion on a height x width grid: the 5-point stencil, edges held fixed.
-extern "C" __global__ void __launch_bounds__(WS_BLOCK_X * WS_BLOCK_Y) stencil(const float* __restrict__ u, float* __restrict__ next, int height, int width, float alpha) {
+extern "C" __global__ void __launch_bounds__(WS_BLOCK_X * WS_BLOCK_Y, WS_RESIDENT / (WS_BLOCK_X * WS_BLOCK_Y)) stencil(const float* __restrict__ u, float* __restrict__ next, int height, int width, float alpha) {
 #pragma unroll
 for (int ws_item_y = 0; ws_item_y < WS_ITEMS_Y; ++ws_item_y) {
 #pragma unroll

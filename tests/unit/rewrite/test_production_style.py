@@ -171,6 +171,7 @@ def configurations(template: Template, scope: dict[str, Any]) -> list[dict[str, 
 
 DEVICE = {
     "device.max_threads_per_block": 1024,
+    "device.max_threads_per_multiprocessor": 2048,
     "device.max_grid_y": 65535,
     "device.max_shared_per_block": 49152,
 }

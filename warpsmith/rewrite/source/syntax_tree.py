@@ -18,7 +18,8 @@ _OPENCL_WORDS = re.compile(
     rb"\b(?:__kernel|kernel|__global|global|__local|local|__constant|constant|__private|private"
     rb"|__read_only|__write_only|__read_write|restrict)\b"
 )
-_RESTRICT = re.compile(rb"\b(?:__restrict__|__restrict)\b")
+_QUALIFIERS = re.compile(rb"\b(?:__restrict__\b|__restrict\b|WS_REGISTERS\b|__maxnreg__\s*\([^()]*\))")
+# `WS_REGISTERS` is what a rule puts before a kernel's name.
 LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 _SCOPES = ("compound_statement", "for_statement", "function_definition", "lambda_expression")
 
@@ -155,7 +156,7 @@ def _function_name(node: Node) -> str:
 
 @lru_cache(maxsize=64)
 def _functions_of(text: str) -> dict[str, list[Node]]:
-    masked = _RESTRICT.sub(lambda m: b" " * len(m.group()), text.encode())
+    masked = _QUALIFIERS.sub(lambda m: b" " * len(m.group()), text.encode())
     return _definitions_under(Parser(_LANGUAGE).parse(masked).root_node)
 
 
@@ -187,7 +188,7 @@ class Source:
         self.library = library
         """Texts of headers that the source includes: read to analyse callees, never edited."""
         self.data = text.encode()
-        masked = _RESTRICT.sub(lambda m: b" " * len(m.group()), self.data)
+        masked = _QUALIFIERS.sub(lambda m: b" " * len(m.group()), self.data)
         if backend is Backend.OPENCL:
             masked = _OPENCL_WORDS.sub(lambda m: b" " * len(m.group()), masked)
         self.root = Parser(_LANGUAGE).parse(masked).root_node
