@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.domain.job import CacheState, KernelReference, Metric, Workload
@@ -45,11 +46,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
         words = "objective.metric: this device does not report its energy (NVML, Volta or later); use time"
         return BaselineResult(device=device, refused=words)
     kernel = session.inputs.user_template.configured(session.job.space.defaults)
-    compiled = session.compile(kernel)
-    if isinstance(compiled, Rejected):
-        return BaselineResult(
-            device=device, rejected=compiled, refused=f"the kernel does not compile: {compiled.reason}"
-        )
+    compiling = session.submit(kernel)
     timings: list[WorkloadTiming] = []
     cases: list[CheckedCase] = []
     aa_width = 0.0
@@ -59,7 +56,11 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     time_left = BaselineTime(session.job.budget.seconds, len(session.job.workloads), own, reserved_s)
     try:
         with prefetch_references(session) as prefetch:
-            ahead: dict[str, list[Case]] = {}
+            ahead = _start_prefetch(session, prefetch)
+            compiled = compiling.result()
+            if isinstance(compiled, Rejected):
+                words = f"the kernel does not compile: {compiled.reason}"
+                return BaselineResult(device=device, rejected=compiled, refused=words)
             for index, workload in enumerate(session.job.workloads):
                 where = workload.key
                 asked = ahead.get(workload.key) or _cases(session, workload)
@@ -68,8 +69,6 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
                 for key in (own_case.key, another.key):
                     if key in failed:
                         raise failed[key]
-                if index == 0:
-                    ahead = _start_prefetch(session, prefetch, session.job.workloads[1:])
                 refusal = untestable(session, workload, another)
                 if refusal:
                     return _refused(device, timings, f"{where}: {refusal}")
@@ -79,8 +78,8 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
                     return _refused(device, timings, f"{where}: the kernel fails: {timing.reason}", timing)
                 timings.append(timing)
                 if index == 0:
-                    with prefetch.paused():
-                        aa_width = _noise(session, kernel, compiled, handle, workload, time_left)
+                    loaded = LoadedKernel(handle, workload, launch_size(kernel, workload, device))
+                    aa_width = _noise(session, prefetch, compiled, loaded, time_left)
                 session.device(workload).unload(handle)
                 families = time_left.families(families)
                 failed |= session.expected.compute(families)
@@ -164,15 +163,13 @@ def _left_out(time_left: BaselineTime) -> list[str]:
     return [f"{words}: {'; '.join(time_left.left_out)}"]
 
 
-def _start_prefetch(
-    session: DeviceSession, prefetch: ReferencePrefetch, following: Sequence[Workload]
-) -> dict[str, list[Case]]:
-    """Start computing the references of the other workloads, in order; returns their cases by workload."""
+def _start_prefetch(session: DeviceSession, prefetch: ReferencePrefetch) -> dict[str, list[Case]]:
+    """Start computing the references of all workloads, in order; returns their cases by workload."""
     cases: dict[str, list[Case]] = {}
-    if not following or not may_overlap(session):
+    if not may_overlap(session):
         return cases
     with suppress(ExpressionError):  # it is said in its turn
-        for workload in following:
+        for workload in session.job.workloads:
             cases[workload.key] = _cases(session, workload)
     prefetch.start(session, itertools.chain.from_iterable(cases.values()))
     return cases
@@ -236,26 +233,22 @@ def _refuse_endless(session: DeviceSession, time_left: BaselineTime) -> None:
 
 def _noise(
     session: DeviceSession,
-    kernel: ConfiguredKernel,
+    prefetch: ReferencePrefetch,
     compiled: Compiled,
-    handle: int,
-    workload: Workload,
+    loaded: LoadedKernel,
     time_left: BaselineTime,
 ) -> float:
     """Half width of the A/A interval of the kernel, in this process and in another one."""
-    size = launch_size(kernel, workload, session.info)
     plan = block_plan(session.job.objective.cache)
     second = session.sibling()
     try:
-        other = second.device(workload).load(compiled)
-        sides = {
-            "A": Side(session, LoadedKernel(handle, workload, size)),
-            "B": Side(second, LoadedKernel(other, workload, size)),
-        }
+        other = second.device(loaded.workload).load(compiled)
+        sides = {"A": Side(session, loaded), "B": Side(second, replace(loaded, handle=other))}
         blocks: dict[str, list[tuple[float, ...]]] = {"A": [], "B": []}
-        for side in winner_blocks(time_left.pairs(AA_PAIRS, plan), session.inputs.seed):
-            timed = sides[side].session.sampler.time(sides[side].loaded, plan)
-            blocks[side].append(timed.samples_us)
+        with prefetch.paused():
+            for side in winner_blocks(time_left.pairs(AA_PAIRS, plan), session.inputs.seed):
+                timed = sides[side].session.sampler.time(sides[side].loaded, plan)
+                blocks[side].append(timed.samples_us)
     finally:
         second.close()
     interval = speedup_interval(blocks["A"], blocks["B"])

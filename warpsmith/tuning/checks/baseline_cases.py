@@ -3,6 +3,7 @@ them, too."""
 
 import random
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
 from warpsmith.domain.draw import ARRANGED, Distribution
@@ -28,7 +29,7 @@ from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import same_bits
 from warpsmith.verify.dtypes import largest
 from warpsmith.verify.inputs import default_draw, drawn_pieces
-from warpsmith.verify.run_report import Array
+from warpsmith.verify.run_report import Array, RunReport
 
 FAMILIES_ELSEWHERE = 3
 """Number of families, drawn at random, with which workloads larger than the smallest are checked."""
@@ -70,31 +71,33 @@ def passing(
     Args:
         of: key of the workload that the cases are neighbours of.
     """
-    found = []
+    judged: list[Future[CheckedCase | Rejected]] = []
     info = session.info
     handle: int | None = None
-    for case in cases:
-        if not _finite(session, case):
-            continue
-        try:
-            size = size_within_limits(kernel, case.workload, info)
-            if isinstance(size, Rejected):
+    with ThreadPoolExecutor(1, thread_name_prefix="judge") as judging:
+        for case in cases:
+            if not _finite(session, case):
                 continue
-            device = session.device(case)
-            handle = device.load(compiled) if handle is None else handle
-            checked = check_case(session, LoadedKernel(handle, case.workload, size), case)
-            session.release(case)
-        except (ExpressionError, KernelRefused):
-            continue
-        except ChildDied:
-            session.renew(faulted=True)
-            handle = None
-            continue
-        if isinstance(checked, CheckedCase):
-            found.append(checked.model_copy(update={"neighbour_of": of}))
+            try:
+                size = size_within_limits(kernel, case.workload, info)
+                if isinstance(size, Rejected):
+                    continue
+                device = session.device(case)
+                handle = device.load(compiled) if handle is None else handle
+                report = _launched(session, LoadedKernel(handle, case.workload, size), case)
+                session.release(case)
+            except (ExpressionError, KernelRefused):
+                continue
+            except ChildDied:
+                session.renew(faulted=True)
+                handle = None
+                continue
+            wait(judged)  # no more than two reports are held
+            judged.append(judging.submit(_judged, session, case, report))
     if handle is not None:
         device.unload(handle)
-    return found
+    right = [found for f in judged if isinstance(found := f.result(), CheckedCase)]
+    return [found.model_copy(update={"neighbour_of": of}) for found in right]
 
 
 def neighbour_cases(
@@ -123,9 +126,17 @@ def neighbour_cases(
 
 def check_case(session: DeviceSession, loaded: LoadedKernel, case: Case) -> CheckedCase | Rejected:
     """Run the user's kernel on one case: its error and its repeatability."""
+    return _judged(session, case, _launched(session, loaded, case))
+
+
+def _launched(session: DeviceSession, loaded: LoadedKernel, case: Case) -> RunReport:
+    plan, repeat = session.inputs.plan(case), session.inputs.defences.determinism
+    return session.device(case).run(loaded.handle, plan.key, loaded.size, repeat=repeat)
+
+
+def _judged(session: DeviceSession, case: Case, report: RunReport) -> CheckedCase | Rejected:
+    """What a launch of the user's kernel left, against what it must leave; any thread may ask."""
     plan = session.inputs.plan(case)
-    repeat = session.inputs.defences.determinism
-    report = session.device(case).run(loaded.handle, plan.key, loaded.size, repeat=repeat)
     grown = CheckedCase(
         dimensions=case.workload.dimensions,
         family=case.family,

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
@@ -9,6 +10,7 @@ from warpsmith.domain.plan import Compiled, Family
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.tuning.session.device_session import Case, DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
+from warpsmith.tuning.session.output_checks import CheckResult
 
 MAX_NEIGHBOURS = 9
 """Limit on the shapes near the smallest workload that are tried."""
@@ -98,27 +100,43 @@ def check_further(
     cases = list(further_cases(session, template, kernel, workloads, every))
     failed = session.expected.compute(cases)
     handle: int | None = None
-    for case in cases:
-        if case.key in failed:
-            continue
-        size = size_within_limits(kernel, case.workload, session.info)
-        if isinstance(size, Rejected):
-            return _in_case(case, size)
-        device = session.device(case)
-        handle = device.load(compiled) if handle is None else handle
-        found = session.checker.check(LoadedKernel(handle, case.workload, size), whole=True, on=case)
-        session.release(case)
-        if isinstance(found, Rejected):
-            return _in_case(case, found)
-    if handle is not None:
+    before: tuple[Case, Future[CheckResult]] | None = None
+    with ThreadPoolExecutor(1, thread_name_prefix="compare") as comparing:
+        for case in cases:
+            if case.key in failed:
+                continue
+            size = size_within_limits(kernel, case.workload, session.info)
+            if isinstance(size, Rejected):
+                return _refused(before) or _in_case(case, size)
+            device = session.device(case)
+            handle = device.load(compiled) if handle is None else handle
+            loaded = LoadedKernel(handle, case.workload, size)
+            launch = session.checker.launch(loaded, whole=True, on=case)
+            session.release(case)
+            refused = _refused(before)
+            if refused is not None:
+                return refused
+            # Compared while the next case is on the device; no more than two reports are held.
+            before = case, comparing.submit(session.checker.evaluate, launch)
+        refused = _refused(before)
+    if refused is None and handle is not None:
         device.unload(handle)
-    return None
+    return refused
 
 
 def _families(session: DeviceSession, workload: Workload) -> list[Family]:
     """Families in which the user's kernel was right on a workload."""
     known = [c for c in session.baseline.cases if c.dimensions == workload.dimensions]
     return [c.family for c in known if c.family is not Family.DECLARED]
+
+
+def _refused(judged: "tuple[Case, Future[CheckResult]] | None") -> Rejected | None:
+    """Why a case was refused, once that is known; None if it was right or there is none."""
+    if judged is None:
+        return None
+    case, future = judged
+    found = future.result()
+    return _in_case(case, found) if isinstance(found, Rejected) else None
 
 
 def _in_case(case: Case, rejected: Rejected) -> Rejected:

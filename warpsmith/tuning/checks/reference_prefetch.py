@@ -1,5 +1,6 @@
 """Computes upcoming references on the host while the device is busy; they stand still during timings."""
 
+import itertools
 import os
 import threading
 from collections import deque
@@ -14,11 +15,11 @@ from warpsmith.tuning.checks.extra_cases import certain_cases
 from warpsmith.tuning.ports import ReferencePort
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case
+from warpsmith.verify.dtypes import wanted_dtype
 from warpsmith.verify.run_report import Array, ReferenceCase
 
 KEPT_BYTES = 2 << 30
-"""Limit on the bytes of prefetched outputs; the rest is computed when needed."""
-WIDE_BYTES = 8
+"""Limit on the bytes of prefetched outputs that nobody has asked for yet."""
 CHECKED_FIRST = 2
 """Number of certain cases that every winner is checked with: its own draw and another one. The others are for
 winners that would serve."""
@@ -70,6 +71,13 @@ class ReferencePrefetch:
             session.expected.compute(now[:CHECKED_FIRST])
             self.start(session, (*after[:CHECKED_FIRST], *now[CHECKED_FIRST:], *after[CHECKED_FIRST:]))
 
+    def begin(self, session: DeviceSession, workloads: Iterable[Workload]) -> None:
+        """Prefetch what every winner of these workloads is checked with first, if that is possible."""
+        if may_overlap(session):
+            with suppress(ExpressionError):  # it is said in its turn
+                first = [certain_cases(session, w)[:CHECKED_FIRST] for w in workloads]
+                self.start(session, itertools.chain.from_iterable(first))
+
     def start(self, session: DeviceSession, cases: Iterable[Case]) -> None:
         """Compute `cases` in order whenever nothing is timed; earlier requests for others are dropped.
 
@@ -84,7 +92,7 @@ class ReferencePrefetch:
             self._wanted = {plan for plan, _ in wanted}
             self._found = {plan: found for plan, found in self._found.items() if plan in self._wanted}
             known = self._found.keys() | self._begun
-            self._line = deque(c for c in _kept(wanted) if c[0] not in known)
+            self._line = deque(c for c in wanted if c[0] not in known)
         self._resume()
 
     def numpy_many(
@@ -160,8 +168,15 @@ class ReferencePrefetch:
     def _next(self) -> list[ReferenceCase]:
         """The cases that are computed next, which leave the line; none while it rests."""
         with self._taking:
-            count = 0 if self._resting else min(self._at_once, len(self._line))
-            cases = [self._line.popleft() for _ in range(count)]
+            room = KEPT_BYTES - sum(map(_kept_bytes, self._found))
+            cases: list[ReferenceCase] = []
+            while self._line and not self._resting and len(cases) < self._at_once:
+                plan, _ = self._line[0]
+                room -= _kept_bytes(plan)
+                # A caller waits for whole batches, and wants one workload at a time.
+                if room < 0 or (cases and plan.workload != cases[0][0].workload):
+                    break
+                cases.append(self._line.popleft())
             self._begun = {plan for plan, _ in cases}
             return cases
 
@@ -185,11 +200,5 @@ def prefetch_references(session: DeviceSession) -> Iterator[ReferencePrefetch]:
         made.close()
 
 
-def _kept(cases: Iterable[ReferenceCase]) -> Iterator[ReferenceCase]:
-    """The first cases that fit in the memory limit."""
-    left = KEPT_BYTES
-    for plan, dims in cases:
-        left -= WIDE_BYTES * sum(b.elements for b in plan.mutated)
-        if left < 0:
-            return
-        yield plan, dims
+def _kept_bytes(plan: WorkloadPlan) -> int:
+    return sum(b.elements * wanted_dtype(b.dtype).itemsize for b in plan.mutated)

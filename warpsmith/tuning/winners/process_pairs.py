@@ -1,5 +1,8 @@
 """Blocks of a winner and of the user's kernel over several pairs of processes."""
 
+from collections.abc import Callable
+from concurrent.futures import Executor, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from warpsmith.domain.job import Workload
@@ -35,8 +38,19 @@ class Built:
         return Side(self.session, LoadedKernel(handle, workload, self.size))
 
 
+@dataclass(frozen=True)
+class Surroundings:
+    """What goes on around the blocks of a comparison."""
+
+    quiet: Callable[[], AbstractContextManager[None]]
+    """Context in which the host does nothing but time. Outside of it processes are opened."""
+    beside: Executor
+    """Opens the second process of a pair while the first one opens. Its threads live as long as the
+    processes, which end with the thread that opened them."""
+
+
 def timed_in_pairs(
-    workload: Workload, own: Built, winner: Built, pairs: int, least_gain: float | None
+    workload: Workload, own: Built, winner: Built, pairs: int, least_gain: float | None, around: Surroundings
 ) -> TimedBlocks | Rejected:
     """Interleaved blocks over several pairs of processes; fewer if the first few show no gain.
 
@@ -49,6 +63,7 @@ def timed_in_pairs(
         own: the user's kernel.
         pairs: block pairs of all processes together.
         least_gain: relative gain, beyond the device's noise, that a claim needs; None: all pairs are timed.
+        around: how processes are opened, and blocks timed.
     """
     session = own.session
     processes = HOST_PROCESSES if session.info.shares_host else PROCESSES
@@ -59,19 +74,25 @@ def timed_in_pairs(
         if turn:
             own.session.renew()
             winner.session.renew()
-        sides = own.side(workload), winner.side(workload)
+        opening = around.beside.submit(winner.side, workload)
+        try:
+            first = own.side(workload)
+        finally:
+            wait([opening])
+        sides = first, opening.result()
         blocks = sides[0].block(plan), sides[1].block(plan)
         share = pairs // processes + (turn < pairs % processes)
         order = winner_blocks(share, session.inputs.seed + turn)
         look = 2 * LOOK_PAIRS if not turn and processes > 1 and least_gain is not None else 0
-        for some in filter(None, (order[:look], order[look:])):
-            part = interleaved(some, *blocks, session.ports.conditions)
-            if isinstance(part, Rejected):
-                return part
-            parts.append(part)
-            if look and len(parts) == 1 and least_gain is not None and _in_vain(part, least_gain):
-                return part
-        refused = sides[1].last_checks(plan)
+        with around.quiet():
+            for some in filter(None, (order[:look], order[look:])):
+                part = interleaved(some, *blocks, session.ports.conditions)
+                if isinstance(part, Rejected):
+                    return part
+                parts.append(part)
+                if look and len(parts) == 1 and least_gain is not None and _in_vain(part, least_gain):
+                    return part
+            refused = sides[1].last_checks(plan)
         if refused is not None:
             return refused
     return joined(parts)

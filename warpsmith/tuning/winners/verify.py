@@ -5,6 +5,7 @@ best configuration of that workload takes its place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -39,7 +40,7 @@ from warpsmith.tuning.winners.finalists import (
     serves,
     without_gain,
 )
-from warpsmith.tuning.winners.process_pairs import Built, timed_in_pairs
+from warpsmith.tuning.winners.process_pairs import Built, Surroundings, timed_in_pairs
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
 
 __all__ = ["ComparisonPlan", "Finalist", "overall_speedup", "ranked", "verify_winners"]
@@ -85,6 +86,7 @@ def verify_winners(
     idle = without_gain(job, finalists, baseline, plan.least_gain)
     compared = [w for w in job.workloads if w.key not in idle]
     contest = _Contest(job, ports, plan, baseline)
+    contest.begin(compared)
     comparisons: list[Comparison] = []
     choices: list[Choice] = []
     try:
@@ -131,6 +133,7 @@ class _Contest:
             self._base.baseline.learn(baseline)
         sanitizer = ports.sanitizer if self._base.inputs.defences.sanitizers else None
         self._sanitizers = None if sanitizer is None else SanitizerCheck(self._base, sanitizer)
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="beside")
         self._binaries: dict[tuple[str, str], tuple[ConfiguredKernel, Compiled | Rejected]] = {}
 
     @cached_property
@@ -141,6 +144,11 @@ class _Contest:
     def close(self) -> None:
         self._base.close()
         self._prefetch.close()
+        self._beside.shutdown()
+
+    def begin(self, workloads: Sequence[Workload]) -> None:
+        """Prefetch the first references of the workloads that are compared, while kernels compile."""
+        self._prefetch.begin(self._base, workloads)
 
     def prefetch_next(self, workload: Workload, following: Sequence[Workload]) -> None:
         """Prefetch references of the next workload while the device is busy with this one."""
@@ -207,11 +215,6 @@ class _Contest:
                 name = configuration_key(finalist.configuration)
                 self.withdrawn.append(f"{workload.key}: {name} {result}"[:500])
                 continue
-            if self._is_checked_whole(result):
-                result = self._sanitized(workload, finalist, result)
-            if isinstance(result, str):
-                self.withdrawn.append(f"{workload.key}: {result}"[:500])
-                continue
             verified.append((result, finalist))
             if self._job.objective.metric is Metric.TIME:
                 break
@@ -238,14 +241,23 @@ class _Contest:
             if isinstance(checked, Rejected):
                 return _words(checked)
             winner = Built(fresh, compiled, size)
-            with self._prefetch.paused():
-                result = self._timed(workload, key, winner)
+            result = self._timed(workload, key, winner)
             if isinstance(result, str) or not self._is_checked_whole(result):
                 return result
             # The baseline is kept otherwise, whatever a winner does on other inputs and shapes.
-            template = finalist.template
-            checked = check_further(fresh, template, kernel, compiled, [workload], every=True)
-            return _words(checked) if isinstance(checked, Rejected) else result
+            inspecting = self._beside.submit(self._inspected, workload, (kernel, compiled))
+            try:
+                template = finalist.template
+                checked = check_further(fresh, template, kernel, compiled, [workload], every=True)
+            finally:
+                # Nothing may run on the device when the next blocks are timed.
+                wait([inspecting])
+            if isinstance(checked, Rejected):
+                return _words(checked)
+            found = inspecting.result()
+            if isinstance(found, Rejected):
+                return _words(found)
+            return result.model_copy(update={"sanitizers": found})
         finally:
             fresh.close()
 
@@ -258,15 +270,11 @@ class _Contest:
         fresh.expected.compute((Case(workload), fresh.inputs.another_draw(workload)))
         return fresh
 
-    def _sanitized(self, workload: Workload, finalist: Finalist, result: Comparison) -> Comparison | str:
-        """`result` extended by the sanitizers' findings, or the reason why the winner is withdrawn."""
-        kernel, compiled = self._binary(finalist, result.configuration_key)
-        if self._sanitizers is None or isinstance(compiled, Rejected):
-            return result
-        found = self._sanitizers.inspect(workload, (kernel, compiled), self._own)
-        if isinstance(found, Rejected):
-            return f"{result.configuration_key} {found.stage.value}: {found.reason}"
-        return result.model_copy(update={"sanitizers": found})
+    def _inspected(
+        self, workload: Workload, winner: tuple[ConfiguredKernel, Compiled]
+    ) -> dict[str, str] | Rejected:
+        """The sanitizers' findings, or the rejection for one that the user's kernel does not have."""
+        return {} if self._sanitizers is None else self._sanitizers.inspect(workload, winner, self._own)
 
     def _binary(self, finalist: Finalist, key: str) -> tuple[ConfiguredKernel, Compiled | Rejected]:
         name = (finalist.candidate, key)
@@ -281,7 +289,8 @@ class _Contest:
         own = Built(self._base, self._own[1], launch_size(self._own[0], workload, info))
         is_time = self._job.objective.metric is Metric.TIME
         least = self._aa_width if is_time and not self._checks_all else None
-        timed = timed_in_pairs(workload, own, winner, self._pairs, least)
+        around = Surroundings(self._prefetch.paused, self._beside)
+        timed = timed_in_pairs(workload, own, winner, self._pairs, least, around)
         if isinstance(timed, Rejected):
             return _words(timed)
         blocks, sampler = timed.samples, winner.session.sampler
@@ -308,7 +317,8 @@ class _Contest:
         )
         if is_time and not serves(self._job, found):
             return found
-        return self._with_more(found, {"A": own.side(workload), "B": winner.side(workload)})
+        with self._prefetch.paused():
+            return self._with_more(found, {"A": own.side(workload), "B": winner.side(workload)})
 
     def _with_more(self, found: Comparison, sides: Mapping[str, Side]) -> Comparison | str:
         """A comparison with the times of the other cache state and, if the job asks for them, energies."""

@@ -1,0 +1,153 @@
+"""What of a comparison goes on at the same time: processes open in pairs, checks and sanitizers overlap."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.unit.tuning.test_reference_prefetch import WAIT_S, Reference, ports_with
+from tests.unit.tuning.test_tuning_loops import JOB, finalists, times
+from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
+from warpsmith.domain.space import Configuration
+from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.checks import extra_cases, reference_prefetch
+from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
+from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.session.output_checker import OutputChecker
+from warpsmith.tuning.session.session_ports import Case, SessionPorts
+from warpsmith.tuning.tasks import VerifyResult
+from warpsmith.tuning.winners.process_pairs import PROCESSES
+from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
+
+APART_S = 0.2
+"""How long something waits for what should happen meanwhile, if it does not."""
+
+
+def verified(ports: SessionPorts, begin: Callable[[], object] = lambda: None) -> VerifyResult:
+    """Winners of a search.
+
+    Args:
+        begin: called between the search and the verification.
+    """
+    known = measure_baseline(DeviceSession(JOB, fake_ports(times)[0]))
+    plan = ComparisonPlan(0.001, 4 * PROCESSES)
+    found = finalists()[0]
+    begin()
+    return verify_winners(JOB, ports, found, plan, lambda: True, known)
+
+
+@dataclass
+class PairedOpener(FakeOpener):
+    """Says how many processes were being opened at once."""
+
+    opening: int = 0
+    most: int = 0
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def open(self) -> FakeDevice:
+        with self.changed:
+            self.opening += 1
+            self.most = max(self.most, self.opening)
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: self.opening > 1, APART_S)
+        made = super().open()
+        with self.changed:
+            self.opening -= 1
+        return made
+
+
+def test_both_processes_of_a_pair_open_at_the_same_time() -> None:
+    ports, plain = fake_ports(times)
+    opener = PairedOpener(plain.model, plain.fault, plain.compiled)
+    verified(replace(ports, opener=opener))
+    assert opener.most == 2
+
+
+@dataclass
+class Sanitizer:
+    """Looks at the device while it inspects."""
+
+    ran: threading.Event
+    timed: list[str]
+    met: list[bool] = field(default_factory=list)
+    timed_meanwhile: list[str] = field(default_factory=list)
+
+    def findings(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> Mapping[str, str]:
+        self.ran.clear()
+        before = len(self.timed)
+        self.met.append(self.ran.wait(WAIT_S))
+        time.sleep(APART_S)
+        self.timed_meanwhile += self.timed[before:]
+        return {}
+
+
+def test_sanitizers_inspect_while_other_inputs_are_checked_and_nothing_is_timed() -> None:
+    ran = threading.Event()
+    timed: list[str] = []
+
+    def model(configuration: Configuration, workload: str) -> float:
+        if configuration:
+            timed.append(workload)
+        return times(configuration, workload)
+
+    sanitizer = Sanitizer(ran, timed)
+    verified(replace(ports_with(Reference(), model, on_run=ran.set), sanitizer=sanitizer))
+    assert sanitizer.met
+    assert all(sanitizer.met)
+    assert sanitizer.timed_meanwhile == []
+
+
+def test_a_case_is_compared_while_the_next_one_is_on_the_device(monkeypatch: Any) -> None:
+    ran = threading.Event()
+    met: list[bool] = []
+    evaluate = OutputChecker.evaluate
+    checking = threading.Event()
+
+    def waiting(self: OutputChecker, launch: Any) -> Any:
+        if threading.current_thread().name.startswith("compare") and not met:
+            ran.clear()
+            checking.set()
+            met.append(ran.wait(WAIT_S))
+        return evaluate(self, launch)
+
+    def on_run() -> None:
+        if threading.current_thread() is threading.main_thread() and not met:
+            checking.wait(APART_S)
+        ran.set()
+
+    ports = ports_with(Reference(), on_run=on_run)
+    verified(ports, lambda: monkeypatch.setattr(OutputChecker, "evaluate", waiting))
+    assert met == [True]
+
+
+def test_a_wrong_case_is_refused_whatever_came_after_it() -> None:
+    assert extra_cases._refused(None) is None
+    ports, _ = fake_ports(times, lambda c: "wrong" if c.get("BLOCK") == 256 else "")
+    found = verified(ports)
+    assert all("y is wrong" in words for words in found.withdrawn)
+
+
+def test_what_is_kept_beforehand_is_filled_up_when_something_was_taken(monkeypatch: Any) -> None:
+    monkeypatch.setattr(reference_prefetch, "KEPT_BYTES", 2 * 8 * 1001)
+    reference = Reference()
+    session = DeviceSession(JOB, ports_with(reference))
+    small = next(w for w in JOB.workloads if w.dimensions["n"] == 1001)
+    cases = [Case(small, variant=v) for v in range(4)]
+    plans = [(session.inputs.plan(c), small.dimensions) for c in cases]
+    prefetch = ReferencePrefetch(reference)
+    try:
+        prefetch.start(session, cases)
+        deadline = time.monotonic() + WAIT_S
+        while len(reference.early) < 2 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        time.sleep(APART_S)
+        assert len(reference.early) == 2, "no more has room"
+        prefetch.numpy_many("", "", plans[:2])
+        while len(reference.early) < 4 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        assert len(reference.early) == 4
+        assert reference.asked == []
+    finally:
+        prefetch.close()
