@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import VerifyResult
 from warpsmith.tuning.winners.process_pairs import PROCESSES
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
+from warpsmith.verify.run_report import ReferenceCase
 
 APART_S = 0.2
 """How long something waits for what should happen meanwhile, if it does not."""
@@ -127,6 +128,30 @@ def test_a_wrong_case_is_refused_whatever_came_after_it() -> None:
     ports, _ = fake_ports(times, lambda c: "wrong" if c.get("BLOCK") == 256 else "")
     found = verified(ports)
     assert all("y is wrong" in words for words in found.withdrawn)
+
+
+def test_what_is_ready_is_returned_while_something_else_is_computed() -> None:
+    end = threading.Event()
+
+    def during(cases: Sequence[ReferenceCase]) -> None:
+        if cases[0][0].workload != "n=4096":
+            assert end.wait(WAIT_S)
+
+    reference = Reference(during)
+    session = DeviceSession(JOB, ports_with(reference))
+    prefetch = ReferencePrefetch(reference)
+    try:
+        prefetch.start(session, [Case(w) for w in JOB.workloads])
+        deadline = time.monotonic() + WAIT_S
+        while len(reference.early) < 2 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        large = session.inputs.plan(JOB.workloads[0])
+        prefetch.numpy_many("", "", [(large, JOB.workloads[0].dimensions)])
+        assert not end.is_set()
+        assert reference.busy == 1
+    finally:
+        end.set()
+        prefetch.close()
 
 
 def test_what_is_kept_beforehand_is_filled_up_when_something_was_taken(monkeypatch: Any) -> None:

@@ -102,8 +102,11 @@ class ReferencePrefetch:
         asked = {plan for plan, _ in cases}
         with self._taking:
             self._line = deque(c for c in self._line if c[0] not in asked)
-        self._rest()
-        known = [self._found.pop(plan, None) for plan, _ in cases]
+            is_ready = asked <= self._found.keys()
+        if not is_ready:
+            self._rest()
+        with self._taking:
+            known = [self._found.pop(plan, None) for plan, _ in cases]
         missing = [c for c, outputs in zip(cases, known, strict=True) if outputs is None]
         try:
             rest = iter(self._inner.numpy_many(source, function, missing) if missing else ())
