@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from warpsmith.domain.plain_data import data_problem
 from warpsmith.validation_errors import field_problems
 
 MAX_REPLY_CHARACTERS = 1 << 20
@@ -123,6 +124,10 @@ def _forgiving(piece: str) -> str:
 
 
 def _clean(found: dict[str, Any]) -> dict[str, Any]:
+    problem = data_problem(found)
+    if problem is not None:
+        field, words = problem
+        raise BadReply(f"{field}: a text {words}" if field else f"the JSON {words}")
     try:
         plain = json.dumps(found, ensure_ascii=False, allow_nan=False)
         plain.encode()
@@ -130,6 +135,4 @@ def _clean(found: dict[str, Any]) -> dict[str, Any]:
         raise BadReply("a text in the JSON is not valid Unicode") from exc
     except ValueError as exc:
         raise BadReply("the JSON has NaN or an infinity, which JSON does not know") from exc
-    if "\\u0000" in plain:
-        raise BadReply("a text in the JSON has a NUL character")
     return found

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from api.auth import Caller
 from api.problems import QueueFull, TooMany
-from db.repositories.admission import MINUTE_S, Admission
+from db.repositories.admission import MINUTE_S, Admission, Used
 from warpsmith.domain.job import Job
 from warpsmith.settings import Settings
 
@@ -21,13 +21,25 @@ def admit(session: Session, caller: Caller, job: Job, settings: Settings) -> Non
         TooMany: the key has used up its budget.
         QueueFull: the service has reached its limit of open jobs.
     """
+    Admission(session).lock()
+    used = admit_caller(session, caller, settings)
+    if used is not None:
+        _within_budget(used, caller, job, settings)
+
+
+def admit_caller(session: Session, caller: Caller, settings: Settings) -> Used | None:
+    """Check that the caller may submit any job now, before the job is read; returns what its key has used.
+
+    Raises:
+        TooMany: the key has used up its number of jobs.
+        QueueFull: the service has reached its limit of open jobs.
+    """
     admission = Admission(session)
-    admission.lock()
     if admission.open_jobs() >= settings.max_open_jobs:
         words = f"{settings.max_open_jobs} jobs are open, the most that this service accepts; try again later"
         raise QueueFull(words, OPEN_AGAIN_S)
     if caller.key is None:
-        return
+        return None
     limits, used = caller.limits, admission.used_by(caller.key)
     most = limits.submits_per_minute or settings.key_submits_per_minute
     if used.submitted >= most:
@@ -35,6 +47,11 @@ def admit(session: Session, caller: Caller, job: Job, settings: Settings) -> Non
     most = limits.open_jobs or settings.key_open_jobs
     if used.open >= most:
         raise TooMany(f"this key may have {most} open jobs; wait until one has ended", OPEN_AGAIN_S)
+    return used
+
+
+def _within_budget(used: Used, caller: Caller, job: Job, settings: Settings) -> None:
+    limits = caller.limits
     device_s = limits.device_s_per_day or settings.key_device_s_per_day
     if device_s and used.device_s + job.budget.seconds > device_s:
         left = max(0.0, device_s - used.device_s)

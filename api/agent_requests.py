@@ -12,6 +12,7 @@ from agents.context import StepContext
 from agents.parsing import BadReply
 from agents.reply_acceptance import accept
 from api.dependencies import CurrentBell, CurrentDatabase, CurrentSettings, ReadSession
+from api.posted import Posted
 from api.problems import Conflict, responses
 from api.query_names import NO_NUL
 from db.broker import relay
@@ -126,12 +127,13 @@ def agent_requests(
 @router.post("/agent-requests/{request_id}/reply", responses=responses(404, 409, 413, 415, 422))
 def reply(
     request_id: RequestId,
-    body: Annotated[AgentReply, Body()],
+    posted: Annotated[Posted[AgentReply], Body()],
     settings: CurrentSettings,
     database: CurrentDatabase,
     bell: CurrentBell,
 ) -> AgentReplyTaken:
     """Answer a request. An unusable answer is refused with the reason, and the request stays open."""
+    body = posted.read()
     text = json.dumps(body.answer, ensure_ascii=False)
     with database.read() as session:
         requests = AgentRequestRepository(session)

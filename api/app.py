@@ -10,10 +10,11 @@ from api import agent_requests, description_pages, fleet, health, jobs, problems
 from api.auth import Gate, allow
 from api.dependencies import SLOT
 from api.embedded_worker import EmbeddedWorker
+from api.health import Health
 from api.limits import BodyLimit
 from api.openapi import DescribedApi, operation_id
 from api.query_names import KNOWN_NAMES
-from api.shared_polls import Polls
+from api.shared_polls import Polls, Shared
 from db import migrate
 from db.api_keys import Scope
 from db.broker import Bell
@@ -48,6 +49,7 @@ def create_app(
         database, bell = open_database(chosen), Bell(chosen)
         app.state.settings, app.state.database, app.state.bell = chosen, database, bell
         app.state.polls = Polls()
+        app.state.readiness = Shared[Health]()
         app.state.slots = asyncio.Semaphore(SLOTS)
         worker = EmbeddedWorker() if embedded else None
         if worker is not None:
@@ -86,6 +88,6 @@ def create_app(
         dependencies=[*allow(Scope.AGENTS), SLOT],
         responses=guarded | problems.responses(400),
     )
-    app.include_router(health.router, responses=problems.responses(422, 429))
+    app.include_router(health.router, responses=problems.responses(422))
     app.include_router(fleet.router, dependencies=[SLOT], responses=guarded)
     return app

@@ -1,5 +1,6 @@
 """Authentication of every request by its key, before its body is read, and the rights of that key."""
 
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -25,13 +26,20 @@ from warpsmith.settings import Settings
 
 PUBLIC = frozenset({"/healthz", "/readyz"}) | description_pages.PUBLIC
 """Paths that reveal nothing about any tenant."""
+PROBES = frozenset({"/healthz", "/readyz"})
+"""Paths of supervisors. Nobody can use up their rate: they have none, and cost next to nothing."""
 PUBLIC_PER_S = 50.0
+"""Requests per second and address for the other public paths."""
+WRONG_PER_S, WRONG_AT_ONCE = 0.5, 20.0
+"""Wrong keys per second and address, and how many of them an address may send at once."""
 REMEMBER_S = 5.0
 """Seconds for which this process caches a key; a revoked key is refused after that time at the latest."""
 REMEMBERED = 10_000
 NO_KEY = "send an API key: Authorization: Bearer ws_...; the operator makes one with `warpsmith keys create`"
 CALLER = "warpsmith.caller"
 NO_LIMITS = KeyLimits()
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -70,8 +78,10 @@ class Gate:
             await self._app(scope, receive, send)
             return
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        if scope["path"] in PUBLIC:
-            refusal = self._within("public", PUBLIC_PER_S)
+        if scope["path"] in PROBES:
+            refusal = None
+        elif scope["path"] in PUBLIC:
+            refusal = self._within(f"public {_address(scope)}", PUBLIC_PER_S)
         elif self._open:
             scope[CALLER] = ANYBODY
             refusal = _from_this_machine(headers)
@@ -83,11 +93,18 @@ class Gate:
         kind, _, key = headers.get(b"authorization", "").partition(" ")
         if kind.lower() != "bearer" or api_keys.id_of(key.strip()) is None:
             return problem(401, "No API key", NO_KEY)
+        # A key that was valid a while ago is looked up whatever others do at its address.
+        wrong = f"wrong keys {_address(scope)}"
+        wait_s = 0.0 if api_keys.digest(key.strip()) in self._known else self._buckets.lacks(wrong)
+        if wait_s > 0:
+            return problem(429, "Too many wrong keys", "from this address", retry_after_s=wait_s)
         try:
             caller = await self._caller(scope["app"].state.database, key.strip())
         except (DBAPIError, PoolTimeout) as exc:
             return database_away(exc)
         if caller is None:
+            if self._buckets.take(wrong, WRONG_PER_S, WRONG_AT_ONCE) == 0 and self._buckets.lacks(wrong):
+                log.warning("many wrong keys from %s", _address(scope))
             return problem(401, "Not a valid API key", "it is unknown, revoked or expired")
         scope[CALLER] = caller
         rate = caller.limits.requests_per_s or self._settings.key_requests_per_s
@@ -127,6 +144,10 @@ def _from_this_machine(headers: dict[bytes, str]) -> ASGIApp | None:
         return None
     detail = "without API keys this service answers programs of this machine only: call it 127.0.0.1"
     return problem(403, "Not from here", detail)
+
+
+def _address(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
 
 
 def _host(address: str) -> str:

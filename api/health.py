@@ -1,15 +1,20 @@
 """Routes that report the health of the service."""
 
-from fastapi import APIRouter
+from functools import partial
+
+from fastapi import APIRouter, Request
 from sqlalchemy import text
 
 from api.dependencies import CurrentSettings, FleetDatabase
 from api.problems import responses
+from api.shared_polls import Shared
 from db import migrate, result_views
+from db.engine import Database
 from db.program_version import VERSION
 from warpsmith import __version__
 from warpsmith.domain.base import Frozen
 from warpsmith.errors import Unavailable
+from warpsmith.settings import Settings
 
 router = APIRouter(tags=["service"])
 
@@ -22,14 +27,19 @@ class Health(Frozen):
 
 
 @router.get("/healthz")
-def healthz() -> Health:
+async def healthz() -> Health:
     """Reports that this process responds."""
     return Health(status="ok", version=__version__)
 
 
 @router.get("/readyz", responses=responses(503))
-def readyz(database: FleetDatabase, settings: CurrentSettings) -> Health:
+async def readyz(request: Request, database: FleetDatabase, settings: CurrentSettings) -> Health:
     """Reports that jobs can be accepted and run: database, schema, and at least one living worker."""
+    shared: Shared[Health] = request.app.state.readiness
+    return await shared.get(partial(_look, database, settings))
+
+
+def _look(database: Database, settings: Settings) -> Health:
     migrate.require_current(settings.sqlalchemy_url)
     with database.read() as session:
         session.execute(text("SELECT 1"))

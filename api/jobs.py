@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Header, Path, Query, Response
 
-from api.admission import admit
+from api.admission import admit, admit_caller
 from api.auth import CurrentCaller, allow
 from api.dependencies import (
     CurrentBell,
@@ -15,6 +15,7 @@ from api.dependencies import (
     ReadSession,
 )
 from api.example_job import EXAMPLES
+from api.posted import Posted
 from api.problems import Conflict, responses
 from api.query_names import NO_NUL, JobsAskedFor
 from api.service_checks import check_job, check_room
@@ -49,7 +50,7 @@ Key = Annotated[
 
 @router.post("", status_code=202, dependencies=allow(Scope.SUBMIT), responses=responses(400, 413, 415, 422))
 def submit(
-    job: Annotated[Job, Body(openapi_examples=EXAMPLES)],
+    posted: Annotated[Posted[Job], Body(openapi_examples=EXAMPLES)],
     settings: CurrentSettings,
     caller: CurrentCaller,
     database: FleetDatabase,
@@ -61,6 +62,10 @@ def submit(
     idempotency_key: Key = None,
 ) -> JobStatus:
     """Submit a tuning job. It is stored before the response is sent; poll its status at `Location`."""
+    with database.read() as session:
+        if not JobRepository(session).stored(caller.tenant, idempotency_key):
+            admit_caller(session, caller, settings)
+    job = posted.read()
     check_job(job, settings)
     with database.write() as session:
         jobs = JobRepository(session)

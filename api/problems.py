@@ -36,6 +36,13 @@ class TooLarge(HTTPException):
         super().__init__(413, detail)
 
 
+class TooSlow(HTTPException):
+    """The body did not arrive in time."""
+
+    def __init__(self) -> None:
+        super().__init__(408, "the body did not arrive in time")
+
+
 class Forbidden(Exception):
     """The caller's key lacks the right; the message names it."""
 
@@ -82,6 +89,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(NotFound, _not_found)
     app.add_exception_handler(Conflict, _conflict)
     app.add_exception_handler(TooLarge, _too_large)
+    app.add_exception_handler(TooSlow, _too_slow)
     app.add_exception_handler(Forbidden, _forbidden)
     app.add_exception_handler(TooMany, _too_many)
     app.add_exception_handler(Unavailable, _unavailable)
@@ -153,6 +161,11 @@ def _conflict(_: Request, exc: Exception) -> Response:
 def _too_large(_: Request, exc: Exception) -> Response:
     assert isinstance(exc, TooLarge)
     return problem(413, "Body too large", exc.detail)
+
+
+def _too_slow(_: Request, exc: Exception) -> Response:
+    assert isinstance(exc, TooSlow)
+    return problem(408, "Too slow", exc.detail)
 
 
 def _unavailable(_: Request, exc: Exception) -> Response:

@@ -3,7 +3,9 @@
 import asyncio
 import hashlib
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -88,6 +90,27 @@ class Polls:
                     await _answer(database, {job: waiting[job] for job in jobs[at : at + MOST]})
         finally:
             del self._serving[tenant]
+
+
+Found = TypeVar("Found")
+
+
+class Shared(Generic[Found]):
+    """Looks something up once for all who ask while it is being looked up, one after the other."""
+
+    def __init__(self) -> None:
+        self._running: asyncio.Future[Found] | None = None
+
+    async def get(self, look: Callable[[], Found]) -> Found:
+        """What `look` returns in a thread; raises what it raises."""
+        if self._running is None:
+            self._running = asyncio.ensure_future(run_in_threadpool(look))
+            self._running.add_done_callback(self._forget)
+        # Whoever goes away must not take the answer from the others.
+        return await asyncio.shield(self._running)
+
+    def _forget(self, _done: "asyncio.Future[Found]") -> None:
+        self._running = None
 
 
 async def _answer(database: Database, waiting: _Waiting) -> None:

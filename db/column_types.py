@@ -8,6 +8,8 @@ from pydantic import TypeAdapter
 from sqlalchemy import JSON, DateTime, Dialect, Enum
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from warpsmith.domain.plain_data import STORED
+
 
 class UtcDateTime(TypeDecorator[datetime]):
     """An aware timestamp in UTC, on SQLite too, which keeps no time zone."""
@@ -32,7 +34,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class ModelJson(TypeDecorator[Any]):
-    """A pydantic value stored as JSON and validated when it is read.
+    """A pydantic value stored as JSON. When it is read, its form is validated, and not again what it means.
 
     Args:
         name: distinguishes the type in SQLAlchemy's statement cache.
@@ -53,7 +55,7 @@ class ModelJson(TypeDecorator[Any]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         """Back to the value object."""
-        return None if value is None else self._adapter.validate_python(value)
+        return None if value is None else self._adapter.validate_python(value, context=STORED)
 
     def copy(self, **kw: Any) -> "ModelJson":
         """SQLAlchemy copies types; the adapter is shared."""

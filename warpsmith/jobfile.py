@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from warpsmith.collected_headers import headers_of
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.plain_data import data_problem
 from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.finding import Finding
 from warpsmith.job_lines import JobLines
@@ -144,6 +145,9 @@ def parse_job(data: Mapping[str, Any], folder: Path | None = None) -> Job:
 def _job_or_findings(
     data: Mapping[str, Any], folder: Path | None, include_dirs: Sequence[Path] = ()
 ) -> Job | list[Finding]:
+    problem = data_problem(data)
+    if problem is not None:
+        return [Finding(*problem)]
     findings: list[Finding] = []
     kernel = data.get("kernel")
     if folder is not None and isinstance(kernel, Mapping):

@@ -1,13 +1,17 @@
 """Pydantic's validation errors in words that name the field and the correction."""
 
 import difflib
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
 
 Place = tuple[int | str, ...]
+MOST = 100
+"""Limit on the problems that are put into words."""
 
 _ALIASES: dict[str, str] = {
     "float16": "fp16 f16 half __half",
@@ -29,14 +33,15 @@ _MEANT = {alias: name for name, aliases in _ALIASES.items() for alias in aliases
 def field_problems(
     problems: Iterable[Mapping[str, Any]], model: type[BaseModel], data: object = None
 ) -> list[tuple[str, str]]:
-    """Dotted field and message of every problem; for an unknown field or word, with the likely intended one.
+    """Dotted field and message of the first problems, with the likely intended field or word for an unknown
+    one.
 
     Args:
         problems: problems as pydantic lists them (`ValidationError.errors`).
         model: model whose field names are suggested.
         data: the validated data; messages then name the argument with that index.
     """
-    listed = list(problems)
+    listed = list(itertools.islice(problems, MOST))
     missing = [p["loc"] for p in listed if p["type"] == "missing"]
     meant = {p["loc"]: _meant(p["loc"], missing, model) for p in listed if p["type"] == "extra_forbidden"}
     found = []
@@ -104,6 +109,7 @@ def _is_path(text: str) -> bool:
     return bool(text) and all(part.isidentifier() or part.isdigit() for part in text.split("."))
 
 
+@cache
 def _known_fields(model: type[BaseModel]) -> Iterable[str]:
     """Names of all fields anywhere in the schema."""
     schema = model.model_json_schema()

@@ -23,7 +23,6 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
     parent_death.end_with_parent(signal.SIGTERM)
     current = settings()
     create_app = application("api.app").create_app
-    import uvicorn
 
     logs.configure()
     tracing.configure("warpsmith-api")
@@ -39,7 +38,7 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
     else:
         _look_for_keys(address)
     app = create_app(current, with_worker=with_worker, open_access=open_access)
-    uvicorn.run(app, host=address, port=number, log_level="warning", server_header=False)
+    application("api.connections").serve(app, address, number)
 
 
 def _look_for_keys(address: str) -> None:

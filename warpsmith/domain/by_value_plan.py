@@ -1,6 +1,6 @@
 """Arguments by value, and addresses, as numbers for one workload."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -26,6 +26,8 @@ class Address:
 
 
 NULL = Address(None)
+MAX_ADDRESSES = 1 << 16
+"""Limit on the addresses of an array of them."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,9 @@ def table_field(argument: Argument, scope: Scope) -> Field:
         ExpressionError: the number of addresses is not that of the buffers listed.
     """
     count = prod(extent.integer(scope) for extent in argument.shape)
+    if not 0 <= count <= MAX_ADDRESSES:
+        text = " * ".join(extent.text for extent in argument.shape)
+        raise ExpressionError(text, f"is {count}; an array has at most {MAX_ADDRESSES} addresses")
     if isinstance(argument.to, tuple) and len(argument.to) != count:
         text = " * ".join(extent.text for extent in argument.shape)
         raise ExpressionError(text, f"is {count}, and {argument.name} lists {len(argument.to)} buffers")
@@ -173,18 +178,46 @@ def addresses_of(kernel: Kernel, field: Field, scope: Scope) -> Iterator[Address
     Raises:
         ExpressionError: one lies outside of its buffer.
     """
-    for n, name in enumerate(targets(field)):
+    yield from _addresses(kernel, field, scope, enumerate(targets(field)))
+
+
+def check_addresses(kernel: Kernel, field: Field, scope: Scope) -> None:
+    """Check that every element of a pointer field points into its buffer.
+
+    Raises:
+        ExpressionError: as `addresses_of`.
+    """
+    named = list(enumerate(targets(field)))
+    # Addresses into one buffer are equally far apart: if both ends lie in it, so do those between.
+    ends = named if isinstance(field.to, tuple) else [named[0], named[-1]] if named else []
+    for _ in _addresses(kernel, field, scope, ends):
+        pass
+
+
+def _addresses(
+    kernel: Kernel, field: Field, scope: Scope, wanted: Iterable[tuple[int, str | None]]
+) -> Iterator[Address]:
+    offset, step = field.offset.integer(scope), field.step.integer(scope)
+    sizes: dict[str, tuple[int, int]] = {}
+    for n, name in wanted:
         if name is None:
             yield NULL
             continue
-        target = next(a for a in kernel.declared if a.name == name)
-        at = field.offset.integer(scope) + n * field.step.integer(scope)
-        elements = prod(extent.integer(scope) for extent in target.shape)
+        if name not in sizes:
+            sizes[name] = _extent(kernel, name, scope)
+        elements, size = sizes[name]
+        at = offset + n * step
         if not 0 <= at < elements:
             text = f"{field.offset.text} + {n} * ({field.step.text})" if n else field.offset.text
             raise ExpressionError(text, f"is {at}, and {name} has {elements} elements")
-        size = POINTER_BYTES if target.role is Role.POINTERS else target.dtype.size_bytes
         yield Address(name, at * size)
+
+
+def _extent(kernel: Kernel, name: str, scope: Scope) -> tuple[int, int]:
+    """Elements of a declared buffer, and bytes of each."""
+    target = next(a for a in kernel.declared if a.name == name)
+    elements = prod(extent.integer(scope) for extent in target.shape)
+    return elements, POINTER_BYTES if target.role is Role.POINTERS else target.dtype.size_bytes
 
 
 def given_values(plan: ValuePlan) -> Mapping[str, object] | tuple[Number, ...]:

@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from warpsmith.domain.plain_data import STORED
 from warpsmith.errors import ExpressionError
 
 Value = int | float | bool | str
@@ -98,6 +99,13 @@ class Expression:
         self.text = " ".join(str(text).split())
         self.tree  # noqa: B018  parse now, so that a bad field is named at the door
 
+    @classmethod
+    def stored(cls, text: str | int | float | bool) -> Expression:
+        """An expression that was parsed before; it is parsed again when it is needed."""
+        made = cls.__new__(cls)
+        made.text = str(text)
+        return made
+
     @cached_property
     def tree(self) -> ast.expr:
         """The checked syntax tree, for evaluators that work on arrays."""
@@ -107,13 +115,16 @@ class Expression:
             tree = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError, MemoryError, RecursionError) as exc:
             raise ExpressionError(self.text, "is not a valid expression") from exc
-        count = 0
-        for node in ast.walk(tree):
-            count += 1
+        for count, node in enumerate(ast.walk(tree), start=1):
+            if count > MAX_NODES:
+                raise ExpressionError(self.text, f"has more than {MAX_NODES} parts")
             self._check(node)
-        if count > MAX_NODES:
-            raise ExpressionError(self.text, f"has more than {MAX_NODES} parts")
         return tree
+
+    @cached_property
+    def parts(self) -> int:
+        """Number of parts that an evaluation visits at most."""
+        return sum(1 for _ in ast.walk(self.tree))
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -191,17 +202,19 @@ class Expression:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        def convert(value: Any) -> Expression:
+        def convert(value: Any, info: ValidationInfo) -> Expression:
             if isinstance(value, Expression):
                 return value
             if isinstance(value, str | int | float):
+                if info.context is STORED:
+                    return Expression.stored(value)
                 try:
                     return Expression(value)
                 except ExpressionError as exc:
                     raise ValueError(exc.message) from exc
             raise ValueError("must be a number or an expression such as 'ceil_div(n, BLOCK)'")
 
-        return core_schema.no_info_plain_validator_function(
+        return core_schema.with_info_plain_validator_function(
             convert, serialization=core_schema.plain_serializer_function_ser_schema(_plain)
         )
 

@@ -4,16 +4,19 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, PrivateAttr, StringConstraints, ValidationInfo, model_validator
 
 from warpsmith.domain.base import Frozen, Identifier
 from warpsmith.domain.device import Backend
 from warpsmith.domain.draw_checks import check_draw
 from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.effort import check_effort
 from warpsmith.domain.expression_checks import check_names, check_number, check_whole
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.kernel import Kernel, Role
 from warpsmith.domain.launch_checks import check_launch
+from warpsmith.domain.plain_data import STORED
+from warpsmith.domain.source_text import nesting_problem
 from warpsmith.domain.space import Constraint, Parameter, Space, reserved
 from warpsmith.domain.value_checks import check_values
 
@@ -243,6 +246,8 @@ class Job(Frozen):
     labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=16)
     """The user's own labels (`model: llama`, `team: serving`), by which lists of jobs can be filtered."""
 
+    _checked: bool = PrivateAttr(default=False)
+
     @property
     def space(self) -> Space:
         """The space of the user's own parameters and constraints."""
@@ -261,13 +266,21 @@ class Job(Frozen):
         return self.tolerances.get(name) or DEFAULT_TOLERANCES.get(dtype, EXACT)
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check(self, info: ValidationInfo) -> Self:
+        # This runs again wherever a job becomes a part of another value.
+        if self._checked or info.context is STORED:
+            self._checked = True
+            return self
+        problem = nesting_problem(self.kernel.source or "")
+        if problem:
+            raise ValueError(f"kernel.source: {problem}")
         self._check_dimensions()
         self._check_energy()
         mutated = {a.name for a in self.kernel.declared if a.is_mutated}
         for name in self.tolerances:
             if name not in mutated:
                 raise ValueError(f"tolerances.{name}: no output or inout argument has that name")
+        self._checked = True
         return self
 
     def _check_energy(self) -> None:
@@ -306,6 +319,8 @@ class Job(Frozen):
             check_names("bytes", self.bytes, names)
         for i, constraint in enumerate(self.constraints):
             check_names(f"constraints.{i}.expression", constraint.expression, known)
+        others = [e for e in (self.operations, self.bytes) if e is not None]
+        check_effort(self.kernel, others, len(self.workloads))
         for i, workload in enumerate(self.workloads):
             self._evaluate_all(i, workload)
 

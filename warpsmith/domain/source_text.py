@@ -13,3 +13,19 @@ def code_of(source: str, *, characters: bool = True) -> str:
         characters: character literals go as well. C++ needs False: an apostrophe may part digits there.
     """
     return (_WITH_CHARACTERS if characters else _COMMENTS_AND_STRINGS).sub(" ", source)
+
+
+MAX_NESTING = 256
+"""Limit on brackets within each other. Compilers have the same limit or one near it."""
+_BRACKETS = re.compile(r"[][(){}]")
+
+
+def nesting_problem(source: str) -> str:
+    """Why no reader of C, which recurses with the brackets, need look at a source; empty if it may."""
+    depth = 0
+    for bracket in _BRACKETS.finditer(source):
+        depth = depth + 1 if bracket.group() in "([{" else max(0, depth - 1)
+        if depth > MAX_NESTING:
+            line = source.count("\n", 0, bracket.start()) + 1
+            return f"brackets are nested deeper than {MAX_NESTING} in line {line}"
+    return ""

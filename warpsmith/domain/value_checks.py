@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from warpsmith.domain.by_value_plan import addresses_of, table_field, whole_range
+from warpsmith.domain.by_value_plan import check_addresses, table_field, whole_range
 from warpsmith.domain.expression_checks import DEVICE_NAMES, check_number, check_whole
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.field import Field, FieldRole, targets
@@ -73,8 +73,7 @@ def _check_pointer(kernel: Kernel, field: Field, where: str, scope: Scope, workl
     if any(e.names & DEVICE_NAMES for e in _used(kernel, field)):
         return
     try:
-        for _ in addresses_of(kernel, field, scope):
-            pass
+        check_addresses(kernel, field, scope)
     except ExpressionError as exc:
         raise ValueError(f"{where}.offset: {exc.message} (workload {workload})") from exc
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.plain_data import MAX_VALUES
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import JobFile, load_job, parse_job
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
@@ -104,8 +105,7 @@ def test_aliases_that_multiply_are_answered_quickly(tmp_path: Path) -> None:
     levels += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
     path.write_text("\n".join([*levels, "name: *a11", "workloads: *a11", "kernel: *a11"]))
     error = refused(path)
-    assert str(error).startswith(f"{path}:1: a0: no such field")
-    assert len(str(error)) < 3000
+    assert str(error) == f"{path}:1: has more than {MAX_VALUES} values"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_aliases_that_multiply_are_answered_quickly(tmp_path: Path) -> None:
         (".", "cannot be read"),
         ("latin1.cl", "cannot be read"),
         ("big.cl", f"has {MAX_SOURCE_BYTES + 1} bytes; at most {MAX_SOURCE_BYTES}"),
-        ("nul\0.cl", "cannot be read"),
+        ("nul\0.cl", "has a NUL"),
     ],
 )
 def test_a_source_file_that_cannot_be_used_is_named(tmp_path: Path, name: str, words: str) -> None:
