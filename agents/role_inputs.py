@@ -18,8 +18,8 @@ from agents.contracts import (
     TrialInput,
     TunerInput,
 )
+from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.job import Job, Strategy, Workload
-from warpsmith.domain.kernel import Argument, Role
 from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template

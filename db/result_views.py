@@ -1,6 +1,6 @@
 """Response bodies of the API, read from the tables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from sqlalchemy import func, select
@@ -19,14 +19,16 @@ from db.tables import CandidateRow, TrialRow, WorkerRow
 from db.unserved_jobs import DRAINING, PUT_ASIDE
 from warpsmith import __version__
 from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.launch_size import LaunchSize, launch_size
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import launch_size
 from warpsmith.domain.template import Template
 from warpsmith.errors import InvalidInput
 from warpsmith.http_models import (
     CandidateList,
     CandidateView,
     DispatchEntry,
+    DispatchLaunch,
     EventPage,
     EventView,
     JobPage,
@@ -292,6 +294,24 @@ def _entry(
         shared_bytes=size.shared_bytes,
         local_bytes=size.local_bytes,
         launch=kernel.kernel.launch,
-        local_arguments=kernel.kernel.local_arguments,
+        local_arguments=kernel.kernel.of_step(0).local_arguments,
+        launches=tuple(_launches(kernel.kernel, size)),
+        scratch_bytes=size.scratch_bytes,
+        scratch_arguments=kernel.kernel.scratch,
         speedups=choice.speedups,
     )
+
+
+def _launches(kernel: Kernel, size: LaunchSize) -> Iterator[DispatchLaunch]:
+    """The launches of a sequence; none of a single launch."""
+    for n, (step, numbers) in enumerate(zip(kernel.launches, size.steps, strict=False)):
+        yield DispatchLaunch(
+            entry=step.entry,
+            arguments=step.arguments,
+            grid=numbers.grid,
+            block=numbers.block,
+            shared_bytes=numbers.shared_bytes,
+            local_bytes=numbers.local_bytes,
+            launch=step.launch,
+            local_arguments=kernel.of_step(n).local_arguments,
+        )

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from testbed.deadlines import stretched
+from warpsmith.domain.argument import Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job, NumpyReference, Workload
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan, plan_workload
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.jobfile import load_job

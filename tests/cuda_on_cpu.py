@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from warpsmith.domain.argument import Argument
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.kernel import Argument
 from warpsmith.domain.template import Template
 
 HEADER = Path(__file__).with_name("cuda_on_cpu.h")

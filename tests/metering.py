@@ -7,7 +7,8 @@ from typing import Any
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
-from warpsmith.domain.plan import CaseKey, LaunchSize, TimingPlan
+from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.plan import CaseKey, TimingPlan
 from warpsmith.domain.space import Configuration
 from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports
 from warpsmith.testing.jobs import DEVICE, scale_job

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
+from warpsmith.domain.argument import Argument
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import DeviceLimits
 from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import Argument
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.outcome import Comparison, NoGain, Outcome, WorkloadTiming
 from warpsmith.domain.reason import Reason
@@ -133,6 +133,20 @@ class CandidateList(Frozen):
     items: tuple[CandidateView, ...]
 
 
+class DispatchLaunch(Frozen):
+    """One launch of a sequence; its fields are as in `DispatchEntry`."""
+
+    entry: str
+    arguments: tuple[str, ...]
+    """Names of the arguments that it takes, in order."""
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    local_bytes: tuple[int, ...] = ()
+    launch: Launch
+    local_arguments: tuple[Argument, ...] = ()
+
+
 class DispatchEntry(Frozen):
     """Kernel to launch for one workload. `configuration` is None if the baseline is kept."""
 
@@ -151,6 +165,13 @@ class DispatchEntry(Frozen):
     """Expressions behind `grid`, `block` and `shared_bytes`, for other shapes; None in older results."""
     local_arguments: tuple[Argument, ...] = ()
     """Arguments from which `local_bytes` is computed."""
+    launches: tuple[DispatchLaunch, ...] = ()
+    """A sequence: its launches in order, the first of which the fields above describe, too. Empty: it is a
+    single launch."""
+    scratch_bytes: tuple[int, ...] = ()
+    """Bytes of each argument with the role `scratch`, in order."""
+    scratch_arguments: tuple[Argument, ...] = ()
+    """Arguments from which `scratch_bytes` is computed."""
     speedups: dict[str, float] = {}
     """Baseline time divided by this configuration's time, by workload: for its own workload the low end of
     the verified interval, for others the figure of the search."""

@@ -21,7 +21,7 @@ from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.ports import CompilerPort
 
-FORMAT = 1
+FORMAT = 2
 SWEEP_S = 300.0
 KEEP = 0.8
 """Fraction of the size limit that a sweep leaves."""
@@ -127,6 +127,7 @@ def pack(compiled: Compiled) -> bytes:
         "log": compiled.log,
         "globals": compiled.globals,
         "unnamed": compiled.unnamed,
+        "then_entries": compiled.then_entries,
     }
     rest = json.dumps(fields).encode() + b"\n" + compiled.binary
     return hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
@@ -147,6 +148,7 @@ def unpack(data: bytes) -> Compiled | None:
             log=str(fields["log"]),
             globals=tuple(str(name) for name in fields["globals"]),
             unnamed=tuple(str(name) for name in fields["unnamed"]),
+            then_entries=tuple(str(name) for name in fields["then_entries"]),
         )
     except (ValueError, LookupError, TypeError, ValidationError):
         return None

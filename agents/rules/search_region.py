@@ -21,8 +21,8 @@ from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.job import Workload
 from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.launch_size import evaluated
 from warpsmith.domain.outcome import Outcome
-from warpsmith.domain.plan import evaluated
 from warpsmith.domain.space import Configuration, Constraint, holds
 from warpsmith.domain.template import Template
 from warpsmith.errors import ExpressionError
@@ -248,7 +248,7 @@ def _filled(kernel: Kernel, baseline: BaselineResult, scope: Mapping[str, Value]
     try:
         threads = math.prod(e.integer(scope) for e in launch.block)
         blocks = math.prod(e.integer(scope) for e in launch.grid)
-        shared = evaluated(launch, scope, kernel.local_arguments).dynamic_bytes
+        shared = evaluated(kernel, scope).dynamic_bytes
     except ExpressionError:
         return None
     if threads < 1 or blocks < 1:

@@ -21,8 +21,9 @@ from testbed.adversarial.harness import OnceCompiler
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job
+from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled, launch_size
+from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.checks.baseline_cases import check_case

@@ -19,8 +19,8 @@ from benchmarks.provenance import head
 from benchmarks.trust.record import first_device
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import CacheState
+from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import launch_size
 from warpsmith.errors import ChildDied
 from warpsmith.measure.protocol import search_plan
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner

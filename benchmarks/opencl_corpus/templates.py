@@ -20,11 +20,12 @@ from benchmarks.opencl_corpus.kernels import Found, find
 from benchmarks.opencl_corpus.sources import PROJECTS, fetch
 from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, first_device, where
+from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import Role
+from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled, launch_size
+from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused

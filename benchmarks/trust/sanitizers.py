@@ -14,11 +14,13 @@ from typing import Any
 
 from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, first_device, where
+from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.kernel import Kernel, Role
+from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import BufferPlan, LaunchSize, ScalarPlan, WorkloadPlan
+from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import Unavailable
 from warpsmith.sandbox import ChildOpener, CompilePool, sanitizer_for

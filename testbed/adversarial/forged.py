@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.plan import CaseKey, Compiled, LaunchSize, TimingPlan, WorkloadPlan
+from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, WorkloadPlan
 from warpsmith.tuning.ports import DeviceOpener, DevicePort
 from warpsmith.verify.run_report import Ranges, RunReport, Timed
 

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.deadlines import comes_true
+from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.kernel import Kernel, Role
+from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize, ScalarPlan, WorkloadPlan
+from warpsmith.domain.plan import BufferPlan, Compiled, ScalarPlan, WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.sandbox import CompilePool
 from warpsmith.sandbox.device_host import ChildDevice

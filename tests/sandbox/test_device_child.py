@@ -27,18 +27,18 @@ from tests.sandbox.kernels import (
     updated,
     wait_until,
 )
+from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import CacheState, Tolerance
-from warpsmith.domain.kernel import Role
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.plan import (
     LEAST_SAMPLES,
     BufferPlan,
     CaseKey,
     Compiled,
     Family,
-    LaunchSize,
     TimedCheck,
     TimingPlan,
     WorkloadPlan,

@@ -6,7 +6,8 @@ from tests.sandbox.kernels import SCALE, kernel, source
 from warpsmith.backends.opencl_compile import MOST_FINISHED
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Workload
-from warpsmith.domain.plan import Compiled, expecting_launches
+from warpsmith.domain.launch_size import expecting_launches
+from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import LARGE_GRID, ConfiguredKernel
 from warpsmith.sandbox import CompilePool
 from worker.compile_cache import artifact_key

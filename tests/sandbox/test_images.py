@@ -10,7 +10,8 @@ import pytest
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import CacheState, Job
-from warpsmith.domain.plan import Compiled, Family, TimedCheck, TimingPlan, launch_size, plan_workload
+from warpsmith.domain.launch_size import launch_size
+from warpsmith.domain.plan import Compiled, Family, TimedCheck, TimingPlan, plan_workload
 from warpsmith.domain.space import allows
 from warpsmith.domain.template import Template
 from warpsmith.errors import KernelRefused

@@ -8,7 +8,8 @@ import pytest
 
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import CacheState, Job
-from warpsmith.domain.plan import Compiled, TimingPlan, launch_size, plan_workload
+from warpsmith.domain.launch_size import launch_size
+from warpsmith.domain.plan import Compiled, TimingPlan, plan_workload
 from warpsmith.domain.space import allows
 from warpsmith.domain.template import Template
 from warpsmith.rewrite.templater import make_template

@@ -12,9 +12,9 @@ import pytest
 from testbed.deadlines import stretched
 from tests.sandbox.kernels import plan
 from warpsmith.child_environment import child_environment
+from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
 from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.sandbox import ReferenceRunner, reference_host

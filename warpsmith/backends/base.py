@@ -1,8 +1,9 @@
 """The interface of back ends. This code runs in child processes only, never in a worker or the API."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 
 from warpsmith.domain.by_value_plan import Parameter
 from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize
+from warpsmith.domain.plan import BufferPlan, Compiled
 from warpsmith.domain.template import ExpectedLaunch
 
 Array = NDArray[np.generic]
@@ -29,6 +31,15 @@ class CompileWay(StrEnum):
 
 class RefusedEveryWay(Rejected):
     """A source that nvcc has refused after NVRTC did."""
+
+
+@dataclass(frozen=True)
+class KernelEntry:
+    """A kernel of a source that is launched."""
+
+    entry: str
+    parameters: tuple[Parameter, ...] = ()
+    """As in `CompileRequest`."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +63,19 @@ class CompileRequest:
     """True if `include_dirs` also has folders of the operator."""
     parameters: tuple[Parameter, ...] = ()
     """What the kernel's parameters must be for the job's arguments to be right (CUDA)."""
+    then: tuple[KernelEntry, ...] = ()
+    """Of a sequence: the entries of the further launches, in order."""
     expected_launch: ExpectedLaunch | None = None
     """The launch to finish the binary for; a hint."""
     begin_with: str = ""
     """Value of the `CompileWay` that another configuration of the source needed; empty: the first one."""
     may_fall_back: bool = True
     """False: nothing but `begin_with` is tried, since the others have not helped this source."""
+
+    @property
+    def entries(self) -> tuple[KernelEntry, ...]:
+        """The entries of all launches, in order."""
+        return (KernelEntry(self.entry, self.parameters), *self.then)
 
     @property
     def whole_text(self) -> str:
@@ -99,7 +117,7 @@ Pointer = tuple[Memory, int]
 
 @dataclass(frozen=True)
 class LocalSlot:
-    """A `__local` argument; `index` selects its size in `LaunchSize.local_bytes`."""
+    """A `__local` argument; `position` selects its size in `LaunchSize.local_bytes` of its launch."""
 
     position: int
 
@@ -117,8 +135,22 @@ Bound = Pointer | np.generic | LocalSlot | Packed | None
 bytes, or (None) the null pointer."""
 
 
+def launches_of(
+    arguments: Sequence[Bound], size: LaunchSize
+) -> Iterator[tuple[int, list[Bound], LaunchSize]]:
+    """The launches of a sequence, or the only one: number, arguments and size of each.
+
+    Args:
+        arguments: all arguments of the kernel, in its order.
+    """
+    for n, step in enumerate(size.steps):
+        taken = [arguments[place] for place in step.takes] if step.takes else list(arguments)
+        place = count()
+        yield n, [LocalSlot(next(place)) if isinstance(a, LocalSlot) else a for a in taken], step
+
+
 class Program(Protocol):
-    """A loaded binary with its entry."""
+    """A loaded binary with its entries."""
 
     def unload(self) -> None:
         """Unload the binary."""
@@ -186,7 +218,10 @@ class Device(Protocol):
         ...
 
     def launch(self, program: Program, arguments: Sequence[Bound], size: LaunchSize) -> None:
-        """Launch once and wait.
+        """Launch once and wait; of a sequence, every launch once, in order.
+
+        Args:
+            arguments: of the kernel; `launches_of` says which of them a launch of a sequence takes.
 
         Raises:
             LaunchRefused: the driver refused the launch; the device still works.
@@ -204,6 +239,7 @@ class Device(Protocol):
     ) -> tuple[list[float], int]:
         """Device time of one launch, in µs, once a sample; and the launches a sample had.
 
+        A sequence counts as one launch, and the time between its launches counts as well.
         Launches walk through `argument_sets` and begin again behind the last, from one sample to the next.
         `watch` is called, untimed, before and after every sample.
         """

@@ -9,7 +9,7 @@ from warpsmith.backends.cubin import read_cubin
 from warpsmith.backends.cuda_arguments import parameter_mismatch
 from warpsmith.backends.kernel_symbols import is_mark
 from warpsmith.backends.ptx_names import never_named
-from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
+from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage, joined_facts
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.source_text import code_of
 
@@ -28,8 +28,8 @@ class Cubin:
     """What a compiler made."""
 
     binary: bytes
-    entry: str
-    """Symbol of the entry."""
+    entries: tuple[str, ...]
+    """Symbols of the entries, in the request's order."""
     log: str
     ptx: str = ""
     """What the binary was assembled from, if it is known."""
@@ -51,52 +51,58 @@ class Refused:
 def checked(made: Cubin, request: CompileRequest) -> Compiled | Rejected:
     """The binary with its facts, if it has the entry, with parameters for the job's arguments, and no kernel
     that the source does not declare."""
-    cubin, entry, log = made.binary, made.entry, made.log
+    cubin, log = made.binary, made.log
     try:
         contents = read_cubin(cubin)
     except ValueError as exc:
         return Rejected(stage=Stage.COMPILE, reason=str(exc), log=log[-MAX_LOG_CHARACTERS:])
-    if entry not in contents.entries:
+    missing = next((entry for entry in made.entries if entry not in contents.entries), None)
+    if missing is not None:
         found = ", ".join(contents.entries) or "none"
         return Rejected(
-            stage=Stage.COMPILE, reason=f"no kernel {entry!r} in the binary; found {found}"[:2000]
+            stage=Stage.COMPILE, reason=f"no kernel {missing!r} in the binary; found {found}"[:2000]
         )
     # The operator's headers may declare kernels; their text is not inspected.
-    extra = [] if request.has_other_headers else _undeclared(contents.entries, entry, request.whole_text)
+    extra = (
+        [] if request.has_other_headers else _undeclared(contents.entries, made.entries, request.whole_text)
+    )
     if extra:
         return Rejected(
             stage=Stage.COMPILE,
             reason=f"the binary holds kernels the source does not declare: {extra[0]}"[:2000],
         )
-    differs = parameter_mismatch(request.parameters, contents.parameters.get(entry, ()))
-    if differs:
-        return Rejected(stage=Stage.COMPILE, reason=differs[:2000], log=log[-MAX_LOG_CHARACTERS:])
+    for asked, entry in zip(request.entries, made.entries, strict=True):
+        differs = parameter_mismatch(asked.parameters, contents.parameters.get(entry, ()))
+        if differs:
+            words = f"{asked.entry}: {differs}" if request.then else differs
+            return Rejected(stage=Stage.COMPILE, reason=words[:2000], log=log[-MAX_LOG_CHARACTERS:])
     return Compiled(
         binary=cubin,
-        entry=entry,
-        facts=_facts(log, entry),
+        entry=made.entries[0],
+        then_entries=made.entries[1:],
+        facts=joined_facts([_facts(log, entry) for entry in made.entries]),
         log=log[-MAX_LOG_CHARACTERS:],
         globals=contents.writable_globals,
         unnamed=never_named(made.ptx, contents.writable_globals),
     )
 
 
-def is_plain_c(request: CompileRequest) -> bool:
-    """True if the entry is an `extern "C"` function, whose symbol is its name."""
-    if not request.entry.isidentifier():
+def is_plain_c(request: CompileRequest, entry: str) -> bool:
+    """True if an entry is an `extern "C"` function, whose symbol is its name."""
+    if not entry.isidentifier():
         return False
-    declared = re.search(rf'extern\s+"C"[^;{{]*\b{request.entry}\s*\(', request.whole_text)
+    declared = re.search(rf'extern\s+"C"[^;{{]*\b{entry}\s*\(', request.whole_text)
     return declared is not None or re.search(r'extern\s+"C"\s*\{', request.source) is not None
 
 
-def _undeclared(entries: Sequence[str], entry: str, source: str) -> list[str]:
+def _undeclared(entries: Sequence[str], wanted: Sequence[str], source: str) -> list[str]:
     """Entries that the source does not declare as `__global__` functions; inline PTX can open some."""
     code = code_of(source, characters=False)
     declared = set(_GLOBAL_NAME.findall(code))
     return [
         e
         for e in entries
-        if e != entry
+        if e not in wanted
         and not is_mark(e)
         and not e.startswith(_OF_TOOLKIT)
         and not any(e == name or f"{len(name)}{name}" in e for name in declared)

@@ -18,12 +18,14 @@ from warpsmith.backends.base import (
     Repeats,
     Watch,
     launches_in_place,
+    launches_of,
 )
-from warpsmith.backends.cuda_arguments import parameter_buffer
 from warpsmith.backends.cuda_extended_launch import DriverRefusal, ExtendedLaunch
 from warpsmith.backends.cuda_graph import GraphTimer
+from warpsmith.backends.cuda_program import CudaFunction, CudaProgram
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize
+from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.plan import BufferPlan, Compiled
 
 DEFAULT_SHARED_BYTES = 48 * 1024
 WARM_UP_S = 0.15
@@ -91,48 +93,6 @@ class CudaMemory:
             raise DeviceFault(f"a copy failed: {exc}") from exc
 
 
-class CudaProgram:
-    """A loaded cubin and its entry."""
-
-    def __init__(self, driver: Any, module: Any, function: Any, variables: Sequence[str]) -> None:
-        self._driver = driver
-        self._module: Any = module
-        self.function: Any = function
-        self.shared_bytes = 0
-        self.extended: ExtendedLaunch | None = None
-        self._is_prepared = False
-        self._variables = {name: self._contents(name) for name in variables}
-
-    def parameters(self, arguments: Sequence[Bound]) -> bytes:
-        """Arguments in the form of a prepared call: one value, all of whose bytes are placed here."""
-        data = parameter_buffer(arguments)
-        if not self._is_prepared:
-            self.function.prepare([f"{len(data)}s"])
-            self._is_prepared = True
-        return data
-
-    def changed_globals(self) -> list[str]:
-        """See `Program.changed_globals`."""
-        return [n for n, was in self._variables.items() if was is not None and self._contents(n) != was]
-
-    def _contents(self, name: str) -> bytes | None:
-        try:
-            address, size = self._module.get_global(name)
-        except self._driver.Error:
-            return None  # the driver finds no variable of internal linkage
-        host = np.empty(size, np.uint8)
-        try:
-            self._driver.memcpy_dtoh(host, address)
-        except self._driver.Error as exc:
-            raise DeviceFault(f"a copy failed: {exc}") from exc
-        return host.tobytes()
-
-    def unload(self) -> None:
-        """See `Program.unload`."""
-        self._module = None
-        self.function = None
-
-
 class CudaDevice:
     """Implements `backends.base.Device` in the current process, with a context of its own."""
 
@@ -159,8 +119,8 @@ class CudaDevice:
         """See `Device.load`."""
         try:
             module = self._driver.module_from_buffer(compiled.binary)
-            function = module.get_function(compiled.entry)
-            return CudaProgram(self._driver, module, function, compiled.globals)
+            functions = [CudaFunction(module.get_function(entry)) for entry in compiled.entries]
+            return CudaProgram(self._driver, module, functions, compiled.globals)
         except self._driver.Error as exc:
             raise self._error(exc, "the binary was refused") from exc
 
@@ -179,7 +139,7 @@ class CudaDevice:
         repeats: Repeats,
         watch: Watch,
     ) -> tuple[list[float], int]:
-        """See `Device.time`: replays of a captured graph between two events."""
+        """See `Device.time`: replays of a captured graph between two events; it has whole sequences."""
         assert isinstance(program, CudaProgram)
         self._prepare(program, argument_sets[-1], size)
         once_us, sets, launches = repeats.known_us, len(argument_sets), repeats.launches or 1
@@ -282,23 +242,32 @@ class CudaDevice:
 
     def _prepare(self, program: CudaProgram, arguments: Sequence[Bound], size: LaunchSize) -> None:
         """Find the function's handle if the launch has attributes; this cannot be done within a capture."""
-        if not size.has_attributes or program.extended is not None:
+        if not any(step.has_attributes for step in size.steps):
             return
-        plain = replace(size, cluster=(1, 1, 1), cooperative=False)
-        function = self._timer.function_of(lambda: self._enqueue(program, arguments, plain))
-        program.extended = ExtendedLaunch(self._timer, function)
+        for n, taken, step in launches_of(arguments, size):
+            function = program.functions[n]
+            if not step.has_attributes or function.extended is not None:
+                continue
+            launch = partial(
+                self._enqueue_one, function, taken, replace(step, cluster=(1, 1, 1), cooperative=False)
+            )
+            function.extended = ExtendedLaunch(self._timer, self._timer.function_of(launch))
 
     def _enqueue(self, program: CudaProgram, arguments: Sequence[Bound], size: LaunchSize) -> None:
+        for n, taken, step in launches_of(arguments, size):
+            self._enqueue_one(program.functions[n], taken, step)
+
+    def _enqueue_one(self, function: CudaFunction, arguments: Sequence[Bound], size: LaunchSize) -> None:
         try:
-            if size.shared_bytes > max(DEFAULT_SHARED_BYTES, program.shared_bytes):
+            if size.shared_bytes > max(DEFAULT_SHARED_BYTES, function.shared_bytes):
                 attribute = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-                program.function.set_attribute(attribute, size.shared_bytes)
-                program.shared_bytes = size.shared_bytes
-            if size.has_attributes and program.extended is not None:
-                program.extended.enqueue(size, arguments)
+                function.function.set_attribute(attribute, size.shared_bytes)
+                function.shared_bytes = size.shared_bytes
+            if size.has_attributes and function.extended is not None:
+                function.extended.enqueue(size, arguments)
                 return
-            parameters = program.parameters(arguments)
-            program.function.prepared_async_call(
+            parameters = function.parameters(arguments)
+            function.function.prepared_async_call(
                 size.grid, size.block, self._stream, parameters, shared_size=size.shared_bytes
             )
         except (self._driver.Error, DriverRefusal) as exc:

@@ -7,7 +7,7 @@ from typing import Any
 from warpsmith.backends.base import Bound
 from warpsmith.backends.cuda_arguments import parameter_places
 from warpsmith.backends.cuda_graph import GraphTimer
-from warpsmith.domain.plan import LaunchSize
+from warpsmith.domain.launch_size import LaunchSize
 
 PORTABLE_BLOCKS = 8
 """Blocks of a cluster that every device with clusters takes; more must be permitted for the function."""

@@ -16,10 +16,9 @@ def compile_nvcc(request: CompileRequest) -> Cubin | Rejected:
     nvcc = find_nvcc()
     if nvcc is None:
         return Rejected(stage=Stage.COMPILE, reason="this source needs nvcc, and this worker has none")
-    plain = is_plain_c(request)
-    source = request.source
-    if not plain:
-        source = marked(source, request.entry)
+    wanted = [e.entry for e in request.entries]
+    named = [entry for entry in wanted if not is_plain_c(request, entry)]
+    source = marked(request.source, list(dict.fromkeys(named))) if named else request.source
     folder = Path.cwd()
     (folder / "kernel.cu").write_text(source)
     command = [str(nvcc), "--cubin", f"-arch={request.architecture}", "-Xptxas", "-v", "-o", "kernel.cubin"]
@@ -35,14 +34,17 @@ def compile_nvcc(request: CompileRequest) -> Cubin | Rejected:
     if done.returncode != 0:
         return Refused(log).rejection()
     cubin = (folder / "kernel.cubin").read_bytes()
-    symbols = [] if plain else read_cubin(cubin).entries
-    entry = request.entry if plain else match_entry(request.entry, symbols)
-    if entry is None:
-        has = ", ".join(demangled(s) for s in symbols if not is_mark(s)) or "none"
-        return Rejected(
-            stage=Stage.COMPILE,
-            reason=f"which kernel of the binary {request.entry!r} means is not clear; it has {has}"[:2000],
-            log=log[-MAX_LOG_CHARACTERS:],
-        )
+    symbols = read_cubin(cubin).entries if named else ()
+    entries = []
+    for wish in wanted:
+        entry = match_entry(wish, symbols) if wish in named else wish
+        if entry is None:
+            has = ", ".join(demangled(s) for s in symbols if not is_mark(s)) or "none"
+            return Rejected(
+                stage=Stage.COMPILE,
+                reason=f"which kernel of the binary {wish!r} means is not clear; it has {has}"[:2000],
+                log=log[-MAX_LOG_CHARACTERS:],
+            )
+        entries.append(entry)
     ptx = folder / "kernel.ptx"
-    return Cubin(cubin, entry, log, ptx.read_text(errors="replace") if ptx.exists() else "")
+    return Cubin(cubin, tuple(entries), log, ptx.read_text(errors="replace") if ptx.exists() else "")

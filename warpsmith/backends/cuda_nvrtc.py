@@ -53,23 +53,24 @@ def compile_nvrtc(request: CompileRequest, way: CompileWay) -> Cubin | Refused:
     status, program = nvrtc.nvrtcCreateProgram(request.source.encode(), b"kernel.cu", 0, [], [])
     _must(nvrtc, status)
     # A plain C function keeps its name; anything else is found through its name expression.
-    named = not is_plain_c(request)
-    if named:
-        (status,) = nvrtc.nvrtcAddNameExpression(program, request.entry.encode())
+    wanted = [e.entry for e in request.entries]
+    named = {entry for entry in wanted if not is_plain_c(request, entry)}
+    for entry in sorted(named):
+        (status,) = nvrtc.nvrtcAddNameExpression(program, entry.encode())
         _must(nvrtc, status)
     encoded = [option.encode() for option in _options(request, way)]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
     log = _log(nvrtc, program)
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         return Refused(log)
-    entry = request.entry
-    if named:
-        status, lowered = nvrtc.nvrtcGetLoweredName(program, request.entry.encode())
+    symbols = {}
+    for entry in named:
+        status, lowered = nvrtc.nvrtcGetLoweredName(program, entry.encode())
         _must(nvrtc, status)
-        entry = lowered.decode()
+        symbols[entry] = lowered.decode()
     cubin = _bytes(nvrtc, program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
     ptx = _bytes(nvrtc, program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
-    return Cubin(cubin, entry, log, ptx.decode(errors="replace"))
+    return Cubin(cubin, tuple(symbols.get(e, e) for e in wanted), log, ptx.decode(errors="replace"))
 
 
 def _options(request: CompileRequest, way: CompileWay) -> list[str]:

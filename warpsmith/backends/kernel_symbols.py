@@ -9,15 +9,13 @@ MARK = "warpsmith_mark"
 _MANGLED_MARK = f"{len(MARK)}{MARK}I"
 
 
-def marked(source: str, entry: str) -> str:
-    """`source` with an added kernel whose own name contains the mangled name of `entry`; C++17.
+def marked(source: str, entries: Sequence[str]) -> str:
+    """`source` with added kernels whose own names contain the mangled names of `entries`; C++17.
 
-    Naming `entry` there also makes the compiler instantiate the template.
+    Naming an entry there also makes the compiler instantiate the template.
     """
-    return (
-        f"{source}\ntemplate <auto* entry> __global__ void {MARK}() {{}}\n"
-        f"template __global__ void {MARK}<&{entry}>();\n"
-    )
+    marks = "".join(f"template __global__ void {MARK}<&{entry}>();\n" for entry in entries)
+    return f"{source}\ntemplate <auto* entry> __global__ void {MARK}() {{}}\n{marks}"
 
 
 def is_mark(symbol: str) -> bool:
@@ -37,10 +35,8 @@ def match_entry(expression: str, symbols: Sequence[str]) -> str | None:
     found = [s for s in symbols if mangled in s and not is_mark(s)]
     if len(found) == 1:
         return found[0]
-    marks = [s for s in symbols if is_mark(s)]
-    if len(marks) != 1:
-        return None
-    wanted = demangled(marks[0])
+    # Two instances of one template in a sequence have a mark each, and which is which stays open.
+    wanted = " ".join(demangled(s) for s in symbols if is_mark(s))
     meant = [s for s in found if f"<&({demangled(s)})>" in wanted]
     return meant[0] if len(meant) == 1 else None
 

@@ -1,6 +1,7 @@
 """OpenCL through PyOpenCL: GPUs, and CPUs through PoCL. Runs inside children only."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,16 @@ from warpsmith.backends.base import (
     Repeats,
     Watch,
     launches_in_place,
+    launches_of,
 )
 from warpsmith.backends.opencl_compile import compile_opencl, start_compiler
 from warpsmith.backends.opencl_image import ImageMemory
 from warpsmith.backends.opencl_platform import devices, opencl
 from warpsmith.backends.pocl_cpu import cpu_name
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import BufferPlan, Compiled, LaunchSize
+from warpsmith.domain.plan import BufferPlan, Compiled
 from warpsmith.errors import Unavailable
 
 SAMPLE_US = 400.0
@@ -99,11 +102,11 @@ class _Memory:
 
 
 class _Program:
-    def __init__(self, kernel: Any) -> None:
-        self.kernel: Any = kernel
+    def __init__(self, kernels: Sequence[Any]) -> None:
+        self.kernels: Sequence[Any] = kernels
 
     def unload(self) -> None:
-        self.kernel = None
+        self.kernels = ()
 
     def changed_globals(self) -> list[str]:
         return []  # OpenCL has no call that reads program-scope variables
@@ -157,15 +160,14 @@ class OpenClDevice:
         """See `Device.load`."""
         try:
             program = self.cl.Program(self.context, [self._device], [compiled.binary]).build()
-            return _Program(self.cl.Kernel(program, compiled.entry))
+            return _Program([self.cl.Kernel(program, entry) for entry in compiled.entries])
         except self.cl.Error as exc:
             raise LaunchRefused(f"the driver refused the binary: {str(exc)[:500]}") from exc
 
     def launch(self, program: Program, arguments: Sequence[Bound], size: LaunchSize) -> None:
         """See `Device.launch`."""
         assert isinstance(program, _Program)
-        self._bind(program, arguments, size)
-        self._enqueue(program, size)
+        self._enqueue_all(program, arguments, size)
         self._finish()
 
     def time(
@@ -176,7 +178,8 @@ class OpenClDevice:
         repeats: Repeats,
         watch: Watch,
     ) -> tuple[list[float], int]:
-        """See `Device.time`: profiling events, summed over the launches of a sample."""
+        """See `Device.time`: profiling events, summed over the launches of a sample; of a sequence, from
+        the start of its first launch to the end of its last."""
         assert isinstance(program, _Program)
         first = repeats.known_us
         if not first:
@@ -203,18 +206,42 @@ class OpenClDevice:
         self, program: "_Program", argument_sets: Sequence[Sequence[Bound]], size: LaunchSize
     ) -> float:
         """Mean device time of one launch over the given sets, µs."""
-        events = []
-        for arguments in argument_sets:
-            self._bind(program, arguments, size)
-            events.append(self._enqueue(program, size))
+        with self._held_back(size) as wait_for:
+            events = [self._enqueue_all(program, a, size, wait_for) for a in argument_sets]
         self._finish()
-        total_ns: int = sum(e.profile.end - e.profile.start for e in events)
+        total_ns: int = sum(last.profile.end - first.profile.start for first, last in events)
         return max(total_ns, 1) / 1000.0 / len(events)
 
-    def _bind(self, program: "_Program", arguments: Sequence[Bound], size: LaunchSize) -> None:
+    @contextmanager
+    def _held_back(self, size: LaunchSize) -> Iterator[list[Any]]:
+        """Events that hold back what is enqueued until the context ends; none for a lone launch.
+
+        The time between the launches of a sequence counts, and that the host takes to enqueue them must not.
+        """
+        if not size.then:
+            yield []
+            return
+        gate = self.cl.UserEvent(self.context)
+        try:
+            yield [gate]
+        finally:
+            gate.set_status(self.cl.command_execution_status.COMPLETE)
+
+    def _enqueue_all(
+        self, program: "_Program", arguments: Sequence[Bound], size: LaunchSize, wait_for: Sequence[Any] = ()
+    ) -> tuple[Any, Any]:
+        """Enqueue a launch, or a sequence; returns the events of its first and of its last launch."""
+        events = []
+        for n, taken, step in launches_of(arguments, size):
+            kernel = program.kernels[n]
+            self._bind(kernel, taken, step)
+            events.append(self._enqueue(kernel, step, wait_for))
+        return events[0], events[-1]
+
+    def _bind(self, kernel: Any, arguments: Sequence[Bound], size: LaunchSize) -> None:
         for index, argument in enumerate(arguments):
             try:
-                program.kernel.set_arg(index, self._value(argument, size))
+                kernel.set_arg(index, self._value(argument, size))
             except self.cl.Error as exc:
                 raise LaunchRefused(f"argument {index} was refused: {exc}") from exc
 
@@ -235,7 +262,7 @@ class OpenClDevice:
             self._views[key] = memory.buffer.get_sub_region(offset, memory.size_bytes - offset)
         return self._views[key]
 
-    def _enqueue(self, program: "_Program", size: LaunchSize) -> Any:
+    def _enqueue(self, kernel: Any, size: LaunchSize, wait_for: Sequence[Any]) -> Any:
         cl = self.cl
         if size.shared_bytes:
             raise LaunchRefused(
@@ -243,7 +270,7 @@ class OpenClDevice:
             )
         total = tuple(g * b for g, b in zip(size.grid, size.block, strict=True))
         try:
-            return cl.enqueue_nd_range_kernel(self.queue, program.kernel, total, size.block)
+            return cl.enqueue_nd_range_kernel(self.queue, kernel, total, size.block, wait_for=wait_for)
         except cl.Error as exc:
             if any(code in str(exc) for code in _REFUSED_CODES):
                 raise LaunchRefused(str(exc)[:500]) from exc

@@ -11,7 +11,7 @@ from warpsmith.backends.opencl_platform import POCL, devices, opencl
 from warpsmith.backends.pocl_cpu import cpu_name
 from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
-from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
+from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage, joined_facts
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.source_text import code_of
 from warpsmith.domain.template import ExpectedLaunch
@@ -88,25 +88,31 @@ def compile_opencl(request: CompileRequest) -> Compiled | Rejected:
     except cl.RuntimeError as exc:
         return _build_failure(str(exc))
     names = program.get_info(cl.program_info.KERNEL_NAMES).split(";")
-    if request.entry not in names:
+    wanted = [e.entry for e in request.entries]
+    missing = next((entry for entry in wanted if entry not in names), None)
+    if missing is not None:
         return Rejected(
-            stage=Stage.COMPILE, reason=f"no kernel {request.entry!r} in the source; found {', '.join(names)}"
+            stage=Stage.COMPILE, reason=f"no kernel {missing!r} in the source; found {', '.join(names)}"
         )
-    kernel = cl.Kernel(program, request.entry)
-    ask = cl.kernel_work_group_info
-    facts = CompileFacts(
-        static_shared_bytes=kernel.get_work_group_info(ask.LOCAL_MEM_SIZE, device),
-        local_bytes=kernel.get_work_group_info(ask.PRIVATE_MEM_SIZE, device),
-    )
+    facts = joined_facts([_facts(cl.Kernel(program, entry), device) for entry in wanted])
     _finish_for(request.expected_launch if len(names) <= MOST_FINISHED else None)
     binary = program.get_info(cl.program_info.BINARIES)[0]
     log = program.get_build_info(device, cl.program_build_info.LOG) or ""
     return Compiled(
         binary=bytes(binary),
         entry=request.entry,
+        then_entries=tuple(wanted[1:]),
         facts=facts,
         log=log[-MAX_LOG_CHARACTERS:],
         globals=_program_variables(request, context, [*includes, *no_asm]),
+    )
+
+
+def _facts(kernel: Any, device: Any) -> CompileFacts:
+    ask = opencl().kernel_work_group_info
+    return CompileFacts(
+        static_shared_bytes=kernel.get_work_group_info(ask.LOCAL_MEM_SIZE, device),
+        local_bytes=kernel.get_work_group_info(ask.PRIVATE_MEM_SIZE, device),
     )
 
 

@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import CompileFacts, Rejected, Stage
-from warpsmith.domain.plan import CaseKey, Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import InvalidInput, Unavailable

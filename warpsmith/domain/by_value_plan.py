@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.field import Field, FieldRole, targets
-from warpsmith.domain.kernel import Argument, Kernel, Role
+from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.layout import POINTER_BYTES, extent_of, placed
 from warpsmith.errors import ExpressionError
 

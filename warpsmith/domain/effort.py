@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
+from warpsmith.domain.argument import Argument
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.field import Field
-from warpsmith.domain.kernel import Argument, Kernel
+from warpsmith.domain.kernel import Kernel
 
 MAX_PARTS = 400_000
 """Limit on the parts of expressions that checking a job evaluates, over all workloads."""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr, StringConstraints, ValidationInfo, model_validator
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.base import Frozen, Identifier
 from warpsmith.domain.device import Backend
 from warpsmith.domain.draw_checks import check_draw
@@ -13,7 +14,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.effort import check_effort
 from warpsmith.domain.expression_checks import check_names, check_number, check_whole
 from warpsmith.domain.expressions import Expression, Value
-from warpsmith.domain.kernel import Kernel, Role
+from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.launch_checks import check_launch
 from warpsmith.domain.plain_data import STORED
 from warpsmith.domain.source_text import nesting_problem
@@ -288,6 +289,8 @@ class Job(Frozen):
             return
         for_it = self.objective.metric is Metric.ENERGY
         field, instead = ("metric", "use time") if for_it else ("energy", "use false")
+        if self.kernel.launches:
+            raise ValueError(f"objective.{field}: the energy of a sequence is not measured yet; {instead}")
         if self.kernel.backend is not Backend.CUDA:
             backend = self.kernel.backend.value
             raise ValueError(f"objective.{field}: {backend} reports no energy; {instead}, or backend cuda")
@@ -333,7 +336,8 @@ class Job(Frozen):
             check_values(self.kernel, argument, where, scope, index)
             if argument.draw is not None:
                 check_draw(f"{where}.draw", argument.draw, argument.dtype, argument.shape, scope, index)
-        check_launch(self.kernel.launch, scope, index)
+        for place, launch in self.kernel.placed_launches():
+            check_launch(launch, f"kernel.{place}", scope, index)
         if self.operations is not None:
             check_number("operations", self.operations, scope, index)
         if self.bytes is not None:

@@ -6,201 +6,16 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
+from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.base import Frozen, Identifier
 from warpsmith.domain.device import Backend
-from warpsmith.domain.draw import Draw
-from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.expressions import Expression
-from warpsmith.domain.field import (
-    MAX_COUNT,
-    MAX_FIELDS,
-    Alignment,
-    FieldRole,
-    Targets,
-    TypeName,
-    by_value_problem,
-    targets,
-)
-from warpsmith.domain.field import Field as StructField
 from warpsmith.domain.headers import MAX_FILES, files_problem, folders_of
-from warpsmith.domain.image import ImageFormat
-from warpsmith.domain.launch import Launch
+from warpsmith.domain.launch import Entry, Launch, SequencedLaunch
+from warpsmith.domain.sequence_checks import sequence_problem
 
 MAX_SOURCE_BYTES = 256 * 1024
-
-
-_PIXELS = (
-    *(Dtype.FLOAT16, Dtype.FLOAT32, Dtype.INT8, Dtype.INT16, Dtype.INT32),
-    *(Dtype.UINT8, Dtype.UINT16, Dtype.UINT32),
-)
-"""Element types that a channel of an image may have."""
-
-
-class Role(StrEnum):
-    """Use that a kernel makes of an argument."""
-
-    INPUT = "input"
-    OUTPUT = "output"
-    INOUT = "inout"
-    SCALAR = "scalar"
-    LOCAL = "local"
-    """OpenCL: a `__local` pointer; every work-group gets memory for it at launch."""
-    STRUCT = "struct"
-    """A struct by value."""
-    POINTER = "pointer"
-    """The address of a declared buffer, or null."""
-    POINTERS = "pointers"
-    """An array of addresses in device memory."""
-
-
-BY_VALUE = {
-    Role.SCALAR: FieldRole.SCALAR,
-    Role.POINTER: FieldRole.POINTER,
-    Role.STRUCT: FieldRole.STRUCT,
-}
-"""Roles of arguments that a kernel gets by value, as those of fields."""
-_IMPLIED = {Role.STRUCT: Dtype.UINT8, Role.POINTER: Dtype.UINT64, Role.POINTERS: Dtype.UINT64}
-"""Element types that follow from a role."""
-
-
-def _dtype_may_be_left_out(schema: dict[str, Any]) -> None:
-    schema["required"] = [name for name in schema["required"] if name != "dtype"]
-
-
-class Argument(Frozen):
-    """One argument of a kernel, in the kernel's own order, or a buffer to which arguments lead."""
-
-    model_config = ConfigDict(json_schema_extra=_dtype_may_be_left_out)
-
-    name: Identifier
-    dtype: Dtype
-    """Element type. It may be left out if the role is `struct`, `pointer` or `pointers`."""
-    role: Role
-    shape: tuple[Expression, ...] = Field(default=(), max_length=8)
-    """Extents of a buffer in elements, slowest dimension first; empty for a scalar. For the role `local`:
-    elements per work-group, and parameter names stand for the values of the configuration. For `pointers`:
-    the number of addresses."""
-    value: Expression | None = None
-    """Value of a scalar: an expression over dimensions, or a number."""
-    values: tuple[Expression, ...] = Field(default=(), max_length=MAX_COUNT)
-    """Lanes of a vector by value (`uint3`, `float4`), instead of `value`."""
-    draw: Draw | None = None
-    """Distribution of an input or inout. Default: normal for floats, integers 0..127 otherwise."""
-    image: ImageFormat | None = None
-    """OpenCL: the argument is an `image2d_t` or `image3d_t`, input or output, instead of a buffer."""
-    to: Targets = None
-    """Pointer or pointers: the declared buffer that they lead to, or one for each; none: null."""
-    offset: Expression = Expression(0)
-    """Pointer or pointers: elements of the target before the one that is pointed to."""
-    step: Expression = Expression(0)
-    """Pointers: elements of the target from one address to the next."""
-    fields: tuple[StructField, ...] = Field(default=(), max_length=MAX_FIELDS)
-    """Members of a struct, in the order of its declaration."""
-    type: TypeName | None = None
-    """Name of the struct's type; the compiler then checks its size and the places of its members."""
-    align: Alignment | None = None
-    """Alignment of a struct in bytes, if it is declared larger than its members'."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _imply_dtype(cls, data: Any) -> Any:
-        role = data.get("role") if isinstance(data, dict) else None
-        if isinstance(role, str) and role in _IMPLIED and "dtype" not in data:
-            return {**data, "dtype": _IMPLIED[Role(role)]}
-        return data
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.dtype is not _IMPLIED.get(self.role, self.dtype):
-            raise ValueError(f"dtype: {self.role.value} {self.name} has none; leave it out")
-        if self.image is not None:
-            self._check_image(self.image)
-        if self.role in BY_VALUE:
-            self._check_by_value()
-        elif self.value is not None or self.values or not self.shape:
-            what = "local" if self.role is Role.LOCAL else "array" if self.role is Role.POINTERS else "buffer"
-            unit = {Role.LOCAL: " (elements of a work-group)", Role.POINTERS: " (the number of addresses)"}
-            raise ValueError(f"{what} {self.name} needs a shape{unit.get(self.role, '')} and no value")
-        elif self.role is not Role.POINTERS and (self.to or self.fields or self.type):
-            raise ValueError(f"{self.role.value} {self.name} has no to, fields or type")
-        if self.role is Role.OUTPUT and self.draw is not None:
-            raise ValueError(f"output {self.name} is written, not drawn; remove draw or use inout")
-        if self.draw is not None and self.role not in (Role.INPUT, Role.INOUT):
-            raise ValueError(f"{self.role.value} {self.name} is not drawn; remove draw")
-        return self
-
-    def _check_by_value(self) -> None:
-        if self.shape or (self.role is Role.SCALAR and self.value is None and not self.values):
-            say = "a value" if self.role is Role.SCALAR else _SAYS[self.role]
-            raise ValueError(f"{self.role.value} {self.name} needs {say} and no shape")
-        problem = by_value_problem(self.as_field())
-        if problem:
-            raise ValueError(problem)
-
-    def as_field(self) -> StructField:
-        """An argument by value as a member of a struct, for what is alike in both."""
-        dtype = self.dtype if self.role is Role.SCALAR else None
-        given = {name: getattr(self, name) for name in _OF_FIELDS}
-        return StructField.model_construct(role=BY_VALUE[self.role], dtype=dtype, **given)
-
-    def _check_image(self, image: ImageFormat) -> None:
-        if self.role not in (Role.INPUT, Role.OUTPUT):
-            raise ValueError(
-                f"image {self.name} is {self.role.value}; an image is an input (read_only) or an output "
-                "(write_only)"
-            )
-        if self.dtype not in _PIXELS:
-            known = ", ".join(d.value for d in _PIXELS)
-            raise ValueError(f"image {self.name} has channels of {self.dtype.value}; use one of {known}")
-        if image.normalized and (self.dtype.is_float or self.dtype.size_bytes > 2):
-            raise ValueError(
-                f"image {self.name} is normalized, which int8, int16, uint8 and uint16 can be, not "
-                f"{self.dtype.value}"
-            )
-        if len(self.shape) not in (3, 4):
-            raise ValueError(
-                f"image {self.name} has {len(self.shape)} extents; use [height, width, channels], or "
-                "[depth, height, width, channels] for an image3d_t"
-            )
-        if self.shape[-1].text != str(image.lanes):
-            raise ValueError(
-                f"image {self.name} has the channels {image.channels.value}, so the last extent of its shape "
-                f"is {image.lanes}, not {self.shape[-1].text}"
-            )
-
-    @property
-    def is_buffer(self) -> bool:
-        """True if the argument is device memory that holds data: a buffer, or an image."""
-        return self.role in (Role.INPUT, Role.OUTPUT, Role.INOUT)
-
-    def targets(self) -> Iterator[tuple[str, str]]:
-        """Field and name of every buffer that the argument leads to."""
-        if self.role is Role.POINTERS:
-            names = self.to if isinstance(self.to, tuple) else (self.to,)
-            yield from (("to", name) for name in names if name is not None)
-        elif self.role in BY_VALUE:
-            yield from _targets(self.as_field())
-
-    @property
-    def bytes_expression(self) -> Expression:
-        """Bytes of a buffer, or bytes per work-group of a local argument."""
-        return Expression(" * ".join([*(f"({e.text})" for e in self.shape), str(self.dtype.size_bytes)]))
-
-    @property
-    def is_mutated(self) -> bool:
-        """True if the kernel writes the argument, so that it is compared."""
-        return self.role in (Role.OUTPUT, Role.INOUT)
-
-
-_SAYS = {Role.POINTER: "the buffer that it leads to (to)", Role.STRUCT: "fields"}
-_OF_FIELDS = ("name", "value", "values", "to", "offset", "step", "fields", "type", "align")
-
-
-def _targets(field: StructField, where: str = "") -> Iterator[tuple[str, str]]:
-    if field.role is FieldRole.POINTER:
-        yield from ((f"{where}to", name) for name in targets(field) if name is not None)
-    for n, inner in enumerate(field.fields):
-        yield from _targets(inner, f"{where}fields.{n}.")
+MAX_LAUNCHES = 16
+"""Limit on the launches of a sequence."""
 
 
 CompileOption = Annotated[str, StringConstraints(max_length=120)]
@@ -214,15 +29,22 @@ class Compiler(StrEnum):
     NVCC = "nvcc"
 
 
+def _of_the_first(schema: dict[str, Any]) -> None:
+    schema["required"] = [name for name in schema["required"] if name not in ("entry", "launch")]
+
+
 class Kernel(Frozen):
-    """Device source, entry point, arguments and launch."""
+    """Device source, entry point, arguments and launch; or several launches, one after the other."""
+
+    model_config = ConfigDict(json_schema_extra=_of_the_first)
 
     backend: Backend
     source: str | None = Field(default=None, max_length=MAX_SOURCE_BYTES)
     """The source text. A job file may give `source_file` instead; the client reads it."""
     source_file: str | None = Field(default=None, max_length=500)
-    entry: str = Field(min_length=1, max_length=500)
-    """Function name, or a C++ name expression such as `ns::kernel<__half, 8>` (CUDA)."""
+    entry: Entry
+    """Function name, or a C++ name expression such as `ns::kernel<__half, 8>` (CUDA). Of a sequence: that of
+    its first launch, and left out in a job."""
     options: tuple[CompileOption, ...] = Field(default=(), max_length=32)
     """Compile options; only those on the allow-list of the back end are accepted."""
     includes: tuple[Identifier, ...] = Field(default=(), max_length=8)
@@ -238,6 +60,20 @@ class Kernel(Frozen):
     buffers: tuple[Argument, ...] = Field(default=(), max_length=64)
     """Buffers that the kernel gets only by addresses in structs and in arrays of addresses."""
     launch: Launch
+    """Of a sequence: that of its first launch, and left out in a job."""
+    launches: tuple[SequencedLaunch, ...] = Field(default=(), max_length=MAX_LAUNCHES)
+    """A sequence: launches in order, timed and checked as one, instead of `entry` and `launch`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _begin_with_the_first(cls, data: Any) -> Any:
+        launches = data.get("launches") if isinstance(data, dict) else None
+        first = launches[0] if isinstance(launches, list | tuple) and launches else None
+        if isinstance(first, SequencedLaunch):
+            first = {"entry": first.entry, "launch": first.launch}
+        if not isinstance(first, dict):
+            return data
+        return {**{name: first[name] for name in ("entry", "launch") if name in first}, **data}
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -255,6 +91,9 @@ class Kernel(Frozen):
         if not any(a.is_mutated for a in self.declared):
             raise ValueError("arguments: none has role output or inout, so nothing could be compared")
         self._check_addresses()
+        problem = sequence_problem(self.entry, self.launch, self.launches, self.arguments)
+        if problem:
+            raise ValueError(problem)
         self._check_opencl_only()
         return self
 
@@ -263,6 +102,12 @@ class Kernel(Frozen):
         yield from ((f"arguments.{n}", a) for n, a in enumerate(self.arguments))
         yield from ((f"buffers.{n}", a) for n, a in enumerate(self.buffers))
 
+    def placed_launches(self) -> Iterator[tuple[str, Launch]]:
+        """The launches, each with its field."""
+        if not self.launches:
+            yield "launch", self.launch
+        yield from ((f"launches.{n}.launch", step.launch) for n, step in enumerate(self.launches))
+
     @property
     def declared(self) -> tuple[Argument, ...]:
         """Arguments, and the buffers to which they lead."""
@@ -270,7 +115,9 @@ class Kernel(Frozen):
 
     def _check_addresses(self) -> None:
         memory = {
-            a.name for a in self.declared if (a.is_buffer and a.image is None) or a.role is Role.POINTERS
+            a.name
+            for a in self.declared
+            if (a.is_buffer and a.image is None and a.role is not Role.SCRATCH) or a.role is Role.POINTERS
         }
         led_to = set()
         for place, argument in self.placed():
@@ -329,6 +176,42 @@ class Kernel(Frozen):
                 raise ValueError(f"{place}.offset: an OpenCL argument is a buffer from its first element on")
 
     @property
+    def steps(self) -> tuple[SequencedLaunch, ...]:
+        """The launches of a sequence, or the only one."""
+        every = tuple(a.name for a in self.arguments)
+        only = SequencedLaunch.model_construct(entry=self.entry, arguments=every, launch=self.launch)
+        return self.launches or (only,)
+
+    def of_step(self, index: int) -> "Kernel":
+        """A launch of a sequence as a kernel of its own, with the arguments that it takes."""
+        if not self.launches:
+            return self
+        step, known = self.launches[index], {a.name: a for a in self.arguments}
+        arguments = tuple(known[name] for name in step.arguments)
+        return self.model_copy(
+            update={"entry": step.entry, "launch": step.launch, "arguments": arguments, "launches": ()}
+        )
+
+    def with_step(self, index: int, kernel: "Kernel") -> "Kernel":
+        """The sequence with a launch, its arguments and the source as `kernel` has them.
+
+        `kernel` is what `of_step` gave, rewritten; a launch keeps the names of its arguments.
+        """
+        if not self.launches:
+            return kernel
+        changed = {a.name: a for a in kernel.arguments}
+        step = self.launches[index].model_copy(update={"entry": kernel.entry, "launch": kernel.launch})
+        launches = (*self.launches[:index], step, *self.launches[index + 1 :])
+        update = {
+            "source": kernel.source,
+            "arguments": tuple(changed.get(a.name, a) for a in self.arguments),
+            "launches": launches,
+            "entry": launches[0].entry,
+            "launch": launches[0].launch,
+        }
+        return self.model_copy(update=update)
+
+    @property
     def reached_twice(self) -> str:
         """A buffer that the kernel writes and gets by two ways; empty if no two of its pointers may meet."""
         ways = [a.name for a in self.arguments if a.is_buffer]
@@ -340,6 +223,11 @@ class Kernel(Frozen):
     def local_arguments(self) -> tuple[Argument, ...]:
         """Arguments with the role `local`, in order."""
         return tuple(a for a in self.arguments if a.role is Role.LOCAL)
+
+    @property
+    def scratch(self) -> tuple[Argument, ...]:
+        """Arguments with the role `scratch`, in order."""
+        return tuple(a for a in self.arguments if a.role is Role.SCRATCH)
 
     @property
     def text(self) -> str:

@@ -1,8 +1,10 @@
 """How a kernel is launched."""
 
-from pydantic import Field
+from typing import Annotated
 
-from warpsmith.domain.base import Frozen
+from pydantic import Field, StringConstraints
+
+from warpsmith.domain.base import Frozen, Identifier
 from warpsmith.domain.expressions import Expression
 
 
@@ -32,3 +34,17 @@ class Launch(Frozen):
     def joins_blocks(self) -> bool:
         """True if blocks may wait for each other, or read each other's shared memory."""
         return self.cooperative or bool(self.cluster)
+
+
+Entry = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+"""A function's name, or a C++ name expression such as `ns::kernel<__half, 8>` (CUDA)."""
+
+
+class SequencedLaunch(Frozen):
+    """One launch of a sequence."""
+
+    entry: Entry
+    """Function name, or a C++ name expression (CUDA)."""
+    arguments: tuple[Identifier, ...] = Field(min_length=1, max_length=64)
+    """Names of the kernel's `arguments` that this launch takes, in the order of its function."""
+    launch: Launch

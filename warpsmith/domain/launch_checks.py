@@ -10,20 +10,23 @@ MOST_BLOCKS = 16
 """Limit on the blocks of a cluster. Every device of compute capability 9.0 takes 8, and many take 16."""
 
 
-def check_launch(launch: Launch, scope: Mapping[str, Value], workload: int) -> None:
+def check_launch(launch: Launch, where: str, scope: Mapping[str, Value], workload: int) -> None:
     """Check that the extents are whole numbers that fit each other.
+
+    Args:
+        where: field of the launch.
 
     Raises:
         ValueError: they are not; the message names the field.
     """
     for part, extents in (("grid", launch.grid), ("block", launch.block), ("cluster", launch.cluster)):
         for m, extent in enumerate(extents):
-            check_whole(f"kernel.launch.{part}.{m}", extent, scope, workload, lowest=1)
-    check_whole("kernel.launch.shared_bytes", launch.shared_bytes, scope, workload, lowest=0)
-    _check_cluster(launch, scope, workload)
+            check_whole(f"{where}.{part}.{m}", extent, scope, workload, lowest=1)
+    check_whole(f"{where}.shared_bytes", launch.shared_bytes, scope, workload, lowest=0)
+    _check_cluster(launch, where, scope, workload)
 
 
-def _check_cluster(launch: Launch, scope: Mapping[str, Value], workload: int) -> None:
+def _check_cluster(launch: Launch, where: str, scope: Mapping[str, Value], workload: int) -> None:
     if any(e.names & DEVICE_NAMES for e in (*launch.grid, *launch.cluster)):
         return
     blocks, grid = 1, [e.integer(scope) for e in launch.grid]
@@ -33,11 +36,10 @@ def _check_cluster(launch: Launch, scope: Mapping[str, Value], workload: int) ->
         blocks *= size
         if along % size:
             raise ValueError(
-                f"kernel.launch.cluster.{m}: the grid's {along} blocks along this axis are no multiple of "
+                f"{where}.cluster.{m}: the grid's {along} blocks along this axis are no multiple of "
                 f"{size} (workload {workload})"
             )
     if blocks > MOST_BLOCKS:
         raise ValueError(
-            f"kernel.launch.cluster: {blocks} blocks; a cluster has at most {MOST_BLOCKS} "
-            f"(workload {workload})"
+            f"{where}.cluster: {blocks} blocks; a cluster has at most {MOST_BLOCKS} (workload {workload})"
         )

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Backend
 from warpsmith.domain.field import Field, FieldRole
-from warpsmith.domain.kernel import Kernel, Role
+from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.layout import offsets, struct_extent
 
 

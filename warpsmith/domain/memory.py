@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
+from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.device import DeviceInfo, DeviceLimits
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Job, NumpyReference, Workload
-from warpsmith.domain.kernel import Argument, Role
 from warpsmith.errors import ExpressionError, InvalidInput
 
 MAX_SETS = 64
@@ -127,7 +127,7 @@ class _Held:
     """Memory of one workload, in bytes."""
 
     sets: int
-    """All its buffer sets on the device, pristine copies included."""
+    """All its buffer sets on the device, pristine copies and scratch included."""
     first: int
     """The part of `sets` that a process without timing holds."""
     drawn: int
@@ -143,7 +143,9 @@ class _Held:
 def _held(job: Job, workload: Workload, device: DeviceInfo | None) -> _Held:
     sizes = buffer_bytes(job, workload, None if device is None else device.scope())
     arguments = [a for a in job.kernel.declared if a.is_buffer]
-    set_bytes = sum(sizes.values())
+    set_bytes = sum(sizes[a.name] for a in arguments if a.role is not Role.SCRATCH)
+    scratch = sum(sizes[a.name] for a in arguments if a.role is Role.SCRATCH)
+    arguments = [a for a in arguments if a.role is not Role.SCRATCH]
     drawn = sum(sizes[a.name] for a in arguments if a.role is not Role.OUTPUT)
     inout = sum(sizes[a.name] for a in arguments if a.role is Role.INOUT)
     outputs = sum(sizes[a.name] for a in arguments if a.is_mutated)
@@ -152,8 +154,8 @@ def _held(job: Job, workload: Workload, device: DeviceInfo | None) -> _Held:
     if not isinstance(job.reference, NumpyReference):
         wide, expected = 0, outputs
     count = 1 if device is None else cold_sets(set_bytes, device.limits, device.shares_host)
-    sets = count * set_bytes + min(count, DISTINCT_VARIANTS) * inout
-    return _Held(sets, set_bytes + inout, drawn, wide, expected, outputs)
+    sets = count * set_bytes + min(count, DISTINCT_VARIANTS) * inout + scratch
+    return _Held(sets, set_bytes + inout + scratch, drawn, wide, expected, outputs)
 
 
 def _total(held: Sequence[_Held], device: DeviceInfo | None) -> JobBytes:

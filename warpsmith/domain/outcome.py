@@ -1,5 +1,6 @@
 """Outcomes of configurations. A bad kernel is a value here, never an exception."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -40,6 +41,17 @@ class CompileFacts(Frozen):
     spill_bytes: int | None = None
     static_shared_bytes: int | None = None
     local_bytes: int | None = None
+
+
+def joined_facts(facts: Sequence[CompileFacts]) -> CompileFacts:
+    """Facts of the kernels of a sequence as those of one: the most of each, and all spills together."""
+
+    def known(name: str) -> list[int]:
+        return [v for f in facts if (v := getattr(f, name)) is not None]
+
+    most = {n: max(known(n), default=None) for n in ("registers", "static_shared_bytes", "local_bytes")}
+    spills = known("spill_bytes")
+    return CompileFacts(**most, spill_bytes=sum(spills) if spills else None)
 
 
 class TimeSummary(Frozen):

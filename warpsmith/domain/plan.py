@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.by_value_plan import (
     PointerPlan,
     TablePlan,
@@ -13,17 +14,14 @@ from warpsmith.domain.by_value_plan import (
     table_plan,
     value_plan,
 )
-from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.draw import Draw
 from warpsmith.domain.draw_checks import draw_problem
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.image import ImageFormat
 from warpsmith.domain.job import CacheState, Workload
-from warpsmith.domain.kernel import Argument, Kernel, Role
-from warpsmith.domain.launch import Launch
+from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.outcome import CompileFacts
-from warpsmith.domain.template import LARGE_GRID, ConfiguredKernel, ExpectedLaunch
 from warpsmith.errors import ExpressionError
 
 
@@ -104,7 +102,15 @@ class LocalPlan:
     name: str
 
 
-ArgumentPlan = BufferPlan | ScalarPlan | LocalPlan | ValuePlan | PointerPlan | TablePlan
+@dataclass(frozen=True)
+class ScratchPlan:
+    """Memory between the launches of a sequence. Its size is in `LaunchSize.scratch_bytes`."""
+
+    name: str
+    dtype: Dtype
+
+
+ArgumentPlan = BufferPlan | ScratchPlan | ScalarPlan | LocalPlan | ValuePlan | PointerPlan | TablePlan
 
 
 @dataclass(frozen=True)
@@ -141,39 +147,19 @@ class WorkloadPlan:
         return tuple(a for a in (*self.arguments, *self.behind) if isinstance(a, TablePlan))
 
     @property
+    def scratch(self) -> tuple[ScratchPlan, ...]:
+        """The memory between launches, in order."""
+        return tuple(a for a in self.arguments if isinstance(a, ScratchPlan))
+
+    @property
     def mutated(self) -> tuple[BufferPlan, ...]:
         """The buffers that the kernel writes."""
         return tuple(b for b in self.buffers if b.role in (Role.OUTPUT, Role.INOUT))
 
 
 @dataclass(frozen=True)
-class LaunchSize:
-    """A launch in numbers. OpenCL's global size is grid times block."""
-
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    shared_bytes: int = 0
-    local_bytes: tuple[int, ...] = ()
-    """OpenCL: bytes of each argument with the role `local`, in order."""
-    cluster: tuple[int, int, int] = (1, 1, 1)
-    """Blocks of a cluster that the launch asks for."""
-    cooperative: bool = False
-    """True if all blocks must be on the device at once."""
-
-    @property
-    def has_attributes(self) -> bool:
-        """True if the driver must be told more than extents and bytes."""
-        return self.cooperative or self.cluster != (1, 1, 1)
-
-    @property
-    def dynamic_bytes(self) -> int:
-        """Bytes of shared (local) memory that a block gets at launch."""
-        return self.shared_bytes + sum(self.local_bytes)
-
-
-@dataclass(frozen=True)
 class Compiled:
-    """A binary with the one entry that may be launched.
+    """A binary with the entries that may be launched: one, or those of a sequence.
 
     `entry` is the symbol in the binary (the mangled name if the source is C++).
     """
@@ -188,6 +174,13 @@ class Compiled:
     """Those of `globals` that no code names: constants of headers that a compiler keeps for nobody."""
     way: str = ""
     """How it was compiled, if the back end has several ways; other configurations begin with it."""
+    then_entries: tuple[str, ...] = ()
+    """Of a sequence: the symbols of the further launches, in order."""
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The symbols of all launches, in order."""
+        return (self.entry, *self.then_entries)
 
 
 @dataclass(frozen=True)
@@ -271,6 +264,8 @@ def plan_workload(
 def _argument(kernel: Kernel, a: Argument, names: Mapping[str, Value]) -> ArgumentPlan:
     if a.role is Role.LOCAL:
         return LocalPlan(a.name)
+    if a.role is Role.SCRATCH:
+        return ScratchPlan(a.name, a.dtype)
     if a.role is Role.POINTER:
         return pointer_plan(kernel, a, names)
     if a.role is Role.STRUCT or a.values:
@@ -297,56 +292,3 @@ def _drawn(argument: Argument, shape: tuple[int, ...], names: Mapping[str, Value
     if problem:
         raise ExpressionError(argument.name, f"draw.{problem}")
     return draw
-
-
-def launch_size(kernel: ConfiguredKernel, workload: Workload, device: DeviceInfo) -> LaunchSize:
-    """The launch of a configuration for one workload on one device.
-
-    Raises:
-        ExpressionError: it cannot be evaluated.
-    """
-    scope = kernel.scope(workload.scope(), device.scope())
-    return evaluated(kernel.kernel.launch, scope, kernel.kernel.local_arguments)
-
-
-def expecting_launches(
-    kernel: ConfiguredKernel, workloads: Sequence[Workload], device: DeviceInfo
-) -> ConfiguredKernel:
-    """`kernel` with the launch of its first workload that can be evaluated, for a driver that finishes late.
-
-    PoCL makes a work-group function for each block size when it is first launched, which takes seconds in
-    each new process. With the launch known, the compiler does it once, beside others.
-    """
-    if device.backend is not Backend.OPENCL or not device.shares_host:
-        return kernel
-    for workload in workloads:
-        try:
-            size = launch_size(kernel, workload, device)
-        except ExpressionError:
-            continue
-        threads = max(grid * block for grid, block in zip(size.grid, size.block, strict=True))
-        expected = ExpectedLaunch(block=size.block, is_small=threads < LARGE_GRID)
-        return kernel.model_copy(update={"expected_launch": expected})
-    return kernel
-
-
-def evaluated(launch: Launch, scope: Mapping[str, Value], local: Sequence[Argument] = ()) -> LaunchSize:
-    """The launch as numbers, if `scope` has every name.
-
-    Args:
-        local: the kernel's arguments with the role `local`, in order.
-
-    Raises:
-        ExpressionError: it cannot be evaluated.
-    """
-    grid = [e.integer(scope) for e in launch.grid] + [1, 1]
-    block = [e.integer(scope) for e in launch.block] + [1, 1]
-    cluster = [e.integer(scope) for e in launch.cluster] + [1, 1, 1]
-    return LaunchSize(
-        grid=(grid[0], grid[1], grid[2]),
-        block=(block[0], block[1], block[2]),
-        shared_bytes=launch.shared_bytes.integer(scope),
-        local_bytes=tuple(a.bytes_expression.integer(scope) for a in local),
-        cluster=(cluster[0], cluster[1], cluster[2]),
-        cooperative=launch.cooperative,
-    )

@@ -40,8 +40,8 @@ class RuleFault(Frozen):
 class Template(Frozen):
     """A kernel and the space of its macros.
 
-    `kernel.source` uses every parameter as a macro; `kernel.entry` and `kernel.launch` may use them
-    too. With `space.defaults` it behaves as the user's kernel does.
+    `kernel.source` uses every parameter as a macro; `kernel.entry`, `kernel.launch` and `kernel.launches`
+    may use them too. With `space.defaults` it behaves as the user's kernel does.
     """
 
     kernel: Kernel
@@ -53,14 +53,22 @@ class Template(Frozen):
     def configured(self, configuration: Mapping[str, ParameterValue]) -> "ConfiguredKernel":
         """This template with every parameter set."""
         defines = {p.name: macro_text(configuration[p.name]) for p in self.space.parameters}
-        entry = self.kernel.entry
-        for name, text in defines.items():
-            entry = re.sub(rf"\b{re.escape(name)}\b", text, entry)
+        launches = tuple(
+            step.model_copy(update={"entry": _with_values(step.entry, defines)})
+            for step in self.kernel.launches
+        )
+        entry = _with_values(self.kernel.entry, defines)
         return ConfiguredKernel(
-            kernel=self.kernel.model_copy(update={"entry": entry}),
+            kernel=self.kernel.model_copy(update={"entry": entry, "launches": launches}),
             defines=defines,
             configuration=dict(configuration),
         )
+
+
+def _with_values(entry: str, defines: Mapping[str, str]) -> str:
+    for name, text in defines.items():
+        entry = re.sub(rf"\b{re.escape(name)}\b", text, entry)
+    return entry
 
 
 LARGE_GRID = 1 << 16
@@ -95,7 +103,10 @@ class ConfiguredKernel(Frozen):
     def key(self) -> str:
         """Short stable name of the compiled and launched kernel: 16 hex digits of SHA-256."""
         # A database may keep the names of a configuration in another order; its values are in `defines`.
-        text = self.model_dump_json(exclude={"configuration", "expected_launch"})
+        left_out: dict[str, bool | set[str]] = {"configuration": True, "expected_launch": True}
+        if not self.kernel.launches:
+            left_out["kernel"] = {"launches"}
+        text = self.model_dump_json(exclude=left_out)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def scope(self, dimensions: Mapping[str, Value], device: Mapping[str, Value]) -> dict[str, Value]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
+from warpsmith.domain.argument import BY_VALUE, Argument, Role
 from warpsmith.domain.by_value_plan import check_addresses, table_field, whole_range
 from warpsmith.domain.expression_checks import DEVICE_NAMES, check_number, check_whole
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.field import Field, FieldRole, targets
-from warpsmith.domain.kernel import BY_VALUE, Argument, Kernel, Role
+from warpsmith.domain.kernel import Kernel
 from warpsmith.errors import ExpressionError
 
 Scope = Mapping[str, Value]

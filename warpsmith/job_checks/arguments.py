@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import Argument, Role
 from warpsmith.job_checks.finding import Finding
 from warpsmith.rewrite.reader.declarations import KernelArgument
 from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition

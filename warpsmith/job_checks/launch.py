@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.kernel import Role
 from warpsmith.errors import ExpressionError
+from warpsmith.job_checks.each_launch import of_each_launch
 from warpsmith.job_checks.finding import Finding
 from warpsmith.job_checks.signature import definitions
 from warpsmith.rewrite.reader.conditionals import given_macros
@@ -47,6 +48,10 @@ def launch_findings(job: Job, devices: Sequence[DeviceInfo] = ()) -> Iterator[Fi
         devices: devices of the job's back end. A launch is too large if it is too large for all of them. If
             empty, the limits that hold for every device of the back end are used.
     """
+    yield from of_each_launch(job, lambda alone: _of_launch(alone, devices))
+
+
+def _of_launch(job: Job, devices: Sequence[DeviceInfo]) -> Iterator[Finding]:
     scope = devices[0].scope() if devices else {}
     yield from _axes(job)
     for index, workload in enumerate(job.workloads):

@@ -52,5 +52,7 @@ def _replay(job: Job, settings: Settings) -> Iterator[Finding]:
     if settings.replay_dir is None:
         words = "replay serves recorded timings for tests, and the operator has not enabled it; "
         yield Finding("kernel.backend", words + "use cuda or opencl")
+    if job.kernel.launches:
+        yield Finding("kernel.launches", "a recording has a single launch; use entry and launch")
     if job.rewrite.enabled:
         yield Finding("rewrite.enabled", "set it to false: no source is read with back end replay")

@@ -7,12 +7,15 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.job_checks.arguments import argument_findings
+from warpsmith.job_checks.each_launch import of_each_launch
 from warpsmith.job_checks.finding import Finding
 from warpsmith.rewrite.reader.conditionals import given_macros
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.pointer_usage import pointer_usage
 from warpsmith.rewrite.reader.tokens import Tokens, tokenise
 from warpsmith.rewrite.skeleton.guesses import bind
 
@@ -22,6 +25,10 @@ _MAX_SHOWN = 12
 
 def signature_findings(job: Job) -> list[Finding]:
     """Mismatches between the job and its kernel. Among several definitions, the best match is used."""
+    return [*of_each_launch(job, _of_launch), *unwritten_scratch(job)]
+
+
+def _of_launch(job: Job) -> list[Finding]:
     if job.kernel.source is None or job.kernel.backend is Backend.REPLAY:
         return []
     text = job.kernel.source
@@ -40,6 +47,33 @@ def signature_findings(job: Job) -> list[Finding]:
         known = {word: known[word] for word in known.keys() - {p.name for p in job.parameters}}
         of_each.append(list(argument_findings(job, kernel, known, certain)))
     return min(of_each, key=lambda found: (sum(f.is_error for f in found), len(found)))
+
+
+def unwritten_scratch(job: Job) -> Iterator[Finding]:
+    """Findings for scratch that the first launch that takes it only reads."""
+    kernel = job.kernel
+    if kernel.source is None or not kernel.scratch or kernel.backend is Backend.REPLAY:
+        return
+    kernels = find_kernels(kernel.source, Dialect.from_backend(kernel.backend), given_macros(kernel.options))
+    for n, argument in enumerate(kernel.arguments):
+        if argument.role is not Role.SCRATCH:
+            continue
+        step = next(s for s in kernel.launches if argument.name in s.arguments)
+        place = step.arguments.index(argument.name)
+        found = definitions(kernels, step.entry)
+        if found and all(_only_reads(k, place) for k in found):
+            words = f"{step.entry} reads {argument.name} before any launch has written it"
+            yield Finding(f"kernel.arguments.{n}.role", f"{words}; its contents are never given")
+
+
+def _only_reads(kernel: KernelDefinition, place: int) -> bool:
+    if place >= len(kernel.arguments) or not kernel.arguments[place].name:
+        return False
+    parameter = kernel.arguments[place]
+    if parameter.is_const or parameter.address_space == "constant":
+        return True
+    usage = pointer_usage(kernel.body, parameter.name)
+    return usage.is_read and not usage.is_written and not usage.is_passed_on
 
 
 def definitions(kernels: tuple[KernelDefinition, ...], entry: str) -> list[KernelDefinition]:

@@ -8,9 +8,9 @@ a launch moves (`bytes`), for inputs that are gathered and in-out buffers that a
 from dataclasses import dataclass
 from typing import Literal
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Ceilings
 from warpsmith.domain.job import CacheState
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import WorkloadPlan
 
 MARGIN = 0.5

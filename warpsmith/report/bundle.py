@@ -12,7 +12,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import CLexer, CudaLexer, DiffLexer
 
 from warpsmith.domain.device import Backend
-from warpsmith.http_models import DispatchEntry, JobResult, TrialView
+from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult, TrialView
 from warpsmith.report.dispatch_module import launcher_source
 from warpsmith.report.evidence import counter_rows, evidence_rows
 from warpsmith.report.progress_curve import progress_svg
@@ -93,16 +93,24 @@ class _Source:
         formatter = HtmlFormatter(cssclass="code")
         self.workloads = [e.workload for e in result.dispatch if e.source == entry.source]
         self.configuration = configuration_text(entry.configuration)
-        self.launch = f"grid {entry.grid}, block {entry.block}, shared {entry.shared_bytes} B"
-        if entry.local_bytes:
-            self.launch += f", local arguments {', '.join(str(n) for n in entry.local_bytes)} B"
-        if entry.launch is not None and entry.launch.attributes_text:
-            self.launch += f", {entry.launch.attributes_text}"
+        texts = [f"{s.entry}: {_launch_text(s)}" for s in entry.launches] or [_launch_text(entry)]
+        if entry.scratch_bytes:
+            texts.append(f"scratch {', '.join(str(n) for n in entry.scratch_bytes)} B")
+        self.launch = "; ".join(texts)
         self.html = Markup(highlight(entry.source, lexer, formatter))
         lines = difflib.unified_diff(
             original.splitlines(), entry.source.splitlines(), "original", "tuned", lineterm=""
         )
         self.diff = Markup(highlight("\n".join(lines), DiffLexer(), formatter))
+
+
+def _launch_text(entry: DispatchEntry | DispatchLaunch) -> str:
+    text = f"grid {entry.grid}, block {entry.block}, shared {entry.shared_bytes} B"
+    if entry.local_bytes:
+        text += f", local arguments {', '.join(str(n) for n in entry.local_bytes)} B"
+    if entry.launch is not None and entry.launch.attributes_text:
+        text += f", {entry.launch.attributes_text}"
+    return text
 
 
 def _distinct(result: JobResult) -> list[DispatchEntry]:

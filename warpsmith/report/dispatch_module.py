@@ -6,11 +6,11 @@ from importlib.resources import files
 
 from jinja2 import Environment
 
+from warpsmith.domain.argument import Argument
 from warpsmith.domain.expressions import Expression, Value, dotted_name
-from warpsmith.domain.kernel import Argument
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint
-from warpsmith.report.shape_lookup import Lookup
+from warpsmith.report.shape_lookup import Lookup, launches_of
 
 
 def launcher_source(lookup: Lookup, file_names: Mapping[str, str]) -> str:
@@ -21,23 +21,26 @@ def launcher_source(lookup: Lookup, file_names: Mapping[str, str]) -> str:
     """
     scope: dict[str, Value] = {f"device.{n}": v for n, v in lookup.limits.model_dump().items()}
     own = lookup.job.kernel
-    kernels = [
-        _kernel(None, own.entry, own.launch, own.local_arguments, (), {**scope, **lookup.job.space.defaults})
+    defaults = {**scope, **lookup.job.space.defaults}
+    steps = [
+        _launch(
+            s.entry,
+            s.arguments if own.launches else (),
+            s.launch,
+            own.of_step(n).local_arguments,
+            defaults,
+        )
+        for n, s in enumerate(own.steps)
     ]
+    kernels = [_kernel(None, steps, own.scratch, (), defaults)]
     for server in lookup.servers:
         entry = server.entry
-        assert entry.launch is not None
         names = {**scope, **server.configuration}
-        kernels.append(
-            _kernel(
-                file_names[entry.workload],
-                entry.entry,
-                entry.launch,
-                entry.local_arguments,
-                server.constraints,
-                names,
-            )
-        )
+        steps = [
+            _launch(s.entry, s.arguments, s.launch, s.local_arguments, names) for s in launches_of(entry)
+        ]
+        file = file_names[entry.workload]
+        kernels.append(_kernel(file, steps, entry.scratch_arguments, server.constraints, names))
     text = (files("warpsmith.report") / "templates" / "dispatch.py.jinja").read_text()
     environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     return environment.from_string(text).render(
@@ -57,22 +60,35 @@ def _number(server: int | None) -> int:
 
 def _kernel(
     file: str | None,
-    entry: str,
-    launch: Launch,
-    local: tuple[Argument, ...],
+    steps: list[dict[str, object]],
+    scratch: tuple[Argument, ...],
     constraints: tuple[Constraint, ...],
     names: Mapping[str, Value],
 ) -> dict[str, object]:
     return {
         "file": file,
+        "steps": steps,
+        "scratch_bytes": [python_text(a.bytes_expression, names) for a in scratch],
+        "constraints": [python_text(c.expression, names) for c in constraints],
+    }
+
+
+def _launch(
+    entry: str,
+    arguments: tuple[str, ...],
+    launch: Launch,
+    local: tuple[Argument, ...],
+    names: Mapping[str, Value],
+) -> dict[str, object]:
+    return {
         "entry": entry,
+        "arguments": arguments,
         "grid": [python_text(e, names) for e in launch.grid],
         "block": [python_text(e, names) for e in launch.block],
         "shared_bytes": python_text(launch.shared_bytes, names),
         "cluster": [python_text(e, names) for e in launch.cluster],
         "cooperative": launch.cooperative,
         "local_bytes": [python_text(a.bytes_expression, names) for a in local],
-        "constraints": [python_text(c.expression, names) for c in constraints],
     }
 
 

@@ -10,15 +10,15 @@ apart, or if neighbours disagree.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.plan import evaluated
+from warpsmith.domain.launch_size import evaluated_launch
 from warpsmith.domain.space import Configuration, Constraint, allows
 from warpsmith.errors import ExpressionError
-from warpsmith.http_models import DispatchEntry, JobResult
+from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult
 from warpsmith.tuning.session.launch_limits import beyond_limits
 
 LEAST_GAIN = 0.05
@@ -114,6 +114,29 @@ def _size(box: Box) -> float:
     return sum(math.log(b / a) for a, b in zip(box.low, box.high, strict=True))
 
 
+def launches_of(entry: DispatchEntry) -> tuple[DispatchLaunch, ...]:
+    """The launches of a sequence, or the only one, which takes all arguments.
+
+    Raises:
+        ValueError: an older version wrote the entry, without the launch expressions.
+    """
+    if entry.launches:
+        return entry.launches
+    if entry.launch is None:
+        raise ValueError("the result does not say what launches are made of; tune the job again")
+    only = DispatchLaunch(
+        entry=entry.entry,
+        arguments=(),
+        grid=entry.grid,
+        block=entry.block,
+        shared_bytes=entry.shared_bytes,
+        local_bytes=entry.local_bytes,
+        launch=entry.launch,
+        local_arguments=entry.local_arguments,
+    )
+    return (only,)
+
+
 @dataclass(frozen=True)
 class Server:
     """A tuned kernel of the dispatch table, or the user's kernel."""
@@ -187,12 +210,12 @@ class Lookup:
     def _fits(self, server: Server, dimensions: Mapping[str, int]) -> bool:
         scope: dict[str, Value] = {f"device.{n}": v for n, v in self.limits.model_dump().items()}
         scope |= dict(dimensions) | server.configuration
-        launch = server.entry.launch
-        assert launch is not None
         try:
             if allows(server.constraints, scope) is not None:
                 return False
-            size = evaluated(launch, scope, server.entry.local_arguments)
+            steps = [evaluated_launch(s.launch, scope, s.local_arguments) for s in launches_of(server.entry)]
+            scratch = tuple(a.bytes_expression.integer(scope) for a in server.entry.scratch_arguments)
+            size = replace(steps[0], then=tuple(steps[1:]), scratch_bytes=scratch)
             return not beyond_limits(size, self.limits)
         except ExpressionError:
             return False

@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.by_value_plan import Address, NumberPart, PointerPlan, TablePlan, ValuePlan
 from warpsmith.domain.draw import Draw
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.image import ImageFormat
-from warpsmith.domain.kernel import Role
-from warpsmith.domain.plan import ArgumentPlan, BufferPlan, LocalPlan, ScalarPlan
+from warpsmith.domain.plan import ArgumentPlan, BufferPlan, LocalPlan, ScalarPlan, ScratchPlan
 
 Json = dict[str, Any]
 _VECTOR = "vector"
@@ -23,6 +23,8 @@ def argument_to_json(a: ArgumentPlan) -> Json:
         return {**kind, "shape": a.shape, "draw": draw, "image": image}
     if isinstance(a, LocalPlan):
         return {"kind": Role.LOCAL.value, "name": a.name}
+    if isinstance(a, ScratchPlan):
+        return {"kind": Role.SCRATCH.value, "name": a.name, "dtype": a.dtype.value}
     if isinstance(a, ScalarPlan):
         return {"kind": Role.SCALAR.value, "name": a.name, "dtype": a.dtype.value, "value": a.value}
     if isinstance(a, PointerPlan):
@@ -44,6 +46,8 @@ def argument_from_json(data: Json) -> ArgumentPlan:
     name, kind = data["name"], data["kind"]
     if kind == Role.LOCAL:
         return LocalPlan(name)
+    if kind == Role.SCRATCH:
+        return ScratchPlan(name, Dtype(data["dtype"]))
     if kind == Role.SCALAR:
         return ScalarPlan(name, Dtype(data["dtype"]), data["value"])
     if kind == Role.POINTER:

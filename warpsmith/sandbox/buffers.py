@@ -1,32 +1,27 @@
 """Buffers of one workload on a device: guard zones, poison, restoring, rotation. Runs in the device child."""
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from warpsmith.backends.base import Array, Bound, Device, Memory, Pointer
+from warpsmith.domain.argument import Role
 from warpsmith.domain.job import CacheState
-from warpsmith.domain.kernel import Role
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.memory import DEFAULT_CACHE_BYTES, DISTINCT_VARIANTS, MAX_SETS, cold_sets
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.sandbox.binding import AddressTables, bind
 from warpsmith.sandbox.frames import Received
 from warpsmith.sandbox.rotation import Pair, rotation
+from warpsmith.sandbox.scratch import Scratch
+from warpsmith.sandbox.spoiling import JOINED_BYTES, fill_with_poison, spoil
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.inputs import draw_buffer
 
 GUARD_BYTES = 4096
 SPOT_BYTES = 64 << 10
-JOINED_BYTES = 4 << 20
-"""Size in bytes up to which a buffer is read in one piece, however few of its elements are needed."""
-SCRATCH_CHUNKS = 128
-"""Limit on the pieces into which a range is cut before a random half of them is overwritten."""
-SCRATCH_ELEMENTS = 64
-"""Least number of elements of such a piece."""
-SCRATCH_SINGLES = 16
-"""Number of elements that are overwritten one by one."""
 REDRAW_BYTES = 64 << 20
 """Size in bytes up to which inputs may be rewritten between two timed samples."""
 FIRST = Pair(0, 0)
@@ -64,6 +59,7 @@ class WorkloadBuffers:
         self._saved: dict[str, Memory] = {}
         self._walked: dict[CacheState, int] = {}
         self._bound: dict[Pair, list[Bound]] = {}
+        self._scratch = Scratch(device, (), (), guard_bytes)
         self._tables = AddressTables(device, plan.tables, guard_bytes)
         self._sets: list[list[_Slot]] = [self._allocate(0)]
         self._pristine: list[dict[str, Memory]] = [self._keep_pristine(0)]
@@ -84,14 +80,27 @@ class WorkloadBuffers:
         for memory in self._saved.values():
             memory.free()
         self._tables.free()
+        self._scratch.free()
         self._sets, self._pristine, self._saved, self._bound = [], [], {}, {}
 
-    def bound(self, pair: Pair) -> list[Bound]:
-        """Kernel arguments that point into the sets of `pair`."""
+    def bound(self, pair: Pair, scratch: Scratch) -> list[Bound]:
+        """Kernel arguments that point into the sets of `pair` and into `scratch`, which `scratch_of` gave."""
+        assert scratch is self._scratch, "its memory was freed"
         if pair not in self._bound:
             buffers: dict[str, Pointer] = {s.plan.name: (s.memory, s.guard) for s in self._slots(pair)}
-            self._bound[pair] = bind(self.plan, buffers | self._tables.bind(pair, buffers))
+            self._bound[pair] = bind(self.plan, buffers | self._tables.bind(pair, buffers) | scratch.pointers)
         return self._bound[pair]
+
+    def scratch_of(self, size: LaunchSize) -> Scratch:
+        """The memory between the launches of a sequence, the same for all buffer sets.
+
+        That of a launch with other sizes is freed.
+        """
+        if self._scratch.sizes_bytes != size.scratch_bytes:
+            self._scratch.free()
+            self._bound.clear()
+            self._scratch = Scratch(self._device, self.plan.scratch, size.scratch_bytes, self._guard)
+        return self._scratch
 
     def rotation(self, cache: CacheState, apart: bool = True) -> tuple[Pair, ...]:
         """Pairs of sets for timed launches, in order, continuing after the last timing. Memory is allocated
@@ -145,8 +154,8 @@ class WorkloadBuffers:
             if slot.plan.role is Role.INPUT:
                 slot.memory.copy_from(self._saved[slot.plan.name], slot.plan.size_bytes, slot.guard)
 
-    def scratch(self, index: int, ranges: Mapping[str, Sequence[tuple[int, int]]] | None) -> None:
-        """Overwrite some outputs of set `index`, or of the given ranges of them; see `_spoiled`.
+    def spoil(self, index: int, ranges: Mapping[str, Sequence[tuple[int, int]]] | None) -> None:
+        """Overwrite some outputs of set `index`, or of the given ranges of them; see `spoiling`.
 
         The rest keeps the result of the last launch. A kernel that checks there whether its work is already
         done, and a kernel that does nothing, both leave the overwritten part unchanged.
@@ -154,19 +163,8 @@ class WorkloadBuffers:
         for slot in self._sets[index]:
             if slot.plan.role is not Role.OUTPUT:
                 continue
-            size = slot.plan.dtype.size_bytes
             spans = [(0, slot.plan.elements)] if ranges is None else ranges[slot.plan.name]
-            pieces = list(_spoiled(spans))
-            longest = max(stop - start for start, stop in pieces) * size
-            noise = np.resize(np.frombuffer(secrets.token_bytes(4096), np.uint8), longest)
-            if slot.plan.size_bytes <= JOINED_BYTES:
-                data = np.frombuffer(slot.memory.read(slot.guard, slot.plan.size_bytes), np.uint8).copy()
-                for start, stop in pieces:
-                    data[start * size : stop * size] = noise[: (stop - start) * size]
-                slot.memory.write(data, slot.guard)
-                continue
-            for start, stop in pieces:
-                slot.memory.write(noise[: (stop - start) * size], slot.guard + start * size)
+            spoil(slot.memory, slot.guard, slot.plan.size_bytes, slot.plan.dtype.size_bytes, spans)
 
     def poison(self, indices: Iterable[int] = (0,)) -> dict[str, bytes]:
         """Fill the outputs of these sets with bytes that no kernel can have left there.
@@ -177,18 +175,8 @@ class WorkloadBuffers:
         filled: dict[str, bytes] = {}
         for index in indices:
             outputs = [s for s in self._sets[index] if s.plan.role is Role.OUTPUT]
-            filled = {slot.plan.name: self._fill(slot) for slot in outputs}
+            filled = {s.plan.name: fill_with_poison(s.memory, s.guard, s.plan.size_bytes) for s in outputs}
         return filled
-
-    def _fill(self, slot: _Slot) -> bytes:
-        # Fills come in words; the guard begins directly after the last element.
-        pattern, words = poison_word(), slot.plan.size_bytes // 4 * 4
-        if words:
-            slot.memory.fill(pattern, slot.guard, words)
-        rest = pattern[: slot.plan.size_bytes - words]
-        if rest:
-            slot.memory.write(np.frombuffer(rest, np.uint8), slot.guard + words)
-        return pattern
 
     def guard_violations(self, pair: Pair = FIRST) -> list[str]:
         """Buffers of a launch whose guard zones changed."""
@@ -303,33 +291,6 @@ class WorkloadBuffers:
         if variant == 0 or variant >= DISTINCT_VARIANTS:
             self._inputs[key] = drawn
         return drawn
-
-
-def poison_word() -> bytes:
-    """Four random bytes, far from zero in every float type, since zero may be a correct result."""
-    high = (0x70 + secrets.randbelow(11) + 0x80 * secrets.randbits(1) for _ in range(2))
-    return bytes(byte for top in high for byte in (secrets.randbits(8), top))
-
-
-def _spoiled(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """A random half of the pieces of `spans`, or at random single elements; at least one.
-
-    A half detects elements that were not written. Single elements detect a kernel that samples its output to
-    see whether the work is done: it cannot sample reliably without doing the work.
-    """
-    if secrets.randbits(1):
-        for _ in range(SCRATCH_SINGLES):
-            start, stop = secrets.choice(spans)
-            at = start + secrets.randbelow(stop - start)
-            yield at, at + 1
-        return
-    pieces = []
-    for start, stop in spans:
-        step = max(SCRATCH_ELEMENTS, -(-(stop - start) // SCRATCH_CHUNKS))
-        pieces += [(at, min(at + step, stop)) for at in range(start, stop, step)]
-    lots = secrets.randbits(len(pieces))
-    taken = [piece for i, piece in enumerate(pieces) if lots >> i & 1]
-    yield from taken or pieces[:1]
 
 
 def _spots(size: int, whole: bool) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from warpsmith.backends.base import CompileRequest, RefusedEveryWay
+from warpsmith.backends.base import CompileRequest, KernelEntry, RefusedEveryWay
 from warpsmith.backends.opencl_compile import POCL_CACHE
 from warpsmith.backends.registry import backend_module
 from warpsmith.domain.by_value_plan import Parameter
@@ -69,6 +69,10 @@ def _write_headers(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
+def _parameters(fields: dict[str, Any]) -> tuple[Parameter, ...]:
+    return tuple(Parameter(*p) for p in fields["parameters"])
+
+
 def _serve(
     channel: Channel, header: dict[str, Any], texts: list[bytes], folder: Path, argument: dict[str, Any]
 ) -> None:
@@ -104,7 +108,8 @@ def _serve(
         device_index=header["device_index"],
         headers=tuple(text.decode() for text in headers),
         has_other_headers=bool(permitted),
-        parameters=tuple(Parameter(*p) for p in header["parameters"]),
+        parameters=_parameters(header),
+        then=tuple(KernelEntry(e["entry"], _parameters(e)) for e in header["then"]),
         expected_launch=expected and ExpectedLaunch.model_validate(expected),
         begin_with=header["begin_with"],
         may_fall_back=header["may_fall_back"],
@@ -124,5 +129,6 @@ def _serve(
         reply["globals"] = list(result.globals)
         reply["unnamed"] = list(result.unnamed)
         reply["way"] = result.way
+        reply["then_entries"] = list(result.then_entries)
         channel.send({**reply, "confined": confined}, [result.binary])
     os._exit(0)

@@ -18,7 +18,7 @@ from warpsmith.child_environment import child_environment, preloads
 from warpsmith.domain.by_value_plan import parameters_of
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.headers import SENT
-from warpsmith.domain.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.kernel import MAX_SOURCE_BYTES, Kernel
 from warpsmith.domain.layout_checks import layout_checks
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
 from warpsmith.domain.plan import Compiled
@@ -103,7 +103,11 @@ class CompilePool:
             "compiler": kernel.kernel.compiler.value,
             "architecture": device.architecture,
             "device_index": device.index,
-            "parameters": [dataclasses.astuple(p) for p in parameters_of(kernel.kernel)],
+            "parameters": _parameters(kernel.kernel, 0),
+            "then": [
+                {"entry": step.entry, "parameters": _parameters(kernel.kernel, n)}
+                for n, step in enumerate(kernel.kernel.launches[1:], 1)
+            ],
             "expected_launch": kernel.expected_launch and kernel.expected_launch.model_dump(),
             "begin_with": begin_with,
             "may_fall_back": may_fall_back,
@@ -179,7 +183,12 @@ def _parse(reply: dict[str, Any], blobs: list[Received], private: Path) -> Compi
         globals=tuple(str(name) for name in reply["globals"]),
         unnamed=tuple(str(name) for name in reply["unnamed"]),
         way=str(reply["way"]),
+        then_entries=tuple(str(name) for name in reply["then_entries"]),
     )
+
+
+def _parameters(kernel: Kernel, step: int) -> list[tuple[Any, ...]]:
+    return [dataclasses.astuple(p) for p in parameters_of(kernel.of_step(step))]
 
 
 def _template(kernel: ConfiguredKernel) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 from warpsmith.backends.base import Device, DeviceFault, LaunchRefused, Program, Repeats
 from warpsmith.backends.registry import backend_module
 from warpsmith.domain.device import Backend
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import CompileFacts
-from warpsmith.domain.plan import STEADY_LAUNCH_US, CaseKey, Compiled, LaunchSize
+from warpsmith.domain.plan import STEADY_LAUNCH_US, CaseKey, Compiled
 from warpsmith.errors import Unavailable
 from warpsmith.sandbox.buffers import FIRST, GUARD_BYTES, WorkloadBuffers
 from warpsmith.sandbox.child import take_channel
@@ -139,7 +140,9 @@ class _Server:
 
     def _load(self, request: Json, blobs: Sequence[Received]) -> tuple[Json, list[Blob]]:
         variables = tuple(request["globals"])
-        compiled = Compiled(bytes(blobs[0]), request["entry"], CompileFacts(), globals=variables)
+        first, *then = request["entries"]
+        binary = bytes(blobs[0])
+        compiled = Compiled(binary, first, CompileFacts(), globals=variables, then_entries=tuple(then))
         self._next += 1
         self._programs[self._next] = self._device.load(compiled)
         return {"handle": self._next}, []
@@ -152,11 +155,15 @@ class _Server:
         buffers = self._workloads[case_from_json(request["case"])]
         program, size = self._programs[request["handle"]], size_from_json(request["size"])
         ranges = request["ranges"]
+        scratch = buffers.scratch_of(size)
         buffers.restore()
-        filled = buffers.poison() if request["poison"] else {}
-        self._device.launch(program, buffers.bound(FIRST), size)
+        filled = {}
+        if request["poison"]:
+            filled = buffers.poison()
+            scratch.poison()
+        self._device.launch(program, buffers.bound(FIRST, scratch), size)
         header = {
-            "guards": buffers.guard_violations(),
+            "guards": buffers.guard_violations() + scratch.guard_violations(),
             "changed": buffers.changed_inputs(whole=ranges is None),
             "names": [b.name for b in buffers.plan.mutated],
             "poison": {name: pattern.hex() for name, pattern in filled.items()},
@@ -164,8 +171,9 @@ class _Server:
         out: list[Blob] = _outputs(buffers, ranges)
         if request["repeat"]:
             buffers.restore()
-            buffers.scratch(0, ranges)
-            self._device.launch(program, buffers.bound(FIRST), size)
+            buffers.spoil(0, ranges)
+            scratch.spoil()
+            self._device.launch(program, buffers.bound(FIRST, scratch), size)
             out += _outputs(buffers, ranges)
         header["globals"] = program.changed_globals()
         return header, out
@@ -176,18 +184,19 @@ class _Server:
         plan = timing_from_json(request["plan"])
         pairs = buffers.rotation(plan.cache, plan.apart)
         limit = plan.give_up_above_us
-        watch = TimedWatch(buffers, plan, pairs)
+        size = size_from_json(request["size"])
+        scratch = buffers.scratch_of(size)
+        watch = TimedWatch(buffers, plan, pairs, scratch)
 
         def stop(samples: Sequence[float]) -> bool:
             return limit is not None and len(samples) >= GIVE_UP_SAMPLES and min(samples) > limit
 
-        size = size_from_json(request["size"])
         launch = (request["handle"], buffers.plan.key, size)
         known_us = self._long_us.get(launch, 0.0)
         repeats = Repeats(watch.choose_samples, plan.launches, stop, known_us, buffers.in_place)
         samples, launches = self._device.time(
             program,
-            [buffers.bound(pair) for pair in pairs],
+            [buffers.bound(pair, scratch) for pair in pairs],
             size,
             repeats,
             watch,

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from warpsmith.child_environment import child_environment, preloads
+from warpsmith.domain.argument import Role
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.kernel import Role
-from warpsmith.domain.plan import CaseKey, Compiled, LaunchSize, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.sandbox import spare_children
 from warpsmith.sandbox.buffers import to_arrays
@@ -152,7 +153,7 @@ class ChildDevice:
 
     def load(self, compiled: Compiled) -> int:
         """See `DevicePort.load`."""
-        request = {"do": "load", "entry": compiled.entry, "globals": list(compiled.globals)}
+        request = {"do": "load", "entries": list(compiled.entries), "globals": list(compiled.globals)}
         reply, _ = self._ask(request, self._run_timeout_s, [compiled.binary])
         with self._well_formed():
             return int(reply["handle"])

@@ -4,15 +4,8 @@ from typing import Any
 
 from warpsmith.domain.by_value_plan import TablePlan
 from warpsmith.domain.job import CacheState
-from warpsmith.domain.plan import (
-    BufferPlan,
-    CaseKey,
-    Family,
-    LaunchSize,
-    TimedCheck,
-    TimingPlan,
-    WorkloadPlan,
-)
+from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.plan import BufferPlan, CaseKey, Family, TimedCheck, TimingPlan, WorkloadPlan
 from warpsmith.sandbox.argument_messages import argument_from_json, argument_to_json
 
 Json = dict[str, Any]
@@ -62,6 +55,9 @@ def size_to_json(size: LaunchSize) -> Json:
         "local_bytes": size.local_bytes,
         "cluster": size.cluster,
         "cooperative": size.cooperative,
+        "takes": size.takes,
+        "then": [size_to_json(step) for step in size.then],
+        "scratch_bytes": size.scratch_bytes,
     }
 
 
@@ -75,6 +71,9 @@ def size_from_json(data: Json) -> LaunchSize:
         tuple(data["local_bytes"]),
         (cluster[0], cluster[1], cluster[2]),
         data["cooperative"],
+        tuple(data["takes"]),
+        tuple(size_from_json(step) for step in data["then"]),
+        tuple(data["scratch_bytes"]),
     )
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.by_value_plan import ValuePlan, given_values
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
 from warpsmith.sandbox.child import keep_freed_memory, take_channel
 from warpsmith.sandbox.confine import Confinement, confine, memory_limit

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
+from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.errors import ChildDied, KernelRefused, Unavailable
 from warpsmith.sandbox.device_host import ChildOpener
 

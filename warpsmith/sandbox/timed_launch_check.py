@@ -8,17 +8,20 @@ from warpsmith.domain.plan import Family, TimingPlan
 from warpsmith.sandbox.buffers import WorkloadBuffers
 from warpsmith.sandbox.frames import Blob
 from warpsmith.sandbox.rotation import Pair, left_behind, walked
+from warpsmith.sandbox.scratch import Scratch
 
 
 class TimedWatch:
     """Implements `backends.base.Watch`: restores in-place data, and keeps the outputs of a random launch.
 
-    Before a random sample, some outputs of a random launch are overwritten, and at random its inputs are
-    replaced if that is cheap. After the sample, the outputs of that launch are read. No kernel can tell this
-    sample from the others, and all samples count.
+    Before a random sample, some outputs of a random launch and some scratch are overwritten, and at random
+    the launch's inputs are replaced if that is cheap. After the sample, the outputs of that launch are read.
+    No kernel can tell this sample from the others, and all samples count.
     """
 
-    def __init__(self, buffers: WorkloadBuffers, plan: TimingPlan, pairs: Sequence[Pair]) -> None:
+    def __init__(
+        self, buffers: WorkloadBuffers, plan: TimingPlan, pairs: Sequence[Pair], scratch: Scratch
+    ) -> None:
         self.outputs: list[Blob] = []
         self.guards: list[str] = []
         self.changed: list[str] = []
@@ -26,6 +29,7 @@ class TimedWatch:
         """True if the launch had the other inputs."""
         self.seen = False
         self._buffers = buffers
+        self._scratch = scratch
         self.samples = plan.samples
         """Number of samples; see `choose_samples`."""
         self._plan = plan
@@ -58,7 +62,8 @@ class TimedWatch:
         if self._redrawn:
             self.other = self._check.other is not None
             self._buffers.redraw(self._chosen.inputs, *self._values())
-        self._buffers.scratch(self._chosen.outputs, self._check.ranges)
+        self._buffers.spoil(self._chosen.outputs, self._check.ranges)
+        self._scratch.spoil()
 
     def after(self, sample: int) -> None:
         """See `Watch.after`."""
@@ -67,7 +72,7 @@ class TimedWatch:
         buffers, pair = self._buffers, self._chosen
         ranges = self._check.ranges
         self.outputs = [buffers.read(b.name, ranges[b.name], pair) for b in buffers.plan.mutated]
-        self.guards = buffers.guard_violations(pair)
+        self.guards = buffers.guard_violations(pair) + self._scratch.guard_violations()
         family, variant = self._values()
         self.changed = buffers.changed_inputs(False, pair, family, variant)
         if self._redrawn:

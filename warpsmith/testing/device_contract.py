@@ -13,9 +13,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.job import CacheState
-from warpsmith.domain.kernel import Role
-from warpsmith.domain.plan import Compiled, Family, LaunchSize, TimedCheck, TimingPlan
+from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.plan import Compiled, Family, TimedCheck, TimingPlan
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.testing.kernels import ELEMENTS, Behaviour, doubled, plan, size
 from warpsmith.tuning.ports import DeviceOpener, DevicePort

@@ -10,16 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import CompileFacts, Outcome, Rejected, Stage
-from warpsmith.domain.plan import (
-    CaseKey,
-    Compiled,
-    Family,
-    LaunchSize,
-    TimingPlan,
-    TimingSamples,
-    WorkloadPlan,
-)
+from warpsmith.domain.plan import CaseKey, Compiled, Family, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, InvalidInput, KernelRefused

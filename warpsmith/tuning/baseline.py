@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.domain.job import CacheState, KernelReference, Metric, Workload
+from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
-from warpsmith.domain.plan import CaseKey, Compiled, TimingSamples, launch_size
+from warpsmith.domain.plan import CaseKey, Compiled, TimingSamples
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks

@@ -6,8 +6,9 @@ from concurrent.futures import Future
 from typing import Literal, Protocol
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import Conditions, Outcome, Rejected
-from warpsmith.domain.plan import CaseKey, Compiled, LaunchSize, TimingPlan, WorkloadPlan
+from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, WorkloadPlan
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import SliceEnd
 from warpsmith.domain.template import ConfiguredKernel

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import ARRANGED, Distribution, Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.verify.arranged import arranged_pieces
 from warpsmith.verify.dtypes import narrowed, numpy_dtype, reference_dtype, widened

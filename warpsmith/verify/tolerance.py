@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Tolerance
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.verify.compare import pieces, root_mean_square
 from warpsmith.verify.dtypes import epsilon, widened

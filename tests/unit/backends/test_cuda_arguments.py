@@ -14,13 +14,14 @@ from tests.argument_jobs import ARGUMENTS, SOURCE, every_kind
 from warpsmith.backends.base import Array, Bound, CompileRequest, Memory, Packed
 from warpsmith.backends.cuda_arguments import parameter_buffer, parameter_mismatch, parameter_places
 from warpsmith.backends.cuda_compile import compile_cuda
-from warpsmith.backends.cuda_device import CudaProgram
+from warpsmith.backends.cuda_program import CudaFunction
 from warpsmith.domain.by_value_plan import Parameter, parameters_of
 from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.field import Field
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.layout import struct_extent
 from warpsmith.domain.layout_checks import layout_checks
 from warpsmith.domain.outcome import Rejected
@@ -204,7 +205,7 @@ def test_every_byte_of_the_parameters() -> None:
     plan = plan_workload(job.kernel, job.workloads[0], {}, seed=1)
     device = host()
     buffers = WorkloadBuffers(device, plan, 64)
-    bound = buffers.bound(Pair(0, 0))
+    bound = buffers.bound(Pair(0, 0), buffers.scratch_of(LaunchSize((1, 1, 1), (1, 1, 1))))
     memory = {b.name: s.memory.address + 64 for b, s in zip(plan.buffers, buffers._sets[0], strict=True)}
     tables = [s for s in device.allocated if s.size_bytes in (2 * 8 + 128, 3 * 8 + 128)]
     by_size = {s.size_bytes: s.address + 64 for s in tables}
@@ -252,9 +253,9 @@ class Function:
 
 def test_a_prepared_call_gets_all_parameters_as_one_value() -> None:
     function = Function()
-    program = CudaProgram(None, None, function, ())
+    kernel = CudaFunction(function)
     for _ in range(2):
-        data = program.parameters([np.int32(7), (Stretch(8), 0)])
+        data = kernel.parameters([np.int32(7), (Stretch(8), 0)])
         assert len(data) == 16
     assert function.formats == ["16s"]
 

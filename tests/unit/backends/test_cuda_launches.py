@@ -8,9 +8,11 @@ from typing import Any, cast
 import pytest
 
 from warpsmith.backends.base import Repeats, Watch
-from warpsmith.backends.cuda_device import LONG_SAMPLE_US, CudaDevice, CudaProgram, launches_of_graph
+from warpsmith.backends.cuda_device import LONG_SAMPLE_US, CudaDevice, launches_of_graph
+from warpsmith.backends.cuda_program import CudaProgram
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.memory import DISTINCT_VARIANTS
-from warpsmith.domain.plan import STEADY_LAUNCH_US, LaunchSize
+from warpsmith.domain.plan import STEADY_LAUNCH_US
 from warpsmith.sandbox.rotation import Pair, rotation
 
 

@@ -9,8 +9,8 @@ import pytest
 from warpsmith.domain.job import CacheState
 from warpsmith.domain.memory import DISTINCT_VARIANTS
 from warpsmith.domain.plan import TimingPlan
-from warpsmith.sandbox.buffers import poison_word
 from warpsmith.sandbox.rotation import Pair, left_behind, rotation, walked
+from warpsmith.sandbox.spoiling import poison_word
 from warpsmith.sandbox.timed_launch_check import TimedWatch
 
 
@@ -75,7 +75,7 @@ def test_before_every_sample_in_place_all_sets_are_restored_and_those_launched_n
     launches: int,
 ) -> None:
     buffers, pairs = InPlaceBuffers(), rotation(8, apart=False)
-    watch = TimedWatch(cast("Any", buffers), TimingPlan(CacheState.COLD, samples=9), pairs)
+    watch = TimedWatch(cast("Any", buffers), TimingPlan(CacheState.COLD, samples=9), pairs, cast("Any", None))
     watch.before(None, 1)
     for sample in range(9):
         watch.before(sample, launches)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.test_report import entry, result
+from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.kernel import Argument, Role
 from warpsmith.domain.space import Configuration
 from warpsmith.errors import ExpressionError
 from warpsmith.http_models import JobResult

@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.argument_jobs import ARGUMENTS, BUFFERS, FIELDS, every_kind
+from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.by_value_plan import (
     Address,
     PointerPlan,
@@ -18,7 +19,6 @@ from warpsmith.domain.by_value_plan import (
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.kernel import Argument, Role
 from warpsmith.domain.memory import buffer_bytes
 from warpsmith.domain.plan import plan_workload
 from warpsmith.errors import ExpressionError

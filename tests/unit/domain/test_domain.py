@@ -13,9 +13,10 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Job, Tolerance, Workload
 from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import CutShort, Measured, Outcome, Rejected, Stage
-from warpsmith.domain.plan import BufferPlan, CaseKey, ScalarPlan, launch_size, plan_workload
+from warpsmith.domain.plan import BufferPlan, CaseKey, ScalarPlan, plan_workload
 from warpsmith.domain.space import (
     Constraint,
     Parameter,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import ARRANGED, MAX_FILE_BYTES, Distribution, Draw
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.npy import parse_npy
 from warpsmith.domain.plan import BufferPlan, Family, plan_workload
 from warpsmith.errors import ExpressionError, InvalidInput

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, Family
 from warpsmith.verify.compare import compare, passes
 from warpsmith.verify.dtypes import (

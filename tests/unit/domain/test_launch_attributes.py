@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from tests.launch_attribute_jobs import CLUSTERED, COOPERATIVE, sharing
 from warpsmith.backends.replay import LIMITS
-from warpsmith.domain.plan import LaunchSize, evaluated
+from warpsmith.domain.launch_size import LaunchSize, evaluated
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox.messages import size_from_json, size_to_json
 from warpsmith.tuning.session.launch_limits import beyond_limits
@@ -58,7 +58,7 @@ def test_rules_leave_grid_and_block_of_joined_blocks_alone(source: str, launch: 
 
 def test_the_attributes_reach_the_device_child() -> None:
     job = sharing(CLUSTERED, cluster=["n // 512"], cooperative=True)
-    size = evaluated(job.kernel.launch, {"n": 1024})
+    size = evaluated(job.kernel, {"n": 1024})
     assert size == LaunchSize((16, 1, 1), (64, 1, 1), 0, (), (2, 1, 1), cooperative=True)
     assert size.has_attributes
     assert size_from_json(size_to_json(size)) == size

@@ -7,7 +7,8 @@ import pytest
 from testbed.job_in_memory import Rows
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import Budget
-from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
+from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.domain.space import Constraint
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.errors import Unavailable

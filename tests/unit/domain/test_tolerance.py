@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Tolerance
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.session.output_checks import tolerance_of

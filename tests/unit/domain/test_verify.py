@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Tolerance
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.memory import WIDE_BYTES
 from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
 from warpsmith.testing.fakes import fake_ports

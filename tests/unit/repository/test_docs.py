@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from api.example_job import JOB_EXAMPLE
 from api.service_checks import check_job
+from warpsmith.domain.argument import Argument
 from warpsmith.domain.draw import Draw
 from warpsmith.domain.field import Field
 from warpsmith.domain.job import (
@@ -24,7 +25,7 @@ from warpsmith.domain.job import (
     Tolerance,
     Workload,
 )
-from warpsmith.domain.kernel import Argument, Kernel
+from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.layout_checks import layout_checks
 from warpsmith.domain.space import Constraint, Parameter

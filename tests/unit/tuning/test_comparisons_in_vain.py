@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.unit.tuning.test_tuning_loops import JOB, finalists
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import Verdict
-from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
+from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.domain.space import Configuration
 from warpsmith.measure.statistics import MIN_CLAIM
 from warpsmith.testing.fakes import FakeReference, fake_ports

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Ceilings
 from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import CacheState, Job, Tolerance, Workload
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.outcome import CompileFacts, Measured, Outcome, Rejected, Stage
 from warpsmith.domain.plan import BufferPlan, Compiled, Family, WorkloadPlan
 from warpsmith.domain.space import Configuration

@@ -9,8 +9,9 @@ import pytest
 
 from tests.unit.tuning.test_tuning_loops import times
 from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.plan import CaseKey, Family, launch_size
+from warpsmith.domain.plan import CaseKey, Family
 from warpsmith.domain.space import Configuration
 from warpsmith.errors import ChildDied
 from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports

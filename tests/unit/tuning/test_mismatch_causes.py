@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan
 from warpsmith.testing.jobs import scale_job

@@ -8,7 +8,8 @@ from typing import Any
 
 from tests.unit.tuning.test_reference_prefetch import WAIT_S, Reference, ports_with
 from tests.unit.tuning.test_tuning_loops import JOB, finalists, times
-from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
+from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.domain.space import Configuration
 from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports
 from warpsmith.tuning.baseline import measure_baseline

@@ -7,8 +7,9 @@ from typing import Literal
 import pytest
 
 from tests.unit.tuning.test_tuning_loops import finalists, times
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import Comparison, Conditions, Rejected, Stage, Verdict
-from warpsmith.domain.plan import Compiled, LaunchSize, WorkloadPlan
+from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.errors import Unavailable
 from warpsmith.sandbox.sanitize_host import first_finding
 from warpsmith.testing.fakes import FakeReference, fake_ports

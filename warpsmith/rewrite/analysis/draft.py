@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
+from warpsmith.domain.argument import Argument
 from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import Argument, Kernel
+from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter, ParameterValue
 from warpsmith.domain.template import AppliedRule

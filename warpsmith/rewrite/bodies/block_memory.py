@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from tree_sitter import Node
 
+from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.kernel import Argument, Kernel, Role
+from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint
 from warpsmith.rewrite.analysis.kernel_facts import Facts

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from warpsmith.domain.kernel import Argument
+from warpsmith.domain.argument import Argument
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Variant
 from warpsmith.rewrite.analysis.kernel_facts import Facts

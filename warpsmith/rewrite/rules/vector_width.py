@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from warpsmith.domain.argument import Argument
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.kernel import Argument
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.kernel import Role
 from warpsmith.rewrite.reader.declarations import KernelArgument
 from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.reader.pointer_usage import pointer_usage

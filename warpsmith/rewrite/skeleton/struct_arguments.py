@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.kernel import Role
 from warpsmith.rewrite.reader.declarations import KernelArgument
 from warpsmith.rewrite.reader.struct_declarations import Member, Struct, StructIndex, extent_of, spelt
 from warpsmith.rewrite.reader.type_words import element_type

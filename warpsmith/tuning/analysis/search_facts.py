@@ -7,8 +7,9 @@ from pydantic import Field
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.launch_size import LaunchSize, launch_size
 from warpsmith.domain.outcome import CompileFacts, Measured
-from warpsmith.domain.plan import LaunchSize, launch_size, plan_workload
+from warpsmith.domain.plan import plan_workload
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import ExpressionError
@@ -185,13 +186,19 @@ def _workload(
 
 
 def occupancy_of(size: LaunchSize, compiled: CompileFacts, device: DeviceInfo) -> float | None:
-    """Resident warps divided by the most that fit, for one launch; None if the platform does not report
-    it."""
+    """Resident warps divided by the most that fit, for one launch; the lowest of a sequence.
+
+    None if the platform does not report it.
+    """
     if compiled.registers is None:
         return None
-    threads = size.block[0] * size.block[1] * size.block[2]
-    shared = size.dynamic_bytes + (compiled.static_shared_bytes or 0)
-    return occupancy(device.architecture, threads, compiled.registers, shared)
+    found = []
+    for step in size.steps:
+        threads = step.block[0] * step.block[1] * step.block[2]
+        shared = step.dynamic_bytes + (compiled.static_shared_bytes or 0)
+        found.append(occupancy(device.architecture, threads, compiled.registers, shared))
+    known = [share for share in found if share is not None]
+    return min(known, default=None)
 
 
 def _bytes(job: Job, baseline: BaselineResult, workload: Workload) -> int:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import ARRANGED, Distribution
 from warpsmith.domain.job import Workload
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, Compiled, Family
 from warpsmith.domain.template import ConfiguredKernel

@@ -3,8 +3,9 @@
 import logging
 
 from warpsmith.domain.job import Workload
+from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.plan import Compiled, launch_size
+from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import Unavailable
 from warpsmith.tuning.ports import SanitizerPort

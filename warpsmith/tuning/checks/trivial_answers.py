@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from warpsmith.domain.argument import Role
 from warpsmith.domain.job import Workload
-from warpsmith.domain.kernel import Role
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case

@@ -3,8 +3,9 @@
 import numpy as np
 
 from warpsmith.domain.job import Workload
+from warpsmith.domain.launch_size import expecting_launches, launch_size
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import expecting_launches, launch_size, plan_workload
+from warpsmith.domain.plan import plan_workload
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.measure.ceiling_kernels import copy_kernel

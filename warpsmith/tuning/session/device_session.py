@@ -5,8 +5,9 @@ from concurrent.futures import Future
 
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.launch_size import expecting_launches
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled, expecting_launches
+from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.baseline_knowledge import BaselineKnowledge

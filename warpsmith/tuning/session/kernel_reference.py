@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from warpsmith.domain.job import Workload
+from warpsmith.domain.launch_size import expecting_launches, launch_size
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import WorkloadPlan, expecting_launches, launch_size
+from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.tuning.ports import DevicePort

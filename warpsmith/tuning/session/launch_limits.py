@@ -2,8 +2,8 @@
 
 from warpsmith.domain.device import DeviceInfo, DeviceLimits
 from warpsmith.domain.job import Workload
+from warpsmith.domain.launch_size import LaunchSize, launch_size
 from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.plan import LaunchSize, launch_size
 from warpsmith.domain.template import ConfiguredKernel
 
 
@@ -23,7 +23,19 @@ def size_within_limits(
 
 
 def beyond_limits(size: LaunchSize, limits: DeviceLimits) -> str:
-    """The limit that a launch breaks, in words; empty if it breaks none."""
+    """The limit that a launch, or one of a sequence, breaks, in words; empty if none is broken."""
+    for n, step in enumerate(size.steps):
+        words = _beyond(step, limits)
+        if words:
+            return f"launch {n}: {words}" if size.then else words
+    if min(size.scratch_bytes, default=1) < 1:
+        return f"a scratch argument has {min(size.scratch_bytes)} B; it needs at least one element"
+    if limits.total_memory_bytes and sum(size.scratch_bytes) > limits.total_memory_bytes:
+        return f"{sum(size.scratch_bytes)} B of scratch; the device has {limits.total_memory_bytes}"
+    return ""
+
+
+def _beyond(size: LaunchSize, limits: DeviceLimits) -> str:
     threads = size.block[0] * size.block[1] * size.block[2]
     block_limits = (limits.max_block_x, limits.max_block_y, limits.max_block_z)
     grid_limits = (limits.max_grid_x, limits.max_grid_y, limits.max_grid_z)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from warpsmith.domain.job import Workload
-from warpsmith.domain.plan import CaseKey, Family, LaunchSize, WorkloadPlan
+from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.plan import CaseKey, Family, WorkloadPlan
 from warpsmith.measure.energy import EnergyCounter
 from warpsmith.tuning.ports import (
     CeilingsPort,

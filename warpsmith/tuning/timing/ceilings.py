@@ -8,8 +8,9 @@ from typing import ClassVar
 from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.domain.job import CacheState, Workload
 from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.launch_size import expecting_launches, launch_size
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled, TimingPlan, expecting_launches, launch_size, plan_workload
+from warpsmith.domain.plan import Compiled, TimingPlan, plan_workload
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.measure.ceiling_kernels import (

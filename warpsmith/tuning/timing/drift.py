@@ -5,8 +5,9 @@ from collections.abc import Mapping
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Metric
+from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Measured, Outcome, Rejected
-from warpsmith.domain.plan import Compiled, launch_size
+from warpsmith.domain.plan import Compiled
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise

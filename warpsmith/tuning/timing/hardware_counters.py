@@ -2,8 +2,8 @@
 
 import logging
 
+from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import launch_size
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.errors import ExpressionError, Unavailable

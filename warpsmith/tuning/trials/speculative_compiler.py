@@ -7,8 +7,9 @@ need not be proposed. The binary of a configuration that is proposed later is re
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import CompileFacts, Rejected
-from warpsmith.domain.plan import Compiled, launch_size
+from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ExpressionError

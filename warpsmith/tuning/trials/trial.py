@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from warpsmith.domain.job import Job, Metric, Workload
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import (
     CompileFacts,
     CutShort,
@@ -16,7 +17,7 @@ from warpsmith.domain.outcome import (
     TimeSummary,
     WorkloadTiming,
 )
-from warpsmith.domain.plan import Compiled, LaunchSize, TimingSamples
+from warpsmith.domain.plan import Compiled, TimingSamples
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import search_plan

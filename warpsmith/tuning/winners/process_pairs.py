@@ -6,8 +6,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from warpsmith.domain.job import Workload
+from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled, LaunchSize
+from warpsmith.domain.plan import Compiled
 from warpsmith.measure.protocol import winner_blocks
 from warpsmith.measure.statistics import MIN_CLAIM, speedup_interval
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from warpsmith.domain.job import Job, Metric, Workload
+from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Comparison, Rejected, Stage, Verdict
-from warpsmith.domain.plan import Compiled, TimingPlan, launch_size
+from warpsmith.domain.plan import Compiled, TimingPlan
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
