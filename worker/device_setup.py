@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 LIBRARIES_BYTES = 4 << 30
 """Address space of a child beyond its job's data: libraries, stacks, a reference's own temporaries."""
+KEEP_CHILDREN_S = 20.0
+"""Seconds for which idle reference children keep their memory: longer than most pauses within a job."""
 LEAST_GAIN, MOST_GAIN_LEFT = 0.001, 0.003
 """Bounds of the relative gain, expected of one more trial, below which a search ends."""
 NOISE_SHARE = 0.2
@@ -171,6 +173,7 @@ class RealDeviceSetup(PortsSetup):
         from warpsmith.measure.nvml import nvml_for
         from warpsmith.sandbox import ChildOpener, ReferenceRunner, sanitizer_for
         from warpsmith.sandbox.confine import machine_memory
+        from warpsmith.sandbox.kept_children import KeptChildren
         from warpsmith.sandbox.ncu_host import profiler_for
 
         workers = settings.compile_workers or os.cpu_count() or 1
@@ -180,7 +183,8 @@ class RealDeviceSetup(PortsSetup):
         helped = None if fleet is None else fleet(pool, workers)
         most = settings.job_memory_bytes and settings.job_memory_bytes + LIBRARIES_BYTES
         opener = ChildOpener(device, settings.run_timeout_s, most)
-        runner = ReferenceRunner(memory_bytes=most) if most else ReferenceRunner()
+        kept = KeptChildren(KEEP_CHILDREN_S)
+        runner = ReferenceRunner(memory_bytes=most, kept=kept) if most else ReferenceRunner(kept=kept)
         runner.warm()
         share = machine_memory() // MEMORY_SHARE
         reference = KeptReferences(runner, min(settings.kept_references_mb << 20, share))
@@ -201,10 +205,11 @@ class RealDeviceSetup(PortsSetup):
             counters=profiler_for(device, opener) if settings.ncu else None,
         )
         super().__init__(ports, lambda: 2 * (workers + (helped.slots() if helped else 0)))
-        self._pool, self._helped = pool, helped
+        self._pool, self._helped, self._kept_children = pool, helped, kept
 
     def close(self) -> None:
-        """End the children that compile; nothing more can be compiled."""
+        """End the children that compile, and idle ones of references; nothing more can be compiled."""
+        self._kept_children.end_all()
         if self._helped is not None:
             self._helped.close()
         self._pool.close()

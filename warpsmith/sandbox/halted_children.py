@@ -52,3 +52,4 @@ class HaltedChildren:
         finally:
             with self._lock:
                 self._children.discard(child)
+                child.wake()  # it may be kept, and `go_on` no longer knows it

@@ -15,6 +15,7 @@ from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.sandbox.confine import memory_limit
 from warpsmith.sandbox.forked_process import start_server
 from warpsmith.sandbox.halted_children import HaltedChildren
+from warpsmith.sandbox.kept_children import KeptChildren
 from warpsmith.sandbox.messages import plan_to_json
 from warpsmith.sandbox.process import ChildProcess
 from warpsmith.verify.dtypes import wanted_dtype
@@ -34,18 +35,20 @@ class _TooLate(InvalidInput):
 
 @dataclass(frozen=True)
 class ReferenceRunner:
-    """Implements `tuning.ports.ReferencePort` with fresh children for every call; a child that dies is
+    """Implements `tuning.ports.ReferencePort` with children of one job at a time; a child that dies is
     replaced.
 
     Args:
         timeout_s: deadline of one computation.
         memory_bytes: limit on the address space of a child, libraries included.
         children: limit on concurrent children; 0: one per core.
+        kept: keeps children for the next call; by default every call starts its own.
     """
 
     timeout_s: float = 120
     memory_bytes: int = 48 << 30
     children: int = 0
+    kept: KeptChildren = field(default_factory=KeptChildren, compare=False, repr=False)
     _running: HaltedChildren = field(default_factory=HaltedChildren, compare=False, repr=False)
 
     def halt(self) -> None:
@@ -112,13 +115,7 @@ class ReferenceRunner:
                     return found
                 self._running.wait_to_go()
                 if child is None:
-                    argument = {"memory_bytes": self.memory_bytes}
-                    child = ChildProcess(
-                        "warpsmith.sandbox.reference_child",
-                        argument,
-                        child_environment(None),
-                        preload=preloads(None),
-                    )
+                    child = self.kept.take(source) or self._started()
                 try:
                     with self._running.running(child):
                         found[number] = self._ask(child, source, function, plan, dims)
@@ -126,9 +123,22 @@ class ReferenceRunner:
                     found[number] = exc
                     child.kill()
                     child = None
-        finally:
+        except BaseException:
             if child is not None:
                 child.kill()
+                child = None
+            raise
+        finally:
+            if child is not None:
+                self.kept.give_back(source, child)
+
+    def _started(self) -> ChildProcess:
+        return ChildProcess(
+            "warpsmith.sandbox.reference_child",
+            {"memory_bytes": self.memory_bytes},
+            child_environment(None),
+            preload=preloads(None),
+        )
 
     def _ask(
         self, child: ChildProcess, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
