@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 
+from warpsmith.printable import one_line, printable
 from warpsmith.settings import settings
 
 _SECRETS = (
@@ -81,5 +82,9 @@ class _Text:
         head = [str(rest.pop(key, "")) for key in ("timestamp", "level", "logger")]
         text, trace = rest.pop("event", ""), rest.pop("exception", None)
         ids = "".join(f" {key}={value}" for key, value in rest.items())
-        line = f"{' '.join(head)}: {text}{ids}"
-        return line if trace is None else f"{line}\n{without_secrets(str(trace))}"
+        line = one_line(f"{' '.join(head)}: {text}{ids}")
+        if trace is None:
+            return line
+        # Indented, so that no line of a message passes for a record.
+        shown = printable(without_secrets(str(trace))).replace("\n", "\n  ")
+        return f"{line}\n  {shown}"

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from warpsmith.cli.keys import keys
+from warpsmith.cli.output import echo
 from warpsmith.domain.device import Backend
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, WarpsmithError
@@ -90,9 +91,9 @@ def submit(
     file = JobFile.read(job, include_dirs or ())
     with connect(url) as client, file.naming_lines():
         status = client.submit(labelled(checked_job(file, check), labels_of(label)), key, priority)
-    typer.echo(status.id)
+    echo(status.id)
     if status.state is JobState.QUEUED and status.detail:
-        typer.echo(f"warning: {status.detail}", err=True)
+        echo(f"warning: {status.detail}", err=True)
 
 
 @app.command()
@@ -129,12 +130,12 @@ def jobs(
             tenant=tenant,
         )
     if as_json:
-        typer.echo(found.model_dump_json(indent=1))
+        echo(found.model_dump_json(indent=1))
         return
     for item in found.items:
-        typer.echo(listed_line(item))
+        echo(listed_line(item))
     if found.next is not None:
-        typer.echo(f"more with --after {found.next}", err=True)
+        echo(f"more with --after {found.next}", err=True)
 
 
 @app.command()
@@ -145,7 +146,7 @@ def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> No
 
     with connect(url) as client:
         found = client.status(job_id)
-    typer.echo(found.model_dump_json(indent=1) if as_json else "\n".join(status_lines(found)))
+    echo(found.model_dump_json(indent=1) if as_json else "\n".join(status_lines(found)))
 
 
 @app.command()
@@ -154,7 +155,7 @@ def definition(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     from warpsmith.cli.service_commands import connect
 
     with connect(url) as client:
-        typer.echo(client.definition(job_id).model_dump_json(indent=1))
+        echo(client.definition(job_id).model_dump_json(indent=1))
 
 
 @app.command()
@@ -182,12 +183,12 @@ def result(
     with connect(url) as client:
         found = client.result(job_id)
         if as_json:
-            typer.echo(found.model_dump_json(indent=1))
+            echo(found.model_dump_json(indent=1))
         else:
             print_report(found)
         if out is not None:
             for path in write_bundle(found, list(client.trials(job_id)), out):
-                typer.echo(f"wrote {path}", err=True)
+                echo(f"wrote {path}", err=True)
 
 
 @app.command()
@@ -197,7 +198,7 @@ def cancel(job_id: JobId, url: Url = DEFAULT_URL, tenant: Tenant = "") -> None:
 
     with connect(url) as client:
         ended = client.cancel(job_id, tenant)
-    typer.echo(ended.state.value + (f" (of {ended.tenant})" if ended.tenant else ""))
+    echo(ended.state.value + (f" (of {ended.tenant})" if ended.tenant else ""))
 
 
 @app.command()
@@ -208,7 +209,7 @@ def events(job_id: JobId, url: Url = DEFAULT_URL) -> None:
 
     with connect(url) as client:
         for event in client.events(job_id):
-            typer.echo(event_line(event))
+            echo(event_line(event))
 
 
 @app.command()
@@ -219,15 +220,15 @@ def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     with connect(url) as client:
         found = client.workers()
     if as_json:
-        typer.echo(found.model_dump_json(indent=1))
+        echo(found.model_dump_json(indent=1))
         return
     for item in found.items:
         state = "alive" if item.alive else "gone"
         words = ", ".join(item.devices) or "no device"
         words += f", compiles {item.compile_slots} at once for others" if item.compile_slots else ""
-        typer.echo(f"{item.id}  {state}  {item.hostname}  {words}")
+        echo(f"{item.id}  {state}  {item.hostname}  {words}")
         for backend, reason in item.unavailable.items():
-            typer.echo(f"    {backend}: {reason}")
+            echo(f"    {backend}: {reason}")
 
 
 @app.command()
@@ -236,7 +237,7 @@ def drain(worker: Annotated[str, typer.Argument(help="Id of a worker, as `worker
     from warpsmith.cli.service_commands import application
 
     host = application("db.worker_admin").drain(worker)
-    typer.echo(f"worker {worker} on {host} accepts no further task and stops within seconds")
+    echo(f"worker {worker} on {host} accepts no further task and stops within seconds")
 
 
 @app.command()
@@ -286,7 +287,7 @@ def init(
         raise InvalidInput("--out", f"{target} exists; name another file")
     wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()))
     target.write_text(skeleton(sources, target, wanted))
-    typer.echo(f"wrote {target}; fill in what is marked TODO, then: warpsmith tune {target}")
+    echo(f"wrote {target}; fill in what is marked TODO, then: warpsmith tune {target}")
 
 
 @app.command()
@@ -308,7 +309,7 @@ def validate(
 
     report = run.validate(job, run.Wishes(settings(), compile_, arch, tuple(include_dirs or ())))
     if as_json:
-        typer.echo(run.as_json(report))
+        echo(run.as_json(report))
     else:
         run.show(report)
     raise typer.Exit(0 if report.valid else 2)
@@ -324,10 +325,10 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code: Any = app(args=arguments, standalone_mode=False)
     except (InvalidInput, NotFound) as exc:
-        typer.echo("\n".join(f"error: {line}" for line in _messages(exc)), err=True)
+        echo("\n".join(f"error: {line}" for line in _messages(exc)), err=True)
         code = 2
     except WarpsmithError as exc:
-        typer.echo(f"error: {exc}", err=True)
+        echo(f"error: {exc}", err=True)
         code = 3
     except typer.Exit as exc:
         code = exc.exit_code
@@ -336,6 +337,6 @@ def main(arguments: list[str] | None = None) -> None:
     except typer.TyperException as exc:
         # A call without arguments has printed the help; its message is empty.
         if message := exc.format_message():
-            typer.echo(f"error: {message}", err=True)
+            echo(f"error: {message}", err=True)
         code = 2
     sys.exit(code if isinstance(code, int) else 0)

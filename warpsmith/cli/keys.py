@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from warpsmith.cli.output import echo
 from warpsmith.errors import InvalidInput
 
 keys = typer.Typer(no_args_is_help=True, help="API keys, in the database of this machine's settings.")
@@ -57,14 +58,14 @@ def show() -> None:
         limits = ", ".join(f"{k}={v:g}" for k, v in row.limits.model_dump(exclude_none=True).items())
         scopes = ",".join(row.scopes)
         words = [row.id, state, row.tenant, scopes, row.name, f"since {row.created_at:%Y-%m-%d}{end}", limits]
-        typer.echo("  ".join(w for w in words if w))
+        echo("  ".join(w for w in words if w))
 
 
 @keys.command()
 def revoke(key_id: KeyId) -> None:
     """Revoke a key. APIs refuse it after five seconds at the latest."""
     ended = _admin().revoke(key_id)
-    typer.echo(f"{key_id} is ended" if ended else f"{key_id} was revoked before")
+    echo(f"{key_id} is ended" if ended else f"{key_id} was revoked before")
 
 
 @keys.command()
@@ -95,5 +96,5 @@ def _limits(form: Any, given: list[str]) -> Any:
 
 
 def _show(row: Any, key: str) -> None:
-    typer.echo(f"key {row.id} of tenant {row.tenant}, for {', '.join(row.scopes)}; {SHOWN_ONCE}", err=True)
-    typer.echo(key)
+    echo(f"key {row.id} of tenant {row.tenant}, for {', '.join(row.scopes)}; {SHOWN_ONCE}", err=True)
+    echo(key)

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-import typer
-
 from warpsmith import logs, parent_death, tracing
+from warpsmith.cli.output import echo
 from warpsmith.client import Client
 from warpsmith.errors import Unavailable
 from warpsmith.loopback import is_loopback
@@ -30,11 +29,11 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
     address, number = host or current.host, port or current.port
     mode = "embedded: SQLite and one worker of its own" if with_worker else "API only"
     where = f", data in {current.data_dir.absolute()}" if current.embedded else ""
-    typer.echo(f"warpsmith: {mode}{where}", err=True)
+    echo(f"warpsmith: {mode}{where}", err=True)
     open_access = current.embedded and is_loopback(address)
     if open_access:
         words = "it listens on loopback, so every user of this machine may use it, without an API key"
-        typer.echo(f"warpsmith: {words}", err=True)
+        echo(f"warpsmith: {words}", err=True)
     else:
         _look_for_keys(address)
     app = create_app(current, with_worker=with_worker, open_access=open_access)
@@ -45,9 +44,9 @@ def _look_for_keys(address: str) -> None:
     how = "make one with `warpsmith keys create NAME`"
     found = application("db.key_admin").any_active()
     if found is None:
-        typer.echo("warpsmith: the database does not answer yet; every request needs an API key", err=True)
+        echo("warpsmith: the database does not answer yet; every request needs an API key", err=True)
     elif not found and is_loopback(address):
-        typer.echo(f"warpsmith: every request needs an API key, and there is none; {how}", err=True)
+        echo(f"warpsmith: every request needs an API key, and there is none; {how}", err=True)
     elif not found:
         raise Unavailable(f"refusing to listen on {address} while there is no API key; {how}")
 

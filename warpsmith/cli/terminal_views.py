@@ -4,16 +4,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-import typer
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from warpsmith.cli.output import SafeConsole, echo
 from warpsmith.client import Client
 from warpsmith.domain.state import JobState
 from warpsmith.http_models import EventView, JobResult, JobStatus
+from warpsmith.printable import one_line
 from warpsmith.report.tables import (
     baseline_table,
     chosen_table,
@@ -37,10 +38,10 @@ def status_lines(status: JobStatus) -> list[str]:
         f"{status.trials_done}/{status.trials_budget} trials ({status.trials_rejected} rejected){best}{left}"
     ]
     if status.detail:
-        lines.append(f"  {status.detail}")
+        lines.append(f"  {one_line(status.detail)}")
     if status.reason is not None:
         said = (status.reason.sentence, status.reason.search)
-        lines += [f"  {line}" for line in said if line and line != status.detail]
+        lines += [f"  {one_line(line)}" for line in said if line and line != status.detail]
     lines += [
         f"  {w.workload}: {w.baseline_us:.2f} µs"
         + (f" → {w.best_us:.2f} µs ({w.speedup:.2f}x)" if w.best_us and w.speedup else "")
@@ -55,7 +56,7 @@ def listed_line(status: JobStatus) -> str:
     labels = "".join(f" {key}={value}" for key, value in status.labels.items())
     whose = f" of {status.tenant}" if status.tenant else ""
     ended_badly = status.state in (JobState.FAILED, JobState.CANCELLED)
-    why = f" - {status.detail}" if ended_badly and status.detail else ""
+    why = f" - {one_line(status.detail)}" if ended_badly and status.detail else ""
     if not ended_badly and status.reason is not None and not status.reason.is_gain:
         why = f" - no gain: {status.reason.code.value.replace('_', ' ')}"
     return f"{status_lines(status)[0]}, {_age(datetime.now(UTC) - status.created_at)} old{labels}{whose}{why}"
@@ -63,7 +64,7 @@ def listed_line(status: JobStatus) -> str:
 
 def event_line(event: EventView) -> str:
     """An event as one line: time, kind and text."""
-    said = " ".join(str(value) for key, value in event.data.items() if value and key != "task")
+    said = " ".join(one_line(str(value)) for key, value in event.data.items() if value and key != "task")
     return f"{event.at:%Y-%m-%d %H:%M:%S} {event.kind} {said}"
 
 
@@ -77,14 +78,14 @@ def _age(age: timedelta) -> str:
 
 def follow(client: Client, job_id: str) -> JobStatus:
     """Show progress until the job ends: a live display, or occasional lines if there is no terminal."""
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     with _display(console) as show:
         return client.wait(job_id, show)
 
 
 def print_report(result: JobResult) -> None:
     """The report on standard output."""
-    console = Console()
+    console = SafeConsole()
     table = comparison_table(result)
     console.print(table if table.row_count else Text(str(table.title), "bold"))
     style = "green" if has_gain(result) else "bold"
@@ -126,7 +127,9 @@ class _Shower:
         mark = (f"{status.state.value} {status.detail}", status.trials_done // LINE_EVERY_TRIALS)
         if mark != self._said:
             self._said = mark
-            typer.echo(status_lines(status)[0] + (f" - {status.detail}" if status.detail else ""), err=True)
+            echo(
+                status_lines(status)[0] + (f" - {one_line(status.detail)}" if status.detail else ""), err=True
+            )
 
 
 def _panel(status: JobStatus) -> Group:

@@ -14,10 +14,9 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-import typer
-
 from warpsmith.cli.checked_job import checked_job
 from warpsmith.cli.interrupts import Interrupted, Interrupts, interrupts
+from warpsmith.cli.output import echo
 from warpsmith.cli.service_commands import connect
 from warpsmith.cli.terminal_views import follow, print_report
 from warpsmith.client import Client
@@ -26,6 +25,7 @@ from warpsmith.domain.state import JobState
 from warpsmith.errors import Unavailable
 from warpsmith.http_models import JobStatus
 from warpsmith.jobfile import JobFile
+from warpsmith.own_files import own_file, own_folder
 from warpsmith.parent_death import PARENT
 from warpsmith.report.bundle import write_bundle
 from warpsmith.settings import settings
@@ -49,22 +49,22 @@ def tune(path: Path, out: Path, include_dirs: Sequence[Path] = (), checks: bool 
         except Interrupted as exc:
             # The terminal may have ended.
             with contextlib.suppress(OSError):
-                typer.echo("interrupted; the same command goes on", err=True)
+                echo("interrupted; the same command goes on", err=True)
             return exc.exit_code
 
 
 def _tune(file: JobFile, job: Job, out: Path, signals: Interrupts) -> int:
     with _service(signals) as client, file.naming_lines():
         status = _submit(client, job)
-        typer.echo(f"job {status.id}: {job.name}", err=True)
+        echo(f"job {status.id}: {job.name}", err=True)
         end = follow(client, status.id)
         if end.state is not JobState.DONE:
-            typer.echo(f"{end.state.value}: {file.placed(end.detail)}", err=True)
+            echo(f"{end.state.value}: {file.placed(end.detail)}", err=True)
         result = client.result(status.id)
         trials = list(client.trials(status.id))
     print_report(result)
     for written in write_bundle(result, trials, out):
-        typer.echo(f"wrote {written}", err=True)
+        echo(f"wrote {written}", err=True)
     return 0 if end.state is JobState.DONE else 1
 
 
@@ -81,11 +81,12 @@ def _submit(client: Client, job: Job) -> JobStatus:
 @contextmanager
 def _service(signals: Interrupts) -> Iterator[Client]:
     data_dir = settings().data_dir.absolute()
-    data_dir.mkdir(parents=True, exist_ok=True)
+    own_folder(data_dir)
     port = _free_port()
     # Ctrl-C in a terminal reaches this process only; if it is killed, the kernel ends the service.
     environment = os.environ | {"WARPSMITH_DATA_DIR": str(data_dir), PARENT: str(os.getpid())}
     log_path = data_dir / "service.log"
+    own_file(log_path)
     with log_path.open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "warpsmith", "serve", "--embedded", "--port", str(port)],

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import typer
-
 from warpsmith.cli.compile_check import any_cuda_device, check_compilation
+from warpsmith.cli.output import echo
 from warpsmith.cli.reference_check import check_reference
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.expressions import Value
@@ -224,6 +223,6 @@ def show(report: Report) -> None:
     """Print findings to stderr, in the order of the file, and the summary of a valid job to stdout."""
     for finding in report.findings:
         severity = "error" if finding.is_error else "warning"
-        typer.echo(f"{severity}: {placed(report.path, finding)}", err=True)
+        echo(f"{severity}: {placed(report.path, finding)}", err=True)
     for line in summary(report):
-        typer.echo(line)
+        echo(line)
