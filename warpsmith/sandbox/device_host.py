@@ -46,7 +46,7 @@ def probe_devices() -> Probe:
         "warpsmith.sandbox.device_child", {"probe": True}, child_environment(None), preload=preloads(None)
     )
     try:
-        reply, _ = child.channel.receive(time.monotonic() + OPEN_TIMEOUT_S)
+        reply, _ = child.channel.receive(time.monotonic() + OPEN_TIMEOUT_S, 0)
     except ChildDied as exc:
         raise child.explain(exc) from exc
     finally:
@@ -184,7 +184,8 @@ class ChildDevice:
             "repeat": repeat,
             "poison": poison,
         }
-        reply, blobs = self._ask(request, self._run_timeout_s)
+        most = _most_bytes(plan, ranges) * (1 + repeat)
+        reply, blobs = self._ask(request, self._run_timeout_s, most_bytes=most)
         with self._well_formed():
             count = len(plan.mutated)
             if len(blobs) != count * (1 + repeat):
@@ -206,7 +207,8 @@ class ChildDevice:
         }
         workload_plan = self._plans[case]
         total = sum(b.size_bytes for b in workload_plan.buffers)
-        reply, blobs = self._ask(request, self._long(4 * total))
+        most = 0 if plan.check is None else _most_bytes(workload_plan, plan.check.ranges)
+        reply, blobs = self._ask(request, self._long(4 * total), most_bytes=most)
         with self._well_formed():
             samples = tuple(float(s) for s in reply["samples_us"])
             if not samples or not all(0 < s < math.inf for s in samples):
@@ -236,17 +238,17 @@ class ChildDevice:
             raise self._process.explain(ChildDied("protocol", f"a bad reply: {exc}")) from exc
 
     def _ask(
-        self, request: Json, timeout_s: float, blobs: Sequence[Blob] = ()
+        self, request: Json, timeout_s: float, blobs: Sequence[Blob] = (), most_bytes: int = 0
     ) -> tuple[dict[str, Any], list[Received]]:
         try:
             self._process.channel.send(request, blobs, time.monotonic() + timeout_s)
         except ChildDied as exc:
             raise self._process.explain(exc) from exc
-        return self._receive(timeout_s)
+        return self._receive(timeout_s, most_bytes)
 
-    def _receive(self, timeout_s: float) -> tuple[dict[str, Any], list[Received]]:
+    def _receive(self, timeout_s: float, most_bytes: int) -> tuple[dict[str, Any], list[Received]]:
         try:
-            reply, blobs = self._process.channel.receive(time.monotonic() + timeout_s)
+            reply, blobs = self._process.channel.receive(time.monotonic() + timeout_s, most_bytes)
         except ChildDied as exc:
             raise self._process.explain(self._in_words(exc, timeout_s)) from exc
         if "refused" in reply:
@@ -293,6 +295,13 @@ class WatchedDevice(ChildDevice):
     def _faulted(self, words: str) -> NoReturn:
         """Report a fault but keep the child, because its sanitizer still has to write findings."""
         raise KernelRefused(words)
+
+
+def _most_bytes(plan: WorkloadPlan, ranges: Mapping[str, Ranges] | None) -> int:
+    """Bytes of the outputs that are asked for."""
+    if ranges is None:
+        return sum(b.elements * b.dtype.size_bytes for b in plan.mutated)
+    return sum((b - a) * buffer.dtype.size_bytes for buffer in plan.mutated for a, b in ranges[buffer.name])
 
 
 def _report(

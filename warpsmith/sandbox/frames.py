@@ -4,6 +4,7 @@ Nothing is ever unpickled: a child may have been taken over by what it runs.
 """
 
 import json
+import math
 import os
 import select
 import struct
@@ -58,8 +59,13 @@ class Channel:
         for blob in blobs:
             self._write(blob, deadline)
 
-    def receive(self, deadline: float | None = None) -> tuple[dict[str, Any], list[Received]]:
+    def receive(
+        self, deadline: float | None = None, most_bytes: int | None = None
+    ) -> tuple[dict[str, Any], list[Received]]:
         """Read one frame.
+
+        Args:
+            most_bytes: limit on the total size of its blobs, where it is known; at most that of the channel.
 
         Raises:
             ChildDied: the other end is gone (`exit`), silent past the deadline (`timeout`), or it sent
@@ -78,7 +84,7 @@ class Channel:
             or not isinstance(sizes, list)
             or len(sizes) > MAX_BLOBS
             or not all(type(s) is int and s >= 0 for s in sizes)
-            or sum(sizes) > self._max_reply_bytes
+            or sum(sizes) > min(self._max_reply_bytes, math.inf if most_bytes is None else most_bytes)
         ):
             raise ChildDied("protocol", "a header that breaks the limits")
         return header, [self._read(size, deadline) for size in sizes]

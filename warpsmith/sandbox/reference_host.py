@@ -147,7 +147,8 @@ class ReferenceRunner:
             deadline = time.monotonic() + self.timeout_s
             request = {"plan": plan_to_json(plan), "function": function, "dims": dict(dims)}
             child.channel.send(request, [source.encode()], deadline)
-            reply, blobs = child.channel.receive(deadline)
+            most = sum(b.elements * wanted_dtype(b.dtype).itemsize for b in plan.mutated)
+            reply, blobs = child.channel.receive(deadline, most)
         except ChildDied as exc:
             died = child.explain(exc)
             if died.cause == "timeout":

@@ -272,3 +272,11 @@ def test_any_bytes_are_a_frame_or_a_dead_child(data: bytes) -> None:
         assert caught.value.cause in ("exit", "protocol")
     finally:
         pair.close()
+
+
+def test_no_more_is_received_than_was_asked_for(pair: Pair) -> None:
+    there = pair.there()
+    there.send({}, [b"x" * 65])
+    with pytest.raises(ChildDied, match="limits"):
+        pair.here.receive(soon(), most_bytes=64)
+    there.close()
