@@ -117,7 +117,10 @@ class OpenAITransport:
         import openai
 
         # Retries cost money; the caller counts them.
-        return openai.OpenAI(base_url=self._base_url, api_key=self._key or "none", max_retries=0)
+        # A redirect would send a user's kernel to wherever the server says.
+        http = openai.DefaultHttpxClient(follow_redirects=False)
+        key = self._key or "none"
+        return openai.OpenAI(base_url=self._base_url, api_key=key, max_retries=0, http_client=http)
 
     def close(self) -> None:
         """See `Transport`."""

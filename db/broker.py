@@ -4,12 +4,14 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from celery import Celery
+from kombu import compression
 from kombu.exceptions import KombuError, OperationalError
 
 from db.engine import Database
 from db.file_transport import SCHEME, register
 from db.message_names import CONTROL_QUEUE
 from db.repositories.outbox import OutboxRepository
+from warpsmith.own_files import own_folder
 from warpsmith.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ log = logging.getLogger(__name__)
 
 def celery_app(settings: Settings) -> Celery:
     """The Celery application for these settings; the worker registers the tasks."""
+    _refuse_compression()
     app = Celery("warpsmith", set_as_current=False)
     app.conf.update(
         accept_content=["json"],
@@ -112,6 +115,16 @@ def relay(database: Database, bell: Bell, limit: int = 50) -> int:
     return len(rung)
 
 
+def _refuse_compression() -> None:
+    """Have kombu refuse compressed messages: a few hundred bytes may unpack to gigabytes."""
+
+    def refuse(_body: bytes) -> bytes:
+        raise ValueError("compressed messages are refused")
+
+    for content_type in list(compression.encoders()):  # type: ignore[no-untyped-call]
+        compression.register(refuse, refuse, content_type)  # type: ignore[no-untyped-call]
+
+
 def _broker(settings: Settings) -> dict[str, Any]:
     if settings.broker_url is not None:
         options: dict[str, Any] = {
@@ -126,7 +139,7 @@ def _broker(settings: Settings) -> dict[str, Any]:
     folder = settings.data_dir.absolute() / "broker"
     messages, control = folder / "messages", folder / "control"
     for each in (messages, control):
-        each.mkdir(parents=True, exist_ok=True)
+        own_folder(each)
     options = {
         "data_folder_in": str(messages),
         "data_folder_out": str(messages),

@@ -32,6 +32,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from db.column_types import UtcDateTime
 from db.tenant_sessions import TENANT, watch
+from warpsmith.own_files import own_file, own_folder
 from warpsmith.settings import Settings
 
 BUSY_TIMEOUT_S = 30
@@ -114,7 +115,9 @@ def make_engine(url: str, pool_size: int = 5) -> Engine:
         _ping_the_idle(made)
         return made
     if address.database:
-        Path(address.database).parent.mkdir(parents=True, exist_ok=True)
+        own_folder(Path(address.database).absolute().parent)
+        # SQLite gives its other files the mode of this one.
+        own_file(Path(address.database))
     engine = create_engine(address, connect_args={"timeout": BUSY_TIMEOUT_S})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)

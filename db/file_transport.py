@@ -9,6 +9,7 @@ seconds and nine, change places.
 
 import fcntl
 import json
+import logging
 import time
 import uuid
 from collections.abc import Iterator
@@ -22,6 +23,10 @@ from kombu.transport import TRANSPORT_ALIASES, filesystem
 SCHEME = "warpsmith-files"
 """Scheme of the broker's URL."""
 TAKEN = "taken"
+MAX_CHARACTERS = 64 * 1024
+"""Limit on a message; ours have a few hundred characters."""
+
+log = logging.getLogger(__name__)
 
 
 class FileChannel(filesystem.Channel):
@@ -46,8 +51,12 @@ class FileChannel(filesystem.Channel):
                 (folder / name).rename(taken)
             except FileNotFoundError:
                 continue
-            text = taken.read_text()
+            with taken.open() as file:
+                text = file.read(MAX_CHARACTERS + 1)
             taken.unlink()
+            if len(text) > MAX_CHARACTERS:
+                log.warning("a message of more than %d characters was dropped", MAX_CHARACTERS)
+                continue
             return json.loads(text)
         raise Empty
 

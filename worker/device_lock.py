@@ -6,10 +6,12 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from warpsmith.domain.device import DeviceInfo
+from warpsmith.errors import Unavailable
+from warpsmith.own_files import is_own, own_folder
 
 POLL_S = 0.05
 
@@ -28,7 +30,7 @@ def device_lock(device: DeviceInfo, waiting: Waiting = _in_silence) -> Iterator[
     The longest-waiting worker is next, so that one that needs the device repeatedly cannot starve the others.
     """
     name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{device.backend.value}-{device.uid}")[:100]
-    path = Path(tempfile.gettempdir()) / f"warpsmith-device-{os.getuid()}-{name}.lock"
+    path = lock_folder() / f"device-{name}.lock"
     with _opened(path) as held:
         with _opened(path.with_suffix(".turn")) as turn:
             _take(turn, path, waiting)
@@ -39,6 +41,23 @@ def device_lock(device: DeviceInfo, waiting: Waiting = _in_silence) -> Iterator[
             yield
         finally:
             os.ftruncate(held, 0)
+
+
+def lock_folder() -> Path:
+    """The folder of this user's locks on this machine, which nobody else may enter.
+
+    Raises:
+        Unavailable: somebody else has made a folder with its name, and there is no home folder either.
+    """
+    home = Path("~").expanduser() / ".cache" / "warpsmith" / f"locks-{os.uname().nodename}"
+    # If one user of the machine took the first name, all workers of this user find that out, and meet in the
+    # second place.
+    for folder in (Path(tempfile.gettempdir()) / f"warpsmith-{os.getuid()}", home):
+        with suppress(OSError):
+            own_folder(folder)
+            if is_own(folder):
+                return folder
+    raise Unavailable("no place for the lock of a device: set TMPDIR to a folder of this user")
 
 
 def _take(descriptor: int, path: Path, waiting: Waiting) -> None:

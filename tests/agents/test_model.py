@@ -383,3 +383,16 @@ def test_a_storm_of_faults_stays_within_the_budget(
     assert server.calls > 10
     assert any("budget does not cover" in f for f in fallbacks), fallbacks
     assert "" in fallbacks, "no step of the storm brought an answer"
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_does_not_take_the_kernel_elsewhere(
+    provider: Make, payload: StepPayload, context: StepContext, status: int
+) -> None:
+    with model_server(lambda _body, _number: GOOD) as elsewhere:
+        there = f"{elsewhere.url}/chat/completions"
+        with model_server(lambda _body, _number: Turn(status=status, headers={"Location": there})) as server:
+            with pytest.raises(NoAnswer, match=f"HTTP {status}"):
+                provider(server.url).answer(payload, context)
+            assert server.calls == 1
+        assert elsewhere.calls == 0

@@ -1,13 +1,19 @@
 """The outbox and its relay, on the file-system transport and on Redis."""
 
 import base64
+import bz2
 import json
+import lzma
+import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
+from kombu.exceptions import ContentDisallowed
+from kombu.message import Message
 
-from db.broker import Bell, relay
+from db.broker import Bell, celery_app, relay
 from db.engine import Database
 from db.repositories.outbox import OutboxRepository
 from testbed.rows import add_job
@@ -74,3 +80,43 @@ def test_a_long_outbox_is_rung_in_parts_and_in_order(database: Database, tmp_pat
             OutboxRepository(session).add_advance("job")
     assert [relay(database, bell) for _ in range(4)] == [50, 50, 20, 0]
     bell.close()
+
+
+def made_message(body: bytes, kind: str, **given: Any) -> Any:
+    """A message as a broker hands it over."""
+    make: Any = Message
+    return make(body=body, content_type=kind, content_encoding="utf-8", **given)
+
+
+@pytest.mark.parametrize("kind", ["bzip2", "gzip", "lzma"])
+def test_a_compressed_message_is_not_unpacked(tmp_path: Path, kind: str) -> None:
+    celery_app(Settings(data_dir=tmp_path))
+    headers = {"compression": kind}
+    packers: dict[str, Any] = {"bzip2": bz2.compress, "gzip": zlib.compress, "lzma": lzma.compress}
+    packed = packers[kind](b"0" * 10**6)
+    message: Any = made_message(packed, "application/json", headers=headers)
+    assert message.body == packed
+    assert "compressed messages are refused" in str(message.errors)
+
+
+@pytest.mark.parametrize("kind", ["application/x-python-serialize", "application/x-yaml", "text/plain"])
+def test_nothing_but_json_is_read(tmp_path: Path, kind: str) -> None:
+    accepted = celery_app(Settings(data_dir=tmp_path)).conf.accept_content
+    message: Any = made_message(b"x", kind, accept=accepted)
+    with pytest.raises(ContentDisallowed):
+        message.decode()
+
+
+def test_what_the_embedded_mode_keeps_is_for_its_user_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    Database(Settings(data_dir=folder, _env_file=None).sqlalchemy_url).dispose()
+    Bell(Settings(data_dir=folder)).close()
+    database = folder / "warpsmith.db"
+    assert [oct(p.stat().st_mode & 0o777) for p in (folder, folder / "broker", database)] == [
+        "0o700",
+        "0o700",
+        "0o600",
+    ]
+    database.chmod(0o644)
+    Database(Settings(data_dir=folder, _env_file=None).sqlalchemy_url).dispose()
+    assert database.stat().st_mode & 0o777 == 0o600

@@ -10,6 +10,7 @@ import pytest
 from kombu.connection import Connection
 
 from db.broker import celery_app
+from db.file_transport import MAX_CHARACTERS
 from warpsmith.settings import Settings
 
 WRITERS, READERS = 3, 3
@@ -124,3 +125,13 @@ def test_an_exchanges_table_keeps_each_binding_once(tmp_path: Path) -> None:
         channel._delete("gpu", "bells", "gpu", "")
         assert [row.queue for row in channel.get_table("bells")] == ["control"]
         assert channel._size("gpu") == 0
+
+
+def test_a_message_that_is_too_long_is_dropped(tmp_path: Path) -> None:
+    with _connection(tmp_path) as connection:
+        channel: Any = connection.default_channel
+        channel._put("control", {"text": "x" * MAX_CHARACTERS})
+        channel._put("control", {"text": "y"})
+        assert channel._get("control") == {"text": "y"}
+        with pytest.raises(Empty):
+            channel._get("control")

@@ -26,7 +26,7 @@ from warpsmith.domain.state import JobState
 from warpsmith.errors import LeaseLost
 from warpsmith.testing.fakes import FakeOpener
 from warpsmith.testing.jobs import DEVICE, scale_job
-from worker.device_lock import POLL_S, device_lock
+from worker.device_lock import POLL_S, device_lock, lock_folder
 from worker.process_context import Context
 
 __all__ = ["context"]
@@ -51,7 +51,7 @@ def held_elsewhere(device: DeviceInfo, seconds: float) -> Iterator[int]:
 def device() -> Iterator[DeviceInfo]:
     uid = f"a lock of test {os.getpid()}"
     yield DEVICE.model_copy(update={"uid": uid})
-    for path in Path(tempfile.gettempdir()).glob(f"warpsmith-device-*{uid.replace(' ', '-')}.*"):
+    for path in lock_folder().glob(f"device-*{uid.replace(' ', '-')}.*"):
         path.unlink()
 
 
@@ -159,3 +159,19 @@ def test_a_later_wait_costs_no_budget_either(database: Database) -> None:
         assert row.waited_s == pytest.approx(tasks.get(second).waited_s) and row.waited_s >= 0.5
         assert tasks.get(first).waited_s == 0.0
         assert elapsed_s(session, row) < before + 0.4
+
+
+def test_another_user_cannot_keep_the_lock(
+    device: DeviceInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else has the folder's name first, as a folder that everybody may enter or a link."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert lock_folder() == tmp_path / f"warpsmith-{os.getuid()}"
+    (tmp_path / f"warpsmith-{os.getuid()}").chmod(0o777)
+    with device_lock(device):
+        assert lock_folder().is_relative_to(tmp_path / "home")
+        assert [p.name[:7] for p in lock_folder().iterdir()] == ["device-", "device-"]
+    (tmp_path / f"warpsmith-{os.getuid()}").rmdir()
+    (tmp_path / f"warpsmith-{os.getuid()}").symlink_to(tmp_path)
+    assert lock_folder().is_relative_to(tmp_path / "home")

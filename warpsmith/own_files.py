@@ -1,0 +1,28 @@
+"""Folders and files that only this user may read."""
+
+import os
+import stat
+from pathlib import Path
+
+
+def own_folder(path: Path) -> None:
+    """Create a folder, and those above it, for this user alone. One that exists is left as it is."""
+    for folder in (*reversed(path.parents), path):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def own_file(path: Path) -> None:
+    """Make a file, which may exist, readable for this user alone. One of somebody else is left as it is."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if os.fstat(descriptor).st_uid == os.getuid():
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+
+
+def is_own(path: Path) -> bool:
+    """True for a folder, not a link to one, that belongs to this user and that nobody else may enter."""
+    found = path.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
