@@ -191,9 +191,12 @@ class Coordinates:
 
     def uses(self, kind: str, axis: str | None = None) -> bool:
         """True if a coordinate is read anywhere in the kernel or in the functions that it calls."""
+        return next(self.uses_of(kind, axis), None) is not None
+
+    def uses_of(self, kind: str, axis: str | None = None) -> Iterator[Node]:
+        """Every place in the kernel or in the functions that it calls that reads a coordinate."""
         for function in self.source.reachable:
             for node in find(function, "field_expression", "call_expression"):
                 name = self.coordinate(node)
                 if name and name[:-2] == kind and axis in (None, name[-1]):
-                    return True
-        return False
+                    yield node

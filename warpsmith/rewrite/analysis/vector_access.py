@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpsmith.rewrite.analysis.inner_rounds import Rounds, rounds_of
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.analysis.strided_loops import StridedLoop, depends, element_text
@@ -57,6 +58,8 @@ class Group:
     element: str
     """Element type as declared."""
     accesses: tuple[Access, ...]
+    rounds: Rounds | None = None
+    """The loop inside an iteration whose rounds access elements of their own; its counter is in the index."""
 
     @property
     def loads(self) -> bool:
@@ -90,10 +93,15 @@ class Group:
                 yield Edit(first, last, lane)
 
 
-def groups(facts: Facts, loop: StridedLoop) -> list[Group]:
-    """The contiguous groups of a loop for which a wide access equals the single ones."""
+def groups(facts: Facts, loop: StridedLoop, *, rounds: bool = False) -> list[Group]:
+    """The contiguous groups of a loop for which a wide access equals the single ones.
+
+    Args:
+        rounds: whether to find reads in loops of a few rounds inside an iteration, too.
+    """
     found: dict[str, list[Access]] = {}
     places: dict[str, tuple[str, str]] = {}
+    within: dict[str, Rounds | None] = {}
     excluded: set[str] = set()
     accesses = [
         a
@@ -103,22 +111,26 @@ def groups(facts: Facts, loop: StridedLoop) -> list[Group]:
     for a in accesses:
         assert a.root is not None
         # An address that is only taken says nothing of what happens behind it.
-        key = _key(facts, loop, a) if a.reads or a.writes else None
+        inner = rounds_of(facts, loop.node, a) if rounds and not a.writes else None
+        key = _key(facts, loop, a, inner) if a.reads or a.writes else None
         if key is None:
             excluded.add(a.root.name)
         else:
             same = element_text(facts, loop, a)
+            same += "" if inner is None else f" in {inner.loop.node.start_byte}"
             places.setdefault(same, key)
+            within.setdefault(same, inner)
             found.setdefault(same, []).append(a)
     result = []
     for same, members in found.items():
         pointer, index = places[same]
-        if not (_is_alone(members, accesses, excluded) and _is_firm(loop, members)):
+        inner = within[same]
+        if not (_is_alone(members, accesses, excluded) and _is_firm(loop, members, inner)):
             continue
         element = _element(facts, members[0])
         one_form = facts.source.backend.value != "opencl" or len({a.node.type for a in members}) == 1
         if element is not None and one_form:
-            result.append(Group(pointer, index, element, tuple(members)))
+            result.append(Group(pointer, index, element, tuple(members), inner))
     return result
 
 
@@ -132,13 +144,16 @@ def _is_alone(members: list[Access], accesses: list[Access], excluded: set[str])
     return root.name not in excluded and all(a in members for a in mine)
 
 
-def _is_firm(loop: StridedLoop, members: list[Access]) -> bool:
+def _is_firm(loop: StridedLoop, members: list[Access], inner: Rounds | None) -> bool:
     """Whether every iteration has some access of a group, and all of its writes."""
-    firm = [a for a in members if not _is_conditional(loop, a.node)]
+    if inner is not None and _is_conditional(loop.node, inner.loop.node):
+        return False
+    around = loop.node if inner is None else inner.loop.node
+    firm = [a for a in members if not _is_conditional(around, a.node)]
     return bool(firm) and all(a in firm for a in members if a.writes)
 
 
-def _key(facts: Facts, loop: StridedLoop, a: Access) -> tuple[str, str] | None:
+def _key(facts: Facts, loop: StridedLoop, a: Access, inner: Rounds | None) -> tuple[str, str] | None:
     if a.index is None or a.node.type not in ("subscript_expression", "call_expression"):
         return None
     opencl = facts.source.backend.value == "opencl"
@@ -147,13 +162,19 @@ def _key(facts: Facts, loop: StridedLoop, a: Access) -> tuple[str, str] | None:
         return None
     if depends(facts, a.pointer, loop) or _changes(facts, loop, a.pointer):
         return None
-    index = unit_stride(facts, loop, a.index)
+    index = unit_stride(facts, loop, a.index, inner=inner)
     return None if index is None else (facts.source.of(a.pointer), index)
 
 
-def unit_stride(facts: Facts, loop: StridedLoop, node: Node, depth: int = 0) -> str | None:
-    """The index with the loop variable as `{i}`, if it is the variable plus a loop-invariant value; else
-    None."""
+def unit_stride(
+    facts: Facts, loop: StridedLoop, node: Node, depth: int = 0, inner: Rounds | None = None
+) -> str | None:
+    """The index with the loop variable as `{i}`, if it is the variable plus a value that is the same in every
+    iteration; else None.
+
+    Args:
+        inner: a loop inside an iteration whose counter the value may follow.
+    """
     node = strip(node)
     if node.type == "identifier":
         v = facts.variable(node)
@@ -161,19 +182,19 @@ def unit_stride(facts: Facts, loop: StridedLoop, node: Node, depth: int = 0) -> 
             return "{i}"
         if v is not None and loop.declares(v) and depth < 8:
             value = facts.value_of(node)
-            return None if value is None else unit_stride(facts, loop, value, depth + 1)
+            return None if value is None else unit_stride(facts, loop, value, depth + 1, inner)
         return None
     if node.type == "cast_expression":
         value = node.child_by_field_name("value")
-        inner = None if value is None else unit_stride(facts, loop, value, depth)
-        return None if inner is None else f"({inner})"
+        found = None if value is None else unit_stride(facts, loop, value, depth, inner)
+        return None if found is None else f"({found})"
     if node.type == "binary_expression" and operator(node) in "+-":
         left, right = operands(node)
-        first = unit_stride(facts, loop, left, depth)
-        if first is not None and _fixed(facts, loop, right):
+        first = unit_stride(facts, loop, left, depth, inner)
+        if first is not None and _fixed(facts, loop, right, inner):
             return f"{first} {operator(node)} {_braced(facts.source.of(right))}"
-        second = unit_stride(facts, loop, right, depth)
-        if second is not None and operator(node) == "+" and _fixed(facts, loop, left):
+        second = unit_stride(facts, loop, right, depth, inner)
+        if second is not None and operator(node) == "+" and _fixed(facts, loop, left, inner):
             return f"{_braced(facts.source.of(left))} + {second}"
     return None
 
@@ -182,10 +203,15 @@ def _braced(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _fixed(facts: Facts, loop: StridedLoop, node: Node) -> bool:
-    if depends(facts, node, loop) or _changes(facts, loop, node) or find(node, "subscript_expression"):
+def _fixed(facts: Facts, loop: StridedLoop, node: Node, inner: Rounds | None) -> bool:
+    """Whether a value is the same in every iteration, apart from the counter of an inner loop."""
+    counter = None if inner is None else inner.loop.variable
+    named = [n for n in find(node, "identifier") if counter is None or facts.variable(n) != counter]
+    if find(node, "subscript_expression") or any(
+        depends(facts, n, loop) or _changes(facts, loop, n) for n in named
+    ):
         return False
-    if any(loop.declares(v) for n in find(node, "identifier") if (v := facts.variable(n))):
+    if any(loop.declares(v) for n in named if (v := facts.variable(n))):
         return False
     return all(facts.coordinate(c) is not None for c in find(node, "call_expression"))
 
@@ -199,9 +225,9 @@ def _changes(facts: Facts, loop: StridedLoop, node: Node) -> bool:
     return False
 
 
-def _is_conditional(loop: StridedLoop, node: Node) -> bool:
+def _is_conditional(loop: Node, node: Node) -> bool:
     for a in ancestors(node):
-        if a == loop.node:
+        if a == loop:
             return False
         if a.type in CONDITIONAL:
             return True

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
+from tree_sitter import Node
+
 from warpsmith.domain.argument import Argument
 from warpsmith.domain.expressions import Expression
+from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
-from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
+from warpsmith.rewrite.analysis.kernel_facts import AXES, Access, Facts
 from warpsmith.rewrite.analysis.strided_loops import (
     StridedLoop,
     depends,
@@ -84,7 +87,7 @@ class VectorWidth:
         plans, reasons = [], []
         for loop in loops:
             reason = why_not_packs(facts, loop) or own_of_threads(facts, loop)
-            found = [] if reason else groups(facts, loop)
+            found = [] if reason else groups(facts, loop, rounds=True)
             if found:
                 plans.append(_Plan(loop, found))
             else:
@@ -102,12 +105,37 @@ class VectorWidth:
                 f"{len(plans)} loop(s), {sum(len(p.groups) for p in plans)} wide accesses",
                 edits=edits,
                 prologue=_OPENCL if draft.is_opencl else _CUDA,
+                launch=_smaller(draft, plans),
                 parameters=(
                     Parameter(name=PARAMETER, values=values, meaning="contiguous elements an iteration"),
                 ),
                 constraints=(_WIDEST_OPENCL,) if draft.is_opencl else (),
             )
         )
+
+
+def _smaller(draft: Draft, plans: list[_Plan]) -> Launch:
+    """The launch with fewer blocks along the axes of the grid that only loops over packs share.
+
+    Such a loop strides over however many blocks there are, and has `WS_VEC` times fewer iterations.
+    """
+    facts, launch = draft.facts, draft.kernel.launch
+    grid = list(launch.grid)
+    for n, axis in enumerate(AXES[: len(grid)] if not draft.is_opencl else ""):
+        heads = [
+            part
+            for p in plans
+            if p.loop.axis == axis and p.loop.team in (Team.GRID, Team.GRID_OF_LANES)
+            for part in (p.loop.start, p.loop.step)
+        ]
+        uses = [u for kind in ("bid", "gdim") for u in facts.uses_of(kind, axis)]
+        if heads and uses and all(any(_holds(head, u) for head in heads) for u in uses):
+            grid[n] = Expression(f"ceil_div({grid[n].text}, {PARAMETER})")
+    return launch.model_copy(update={"grid": tuple(grid)})
+
+
+def _holds(outer: Node, inner: Node) -> bool:
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
 
 
 def _consistent(facts: Facts, plans: list[_Plan], reasons: list[str]) -> list[_Plan]:
@@ -227,6 +255,12 @@ def _vector_loop(draft: Draft, plan: _Plan) -> str:
                 loads.append(f"WS_LOAD{half}({address}, ws_pack_{n});")
             if g.stores:
                 stores.append(f"WS_STORE{half}(ws_pack_{n}, {address});")
+        elif g.rounds is not None:
+            first = g.rounds.in_round(address, g.rounds.first)
+            pack = f"ws_pack_{n}[{g.rounds.place()}]"
+            loads.append(f"decltype(ws_blank({first})) ws_pack_{n}[{g.rounds.count}];")
+            loads.append("#pragma unroll")
+            loads.append(f"{g.rounds.head(source)} {pack} = ws_load({address});")
         else:
             loads.append(f"auto ws_pack_{n} = {'ws_load' if g.loads else 'ws_blank'}({address});")
             if g.stores:
@@ -256,14 +290,28 @@ def _vector_loop(draft: Draft, plan: _Plan) -> str:
 
 
 def _guards(plan: _Plan) -> list[str]:
-    kind = plan.loop.variable.type_text
-    return list(dict.fromkeys(f"ws_aligned({g.address(f'({kind})0')})" for g in plan.groups))
+    """Conditions under which all first elements of packs are aligned."""
+    first, found = f"({plan.loop.variable.type_text})0", []
+    for g in plan.groups:
+        address, rounds = g.address(first), g.rounds
+        if rounds is None:
+            found.append(f"ws_aligned({address})")
+        else:
+            numbers = rounds.deciding(g.index)
+            found += [f"ws_aligned({rounds.in_round(address, n)})" for n in numbers]
+    return list(dict.fromkeys(found))
 
 
 def _lane_body(draft: Draft, plan: _Plan) -> str:
     source, body = draft.source, plan.loop.body
     edits: list[Edit] = []
+    inner = {}
     for n, group in enumerate(plan.groups):
         lane = f"ws_pack_{n}[ws_lane]" if draft.is_opencl else f"ws_pack_{n}.lane[ws_lane]"
+        if group.rounds is not None:
+            lane = f"ws_pack_{n}[{group.rounds.place()}].lane[ws_lane]"
+            inner[group.rounds.loop.node.id] = group.rounds
         edits += group.lane_edits(source, body.start_byte, lane)
+    for rounds in inner.values():
+        edits += rounds.unrolled(source, body.start_byte)
     return apply_edits(source.of(body), edits)
