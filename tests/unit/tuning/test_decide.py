@@ -302,6 +302,23 @@ def test_a_search_leaves_what_its_verification_is_expected_to_take() -> None:
     assert last.seconds == pytest.approx(60)
 
 
+def test_a_search_without_a_gain_has_time_that_was_kept_for_its_verification() -> None:
+    def measured(rows: Rows, payload: BaselinePayload) -> BaselineResult:
+        return BaselineResult(device=DEVICE, seconds=10.0)
+
+    rows = Rows(
+        Budget(seconds=60, trials=1000),
+        baseline=measured,
+        slice=lambda r, p: SliceResult(trials=500),
+        objective=lambda candidate: 1.0,
+    )
+    rows.run()
+    first, second = [t.payload.seconds for t in rows.snapshot.tasks if isinstance(t.payload, SlicePayload)]
+    kept = 10.0 * CHECKS_SHARE + DEVICE_EACH_S * len(rows.snapshot.job.workloads)
+    assert first == pytest.approx(60 - kept)
+    assert second == pytest.approx(60 - kept / len(rows.snapshot.job.workloads))
+
+
 def _all_spent(rows: Rows, payload: BaselinePayload) -> BaselineResult:
     rows.snapshot = replace(rows.snapshot, elapsed_s=100.0)
     return BaselineResult(device=DEVICE)

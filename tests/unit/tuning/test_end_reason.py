@@ -187,7 +187,7 @@ def test_a_gain_that_was_not_confirmed_says_what_was_measured() -> None:
     ("budget", "left_s", "words"),
     [
         (Budget(trials=12, seconds=60), 40.0, "the budget of 12 trials is spent"),
-        (Budget(trials=500, seconds=60), 9.0, "the budget of 60 seconds is spent"),
+        (Budget(trials=500, seconds=60), 5.0, "the budget of 60 seconds is spent"),
     ],
 )
 def test_a_spent_budget_says_how_much_was_tried(budget: Budget, left_s: float, words: str) -> None:

@@ -61,3 +61,23 @@ def test_a_job_that_asks_for_energy_keeps_more(objective: dict[str, object], eac
 
 def test_before_the_baseline_a_share_is_kept() -> None:
     assert verification_s(scale_job(budget={"seconds": 100}), None) == pytest.approx(15)
+
+
+@pytest.mark.parametrize(
+    ("best", "workloads"), [(None, 5), (0.9, 5), (0.98, 5), (0.995, 1), (1.0, 1), (1.4, 1)]
+)
+def test_while_no_gain_is_shown_the_time_of_one_workload_is_kept(best: float | None, workloads: int) -> None:
+    job = scale_job(workloads=WORKLOADS, budget={"seconds": 200})
+    info = DEVICE.model_copy(update={"shares_host": False})
+    found = verification_s(job, BaselineResult(device=info, seconds=40), best)
+    whole = max(0.15 * 200, 40 * CHECKS_SHARE + 5 * DEVICE_EACH_S)
+    assert found == pytest.approx(whole * workloads / 5)
+
+
+def test_a_search_for_energy_keeps_the_time_of_all_workloads_since_all_are_compared() -> None:
+    kernel = scale_job().kernel.model_dump(mode="json") | {"backend": "cuda"}
+    asked = {"objective": {"metric": "energy"}, "budget": {"seconds": 600}}
+    job = scale_job(workloads=WORKLOADS, kernel=kernel, **asked)
+    info = DEVICE.model_copy(update={"shares_host": False, "backend": Backend.CUDA})
+    known = BaselineResult(device=info, seconds=40)
+    assert verification_s(job, known, 1.0) == verification_s(job, known)

@@ -233,7 +233,7 @@ def _spent(snapshot: JobSnapshot) -> str:
     left = budget.seconds - snapshot.elapsed_s
     if verify is not None and isinstance(verify.payload, VerifyPayload) and verify.payload.seconds:
         left = verify.payload.seconds  # when the search ended
-    if left - verification_s(snapshot.job, baseline.result) <= 1:
+    if left - verification_s(snapshot.job, baseline.result, best_so_far(snapshot)) <= 1:
         return f"the budget of {budget.seconds:g} seconds is spent"
     return ""
 

@@ -2,6 +2,7 @@
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job, Metric, Objective
+from warpsmith.tuning.decisions.stopping import LEAST_GAIN
 from warpsmith.tuning.tasks import BaselineResult
 
 LEAST_SHARE = 0.15
@@ -27,17 +28,24 @@ HOST_EACH_S = 0.5
 sanitizers."""
 
 
-def verification_s(job: Job, baseline: BaselineResult | None) -> float:
+def verification_s(job: Job, baseline: BaselineResult | None, best: float | None = None) -> float:
     """Seconds reserved for verification: its expected time, within bounds.
 
     Verification may overrun the budget: a comparison is never truncated. A comparison after a search without
-    time would be worthless.
+    time would be worthless. While the best trial shows no gain, one workload's time is kept: what promises no
+    gain is not verified, and the search may still find one for a workload or two.
+
+    Args:
+        best: the best objective so far, relative to the baseline; None: nothing was measured yet.
     """
     least = LEAST_SHARE * job.budget.seconds
     if baseline is None:
         return least
     checks_s = baseline.seconds * (1.0 if baseline.device.shares_host else CHECKS_SHARE)
     expected = checks_s + _each_s(job.objective, baseline) * len(job.workloads)
+    if best is not None and best * (1 + LEAST_GAIN) > 1 and job.objective.metric is Metric.TIME:
+        expected /= len(job.workloads)
+        least /= len(job.workloads)
     rest = (1.0 - SEARCH_SHARE) * job.budget.seconds - baseline.seconds
     return max(least, min(expected, rest))
 
