@@ -1,6 +1,6 @@
 """Sequences of launches on a device: buffers, scratch, order, and what is looked at."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,20 @@ from tests.sequence_jobs import row_sums
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import CacheState, Job
 from warpsmith.domain.launch_size import LaunchSize, launch_size
+from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
 from warpsmith.domain.plan import Compiled, Family, TimedCheck, TimingPlan, WorkloadPlan, plan_workload
+from warpsmith.domain.space import ParameterValue
 from warpsmith.domain.template import Template
-from warpsmith.sandbox import ChildOpener, CompilePool
+from warpsmith.rewrite.templater import make_template
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.sandbox.device_host import ChildDevice
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
+from warpsmith.tuning.tasks import BaselineResult
+from warpsmith.tuning.trials.first_trial import run_gate
+from warpsmith.tuning.winners.finalists import Finalist
+from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
 from warpsmith.verify.inputs import draw_inputs
 
 
@@ -82,3 +92,120 @@ def test_a_sequence_is_timed_as_one(child: ChildDevice, pool: CompilePool) -> No
     assert timed.report.run.guard_violations == ()
     # 16 MiB are read: no launch of the merge alone takes as long.
     assert min(timed.samples.samples_us) > 100.0
+
+
+STALE = {"if (lid == 0) partial[": "if (lid == 0 && split == 0) partial["}
+"""The merge reads what only an earlier launch, or nobody, has written."""
+AT_HAND = "__local float sums[BLOCK];"
+MEMO = {
+    AT_HAND: f"{AT_HAND}\n"
+    "  const float kept = partial[get_group_id(0) * SPLITS + get_group_id(1)];\n"
+    "  if (kept > 1.0f && kept < 1e6f) return;\n"
+}
+"""Takes what the last launch left for its own result if it looks like one."""
+MARK = "partial[(get_num_groups(0) + get_group_id(0)) * SPLITS + get_group_id(1)]"
+KEYED = {
+    AT_HAND: f"{AT_HAND}\n  if ({MARK} == x[get_group_id(0) * (size_t)columns]) return;\n",
+    "] = sums[0];": f"] = sums[0], {MARK} = from[0];",
+}
+"""Keeps beside each result by which input it knows it again, in scratch that has room for it."""
+
+
+@pytest.fixture(scope="module")
+def ports(opencl_info: DeviceInfo, pool: CompilePool) -> SessionPorts:
+    return SessionPorts(ChildOpener(opencl_info), pool, ReferenceRunner())
+
+
+@pytest.fixture(scope="module")
+def baseline(ports: SessionPorts) -> BaselineResult:
+    """The example as it is."""
+    session = DeviceSession(row_sums(), ports)
+    found = measure_baseline(session)
+    session.close()
+    assert found.refused == ""
+    return found
+
+
+def tried(
+    ports: SessionPorts,
+    baseline: BaselineResult,
+    template: Template,
+    values: Mapping[str, ParameterValue],
+    job: Job | None = None,
+) -> Outcome:
+    """What becomes of a configuration as the first trial of a template."""
+    session = DeviceSession(job or row_sums(), ports)
+    try:
+        session.baseline.learn(baseline)
+        kernel = template.configured({**template.space.defaults, **values})
+        times = {t.workload: time_us(session.job, t) or 0.0 for t in baseline.timings}
+        return run_gate(session, template, kernel, session.compile(kernel), times)
+    finally:
+        session.close()
+
+
+def changed(replaced: Mapping[str, str]) -> Template:
+    """A template with another source, as an agent would write it."""
+    job = row_sums(replaced=replaced)
+    return Template(kernel=job.kernel, space=job.space)
+
+
+@pytest.mark.parametrize("splits", [1, 4])
+def test_a_right_sequence_is_measured(ports: SessionPorts, baseline: BaselineResult, splits: int) -> None:
+    template = make_template(row_sums()).template
+    found = tried(ports, baseline, template, {"SPLITS": splits, "WS_BLOCK_0": 32, "WS_ITEMS_1": 2})
+    assert isinstance(found, Measured), found
+
+
+def test_a_merge_that_reads_what_was_not_written_is_refused(
+    ports: SessionPorts, baseline: BaselineResult
+) -> None:
+    found = tried(ports, baseline, changed(STALE), {})
+    assert isinstance(found, Rejected)
+    assert found.stage is Stage.CORRECTNESS
+
+
+def test_a_first_launch_that_keeps_its_results_is_refused(
+    ports: SessionPorts, baseline: BaselineResult
+) -> None:
+    found = tried(ports, baseline, changed(MEMO), {})
+    assert isinstance(found, Rejected)
+    assert found.stage is Stage.CORRECTNESS
+
+
+def test_a_first_launch_that_knows_its_inputs_again_is_refused(
+    ports: SessionPorts, baseline: BaselineResult
+) -> None:
+    job, cheat = (with_shape(j, ["2 * rows", "SPLITS"]) for j in (row_sums(), row_sums(replaced=KEYED)))
+    found = tried(ports, baseline, Template(kernel=cheat.kernel, space=job.space), {}, job)
+    assert isinstance(found, Rejected)
+    assert found.stage is Stage.CORRECTNESS
+
+
+def with_shape(job: Job, shape: list[str]) -> Job:
+    """The job with other scratch."""
+    data = job.model_dump(mode="json")
+    data["kernel"]["arguments"][1]["shape"] = shape
+    return Job.model_validate(data)
+
+
+def test_scratch_has_guards(child: ChildDevice, pool: CompilePool) -> None:
+    own = "  if (lid == 0) partial["
+    behind = {own: f"  if (lid == 0 && row == 15) partial[32] = 1.0f;\n{own}"}
+    handle, plan, size = loaded(child, pool, row_sums(replaced=behind))
+    assert child.run(handle, plan.key, size).guard_violations == ("partial",)
+
+
+def test_a_right_sequence_is_faster_or_kept(ports: SessionPorts, baseline: BaselineResult) -> None:
+    job = row_sums()
+    template = make_template(job).template
+    found = []
+    for splits in (2, 4):
+        configuration = {**template.space.defaults, "SPLITS": splits, "WS_BLOCK_0": 32}
+        outcome = tried(ports, baseline, template, configuration)
+        assert isinstance(outcome, Measured), outcome
+        found.append(Finalist("c", template, configuration, outcome))
+    plan = ComparisonPlan(pairs=4, aa_width=baseline.aa_width)
+    result = verify_winners(job, ports, found, plan, lambda: True, baseline)
+    assert result.speedup >= 1.0
+    assert {c.workload for c in result.choices} == {w.key for w in job.workloads}

@@ -31,8 +31,8 @@ def check_effort(kernel: Kernel, others: Iterable[Expression], workloads: int) -
 
 
 def _of_kernel(kernel: Kernel) -> Iterator[Expression]:
-    launch = kernel.launch
-    yield from (*launch.grid, *launch.block, *launch.cluster, launch.shared_bytes)
+    for _, launch in kernel.placed_launches():
+        yield from (*launch.grid, *launch.block, *launch.cluster, launch.shared_bytes)
     for argument in kernel.declared:
         yield from _of_argument(argument)
 

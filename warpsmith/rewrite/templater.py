@@ -1,6 +1,6 @@
 """From a user's kernel to a template, by the rewrite rules alone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,8 +8,10 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES, Kernel
 from warpsmith.domain.space import Space
 from warpsmith.domain.template import Template
+from warpsmith.rewrite.analysis.launch_names import numbered
+from warpsmith.rewrite.analysis.other_entries import disturbed
 from warpsmith.rewrite.bodies.body_variants import compose
-from warpsmith.rewrite.rules import BLOCK_RULES, RULES, TEXT_RULES, Declined, Draft
+from warpsmith.rewrite.rules import BLOCK_RULES, RULES, TEXT_RULES, Declined, Draft, Rule
 from warpsmith.rewrite.source.dead_branches import without_dead_branches
 from warpsmith.rewrite.source.foreign_platforms import without_foreign_platforms
 from warpsmith.rewrite.source.included_headers import Library, included, inline_header_of
@@ -35,44 +37,85 @@ def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> T
     """
     known = include_dirs or {}
     folders = tuple(known[name] for name in job.kernel.includes if name in known)
-    kernel = job.kernel
-    library = Library(folders, kernel.files, kernel.include_dirs)
-    text = inline_header_of(kernel.text, entry_name(kernel.entry), library)
-    if len(text.encode()) <= MAX_SOURCE_BYTES:
-        kernel = kernel.model_copy(update={"source": text})
+    library = Library(folders, job.kernel.files, job.kernel.include_dirs)
+    template = Template(kernel=_inlined(job.kernel, library), space=job.space)
+    declined: list[str] = []
+    for n in range(len(job.kernel.steps)):
+        template, refused = _of_launch(job, template, n, included(template.kernel.text, library))
+        declined += refused
+    return TemplateReport(template=template, declined=tuple(declined))
+
+
+def _inlined(kernel: Kernel, library: Library) -> Kernel:
+    """The kernel with the headers that define its entries in place of their includes."""
+    text = kernel.text
+    for step in kernel.steps:
+        text = inline_header_of(text, entry_name(step.entry), library)
+    return kernel.model_copy(update={"source": text}) if len(text.encode()) <= MAX_SOURCE_BYTES else kernel
+
+
+def _of_launch(
+    job: Job, template: Template, n: int, library: tuple[str, ...]
+) -> tuple[Template, tuple[str, ...]]:
+    """The template with the rules applied to a launch, and why the others were not."""
+    kernel = template.kernel.of_step(n)
     draft = Draft(
-        job=job,
-        kernel=kernel,
-        parameters=job.parameters,
-        constraints=job.constraints,
-        library=included(kernel.text, library),
+        job=job, kernel=kernel, parameters=job.parameters, constraints=job.constraints, library=library
     )
+    steps = job.kernel.launches
+    others = [step.entry for m, step in enumerate(steps) if m != n]
     declined: list[str] = []
     if job.rewrite.enabled:
         draft = _live(draft)
+        if others and draft.kernel.text != kernel.text and _why_shared(kernel.text, draft, others):
+            draft = replace(draft, kernel=kernel)
         for rule in RULES:
-            if not job.rewrite.permits(rule.name):
-                declined.append(f"{rule.name}: not permitted by the job")
-                continue
-            refusal = _beforehand(kernel, rule.name)
-            if refusal:
-                declined.append(f"{rule.name}: {refusal}")
-                continue
-            try:
-                result = rule.apply(draft)
-            except LookupError as exc:
-                result = Declined(str(exc.args[0]))
+            result = _applied(job, draft, kernel, rule, others)
             if isinstance(result, Declined):
-                declined.append(f"{rule.name}: {result.reason}")
+                declined.append(result.reason)
             else:
                 draft = result
     draft = compose(draft) if draft.applied else replace(draft, kernel=kernel)
-    template = Template(
-        kernel=draft.kernel,
-        space=Space(parameters=draft.parameters, constraints=draft.constraints),
-        applied=draft.applied,
+    if steps:
+        draft = numbered(draft, kernel.text, n)
+        declined = [f"{name}: launch {n} ({steps[n].entry}): {why}" for name, why in map(_parted, declined)]
+    space = template.space
+    made = Template(
+        kernel=template.kernel.with_step(n, draft.kernel),
+        space=Space(
+            parameters=space.parameters + draft.parameters[len(job.parameters) :],
+            constraints=space.constraints + draft.constraints[len(job.constraints) :],
+        ),
+        applied=template.applied + draft.applied,
     )
-    return TemplateReport(template=template, declined=tuple(declined))
+    return made, tuple(declined)
+
+
+def _parted(declined: str) -> tuple[str, str]:
+    name, _, why = declined.partition(": ")
+    return name, why
+
+
+def _applied(job: Job, draft: Draft, kernel: Kernel, rule: Rule, others: Sequence[str]) -> Draft | Declined:
+    """The draft after a rule, or why the rule is not applied, with its name."""
+    refusal = "" if job.rewrite.permits(rule.name) else "not permitted by the job"
+    refusal = refusal or _beforehand(kernel, rule.name)
+    if refusal:
+        return Declined(f"{rule.name}: {refusal}")
+    try:
+        result = rule.apply(draft)
+        if others and isinstance(result, Draft):
+            shared = _why_shared(draft.kernel.text, result, others)
+            result = Declined(shared) if shared else result
+    except LookupError as exc:
+        result = Declined(str(exc.args[0]))
+    return Declined(f"{rule.name}: {result.reason}") if isinstance(result, Declined) else result
+
+
+def _why_shared(before: str, draft: Draft, others: Sequence[str]) -> str:
+    """Why a rewrite of one launch may not stay beside the other launches; empty if it may."""
+    changed = disturbed(before, draft.kernel.text, draft.kernel.backend, draft.library, others)
+    return f"it would change what {changed}, another launch of the sequence, runs" if changed else ""
 
 
 def _beforehand(kernel: Kernel, rule: str) -> str:

@@ -66,16 +66,17 @@ def _pieces(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     A half detects elements that were not written. Single elements detect a kernel that samples its output to
     see whether the work is done: it cannot sample reliably without doing the work.
     """
-    if secrets.randbits(1):
+    pieces = []
+    for start, stop in spans:
+        step = max(SCRATCH_ELEMENTS, -(-(stop - start) // SCRATCH_CHUNKS))
+        pieces += [(at, min(at + step, stop)) for at in range(start, stop, step)]
+    # All of a single piece would leave no mark by which a kernel takes the rest for its own.
+    if len(pieces) == 1 or secrets.randbits(1):
         for _ in range(SCRATCH_SINGLES):
             start, stop = secrets.choice(spans)
             at = start + secrets.randbelow(stop - start)
             yield at, at + 1
         return
-    pieces = []
-    for start, stop in spans:
-        step = max(SCRATCH_ELEMENTS, -(-(stop - start) // SCRATCH_CHUNKS))
-        pieces += [(at, min(at + step, stop)) for at in range(start, stop, step)]
     lots = secrets.randbits(len(pieces))
     taken = [piece for i, piece in enumerate(pieces) if lots >> i & 1]
     yield from taken or pieces[:1]

@@ -35,7 +35,7 @@ class FastMath:
 
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""
-        strict = next((a.name for a in draft.kernel.declared if _is_strict(draft, a)), None)
+        strict = next((a.name for a in draft.job.kernel.declared if _is_strict(draft, a)), None)
         if strict is not None:
             return Declined(f"{strict} is compared with a relative tolerance below {LOOSE}")
         found = _Found()
