@@ -36,17 +36,24 @@ def child(opencl_info: DeviceInfo) -> Iterator[ChildDevice]:
     opened.close()
 
 
+def built(child: ChildDevice, pool: CompilePool, job: Job, splits: int = 2) -> Compiled:
+    """The binary of a configuration."""
+    kernel = Template(kernel=job.kernel, space=job.space).configured({"SPLITS": splits})
+    compiled = pool.submit(kernel, child.info).result(60)
+    assert isinstance(compiled, Compiled), compiled
+    assert compiled.entries == ("partials", "merge")
+    return compiled
+
+
 def loaded(
     child: ChildDevice, pool: CompilePool, job: Job, splits: int = 2
 ) -> tuple[int, WorkloadPlan, LaunchSize]:
     """A configuration of a job, loaded, with the plan of the first workload prepared."""
     kernel = Template(kernel=job.kernel, space=job.space).configured({"SPLITS": splits})
-    compiled = pool.submit(kernel, child.info).result(60)
-    assert isinstance(compiled, Compiled), compiled
-    assert compiled.entries == ("partials", "merge")
     plan = plan_workload(job.kernel, job.workloads[0], dict(job.space.defaults), seed=3)
     child.prepare(plan)
-    return child.load(compiled), plan, launch_size(kernel, job.workloads[0], child.info)
+    size = launch_size(kernel, job.workloads[0], child.info)
+    return child.load(built(child, pool, job, splits)), plan, size
 
 
 def sums(plan: WorkloadPlan) -> Any:
@@ -209,3 +216,29 @@ def test_a_right_sequence_is_faster_or_kept(ports: SessionPorts, baseline: Basel
     result = verify_winners(job, ports, found, plan, lambda: True, baseline)
     assert result.speedup >= 1.0
     assert {c.workload for c in result.choices} == {w.key for w in job.workloads}
+
+
+def test_no_launch_reads_what_an_earlier_one_left_in_scratch(child: ChildDevice, pool: CompilePool) -> None:
+    honest, plan, size = loaded(child, pool, row_sums())
+    child.run(honest, plan.key, size)
+    stale = child.load(built(child, pool, row_sums(replaced=STALE)))
+    got = floats(child.run(stale, plan.key, size).outputs["y"])
+    assert np.count_nonzero(np.isclose(got, sums(plan), rtol=1e-3)) == 0
+
+
+def test_a_repeated_launch_finds_a_part_of_its_scratch_spoiled(child: ChildDevice, pool: CompilePool) -> None:
+    handle, plan, size = loaded(child, pool, with_shape(row_sums(replaced=KEYED), ["2 * rows", "SPLITS"]))
+    for _ in range(3):
+        report = child.run(handle, plan.key, size, repeat=True)
+        np.testing.assert_allclose(floats(report.outputs["y"]), sums(plan), rtol=1e-4)
+        assert report.repeated is not None
+        assert not np.array_equal(report.repeated["y"], report.outputs["y"])
+
+
+def test_a_timed_launch_finds_a_part_of_its_scratch_spoiled(child: ChildDevice, pool: CompilePool) -> None:
+    handle, plan, size = loaded(child, pool, with_shape(row_sums(replaced=KEYED), ["2 * rows", "SPLITS"]))
+    check = TimedCheck({"y": [(0, 16)]}, redraw=False)
+    timed = child.time(handle, plan.key, size, TimingPlan(CacheState.HOT, 4, check=check, apart=False))
+    assert timed.report is not None
+    got = floats(timed.report.run.outputs["y"])
+    assert not np.allclose(got, sums(plan), rtol=1e-3)
