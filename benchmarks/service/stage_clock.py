@@ -69,13 +69,14 @@ class StageClock:
     calls: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     """How often each part was called, in any thread."""
     _stage: str = ""
+    _last: str = ""
     _thread: int = 0
     _inner: threading.local = field(default_factory=threading.local)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Count what is called meanwhile under this stage."""
-        self._stage, self._thread = name, threading.get_ident()
+        self._stage, self._last, self._thread = name, name, threading.get_ident()
         began = time.monotonic()
         try:
             yield
@@ -125,7 +126,7 @@ class StageClock:
             except (OSError, ValueError):
                 found = {}
             for part, seconds in found.items():
-                self.children[self._stage, part] += seconds
+                self.children[self._stage or self._last, part] += seconds
             kill(child)
 
         return read

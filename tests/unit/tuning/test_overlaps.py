@@ -67,6 +67,16 @@ def test_both_processes_of_a_pair_open_at_the_same_time() -> None:
     assert opener.most == 2
 
 
+def test_the_user_kernel_has_its_process_while_a_winner_is_checked() -> None:
+    """A winner that is wrong is never timed: a pair of processes opened at once can only be the first."""
+    ports, plain = fake_ports(times, lambda c: "wrong" if c.get("BLOCK") else "")
+    opener = PairedOpener(plain.model, plain.fault, plain.compiled)
+    found = verified(replace(ports, opener=opener))
+    assert found.comparisons == ()
+    assert found.withdrawn
+    assert opener.most == 2
+
+
 @dataclass
 class Sanitizer:
     """Looks at the device while it inspects."""

@@ -87,7 +87,7 @@ def verify_winners(
     idle = without_gain(job, finalists, baseline, plan.least_gain)
     compared = [w for w in job.workloads if w.key not in idle]
     contest = _Contest(job, ports, plan, baseline)
-    contest.begin(compared)
+    contest.begin(compared[:1])
     comparisons: list[Comparison] = []
     choices: list[Choice] = []
     try:
@@ -148,7 +148,7 @@ class _Contest:
         self._beside.shutdown()
 
     def begin(self, workloads: Sequence[Workload]) -> None:
-        """Prefetch the first references of the workloads that are compared, while kernels compile."""
+        """Prefetch what winners of these workloads are checked with first, while kernels compile."""
         self._prefetch.begin(self._base, workloads)
 
     def prefetch_next(self, workload: Workload, following: Sequence[Workload]) -> None:
@@ -235,10 +235,14 @@ class _Contest:
         if isinstance(size, Rejected):
             return size.reason
         fresh = self._fresh(workload)
+        opening = self._beside.submit(self._base.device, workload)
         try:
-            handle = fresh.device(workload).load(compiled)
             checked: CheckResult | None
-            checked = fresh.checker.check(LoadedKernel(handle, workload, size), whole=True, repeat=True)
+            try:
+                handle = fresh.device(workload).load(compiled)
+                checked = fresh.checker.check(LoadedKernel(handle, workload, size), whole=True, repeat=True)
+            finally:
+                wait([opening])
             if isinstance(checked, Rejected):
                 return _words(checked)
             winner = Built(fresh, compiled, size)
