@@ -2,8 +2,12 @@
 
 import re
 
-_COMMENTS_AND_STRINGS = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-_WITH_CHARACTERS = re.compile(_COMMENTS_AND_STRINGS.pattern + r"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+_COMMENTS_AND_STRINGS = re.compile(
+    r"""(?P<gone>/\*.*?\*/|//[^\n]*)|"(?:\\.|[^"\\\n])*+(?P<end>")?+|(?P<open>/\*.*)""", re.DOTALL
+)
+_WITH_CHARACTERS = re.compile(
+    _COMMENTS_AND_STRINGS.pattern + r"""|'(?:\\.|[^'\\\n])*+(?P<closed>')?+""", re.DOTALL
+)
 
 
 def code_of(source: str, *, characters: bool = True) -> str:
@@ -12,7 +16,12 @@ def code_of(source: str, *, characters: bool = True) -> str:
     Args:
         characters: character literals go as well. C++ needs False: an apostrophe may part digits there.
     """
-    return (_WITH_CHARACTERS if characters else _COMMENTS_AND_STRINGS).sub(" ", source)
+    return (_WITH_CHARACTERS if characters else _COMMENTS_AND_STRINGS).sub(_blank, source)
+
+
+def _blank(found: re.Match[str]) -> str:
+    # What has no end is shown: a compiler may see code there.
+    return " " if found.lastgroup in ("gone", "end", "closed") else found.group()
 
 
 MAX_NESTING = 256

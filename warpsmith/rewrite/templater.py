@@ -16,6 +16,11 @@ from warpsmith.rewrite.source.dead_branches import without_dead_branches
 from warpsmith.rewrite.source.foreign_platforms import without_foreign_platforms
 from warpsmith.rewrite.source.included_headers import Library, included, inline_header_of
 from warpsmith.rewrite.source.syntax_tree import entry_name
+from warpsmith.rewrite.source.work_limit import TooMuchWork, limited_work
+
+STEPS = 10_000_000
+"""Default of the steps that all rules take together, some seconds; ordinary kernels take 1 % of it."""
+TOO_MUCH = (RecursionError, TooMuchWork)
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,9 @@ class TemplateReport:
     declined: tuple[str, ...]
 
 
-def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> TemplateReport:
+def make_template(
+    job: Job, include_dirs: Mapping[str, Path] | None = None, steps: int = STEPS
+) -> TemplateReport:
     """Apply every rule that the job's policy allows and that can prove its precondition.
 
     The user's own parameters and constraints are always kept. With the template's defaults, the kernel
@@ -34,15 +41,24 @@ def make_template(job: Job, include_dirs: Mapping[str, Path] | None = None) -> T
 
     Args:
         include_dirs: permitted include folders by name, for kernels whose entry is in a header.
+        steps: limit on the steps through syntax trees; rules that would take more decline.
     """
+    with limited_work(steps):
+        return _made(job, include_dirs)
+
+
+def _made(job: Job, include_dirs: Mapping[str, Path] | None) -> TemplateReport:
     known = include_dirs or {}
     folders = tuple(known[name] for name in job.kernel.includes if name in known)
     library = Library(folders, job.kernel.files, job.kernel.include_dirs)
     template = Template(kernel=_inlined(job.kernel, library), space=job.space)
     declined: list[str] = []
     for n in range(len(job.kernel.steps)):
-        template, refused = _of_launch(job, template, n, included(template.kernel.text, library))
-        declined += refused
+        try:
+            template, refused = _of_launch(job, template, n, included(template.kernel.text, library))
+            declined += refused
+        except TOO_MUCH as exc:
+            declined.append(f"every rule: {_too_much(exc)}")
     return TemplateReport(template=template, declined=tuple(declined))
 
 
@@ -109,6 +125,8 @@ def _applied(job: Job, draft: Draft, kernel: Kernel, rule: Rule, others: Sequenc
             result = Declined(shared) if shared else result
     except LookupError as exc:
         result = Declined(str(exc.args[0]))
+    except TOO_MUCH as exc:
+        result = Declined(_too_much(exc))
     return Declined(f"{rule.name}: {result.reason}") if isinstance(result, Declined) else result
 
 
@@ -128,6 +146,12 @@ def _beforehand(kernel: Kernel, rule: str) -> str:
     return ""
 
 
+def _too_much(exc: Exception) -> str:
+    if isinstance(exc, TooMuchWork):
+        return "the source takes too long to analyse"
+    return "an expression or a statement of the source is nested too deeply"
+
+
 def _live(draft: Draft) -> Draft:
     """The draft without branches that other platforms compile or its entry discards.
 
@@ -138,7 +162,7 @@ def _live(draft: Draft) -> Draft:
         draft = _with_text(draft, without_foreign_platforms(text, options, draft.library))
     try:
         return _with_text(draft, without_dead_branches(draft.source))
-    except LookupError:
+    except (LookupError, *TOO_MUCH):
         return draft
 
 

@@ -4,6 +4,8 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+MAX_CHARACTERS = 4000
+"""Limit on a condition, before and after its macros are put in. A longer one counts as not known to hold."""
 _GIVEN = re.compile(r"-D\s*(\w+)(?:=(.*))?")
 
 
@@ -19,16 +21,20 @@ def holds(keyword: str, condition: str, macros: Mapping[str, str]) -> bool:
         return condition in macros
     if keyword == "ifndef":
         return condition not in macros
+    if len(condition) > MAX_CHARACTERS:
+        return False
     text = re.sub(
         r"\bdefined\b\s*\(?\s*(\w+)\s*\)?", lambda m: " 1 " if m.group(1) in macros else " 0 ", condition
     )
     for _ in range(4):
         text = re.sub(r"\b[A-Za-z_]\w*\b(?!\s*\()", lambda m: f" {macros.get(m.group(), '0') or '0'} ", text)
+        if len(text) > MAX_CHARACTERS:
+            return False
     text = re.sub(r"(?<=\d)[uUlL]+\b", "", text)
     text = re.sub(r"!(?!=)", " not ", text.replace("&&", " and ").replace("||", " or "))
     try:
         return _truth(ast.parse(text.strip(), mode="eval").body) != 0
-    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
         return False
 
 
@@ -38,7 +44,7 @@ def decided(condition: str, value_of: Callable[[str], int | None]) -> bool | Non
     text = re.sub(r"(?<=\d)[uUlL]+\b", "", text)
     try:
         value = _known(ast.parse(" ".join(text.split()), mode="eval").body, value_of)
-    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
         return None
     return None if value is None else value != 0
 

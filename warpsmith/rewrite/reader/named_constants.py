@@ -37,9 +37,11 @@ def find_constants(text: str) -> tuple[FoundConstant, ...]:
     """Macros and constants of a source that are integers, or integer arithmetic on earlier ones."""
     tokens = tokenise(text)
     found: dict[str, FoundConstant] = {}
+    values: dict[str, int] = {}
     for name, kind, value_text, start, is_local in _constant_texts(tokens):
-        value = integer_value(value_text, {c.name: c.value for c in found.values()})
+        value = integer_value(value_text, values)
         if value is not None and name not in found:
+            values[name] = value
             found[name] = FoundConstant(name, value, kind, text.count("\n", 0, start) + 1, is_local)
     return tuple(found.values())
 

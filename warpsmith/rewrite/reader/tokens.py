@@ -13,11 +13,13 @@ from warpsmith.rewrite.reader.conditionals import holds
 
 _HIDDEN = re.compile(
     r"""(?P<number>(?<![\w])\d(?:'?[\w.])*)
-    |(?P<raw>\b(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)")
+    |(?P<raw>\b(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?(?:\)(?P=mark)"|\Z))
     |(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))
-    |(?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""",
+    |(?P<text>(?P<quote>["'])(?:\\.|(?!(?P=quote))[^\\\n])*+(?P<end>(?P=quote))?+)""",
     re.X | re.S,
 )
+"""What hides code. A string or comment without an end goes on to where it could end at the latest: each
+character is looked at once."""
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)((?:\\\r?\n|[^\n])*)", re.M)
 _TOKEN = re.compile(
     r"""(?P<name>[A-Za-z_$][\w$]*)|(?P<number>\.?\d(?:'?[\w.])*)|(?P<string>"[ ]*"|'[ ]*')
@@ -57,10 +59,10 @@ def blank(text: str) -> str:
 
     def hide(match: re.Match[str]) -> str:
         found = match.group()
-        if match.lastgroup == "number":
+        if match.lastgroup == "number" or (match.lastgroup == "text" and match.group("end") is None):
             return found
         spaces = re.sub(r"[^\n]", " ", found)
-        if match.group("text") is None or len(found) < 2:
+        if match.group("text") is None:
             return spaces
         return found[0] + spaces[1:-1] + found[-1]
 
@@ -167,12 +169,14 @@ def tokenise(text: str, defines: Mapping[str, str] | None = None) -> Tokens:
 def _active(items: Sequence[Token], defines: Mapping[str, str]) -> dict[str, str]:
     """Macros of the branches that are taken."""
     found = dict(defines)
+    # Whether a branch and all around it are taken, and whether one of its group was.
     taken: list[tuple[bool, bool]] = []
     for token in items:
         if token.kind != "directive":
             continue
         part = _SPLITS.get(token.text)
-        around = all(now for now, _ in taken[: len(taken) - (part in ("next", "close"))])
+        outer = taken[-2:-1] if part in ("next", "close") else taken[-1:]
+        around = all(now for now, _ in outer)
         if part == "open":
             now = around and holds(token.text, token.rest, found)
             taken.append((now, now))

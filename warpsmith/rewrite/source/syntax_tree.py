@@ -12,6 +12,7 @@ import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
 from warpsmith.domain.device import Backend
+from warpsmith.rewrite.source.work_limit import spend
 
 _LANGUAGE = Language(tree_sitter_cuda.language())
 _OPENCL_WORDS = re.compile(
@@ -109,9 +110,13 @@ class Variable:
 
 def walk(node: Node) -> Iterator[Node]:
     """The node and everything under it, in source order."""
-    yield node
-    for child in node.children:
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        children = found.children
+        spend(1 + len(children))
+        waiting += reversed(children)
 
 
 def find(node: Node, *kinds: str) -> list[Node]:
@@ -123,6 +128,7 @@ def ancestors(node: Node) -> Iterator[Node]:
     """Parents, nearest first."""
     current = node.parent
     while current is not None:
+        spend(1)
         yield current
         current = current.parent
 
