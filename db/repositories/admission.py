@@ -24,7 +24,7 @@ class Used:
     """Jobs submitted in the last minute."""
     open: int
     device_s: float
-    """Seconds of jobs submitted in the last day: granted ones while open, else used ones."""
+    """Seconds of jobs submitted in the last day: granted ones while open, or used ones if these are more."""
     usd: float
 
 
@@ -52,6 +52,8 @@ class Admission:
             JobRow.created_at,
             JobRow.started_at,
             JobRow.finished_at,
+            JobRow.waiting_since,
+            JobRow.waited_s,
             JobRow.budget_s,
             JobRow.budget_usd,
             JobRow.usd_used,
@@ -68,8 +70,9 @@ class Admission:
             opened += is_open
             if age_s < DAY_S:
                 took_s = 0.0
-                if row.started_at is not None and row.finished_at is not None:
-                    took_s = (row.finished_at - row.started_at).total_seconds()
-                device_s += row.budget_s if is_open else min(row.budget_s, took_s)
+                if row.started_at is not None:
+                    end = row.finished_at or row.waiting_since or at
+                    took_s = max(0.0, (end - row.started_at).total_seconds() - row.waited_s)
+                device_s += max(row.budget_s, took_s) if is_open else took_s
                 usd += max(row.usd_used, row.budget_usd) if is_open else row.usd_used
         return Used(submitted, opened, device_s, usd)

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,19 @@ def test_seconds_that_were_granted_count_until_they_are_given_back(service: Serv
             jobs.move(job_id, JobState.QUEUED, JobState.FAILED, "at once")
         assert submit(http, seconds=60).status_code == 202
         refused(submit(http, seconds=60), "s are left")
+
+
+def test_a_job_that_took_longer_than_it_may_counts_with_what_it_took(service: Service) -> None:
+    with service.client(service.new_key(device_s_per_day=100)) as http:
+        first = submit(http, seconds=1)
+        with service.database.write() as session:
+            row = JobRepository(session).get(first.json()["id"])
+            row.started_at, row.waited_s = utc_now() - timedelta(seconds=90), 10.0
+        assert submit(http, seconds=30).status_code == 429, "while it is open"
+        with service.database.write() as session:
+            JobRepository(session).cancel(first.json()["id"])
+        assert submit(http, seconds=30).status_code == 429, "and when it has ended"
+        assert submit(http, seconds=15).status_code == 202
 
 
 def test_money_for_models_is_granted_in_the_same_way(service: Service) -> None:
