@@ -59,6 +59,9 @@ class KernelInput(Frozen):
     shared_bytes: str
     attributes: str
     """Attributes of the launch (`cooperative`, `cluster (2, 1, 1)`), which stay as they are; empty: none."""
+    launches: tuple[str, ...] = ()
+    """Of a sequence: one text per launch, in order, which stay as they are. The fields above have the
+    first."""
     workloads: tuple[str, ...]
     """One text per workload, such as `hidden=4096,tokens=512 (weight 1)`."""
 

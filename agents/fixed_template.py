@@ -1,5 +1,7 @@
 """Templates with every parameter set to its usual value. Pure."""
 
+import re
+
 from agents.constraint_checks import forbidden_by
 from agents.context import StepContext
 from warpsmith.domain.space import Configuration, Parameter, ParameterValue, Space
@@ -50,7 +52,8 @@ def fixed(template: Template, configuration: Configuration) -> Template:
 
 
 def _usual(parameter: Parameter) -> ParameterValue:
-    wanted = USUAL.get(parameter.name)
+    # The parameters of a launch of a sequence end in its number.
+    wanted = USUAL.get(re.sub(r"_\d+$", "", parameter.name))
     numbers = [v for v in parameter.values if isinstance(v, int) and not isinstance(v, bool)]
     if len(numbers) < len(parameter.values):
         return parameter.baseline_value

@@ -126,12 +126,14 @@ def _by_source(answer: TemplateReply, job: Job) -> Template:
     words = {t.text for t in tokenise(made.kernel.text).items if t.kind == "name"}
     directives = " ".join(t.rest for t in tokenise(made.kernel.text).items if t.kind == "directive")
     words |= set(re.findall(r"\w+", directives))
-    entry = entry_name(made.kernel.entry)
-    if entry not in words:
-        raise BadReply(f"source: the entry function {entry!r} is gone; keep its name and arguments")
-    launch = made.kernel.launch
-    expressions = (*launch.grid, *launch.block, launch.shared_bytes)
-    used = words | set().union(*(e.names for e in expressions)) | set(re.findall(r"\w+", made.kernel.entry))
+    used = set(words)
+    for step in made.kernel.steps:
+        entry = entry_name(step.entry)
+        if entry not in words:
+            raise BadReply(f"source: the entry function {entry!r} is gone; keep its name and arguments")
+        expressions = (*step.launch.grid, *step.launch.block, step.launch.shared_bytes)
+        used |= set().union(*(e.names for e in expressions)) | set(re.findall(r"\w+", step.entry))
+    used |= {name for a in made.kernel.scratch for e in a.shape for name in e.names}
     for parameter in made.parameters:
         if parameter.name not in used:
             raise BadReply(f"parameters: neither source nor launch uses {parameter.name}")
@@ -147,6 +149,10 @@ def _as_job(answer: TemplateReply, job: Job) -> Job:
     """The job with this template in place of the user's kernel, so that its validation checks every name and
     expression."""
     data = job.model_dump(mode="json")
+    if job.kernel.launches and (answer.grid or answer.block or answer.shared_bytes.strip()):
+        raise BadReply(
+            "grid, block, shared_bytes: the launches of a sequence stay as they are; leave them empty"
+        )
     launch: dict[str, Any] = dict(data["kernel"]["launch"])
     launch |= {"grid": list(answer.grid)} if answer.grid else {}
     launch |= {"block": list(answer.block)} if answer.block else {}

@@ -20,6 +20,7 @@ from agents.contracts import (
 )
 from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.job import Job, Strategy, Workload
+from warpsmith.domain.launch import SequencedLaunch
 from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
@@ -141,8 +142,16 @@ def _kernel(job: Job) -> KernelInput:
         block=tuple(e.text for e in kernel.launch.block),
         shared_bytes=kernel.launch.shared_bytes.text,
         attributes=kernel.launch.attributes_text,
+        launches=tuple(f"{n}: {_launch(step)}" for n, step in enumerate(kernel.launches)),
         workloads=_workloads(job),
     )
+
+
+def _launch(step: SequencedLaunch) -> str:
+    """`merge(partial, y, rows), grid (rows), block (64), shared_bytes 0`."""
+    grid, block = (", ".join(e.text for e in extents) for extents in (step.launch.grid, step.launch.block))
+    taken = f"{step.entry}({', '.join(step.arguments)})"
+    return f"{taken}, grid ({grid}), block ({block}), shared_bytes {step.launch.shared_bytes.text}"
 
 
 def _argument(argument: Argument) -> str:

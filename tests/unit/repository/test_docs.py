@@ -26,7 +26,7 @@ from warpsmith.domain.job import (
     Workload,
 )
 from warpsmith.domain.kernel import Kernel
-from warpsmith.domain.launch import Launch
+from warpsmith.domain.launch import Launch, SequencedLaunch
 from warpsmith.domain.layout_checks import layout_checks
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.errors import InvalidInput
@@ -38,6 +38,7 @@ ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 FORM = (DOCS / "job-form.md").read_text() + (DOCS / "arguments.md").read_text()
 FORM += (DOCS / "draws.md").read_text()
+FORM += (DOCS / "sequences.md").read_text()
 TEMPLATES = (DOCS / "templates.md").read_text()
 ELEMENT_RULES = (DOCS / "element-rules.md").read_text()
 FLEET = (DOCS / "running-a-fleet.md").read_text()
@@ -62,9 +63,11 @@ MODELS: tuple[type[BaseModel], ...] = (
     Field,
     Draw,
     Launch,
+    SequencedLaunch,
     Parameter,
     Constraint,
 )
+ONE_LAUNCH = {"entry": "scale", "arguments": ["x", "y", "n"], "launch": {"grid": [1], "block": [1]}}
 MISTAKES: tuple[tuple[str, Any], ...] = (
     ("name", "a/b"),
     ("budgte", {}),
@@ -111,6 +114,7 @@ MISTAKES: tuple[tuple[str, Any], ...] = (
     ("kernel.launch.grid", ['__import__("os")']),
     ("kernel.launch.block", ["n - 65536"]),
     ("kernel.launch.shared_bytes", "foo"),
+    ("kernel.launches", [ONE_LAUNCH]),
     ("workloads", [{"dimensions": {"n": 4}}, {"dimensions": {"m": 4}}]),
     ("workloads", [{"dimensions": {"n": 4}}, {"dimensions": {"n": 4}}]),
     ("workloads", [{"dimensions": {"n": 4}, "weight": 0}]),
