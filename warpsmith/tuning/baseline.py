@@ -64,6 +64,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
                 return BaselineResult(device=device, rejected=compiled, refused=words)
             for index, workload in enumerate(session.job.workloads):
                 where = workload.key
+                _refuse_overrun(session, time_left, index)
                 asked = ahead.get(workload.key) or _cases(session, workload)
                 own_case, another, *families = asked
                 failed = _expect(session, asked if may_overlap(session) else asked[:2], time_left)
@@ -82,9 +83,10 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
                     loaded = LoadedKernel(handle, workload, launch_size(kernel, workload, device))
                     aa_width = _noise(session, prefetch, compiled, loaded, time_left)
                 session.device(workload).unload(handle)
-                families = time_left.families(families)
+                families = [] if time_left.is_over else time_left.families(families)
                 failed |= session.expected.compute(families)
-                cases += passing(session, kernel, compiled, [c for c in families if c.key not in failed])
+                right = time_left.until_over(c for c in families if c.key not in failed)
+                cases += passing(session, kernel, compiled, right)
                 session.expected.forget(workload)
                 time_left.next_part()
     except InvalidInput as exc:
@@ -222,6 +224,14 @@ def _timed(
     samples = session.sampler.time(loaded, time_left.plan(search_plan(cache)))
     time_left.timed(samples, time.monotonic() - began)
     return samples
+
+
+def _refuse_overrun(session: DeviceSession, time_left: BaselineTime, index: int) -> None:
+    """Raises `InvalidInput` if the first workloads of a baseline took longer than the whole job may."""
+    if index and time_left.is_over:
+        count = len(session.job.workloads)
+        words = f"the baseline of {index} of {count} workloads took longer; raise it, or list fewer workloads"
+        raise InvalidInput("budget.seconds", words)
 
 
 def _refuse_endless(session: DeviceSession, time_left: BaselineTime) -> None:

@@ -8,6 +8,7 @@ from warpsmith.measure.protocol import search_plan
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.checks import baseline_time
 from warpsmith.tuning.checks.baseline_time import LEAST_PAIRS, SHARE, BaselineTime
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case
@@ -145,3 +146,25 @@ def test_where_not_even_the_least_fits_the_job_is_told_what_to_ask_for() -> None
     asked = int(refused.split("raise it to ")[1].split(",")[0])
     assert asked > 4 * 30
     assert not _baseline(5.0, float(asked)).refused
+
+
+def _of_workloads(*sizes: int) -> BaselineResult:
+    ports = fake_ports(lambda _configuration, _workload: 100.0)[0]
+    workloads = [{"dimensions": {"n": n}} for n in sizes]
+    session = DeviceSession(scale_job(workloads=workloads), ports)
+    try:
+        return measure_baseline(session)
+    finally:
+        session.close()
+
+
+def test_a_baseline_that_overran_the_whole_budget_ends_between_two_cases(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert not _of_workloads(64, 128, 256).refused
+    assert len(_of_workloads(64).cases) > 2
+    monkeypatch.setattr(baseline_time, "GRACE_S", -1e9)
+    found = _of_workloads(64, 128, 256)
+    assert found.refused.startswith("budget.seconds: the baseline of 1 of 3 workloads took longer")
+    assert len(found.timings) == 1
+    assert len(_of_workloads(64).cases) == 1, "its own case"

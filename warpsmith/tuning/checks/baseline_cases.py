@@ -104,7 +104,7 @@ def neighbour_cases(
     session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, time_left: BaselineTime
 ) -> list[CheckedCase]:
     """Shapes near the smallest workload, and one beyond the largest, on which the user's kernel is right."""
-    if not session.inputs.defences.neighbours:
+    if not session.inputs.defences.neighbours or time_left.is_over:
         return []
     try:
         for workload in session.job.workloads:
@@ -121,7 +121,8 @@ def neighbour_cases(
     last = size_bytes(session, session.job.workloads[-1])
     cases = time_left.neighbours(every, lambda c: size_bytes(session, c.workload) / last)
     failed = session.expected.compute(cases)
-    return passing(session, kernel, compiled, [c for c in cases if c.key not in failed], smallest.key)
+    right = time_left.until_over(c for c in cases if c.key not in failed)
+    return passing(session, kernel, compiled, right, smallest.key)
 
 
 def check_case(session: DeviceSession, loaded: LoadedKernel, case: Case) -> CheckedCase | Rejected:

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from warpsmith.domain.plan import STEADY_LAUNCH_US, TimingPlan, TimingSamples
@@ -21,6 +21,8 @@ LONG_REFERENCE_S = 3.0
 """Time in seconds above which everything in a baseline counts. If launches and references are shorter, only
 launches count, so that a busy machine does not reduce the checks of a quick kernel."""
 CHECK_LAUNCHES = 2
+GRACE_S = 60.0
+"""Seconds beyond the whole budget after which a baseline ends wherever it is between two cases."""
 MOST_OVERHEAD = 2.0
 """Limit on `BaselineTime.overhead`: a first timing also allocates what later ones use."""
 
@@ -71,6 +73,19 @@ class BaselineTime:
     def spent_s(self) -> float:
         """Seconds that count against the limit so far."""
         return time.monotonic() - self._began if self.is_slow else self._launches_s
+
+    @property
+    def is_over(self) -> bool:
+        """True once the baseline has held the device for longer than the job may at all."""
+        return time.monotonic() - self._began > self.budget_s + GRACE_S
+
+    def until_over(self, cases: Iterable[Case]) -> Iterator[Case]:
+        """The cases one by one, until the time is over."""
+        for case in cases:
+            if self.is_over:
+                self._leave_out("no further inputs or shapes were tried")
+                return
+            yield case
 
     @property
     def left_s(self) -> float:
