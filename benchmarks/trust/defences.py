@@ -29,6 +29,7 @@ AIMED: dict[str, tuple[str, ...]] = {
     "whole": ("d01_stencil_one_point.cl",),
     "globals": ("d03_memo.cl",),
     "timed_launches": ("d11_guards_when_timed.cl", "d04_count_in_local.cl:after_some", "d04_honest_first.cl"),
+    "unspoiled": ("d04_spoiled_output.cl:marked_all", "d04_spoiled_output.cl:plausible_all"),
     "redrawn_values": ("d03_same_address_often.cl",),
     "outputs_apart": ("d01_matmul_verifies",),
     "families": ("d05_merge_naive.cl", "d05_silu_structure.cl", "d05_silu_row_sniff.cl:looks_sorted"),

@@ -193,6 +193,9 @@ class TimedCheck:
     """Family and variant of other inputs that this launch may get; None: the workload's own."""
     redraw: bool | None = None
     """True: the launch gets the other inputs if they can be written between two samples. None: at random."""
+    spoiled: bool | None = None
+    """True: some of its output is overwritten before it. None: at random, if the output holds the answer to
+    other inputs anyway."""
 
 
 ENOUGH_S = 2.0

@@ -19,6 +19,8 @@ class Defences:
     """Device variables that launches could use to remember earlier launches are refused."""
     timed_launches: bool = True
     """Outputs of a random timed launch are compared."""
+    unspoiled: bool = True
+    """The checked timed launch finds, at random, what any other launch finds in its output."""
     redrawn_values: bool = True
     """The checked timed launch gets, at random, inputs that no earlier launch had."""
     outputs_apart: bool = True

@@ -53,7 +53,7 @@ class TimingSampler:
             other, redraw = None, False
         ranges = random_ranges(self.inputs.plan(loaded.workload), TIMED_ELEMENTS)
         values = None if other is None else (other.family, other.variant)
-        check = TimedCheck(ranges, values, redraw)
+        check = TimedCheck(ranges, values, redraw, None if on.unspoiled else True)
         timed = self._time(loaded, replace(timing, check=check))
         if timed.report is None:
             return timed.samples, None

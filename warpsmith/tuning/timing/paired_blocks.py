@@ -58,10 +58,10 @@ class Side:
 
         return time
 
-    def plain_us(self, plan: TimingPlan) -> float:
-        """One timing without a checked launch."""
-        samples = self.session.sampler.time(self.loaded, plan)
-        return summarise(samples.samples_us, 1).median_us
+    def checked_us(self, plan: TimingPlan) -> float | Rejected:
+        """Median of one timing, in µs, of which one launch is checked."""
+        timed = self.block(plan)(False)
+        return timed if isinstance(timed, Rejected) else summarise(timed, 1).median_us
 
     def last_checks(self, plan: TimingPlan) -> Rejected | None:
         """Launches on new inputs after all timings; returns a rejection, or None."""

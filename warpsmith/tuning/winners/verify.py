@@ -329,7 +329,12 @@ class _Contest:
         """A comparison with the times of the other cache state and, if the job asks for them, energies."""
         plan = search_plan(other_cache(self._job.objective.cache))
         times_us = {"A": found.baseline_us, "B": found.best_us}
-        others = {name: side.plain_us(plan) for name, side in sides.items()}
+        others: dict[str, float] = {}
+        for name, side in sides.items():
+            time_us = side.checked_us(plan)
+            if isinstance(time_us, Rejected):
+                return _words(time_us)
+            others[name] = time_us
         energy = energies(self._job, self._ports.energy, sides, times_us, self._base.inputs.seed)
         if isinstance(energy, Rejected):
             return _words(energy)
