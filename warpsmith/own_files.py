@@ -14,12 +14,12 @@ def own_folder(path: Path) -> None:
 
 def own_file(path: Path) -> None:
     """Make a file, which may exist, readable for this user alone. One of somebody else is left as it is."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        if os.fstat(descriptor).st_uid == os.getuid():
-            os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        # Never opened: closing it would give up all locks that this process, or SQLite in it, has on it.
+        if path.stat().st_uid == os.getuid():
+            path.chmod(0o600)
 
 
 def is_own(path: Path) -> bool:
