@@ -19,7 +19,7 @@ from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.finding import Finding
 from warpsmith.job_lines import JobLines
 from warpsmith.validation_errors import field_problems
-from warpsmith.value_files import with_values
+from warpsmith.value_files import outside, with_values
 
 MAX_PROBLEMS = 8
 
@@ -154,7 +154,7 @@ def _job_or_findings(
         beside = folder
         name = kernel.get("source_file")
         if kernel.get("source") is None and isinstance(name, str):
-            source = _read_source(folder, name)
+            source = _read_source(folder, name, include_dirs)
             if isinstance(source, Finding):
                 findings.append(source)
                 source = ""
@@ -164,7 +164,7 @@ def _job_or_findings(
             kernel = _with_headers(kernel, beside, folder, include_dirs)
         except InvalidInput as exc:
             findings.append(Finding(exc.field, exc.message))
-        kernel, unread = with_values(kernel, folder)
+        kernel, unread = with_values(kernel, folder, include_dirs)
         findings += unread
         data = {**data, "kernel": kernel}
     try:
@@ -223,8 +223,11 @@ def _mapping(path: Path, text: str) -> dict[str, Any]:
     raise InvalidJob(path, [Finding("", words, line=line)])
 
 
-def _read_source(folder: Path, name: str) -> str | Finding:
+def _read_source(folder: Path, name: str, allowed: Sequence[Path]) -> str | Finding:
     path = folder / name
+    refusal = outside(path, folder, allowed)
+    if refusal:
+        return Finding("kernel.source_file", refusal)
     try:
         data = path.read_bytes()
         if len(data) > MAX_SOURCE_BYTES:

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +10,54 @@ from warpsmith.domain.draw import MAX_FILE_BYTES
 from warpsmith.job_checks.finding import Finding
 
 
-def with_values(kernel: Mapping[str, Any], folder: Path) -> tuple[Mapping[str, Any], list[Finding]]:
+def outside(path: Path, folder: Path, allowed: Sequence[Path]) -> str:
+    """Why a file that a job names is not read: it lies, links followed, in no folder from which it may be.
+
+    Args:
+        folder: folder of the job file.
+        allowed: further folders, which the caller and not the job names.
+    """
+    try:
+        found = path.resolve()
+    except (OSError, ValueError, RuntimeError):
+        return ""  # reading it says what is wrong
+    if any(found.is_relative_to(each.resolve()) for each in (folder, *allowed)):
+        return ""
+    return f"{path} lies outside of the job file's folder; allow its folder with -I if it may be sent"
+
+
+def with_values(
+    kernel: Mapping[str, Any], folder: Path, allowed: Sequence[Path] = ()
+) -> tuple[Mapping[str, Any], list[Finding]]:
     """The kernel of a job file with the files that its draws name, and what is wrong with these.
 
     Args:
         folder: folder of the job file, to which names are relative.
+        allowed: further folders from which files may be read.
     """
     findings: list[Finding] = []
     changed: dict[str, Any] = {}
+    folders = (folder, *allowed)
     for part in ("arguments", "buffers"):
         listed = kernel.get(part)
         if not isinstance(listed, list | tuple):
             continue
-        read = [_argument(a, f"kernel.{part}.{n}.draw", folder, findings) for n, a in enumerate(listed)]
+        places = [f"kernel.{part}.{n}.draw" for n in range(len(listed))]
+        read = [_argument(a, f, folders, findings) for a, f in zip(listed, places, strict=True)]
         if any(a is not b for a, b in zip(read, listed, strict=True)):
             changed[part] = read
     return {**kernel, **changed} if changed else kernel, findings
 
 
-def _argument(argument: Any, field: str, folder: Path, findings: list[Finding]) -> Any:
+def _argument(argument: Any, field: str, folders: Sequence[Path], findings: list[Finding]) -> Any:
     draw = argument.get("draw") if isinstance(argument, Mapping) else None
     if not isinstance(draw, Mapping) or not isinstance(draw.get("file"), str) or draw.get("data"):
         return argument
-    path = folder / draw["file"]
+    path = folders[0] / draw["file"]
+    refusal = outside(path, folders[0], folders[1:])
+    if refusal:
+        findings.append(Finding(f"{field}.file", refusal))
+        return argument
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as exc:

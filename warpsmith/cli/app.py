@@ -34,7 +34,9 @@ Labels = Annotated[list[str] | None, typer.Option("--label", help="`key=value`; 
 IncludeDirs = Annotated[
     list[Path] | None,
     typer.Option(
-        "-I", help="Folder that is searched for headers; they are sent with the job. May be given again."
+        "-I",
+        help="Folder that is searched for headers, and from which the job may name files. "
+        "May be given again.",
     ),
 ]
 Check = Annotated[bool, typer.Option(help="Check arguments and launch against the source first.")]

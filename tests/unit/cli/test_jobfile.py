@@ -185,3 +185,16 @@ def test_a_document_is_read_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "any.yaml"
     path.write_text("on: yes\nnumber: 010\nlist: [1, 2.5, x]\n")
     assert JobFile.read(path).data["list"] == [1, 2.5, "x"]
+
+
+@pytest.mark.parametrize("name", ["../secret.cl", "{folder}/secret.cl", "link.cl"])
+def test_a_job_file_names_no_file_outside_of_its_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "secret.cl").write_text("__kernel void scale() {}")
+    jobs = tmp_path / "jobs"
+    jobs.mkdir()
+    (jobs / "link.cl").symlink_to(tmp_path / "secret.cl")
+    path = jobs / "job.json"
+    path.write_text(json.dumps(with_source_file(name.format(folder=tmp_path))))
+    error = refused(path)
+    assert (error.field, "outside of the job file's folder" in error.message) == ("kernel.source_file", True)
+    assert load_job(path, [tmp_path]).kernel.text.startswith("__kernel")
