@@ -75,7 +75,7 @@ _CENTRED = """{
   <sync>;
   sum = 0.0f;
   for (int k = 0; k < <size.x>; k++) sum += part[k];
-  for (int j = lane; j < n; j += <size.x>) y[row * n + j] = x[row * n + j] - sum / n;
+  for (int j = lane; j < n; j += <size.x>) y[row * n + j] = (x[row * n + j] - sum / n) * w[j];
 }
 """
 _TILED = """{
@@ -188,7 +188,14 @@ KINDS = (
         *ROWS,
         _returning("x * x + 1"),
     ),
-    Kind("a row read twice", _ROWS, "", _CENTRED, *ROWS, _returning("x - x.mean(axis=1, keepdims=True)")),
+    Kind(
+        "a row read twice",
+        (_buffer("w", "input", "n"), *_ROWS),
+        "",
+        _CENTRED,
+        *ROWS,
+        _returning("(x - x.mean(axis=1, keepdims=True)) * inputs['w']"),
+    ),
     Kind("a tree over a block", _SUMS, "", _TREE, *ROWS, _returning("x.sum(axis=1)")),
     Kind(
         "a stencil",

@@ -164,6 +164,7 @@ RuleName = Literal[
     "register_tile",
     "row_group",
     "stencil_tile",
+    "early_reads",
     "row_in_registers",
     "row_split",
     "rows_per_block",

@@ -69,20 +69,21 @@ class Facts(UnsafeCalls):
         return None if v.init is None or depth > 16 else self.root(v.init, depth + 1)
 
     def _root_at(self, v: Variable, at: Node, depth: int) -> Variable | None:
-        """Where a local pointer points at `at`, if only statements of the body's top level set it, each to
+        """Where a local pointer points at `at`, if only statements without a condition set it, each to
         another buffer: so accesses with the same text and the same buffer have the same address."""
         if v.is_parameter and not v.is_reference:
             return v if self._moved_first(v) else None
-        if v.is_reference or v.init is None:
+        if v.is_reference:
             return None
-        current, end = self.root(v.init, depth + 1), v.declaration.end_byte
-        found = [current]
+        current = None if v.init is None else self.root(v.init, depth + 1)
+        end = v.declaration.end_byte
+        found = [] if v.init is None else [current]
         for place in self.assigned(v):
             statement = place.parent
             top = None if statement is None else statement.parent
             if statement is None or top is None or statement.type != "assignment_expression":
                 return None
-            if operator(statement) != "=" or top.parent != self.source.body:
+            if operator(statement) != "=" or not self._is_straight(top):
                 return None
             if top.start_byte <= at.start_byte < top.end_byte:
                 return None
@@ -92,6 +93,15 @@ class Facts(UnsafeCalls):
                 current, end = root, top.end_byte
         different = None not in found and len({r.name for r in found if r is not None}) == len(found)
         return current if different else None
+
+    def _is_straight(self, statement: Node) -> bool:
+        """True if nothing but blocks without a condition stands around a statement of the kernel."""
+        for a in ancestors(statement):
+            if a == self.source.body:
+                return True
+            if a.type != "compound_statement":
+                return False
+        return False
 
     def _moved_first(self, v: Variable) -> bool:
         """True if a pointer that the kernel was given is only moved within its buffer, outside of loops and

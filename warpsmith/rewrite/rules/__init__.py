@@ -2,6 +2,7 @@
 
 from warpsmith.rewrite.analysis.draft import Declined, Draft, Rule
 from warpsmith.rewrite.rules.block_size import BlockSize
+from warpsmith.rewrite.rules.early_reads import EarlyReads
 from warpsmith.rewrite.rules.elements_per_thread import ElementsPerThread
 from warpsmith.rewrite.rules.fast_math import FastMath
 from warpsmith.rewrite.rules.index_packs import IndexPacks
@@ -25,6 +26,7 @@ RULES: tuple[Rule, ...] = (
     RegisterTile(),
     RowGroup(),
     StencilTile(),
+    EarlyReads(),
     RowInRegisters(),
     RowSplit(),
     RowsPerBlock(),

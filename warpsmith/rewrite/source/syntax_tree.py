@@ -19,7 +19,10 @@ _OPENCL_WORDS = re.compile(
     rb"\b(?:__kernel|kernel|__global|global|__local|local|__constant|constant|__private|private"
     rb"|__read_only|__write_only|__read_write|restrict)\b"
 )
-_QUALIFIERS = re.compile(rb"\b(?:__restrict__\b|__restrict\b|WS_REGISTERS\b|__maxnreg__\s*\([^()]*\))")
+_QUALIFIERS = re.compile(
+    rb"\b(?:__restrict__\b|__restrict\b|WS_REGISTERS\b"
+    rb"|(?:__maxnreg__|__align__)\s*\((?:[^()]|\([^()]*\))*\))"
+)
 # `WS_REGISTERS` is what a rule puts before a kernel's name.
 LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 _SCOPES = ("compound_statement", "for_statement", "function_definition", "lambda_expression")
