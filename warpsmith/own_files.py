@@ -2,6 +2,7 @@
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -13,13 +14,16 @@ def own_folder(path: Path) -> None:
 
 
 def own_file(path: Path) -> None:
-    """Make a file, which may exist, readable for this user alone. One of somebody else is left as it is."""
-    try:
+    """Make a file, which may exist, readable for this user alone. One of somebody else is left as it is.
+
+    One that exists is not opened: to close it would end every lock that this process has on it, such as those
+    of SQLite.
+    """
+    with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    except FileExistsError:
-        # Never opened: closing it would give up all locks that this process, or SQLite in it, has on it.
-        if path.stat().st_uid == os.getuid():
-            path.chmod(0o600)
+        return
+    if path.stat().st_uid == os.getuid():
+        path.chmod(0o600)
 
 
 def is_own(path: Path) -> bool:

@@ -196,8 +196,13 @@ def test_opencl_corpus(bench: Bench, corpus: Path, tmp_path: Path, monkeypatch: 
     assert written(tmp_path / "tuned.json")["kernels"] == [row]
     rows = recorded("opencl-corpus/baselines")["kernels"]
     monkeypatch.setattr("benchmarks.opencl_corpus.baselines._measured", lambda *a: rows)
-    assert bench("opencl_corpus.baselines", *where) in (0, 1)
-    assert [r["kernel"] for r in written(tmp_path / "baselines.json")["kernels"]]
+    assert bench("opencl_corpus.baselines", *where) == 0, "each baseline took its share of the budget or less"
+    kept = written(tmp_path / "baselines.json")["kernels"]
+    assert {(r["kernel"], r["budget_s"]) for r in kept} == {(r["kernel"], r["budget_s"]) for r in rows}
+    late = rows[-1] | {"baseline_s": 0.3 * rows[-1]["budget_s"]}
+    monkeypatch.setattr("benchmarks.opencl_corpus.baselines._measured", lambda *a: [late])
+    assert bench("opencl_corpus.baselines", *where) == 1, "one took more"
+    assert late["baseline_s"] in [r["baseline_s"] for r in written(tmp_path / "baselines.json")["kernels"]]
 
 
 def test_production(bench: Bench, checkouts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,15 +302,24 @@ def test_service(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_trust(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = recorded("trust-pocl")["cases"]
     monkeypatch.setattr("benchmarks.trust.corpus.run_cases", lambda *a: cases)
-    assert bench("trust.corpus", "--out", tmp_path) in (0, 1)
+    assert bench("trust.corpus", "--out", tmp_path) == 0, "every case is as its file states"
     assert len(written(tmp_path / "trust-pocl.json")["cases"]) == len(cases)
+    held = next(r for r in cases if r["status"] == "held")
+    changed = [r | {"as_expected": r is not held} for r in cases]
+    monkeypatch.setattr("benchmarks.trust.corpus.run_cases", lambda *a: changed)
+    assert bench("trust.corpus", "--out", tmp_path) == 1, "one is open, and its file says held"
+    found = written(tmp_path / "trust-pocl.json")["cases"]
+    assert [r["name"] for r in found if not r["as_expected"]] == [held["name"]]
 
     rows = {r["defence"]: r for r in recorded("defences-pocl")["defences"]}
-    monkeypatch.setattr(
-        "benchmarks.trust.defences.through", lambda device, off, cases: rows.get(off, rows["guards"])
-    )
-    assert bench("trust.defences", "--out", tmp_path) in (0, 1)
-    assert written(tmp_path / "defences-pocl.json")["defences"]
+    monkeypatch.setattr("benchmarks.trust.defences.through", lambda device, off, cases: rows[off])
+    assert bench("trust.defences", "--out", tmp_path) == 0, "without a defence some cheat comes through"
+    assert {r["defence"]: r for r in written(tmp_path / "defences-pocl.json")["defences"]} == rows
+    rows["floor"] |= {"through": None}
+    assert bench("trust.defences", "--out", tmp_path) == 1, "one defence was needed by no cheat"
+    assert [
+        r["defence"] for r in written(tmp_path / "defences-pocl.json")["defences"] if r["through"] is None
+    ] == ["floor"]
 
     same = recorded("same-kernel-cuda")["comparisons"]
     monkeypatch.setattr("benchmarks.trust.same_kernel.compare", lambda *a: same)

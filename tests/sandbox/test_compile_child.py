@@ -287,9 +287,9 @@ def test_options_on_the_list_reach_the_compiler(pool: CompilePool, device: Devic
 def test_the_pool_survives_the_death_of_its_waiting_child(make_pool: PoolMaker, device: DeviceInfo) -> None:
     pool = make_pool(timeout_s=30)
     built(pool, device, source(device.backend, SCALE))
-    waiting = _waiting(pool)
+    waiting, child = _waiting(pool), pool._idle.queue[-1][1]
     os.kill(waiting, signal.SIGKILL)
-    wait_until(lambda: not group_of(waiting))
+    wait_until(lambda: not child.alive)
     built(pool, device, source(device.backend, SCALE))
     assert _waiting(pool) != waiting
 
