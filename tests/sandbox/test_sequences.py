@@ -1,6 +1,7 @@
 """Sequences of launches on a device: buffers, scratch, order, and what is looked at."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -242,3 +243,17 @@ def test_a_timed_launch_finds_a_part_of_its_scratch_spoiled(child: ChildDevice, 
     assert timed.report is not None
     got = floats(timed.report.run.outputs["y"])
     assert not np.allclose(got, sums(plan), rtol=1e-3)
+
+
+def test_a_timed_launch_that_is_looked_at_has_inputs_that_none_had_before(
+    child: ChildDevice, pool: CompilePool
+) -> None:
+    handle, plan, size = loaded(child, pool, row_sums(replaced=MEMO))
+    child.run(handle, plan.key, size)
+    check = TimedCheck({"y": [(0, 16)]}, (Family.DECLARED, 2000))
+    for _ in range(5):
+        timed = child.time(handle, plan.key, size, TimingPlan(CacheState.HOT, 4, check=check))
+        assert timed.report is not None
+        assert timed.report.other
+        got = floats(timed.report.run.outputs["y"])
+        assert not np.allclose(got, sums(replace(plan, variant=2000)), rtol=1e-3)

@@ -186,6 +186,8 @@ class _Server:
         limit = plan.give_up_above_us
         size = size_from_json(request["size"])
         scratch = buffers.scratch_of(size)
+        # The inputs of the last checked launch are among those that are timed.
+        scratch.poison()
         watch = TimedWatch(buffers, plan, pairs, scratch)
 
         def stop(samples: Sequence[float]) -> bool:

@@ -57,11 +57,12 @@ class Scratch:
     def spoil(self) -> None:
         """Overwrite a random part, so that a launch that relies on what an earlier one left is wrong.
 
-        A launch that looks there for a mark of its own may still find it.
+        A launch that looks there for a mark of its own may still find it, and by chance what is overwritten
+        looks like results.
         """
         for part in self._parts:
-            each = part.plan.dtype.size_bytes
-            spoil(part.memory, part.guard, part.size_bytes, each, [(0, part.size_bytes // each)])
+            each, likely = part.plan.dtype.size_bytes, bool(secrets.randbits(1))
+            spoil(part.memory, part.guard, part.size_bytes, each, [(0, part.size_bytes // each)], likely)
 
     def guard_violations(self) -> list[str]:
         """Arguments whose guard zones changed."""

@@ -18,7 +18,12 @@ SCRATCH_SINGLES = 16
 
 
 def spoil(
-    memory: Memory, at: int, size_bytes: int, element_bytes: int, spans: Sequence[tuple[int, int]]
+    memory: Memory,
+    at: int,
+    size_bytes: int,
+    element_bytes: int,
+    spans: Sequence[tuple[int, int]],
+    likely: bool = False,
 ) -> None:
     """Overwrite a random part of some elements of a buffer.
 
@@ -28,10 +33,15 @@ def spoil(
         at: byte at which the buffer begins.
         size_bytes: of the buffer.
         spans: half-open ranges of elements.
+        likely: overwrite with other elements of the buffer, which look like results, instead of noise.
     """
     pieces = list(_pieces(spans))
     longest = max(stop - start for start, stop in pieces) * element_bytes
-    noise = np.resize(np.frombuffer(secrets.token_bytes(4096), np.uint8), longest)
+    if likely and size_bytes > longest:
+        from_elsewhere = secrets.randbelow((size_bytes - longest) // element_bytes + 1) * element_bytes
+        noise = np.frombuffer(memory.read(at + from_elsewhere, longest), np.uint8)
+    else:
+        noise = np.resize(np.frombuffer(secrets.token_bytes(4096), np.uint8), longest)
     if size_bytes <= JOINED_BYTES:
         data = np.frombuffer(memory.read(at, size_bytes), np.uint8).copy()
         for start, stop in pieces:

@@ -85,8 +85,10 @@ class TimedWatch:
     def _choose(self, redraw: bool | None, launches: int) -> None:
         """Choose the sample, and the launch in it, that is checked."""
         turns = secrets.SystemRandom().sample(range(self.samples), self.samples)
-        wanted = bool(secrets.randbits(1)) if redraw is None else redraw
-        self._redrawn = wanted and self._buffers.redrawn_cheaply
+        if redraw is None:
+            # What a sequence keeps in its scratch is the result for inputs that are launched again and again.
+            redraw = bool(self._scratch.sizes_bytes) or bool(secrets.randbits(1))
+        self._redrawn = redraw and self._buffers.redrawn_cheaply
         for turn in turns:
             left = left_behind(walked(self._pairs, turn, launches))
             # Launches whose values have a known expected result.
