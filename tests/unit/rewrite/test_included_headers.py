@@ -86,11 +86,10 @@ def test_a_job_file_brings_the_headers_of_its_source(tmp_path: Path) -> None:
     tree(tmp_path, repository__kernels__factor="#define FACTOR 2.0f\n", extra__more="")
     source = tmp_path / "repository" / "kernels" / "scale.cl"
     source.write_text('#include "factor.h"\n#include "more.h"\n' + KERNEL)
-    job_file = tmp_path / "jobs" / "scale.yaml"
-    job_file.parent.mkdir()
+    job_file = tmp_path / "scale.yaml"
     kernel = {k: v for k, v in FIELDS["kernel"].items() if k != "source"}
     job_file.write_text(
-        json.dumps(FIELDS | {"kernel": kernel | {"source_file": "../repository/kernels/scale.cl"}})
+        json.dumps(FIELDS | {"kernel": kernel | {"source_file": "repository/kernels/scale.cl"}})
     )
     assert list(load_job(job_file).kernel.files) == ["factor.h"]
     job = load_job(job_file, [tmp_path / "extra"])

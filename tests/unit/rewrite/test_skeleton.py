@@ -45,7 +45,7 @@ def test_examples(family: str, ending: str, tmp_path: Path) -> None:
     source = EXAMPLES / family / f"{family}.{ending}"
     target = tmp_path / "job.yaml"
     target.write_text(skeleton([source], target, Wanted()))
-    got = load_job(target).kernel
+    got = load_job(target, [source.parent]).kernel
     wanted = load_job(EXAMPLES / family / f"{'cuda' if ending == 'cu' else 'opencl'}.yaml").kernel
     assert got.entry == wanted.entry
     assert got.backend is wanted.backend
