@@ -411,3 +411,43 @@ def test_certain_cases_are_what_a_winner_is_checked_with(monkeypatch: pytest.Mon
     assert certain_cases(session, workload) == own + families
     monkeypatch.setattr("warpsmith.tuning.checks.extra_cases.FAMILY_BYTES", 8)
     assert certain_cases(session, workload) == own
+
+
+class SlowReference(FakeReference):
+    """Answers when it is let; remembers whether it was halted meanwhile."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end, self.halted = threading.Event(), threading.Event(), threading.Event()
+
+    def halt(self) -> None:
+        self.halted.set()
+
+    def go_on(self) -> None:
+        self.halted.clear()
+
+    def numpy_many(self, source: str, function: str, cases: Sequence[ReferenceCase]) -> Outcomes:
+        self.begun.set()
+        assert self.may_end.wait(WAIT_S)
+        return [InvalidInput("reference", "none") for _ in cases]
+
+
+def test_a_reference_that_a_thread_waits_for_is_not_halted_by_the_pause_of_another() -> None:
+    inner = SlowReference()
+    prefetch = ReferencePrefetch(inner)
+    session = DeviceSession(JOB, fake_ports(lambda *_: 1.0)[0])
+    case = (session.inputs.plan(Case(JOB.workloads[0])), JOB.workloads[0].dimensions)
+    caller = threading.Thread(target=prefetch.numpy_many, args=("", "", [case]))
+    try:
+        caller.start()
+        assert inner.begun.wait(WAIT_S)
+        with prefetch.paused():
+            assert not inner.halted.is_set()
+            inner.may_end.set()
+            caller.join(WAIT_S)
+            assert inner.halted.is_set(), "nobody waits any longer, and the pause goes on"
+        assert not inner.halted.is_set()
+    finally:
+        inner.may_end.set()
+        caller.join(WAIT_S)
+        prefetch.close()
+        session.close()

@@ -35,7 +35,8 @@ class ReferencePrefetch:
     what is being prefetched stands still while something is timed (`paused`), and nothing new begins while a
     caller waits for a reference, whose children then have memory and cores to themselves.
 
-    Not thread-safe: one thread calls it.
+    References may be asked for by several threads: a comparison of one case may run beside the launch of the
+    next. While one of them waits, nothing is halted, or it would wait for its own children for ever.
     """
 
     def __init__(self, inner: ReferencePort) -> None:
@@ -45,6 +46,8 @@ class ReferencePrefetch:
         self._running: Future[None] | None = None
         self._resting = True
         self._quiet = 0
+        self._callers = 0
+        """Number of threads that wait for references."""
         self._asked = ("", "")
         self._line: deque[ReferenceCase] = deque()
         self._found: dict[WorkloadPlan, Mapping[str, Array]] = {}
@@ -103,26 +106,31 @@ class ReferencePrefetch:
         with self._taking:
             self._line = deque(c for c in self._line if c[0] not in asked)
             is_ready = asked <= self._found.keys()
-        if not is_ready:
-            self._rest()
-        with self._taking:
-            known = [self._found.pop(plan, None) for plan, _ in cases]
-        missing = [c for c, outputs in zip(cases, known, strict=True) if outputs is None]
+            self._callers += 1
         try:
+            if not is_ready:
+                self._rest()
+            with self._taking:
+                known = [self._found.pop(plan, None) for plan, _ in cases]
+            missing = [c for c, outputs in zip(cases, known, strict=True) if outputs is None]
             rest = iter(self._inner.numpy_many(source, function, missing) if missing else ())
         finally:
+            with self._taking:
+                self._callers -= 1
             self._resume()
         return [next(rest) if outputs is None else outputs for outputs in known]
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Context in which nothing is computed but what is asked for; what has begun stands still."""
-        self._quiet += 1
+        with self._taking:
+            self._quiet += 1
         self._resume()
         try:
             yield
         finally:
-            self._quiet -= 1
+            with self._taking:
+                self._quiet -= 1
             self._resume()
 
     def halt(self) -> None:
@@ -149,10 +157,12 @@ class ReferencePrefetch:
 
     def _resume(self) -> None:
         """Go on, or halt, as the pauses say."""
-        if self._quiet:
-            self._resting = True
-            self._inner.halt()
-            return
+        with self._taking:
+            if self._quiet:
+                self._resting = True
+                if not self._callers:
+                    self._inner.halt()
+                return
         self._inner.go_on()
         if self._line:
             self._resting = False
