@@ -57,12 +57,12 @@ check: $(STAMP) ## Lint, types, import contracts, layout; warns of long files
 	@$(BIN)/python scripts/lengths.py
 
 lock: ## Pin every dependency anew (needs uv)
-	$(LOCK) --extra opencl --extra cuda --extra cuda-toolkit --extra otel --extra dev -o requirements/dev.txt
+	$(LOCK) --extra opencl --extra cuda-compile --extra cuda-toolkit --extra otel --extra dev -o requirements/dev.txt
 	$(LOCK) --extra opencl -o requirements/demo.txt
-	$(LOCK) --extra otel -o requirements/api.txt
+	$(LOCK) --extra service --extra otel -o requirements/api.txt
 	$(LOCK) --extra opencl --extra otel -o requirements/worker-cpu.txt
-	$(LOCK) --extra cuda --extra pycuda --extra otel -o requirements/worker-gpu.txt
-	$(LOCK) --extra cuda -o requirements/node.txt
+	$(LOCK) --extra cuda --extra otel -o requirements/worker-gpu.txt
+	$(LOCK) --extra cuda-compile -o requirements/node.txt
 	$(COMPILE) benchmarks/search/requirements.in -o requirements/bench.txt
 
 wheelhouse: $(STAMP) ## Collect the wheels of an offline GPU node: PYTHON=3.12 [EXTRA=folder of built wheels]

@@ -22,6 +22,7 @@ from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.job import Job, Strategy, Workload
 from warpsmith.domain.launch import SequencedLaunch
 from warpsmith.domain.outcome import Measured, Outcome, Rejected
+from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.rewrite.reader.tokens import without_comments
@@ -95,7 +96,7 @@ def _tester(context: StepContext) -> TesterInput:
     listed = [w.key for w in context.job.workloads]
     by_key: dict[str, list[str]] = {key: [] for key in listed}
     shapes = []
-    for case in cases:
+    for case in (c for c in cases if c.family is not Family.WORLD):
         key = Workload(dimensions=case.dimensions).key
         if key in by_key:
             by_key[key].append(case.family.value)

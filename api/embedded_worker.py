@@ -1,9 +1,11 @@
 """The worker of the embedded mode: a child of the API, restarted when it ends, stopped with it."""
 
 import logging
+import os
 import subprocess
-import sys
 import threading
+
+from warpsmith import applications
 
 STOP_S = 20.0
 RESTART_S = 1.0
@@ -32,7 +34,9 @@ class EmbeddedWorker:
         # The kernel ties the child to this thread, so this thread starts the child and outlives it.
         while not self._stop.is_set():
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "worker.main", "--embedded"], stdin=subprocess.DEVNULL
+                applications.command("worker.main", "--embedded"),
+                env=applications.environment(os.environ),
+                stdin=subprocess.DEVNULL,
             )
             while not self._stop.wait(0.1) and self._child.poll() is None:
                 pass

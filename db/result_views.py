@@ -16,7 +16,7 @@ from db.repositories.trials import TrialRepository
 from db.repositories.workers import ALIVE_S, WorkerRepository
 from db.snapshot import elapsed_s, job_baseline, last_result
 from db.tables import CandidateRow, TrialRow, WorkerRow
-from db.unserved_jobs import DRAINING, PUT_ASIDE
+from db.unserved_jobs import PUT_ASIDE
 from warpsmith import __version__
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.kernel import Kernel
@@ -53,6 +53,8 @@ __all__ = [
     "trial_page",
     "worker_list",
 ]
+
+DRAINING = "it was told to end what it has begun, and to go"
 
 
 def job_page(

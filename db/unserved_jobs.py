@@ -9,7 +9,6 @@ from db.tables import JobRow, WorkerRow
 from warpsmith.tuning.decisions.unserved_jobs import Unserved
 
 NO_DEVICE = "it serves no such device"
-DRAINING = "it was told to end what it has begun, and to go"
 PUT_ASIDE = "put aside: "
 """Prefix of a device's fault."""
 
@@ -30,7 +29,8 @@ def unserved(session: Session, job: JobRow, limit_s: float) -> Unserved | None:
     if served:
         return None
     lacking: dict[str, list[str]] = {}
-    for worker in alive:
+    # One that was told to go says nothing of what is here after it.
+    for worker in (w for w in alive if not w.draining):
         lacking.setdefault(_reason(worker, job), []).append(worker.hostname)
     times = [job.created_at, *(w.started_at for w in alive[-1:])]
     if job.device_class is not None:
@@ -41,8 +41,6 @@ def unserved(session: Session, job: JobRow, limit_s: float) -> Unserved | None:
 
 
 def _reason(worker: WorkerRow, job: JobRow) -> str:
-    if worker.draining:
-        return DRAINING
     known = worker.unavailable.get(job.backend)
     if known is not None:
         return known.removeprefix(f"{job.backend}: ")

@@ -10,6 +10,7 @@ from functools import cache
 
 import pytest
 
+from testbed.deadlines import HANGS_S
 from warpsmith.backends.base import BackendModule, CompileRequest, Device
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.plan import Compiled
@@ -52,7 +53,7 @@ def compiler(pool: CompilePool) -> CompilerPort:
 def build(pool: CompilePool, info: DeviceInfo, kernel: KernelOf) -> Build:
     @cache
     def make(behaviour: Behaviour) -> Compiled:
-        made = pool.submit(kernel(behaviour), info).result(60)
+        made = pool.submit(kernel(behaviour), info).result(HANGS_S)
         assert isinstance(made, Compiled), made
         return made
 

@@ -8,6 +8,8 @@ WORK = 1_000_000
 QUIET_S = 0.03
 """Seconds that the work takes on a quiet core of 2020 or later."""
 MOST = 20.0
+HANGS_S = 600.0
+"""Ceiling of a wait for what comes for certain: only what hangs takes as long, on any machine."""
 
 
 def slowness() -> float:

@@ -11,6 +11,10 @@ from typing import Any
 
 import httpx2
 
+from db.api_keys import KeyLimits, Scope
+from db.engine import Database
+from db.repositories.keys import KeyRepository
+from db.tables import DEFAULT_TENANT
 from testbed.deadlines import Deadline, stretched
 from testbed.servers import free_port
 
@@ -35,12 +39,10 @@ class Service:
         self.headers: dict[str, str] = {}
 
     def start(self) -> "Service":
-        """Migrate (full mode), start every process and wait until the service says that it is ready."""
-        if self.full:
+        """Migrate (full mode, the first time), start every process and wait until the service is ready."""
+        if self.full and not self.headers:
             self._run("db.migrate")
-            if not self.headers:
-                words = ("keys", "create", "e2e", "--scopes", "submit,read,agents,admin")
-                self.headers = {"Authorization": f"Bearer {self._run('warpsmith', *words)}"}
+            self.headers = {"Authorization": f"Bearer {self._new_key()}"}
         self.spawn("serve", "--port", str(self.port))
         if self.full:
             self.spawn("worker")
@@ -131,13 +133,19 @@ class Service:
         self.processes.append(process)
         return process
 
-    def _run(self, *command: str) -> str:
-        """A command that ends by itself; what it printed."""
-        words = [sys.executable, "-m", *command]
-        ran = subprocess.run(
-            words, cwd=ROOT, env=self._environment(), check=True, timeout=60, capture_output=True, text=True
-        )
-        return ran.stdout.strip()
+    def _run(self, *module: str) -> None:
+        """A command that ends by itself."""
+        words = [sys.executable, "-m", *module]
+        subprocess.run(words, cwd=ROOT, env=self._environment(), check=True, capture_output=True)
+
+    def _new_key(self) -> str:
+        """What opens everything of the tenant `default`; from this process, which need not start."""
+        database = Database(self.settings["WARPSMITH_DATABASE_URL"])
+        try:
+            with database.write() as session:
+                return KeyRepository(session).create("e2e", DEFAULT_TENANT, tuple(Scope), KeyLimits())[1]
+        finally:
+            database.dispose()
 
     def _environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("WARPSMITH_")}

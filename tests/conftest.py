@@ -1,5 +1,8 @@
 """Fixtures that every folder of tests may use, and the two parts in which `make test` runs the suite."""
 
+import gc
+from pathlib import Path
+
 import pytest
 
 from testbed.databases import (
@@ -29,6 +32,20 @@ __all__ = [
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--part`, beside which `-m` stays free for whoever runs the tests."""
     parser.addoption("--part", choices=("beside", "alone"), help="tests that may have company, or the others")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import files for the part `alone` that cannot have a test of it: their text lacks the marker."""
+    if config.getoption("--part") != "alone" or collection_path.suffix != ".py":
+        return None
+    # A false alarm costs an import; `pytest_collection_modifyitems` decides.
+    return None if ".alone" in collection_path.read_text() else True
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector what lives until the end: thousands of tests, and everything that they import."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from testbed.deadlines import HANGS_S
 from warpsmith.domain.argument import Argument
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.template import Template
@@ -46,9 +47,9 @@ def results(
     source, binary = folder / "program.cpp", folder / "program"
     source.write_text(program)
     flags = ["-std=c++17", "-O0", "-w", "-o", str(binary), str(source)]
-    built = subprocess.run(["g++", *flags], capture_output=True, text=True, timeout=120, check=False)
+    built = subprocess.run(["g++", *flags], capture_output=True, text=True, timeout=HANGS_S, check=False)
     assert built.returncode == 0, built.stderr[:3000]
-    ran = subprocess.run([str(binary)], capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run([str(binary)], capture_output=True, text=True, timeout=HANGS_S, check=False)
     assert ran.returncode == 0, f"status {ran.returncode}"
     return [{k: np.array(v) for k, v in json.loads(line).items()} for line in ran.stdout.splitlines()]
 

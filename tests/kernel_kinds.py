@@ -219,6 +219,17 @@ KINDS = (
         _SHIFTED.replace("np.zeros_like(x)", "np.copy(inputs['y'])"),
     ),
     Kind(
+        "a place by division",
+        (_buffer("x", "input", "r", "n"), _buffer("y", "output", "n", "r"), *_count("r", "n")),
+        "",
+        "{\n  int i = <gid.x>;\n  if (i < r * n) {\n    int row = i / n, j = i % n;\n"
+        "    y[j * r + row] = x[i];\n  }\n}\n",
+        ("ceil_div(r * n, 64)",),
+        ("64",),
+        ({"r": 4, "n": 64}, {"r": 3, "n": 83}),
+        _returning("x.T"),
+    ),
+    Kind(
         "a plane",
         _PLANES,
         "",

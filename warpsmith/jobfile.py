@@ -59,7 +59,15 @@ class JobFile:
         Raises:
             InvalidJob: the file does not exist or is not a mapping; the message names the line.
         """
-        text = _text(path)
+        return JobFile.parsed(path, _text(path), include_dirs)
+
+    @staticmethod
+    def parsed(path: Path, text: str, include_dirs: Sequence[Path] = ()) -> "JobFile":
+        """The mapping in a text that is, or will be, the file at `path`.
+
+        Raises:
+            InvalidJob: the text is not a mapping; the message names the line.
+        """
         return JobFile(path, text, _mapping(path, text), JobLines(text), tuple(include_dirs))
 
     def job(self) -> Job:

@@ -6,10 +6,7 @@ reason, because tasks are claimed in the database either way.
 """
 
 import logging
-import signal
-import threading
 from collections.abc import Sequence
-from types import FrameType
 
 from sqlalchemy.exc import DBAPIError
 
@@ -19,6 +16,7 @@ from db.repositories.outbox import OutboxRepository
 from warpsmith.errors import LeaseLost
 from worker import advance, compile_node, task_runner
 from worker.process_context import Context, context
+from worker.stop_request import StopRequest
 
 POLL_S = 0.5
 """Seconds between looks for work of an idle process."""
@@ -32,23 +30,17 @@ log = logging.getLogger(__name__)
 
 def serve(queues: Sequence[str]) -> None:
     """Work until SIGTERM; a running task is finished first."""
-    stop = threading.Event()
-
-    def handle(_signum: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    signal.signal(signal.SIGTERM, handle)
-    signal.signal(signal.SIGINT, handle)
+    stop = StopRequest()
+    stop.stop_on_signals()
     log.warning("the broker is silent; working from the database on %s", ", ".join(queues))
     made = context()
-    while not stop.is_set():
+    busy = True
+    while not stop.wait(0.0 if busy else POLL_S):
         try:
             busy = step(made, queues)
         except (DBAPIError, LeaseLost) as exc:
             log.warning("working from the database waits: %s", type(exc).__name__)
             busy = False
-        if not busy:
-            stop.wait(POLL_S)
 
 
 def step(made: Context, queues: Sequence[str]) -> bool:

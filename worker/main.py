@@ -9,11 +9,9 @@ import logging
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 from sqlalchemy.exc import DBAPIError
 
@@ -32,7 +30,8 @@ from warpsmith.parent_death import die_with_parent
 from warpsmith.settings import Settings, settings
 from worker.pool_plans import ALL_COMPILERS, ALL_DEVICES, PoolPlan, compilers_missing, plan_pools
 from worker.steward import Steward
-from worker.supervisor import TICK_S, Supervisor
+from worker.stop_request import StopRequest
+from worker.supervisor import TICK_S, PoolStarter, Supervisor
 from worker.watchdog import Watchdog
 
 STOP_S = 15.0
@@ -57,43 +56,47 @@ def run(
     Args:
         queues: queues to serve; empty: all that this machine can.
         concurrency: processes for queues that need no device; 0: two.
-        pool_module: module that runs one pool.
+        pool_module: module whose `main` runs one pool.
         devices: devices; None: found by probing every back end.
 
     Raises:
         Unavailable: the database is unavailable or has another schema, or nothing can be served.
     """
-    stop = threading.Event()
-    _stop_on_signals(stop)
+    stop = StopRequest()
+    stop.stop_on_signals()
     parent = os.getppid()
     if embedded:
         die_with_parent(signal.SIGTERM)
     current = settings()
-    _wait_for_schema(current, stop)
-    unavailable: dict[str, str] = {}
-    if devices is None:
-        devices, unavailable = _probe(current.replay_dir)
-    wanted = tuple(queues) or _everything(devices)
-    missing = compilers_missing() if ALL_COMPILERS in wanted else {}
-    plans = plan_pools(wanted, devices, concurrency, current.compile_workers, missing)
-    unavailable |= missing
-    worker_id = new_id()
-    _serve(current, plans, worker_id, unavailable, pool_module, stop, parent if embedded else None)
+    # Its imports go on while this process waits and probes.
+    starter = PoolStarter(pool_module)
+    try:
+        _wait_for_schema(current, stop)
+        unavailable: dict[str, str] = {}
+        if devices is None:
+            devices, unavailable = _probe(current.replay_dir)
+        wanted = tuple(queues) or _everything(devices)
+        missing = compilers_missing() if ALL_COMPILERS in wanted else {}
+        plans = plan_pools(wanted, devices, concurrency, current.compile_workers, missing)
+        unavailable |= missing
+        _serve(current, plans, unavailable, starter, stop, parent if embedded else None)
+    finally:
+        starter.close()
 
 
 def _serve(
     current: Settings,
     plans: Sequence[PoolPlan],
-    worker_id: str,
     unavailable: dict[str, str],
-    pool_module: str,
-    stop: threading.Event,
+    starter: PoolStarter,
+    stop: StopRequest,
     parent: int | None,
 ) -> None:
+    worker_id = new_id()
     database = open_database(current)
     bell = Bell(current)
     steward = Steward(current, database, bell, worker_id)
-    pools = Supervisor(plans, worker_id, pool_module)
+    pools = Supervisor(plans, worker_id, starter)
     watchdog = Watchdog(pools, bell, database, worker_id)
     devices = [plan.device for plan in plans if plan.device is not None]
     queues = [queue for plan in plans for queue in plan.queues]
@@ -117,6 +120,8 @@ def _serve(
             if steward.draining:
                 log.info("worker %s was told to go", worker_id)
                 break
+        if stop.signum is not None:
+            log.info("stopping on %s", stop.signum.name)
     finally:
         try:
             with database.write() as session:
@@ -140,7 +145,7 @@ def _holds_nothing(database: Database, worker_id: str) -> bool:
         return False
 
 
-def _wait_for_schema(current: Settings, stop: threading.Event) -> None:
+def _wait_for_schema(current: Settings, stop: StopRequest) -> None:
     """Wait for the schema: a migration may have started at the same time, and older workers may be about to
     end.
 
@@ -179,15 +184,6 @@ def _require_same_version(current: Settings) -> None:
             f"this worker is of version {VERSION}, but worker {other.id} on {other.hostname} is of version "
             f"{other.version}: stop that one (`warpsmith drain {other.id}`), or start this one's version"
         )
-
-
-def _stop_on_signals(stop: threading.Event) -> None:
-    def handle(signum: int, _frame: FrameType | None) -> None:
-        log.info("stopping on %s", signal.Signals(signum).name)
-        stop.set()
-
-    signal.signal(signal.SIGTERM, handle)
-    signal.signal(signal.SIGINT, handle)
 
 
 def _probe(replay_dir: Path | None) -> tuple[Sequence[DeviceInfo], dict[str, str]]:

@@ -3,10 +3,12 @@
 import logging
 import os
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
+from warpsmith import applications
+from warpsmith.forked_process import ChildStart, ForkedProcess, ForkServer, NoServer
 from warpsmith.parent_death import PARENT
 from worker.pool_environment import COMPILE_DEVICES, DEVICES, POOL_DEVICE, WORKER_ID
 from worker.pool_plans import PoolPlan
@@ -17,20 +19,70 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THRE
 """Thread limits: a searcher's matrices are small, and concurrent pools with many threads slow each other
 down."""
 
+Process = ForkedProcess | subprocess.Popen[bytes]
+
 log = logging.getLogger(__name__)
+
+
+class PoolStarter:
+    """Starts pools as forks of one process that has imported what every pool needs: a second of a core each.
+
+    Args:
+        module: its `main(arguments)` runs one pool.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._environment = {**ONE_THREAD, **os.environ}
+        for name in (POOL_DEVICE, COMPILE_DEVICES, WORKER_ID):
+            self._environment.pop(name, None)
+        # Settings may come from a file of the working folder.
+        self._server = ForkServer(self._environment, [module], str(Path.cwd()))
+
+    def start(self, arguments: Sequence[str], own: Mapping[str, str]) -> Process:
+        """A pool in a session of its own; it ends with this process.
+
+        Ctrl-C in a terminal reaches this process only, which stops the pools in order.
+
+        Args:
+            own: environment variables of this pool, beside those of this process.
+        """
+        environment = {**own, PARENT: str(self._server.pid)}
+        child = ChildStart(self._module, arguments, environment, str(Path.cwd()))
+        try:
+            with Path(os.devnull).open("rb") as nothing:
+                return self._server.start(child, (nothing.fileno(), 1, 2))
+        except NoServer as exc:
+            log.warning("a pool starts as a program of its own: %s", exc)
+            # One that is merely late would fork the pool a second time.
+            self._server.close()
+            return self.start_program(arguments, own)
+
+    def start_program(self, arguments: Sequence[str], own: Mapping[str, str]) -> Process:
+        """The same as a program, which runs what is registered for its exit."""
+        environment = {**self._environment, **own, PARENT: str(os.getpid())}
+        return subprocess.Popen(
+            applications.command(self._module, *arguments),
+            env=applications.environment(environment),
+            start_new_session=True,
+        )
+
+    def close(self) -> None:
+        """End the process and the pools that it has forked."""
+        self._server.close()
 
 
 class Supervisor:
     """Starts the pools, restarts those that end by themselves, and stops them."""
 
-    def __init__(self, plans: Sequence[PoolPlan], worker_id: str, pool_module: str) -> None:
+    def __init__(self, plans: Sequence[PoolPlan], worker_id: str, starter: PoolStarter) -> None:
         self.plans = plans
         self._worker_id = worker_id
-        self._module = pool_module
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
-        self._direct: dict[str, subprocess.Popen[bytes]] = {}
+        self._starter = starter
+        self._running: dict[str, Process] = {}
+        self._direct: dict[str, Process] = {}
         self._ended_at: dict[str, float] = {}
-        self._retired: list[subprocess.Popen[bytes]] = []
+        self._retired: list[Process] = []
 
     def keep_running(self) -> None:
         """Start missing pools; one that has just ended waits a moment."""
@@ -86,19 +138,18 @@ class Supervisor:
         self._running.clear()
         self._direct.clear()
 
-    def _alive(self) -> list[subprocess.Popen[bytes]]:
+    def _alive(self) -> list[Process]:
         known = [*self._running.values(), *self._direct.values(), *self._retired]
         return [process for process in known if process.poll() is None]
 
-    def _start(self, plan: PoolPlan, *, direct: bool = False) -> subprocess.Popen[bytes]:
-        environment = {**ONE_THREAD, **os.environ, WORKER_ID: self._worker_id, PARENT: str(os.getpid())}
-        environment.pop(POOL_DEVICE, None)
-        environment[COMPILE_DEVICES] = DEVICES.dump_json(plan.compiles_for).decode()
+    def _start(self, plan: PoolPlan, *, direct: bool = False) -> Process:
+        own = {WORKER_ID: self._worker_id}
+        own[COMPILE_DEVICES] = DEVICES.dump_json(plan.compiles_for).decode()
         if plan.device is not None:
-            environment[POOL_DEVICE] = plan.device.model_dump_json()
-        command = [sys.executable, "-m", self._module, "--queues", ",".join(plan.queues)]
-        command += ["--concurrency", str(plan.concurrency), "--name", f"{plan.name}-{self._worker_id}"]
-        command += ["--direct"] if direct else []
-        # A session of its own: Ctrl-C in a terminal reaches this process only, which stops the pools in
-        # order.
-        return subprocess.Popen(command, env=environment, start_new_session=True)
+            own[POOL_DEVICE] = plan.device.model_dump_json()
+        arguments = ["--queues", ",".join(plan.queues), "--concurrency", str(plan.concurrency)]
+        arguments += ["--name", f"{plan.name}-{self._worker_id}"]
+        if direct:
+            # Traces are sent at the exit of the program.
+            return self._starter.start_program([*arguments, "--direct"], own)
+        return self._starter.start(arguments, own)

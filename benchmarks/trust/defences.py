@@ -34,6 +34,8 @@ AIMED: dict[str, tuple[str, ...]] = {
     "outputs_apart": ("d01_matmul_verifies",),
     "families": ("d05_merge_naive.cl", "d05_silu_structure.cl", "d05_silu_row_sniff.cl:looks_sorted"),
     "neighbours": ("d26_one_shape.cl:two_widths",),
+    "worlds": ("stencil_values.cl:alpha_built_in", "silu_values.cl:above_two_to_21"),
+    "between": ("silu_values.cl:just_between",),
     "determinism": ("d12_old_output.cl", "d01_skip_if_done.cl", "d01_matmul_skip_if_done.cl"),
     "error_budget": ("d07_silu_inside.cl", "d07_precision.cl:inside_the_tolerance"),
     "task_gate": ("d08_own_reference.cl", "d08_loose_job.cl"),

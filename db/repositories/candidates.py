@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import case, select, update
+from sqlalchemy import case, func, select, update
 from sqlalchemy.orm import Session, undefer
 
 from db.engine import clock
@@ -71,6 +71,11 @@ class CandidateRepository:
         if with_templates:
             query = query.options(undefer(CandidateRow.template))
         return self._session.scalars(query.execution_options(populate_existing=True)).all()
+
+    def best_objective(self, job_id: str) -> float | None:
+        """The best objective of any candidate of a job; None if none was measured."""
+        query = select(func.min(CandidateRow.best_objective)).where(CandidateRow.job_id == job_id)
+        return self._session.scalar(query)
 
     def set_state(self, candidate_id: str, state: CandidateState) -> bool:
         """Move a candidate; False if it already has that state."""

@@ -50,6 +50,7 @@ _WORDS = {
     "reference",
     "times",
     "cache",
+    "non_finite",
 }
 
 
@@ -84,6 +85,8 @@ class Case:
     """`forged`: the process that runs it reports times that are too short."""
     cache: str = "cold"
     """Cache state of the job's objective."""
+    non_finite: str = ""
+    """`yes`: the job says that its inputs may hold not-a-number and infinity."""
     tolerance: tuple[float, float] | None = None
     """Of the whole job: relative and absolute, in place of the example's."""
 
@@ -99,6 +102,8 @@ class Case:
             job = job.model_copy(update={"workloads": tuple(Workload(dimensions=d) for d in self.workloads)})
         if self.reference == "kernel":
             job = job.model_copy(update={"reference": KernelReference()})
+        if self.non_finite:
+            job = job.model_copy(update={"non_finite": self.non_finite == "yes"})
         if self.cache != job.objective.cache.value:
             hot = job.objective.model_copy(update={"cache": CacheState(self.cache)})
             job = job.model_copy(update={"objective": hot})

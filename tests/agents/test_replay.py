@@ -14,6 +14,7 @@ from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import TaskRow
+from testbed.deadlines import HANGS_S
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell
 from warpsmith.domain.state import JobState, TaskKind
@@ -67,7 +68,7 @@ def run(contexts: list[Context], trials: int = 20, **changes: Any) -> str:
 
     with ThreadPoolExecutor(len(contexts)) as pool:
         for done in [pool.submit(serve, c) for c in contexts]:
-            done.result(60)
+            done.result(HANGS_S)
     return name
 
 

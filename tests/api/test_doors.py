@@ -17,7 +17,7 @@ from db.api_keys import new_key
 from db.engine import Database
 from db.repositories.jobs import JobRepository
 from testbed.api_service import Service, service_settings, serving
-from testbed.deadlines import comes_true, stretched
+from testbed.deadlines import HANGS_S, comes_true, stretched
 from tests.api.jobs import body, changed
 from tests.api.test_bad_input import JSON, problem_of
 from warpsmith.domain import job as jobs
@@ -55,14 +55,14 @@ def test_others_are_answered_while_a_job_is_checked(
 
     def wait(*_: object) -> None:
         begun.set()
-        go_on.wait(60)
+        go_on.wait(HANGS_S)
 
     monkeypatch.setattr(jobs, "check_effort", wait)
     with service.client(service.key) as other:
         thread = threading.Thread(target=other.post, args=("/v1/jobs",), kwargs={"json": body()})
         thread.start()
         try:
-            assert begun.wait(30)
+            assert begun.wait(HANGS_S)
             assert service.http.get("/v1/jobs?limit=1").status_code == 200
         finally:
             go_on.set()

@@ -222,6 +222,12 @@ def test_production(bench: Bench, checkouts: Path, tmp_path: Path, monkeypatch: 
     assert bench("production.honest", "--jobs-dir", jobs, "--out", tmp_path) == 0
     assert written(tmp_path / "honest.json")["rows"] == [row]
 
+    worth = ("--jobs-dir", jobs, "--parameter", "WS_BLOCK_X", "--count", 2, "--seconds", 5)
+    assert bench("production.worth", *worth, "--out", tmp_path) == 0
+    (row,) = written(tmp_path / "worth-block_x.json")["rows"]
+    assert row["families"] == 2
+    assert all(us > 0 for w in row["workloads"] for us in w["best_us"].values())
+
 
 def test_search(bench: Bench, spaces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = ("--spaces", spaces, "--seeds", 1, "--processes", 1, "--out", tmp_path / "out")

@@ -11,6 +11,7 @@ from kombu.connection import Connection
 
 from db.broker import celery_app
 from db.file_transport import MAX_CHARACTERS
+from testbed.deadlines import HANGS_S
 from warpsmith.settings import Settings
 
 WRITERS, READERS = 3, 3
@@ -63,12 +64,12 @@ def test_messages_of_a_thousand_jobs_come_whole_and_once(tmp_path: Path) -> None
     for process in (*readers, *writers):
         process.start()
     for process in writers:
-        process.join(120)
+        process.join(HANGS_S)
         assert process.exitcode == 0
     stop.set()
-    found = [answers.get(timeout=120) for _ in readers]
+    found = [answers.get(timeout=HANGS_S) for _ in readers]
     for process in readers:
-        process.join(30)
+        process.join(HANGS_S)
     assert [fault for _, fault in found] == [""] * READERS
     seen = [message for messages, _ in found for message in messages]
     assert sorted(seen) == [(w, n) for w in range(WRITERS) for n in range(each)]

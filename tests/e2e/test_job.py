@@ -100,17 +100,17 @@ def study_equals_rows(storage: str, trials: list[dict[str, Any]]) -> None:
 
 def kill_and_resume(service: Service) -> None:
     """SIGKILL everything in the middle of the search; no finished trial is repeated or lost."""
-    job = service.submit(wide_job(trials=24))
-    service.wait(job, lambda s: s["trials_done"] >= 6)
+    job = service.submit(wide_job(trials=14))
+    service.wait(job, lambda s: s["trials_done"] >= 4)
     before = finished(trials_of(service, job))
     service.kill()
     service.start()
     status = service.wait(job, ended)
     assert status["state"] == "done", status["detail"] + service.logs()
     after = finished(trials_of(service, job))
-    assert len(after) == 24
+    assert len(after) == 14
     assert {k: after[k] for k in before} == before
-    check_result(service.get(f"/v1/jobs/{job}/result"), 24)
+    check_result(service.get(f"/v1/jobs/{job}/result"), 14)
 
 
 def test_embedded_resumes_after_sigkill(embedded: Service) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.deadlines import comes_true
+from testbed.deadlines import HANGS_S, comes_true
 from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.dtype import Dtype
@@ -53,7 +53,7 @@ def kernel(backend: Backend, text: str, **fields: Any) -> ConfiguredKernel:
 
 def compiled(pool: CompilePool, device: DeviceInfo, text: str, **fields: Any) -> Compiled | Rejected:
     """What the pool makes of `text`."""
-    return pool.submit(kernel(device.backend, text, **fields), device).result(60)
+    return pool.submit(kernel(device.backend, text, **fields), device).result(HANGS_S)
 
 
 def rejected(pool: CompilePool, device: DeviceInfo, text: str, **fields: Any) -> Rejected:

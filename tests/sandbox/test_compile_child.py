@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from testbed.child_processes import leaders
-from testbed.deadlines import stretched
+from testbed.deadlines import HANGS_S, stretched
 from tests.sandbox.conftest import Devices, PoolMaker
 from tests.sandbox.kernels import SCALE, built, group_of, kernel, rejected, source, wait_until
 from warpsmith.child_environment import child_environment
@@ -121,7 +121,7 @@ def test_headers_that_came_with_a_kernel_are_included(
 def test_no_path_of_a_header_leads_out_of_the_private_folder(pool: CompilePool, device: DeviceInfo) -> None:
     good = kernel(device.backend, source(device.backend, SCALE))
     outside = good.kernel.model_copy(update={"files": {"../outside.h": "int a;"}})
-    result = pool.submit(good.model_copy(update={"kernel": outside}), device).result(60)
+    result = pool.submit(good.model_copy(update={"kernel": outside}), device).result(HANGS_S)
     assert isinstance(result, Rejected)
     assert "the compiler was ended" in result.reason
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import SCALE, kernel, source
 from warpsmith.backends.opencl_compile import MOST_FINISHED
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -20,7 +21,7 @@ def workload(n: int) -> Workload:
 
 
 def binary(pool: CompilePool, info: DeviceInfo, configured: ConfiguredKernel) -> bytes:
-    found = pool.submit(configured, info).result(60)
+    found = pool.submit(configured, info).result(HANGS_S)
     assert isinstance(found, Compiled)
     return found.binary
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from testbed.child_processes import leaders
+from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import wait_until
+from warpsmith import forked_process
 from warpsmith.errors import ChildDied
-from warpsmith.sandbox import forked_process
-from warpsmith.sandbox.forked_process import start_server
+from warpsmith.forked_process import start_server
 from warpsmith.sandbox.process import ChildProcess
 
 MODULE = "tests.sandbox.children"
@@ -81,7 +82,7 @@ def test_a_server_that_is_killed_takes_its_children_along_and_is_replaced(
     child = start(started, {"do": "lie", "reply": {}})
     wait_until(lambda: child._process.pid in leaders(CHILD_NAME))
     os.kill(parent_of(child._process.pid), signal.SIGKILL)
-    assert child.wait(10)
+    assert child.wait(HANGS_S)
     assert not child.alive
     again = start(started, {"do": "environment"})
     assert again.channel.receive(time.monotonic() + 30)[0]["COLOUR"] == "red"
@@ -90,8 +91,8 @@ def test_a_server_that_is_killed_takes_its_children_along_and_is_replaced(
 def test_nothing_outlives_the_process_that_started_it() -> None:
     program = f"""
 import os
-from warpsmith.sandbox import forked_process
-from warpsmith.sandbox.forked_process import start_server
+from warpsmith import forked_process
+from warpsmith.forked_process import start_server
 from warpsmith.sandbox.process import ChildProcess
 child = ChildProcess({MODULE!r}, {{"do": "lie", "reply": {{}}}}, {{}}, preload=({MODULE!r},))
 pid = child._process.pid
@@ -99,7 +100,7 @@ print(pid, open(f"/proc/{{pid}}/stat").read().rpartition(")")[2].split()[1])
 os.kill(os.getpid(), 9)
 """
     ended = subprocess.run(
-        [sys.executable, "-u", "-c", program], stdout=subprocess.PIPE, timeout=60, check=False
+        [sys.executable, "-u", "-c", program], stdout=subprocess.PIPE, timeout=HANGS_S, check=False
     )
     assert ended.returncode == -signal.SIGKILL
     pids = [int(word) for word in ended.stdout.split()]

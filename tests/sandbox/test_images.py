@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from testbed.deadlines import HANGS_S
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import CacheState, Job
@@ -109,7 +110,7 @@ def ports(opencl_info: DeviceInfo, pool: CompilePool) -> SessionPorts:
 def loaded(child: ChildDevice, pool: CompilePool, job: Job) -> tuple[int, Any, Any]:
     """The handle of a job's kernel, the plan of its workload and its launch."""
     kernel = Template(kernel=job.kernel).configured({})
-    compiled = pool.submit(kernel, child.info).result(60)
+    compiled = pool.submit(kernel, child.info).result(HANGS_S)
     assert isinstance(compiled, Compiled), compiled
     plan = plan_workload(job.kernel, job.workloads[0], {}, seed=3)
     child.prepare(plan)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from testbed.deadlines import HANGS_S
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import CacheState, Job
 from warpsmith.domain.launch_size import launch_size
@@ -71,7 +72,7 @@ def outcome(
     """What a configuration writes, and what is right for its block."""
     kernel = template.configured(configuration)
     (workload,) = job.workloads
-    compiled = pool.submit(kernel, child.info).result(60)
+    compiled = pool.submit(kernel, child.info).result(HANGS_S)
     assert isinstance(compiled, Compiled), compiled
     plan = plan_workload(job.kernel, workload, dict(job.space.defaults), seed=3)
     size = launch_size(kernel, workload, child.info)
@@ -99,7 +100,7 @@ def test_a_parameter_sizes_local_memory(
 def test_kernels_with_local_arguments_are_timed(child: ChildDevice, pool: CompilePool) -> None:
     job = sums_job()
     kernel = Template(kernel=job.kernel).configured({})
-    compiled = pool.submit(kernel, child.info).result(60)
+    compiled = pool.submit(kernel, child.info).result(HANGS_S)
     assert isinstance(compiled, Compiled)
     plan = plan_workload(job.kernel, job.workloads[0], {}, seed=3)
     child.prepare(plan)

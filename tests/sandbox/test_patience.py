@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from testbed.deadlines import stretched
+from testbed.deadlines import HANGS_S, stretched
 from tests.sandbox.conftest import PoolMaker
 from tests.sandbox.kernels import kernel, source
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -29,10 +29,10 @@ def test_one_that_hangs_after_quick_ones_is_given_up_early(
     template = kernel(Backend.OPENCL, TEXT)
     for n in range(compile_deadlines.ENOUGH):
         quick = template.model_copy(update={"defines": {"BOMB": "0", "N": str(n)}})
-        assert isinstance(pool.submit(quick, opencl_info).result(60), Compiled)
+        assert isinstance(pool.submit(quick, opencl_info).result(HANGS_S), Compiled)
     began = time.monotonic()
     bomb = template.model_copy(update={"defines": {"BOMB": "1", "N": "0"}})
-    result = pool.submit(bomb, opencl_info).result(60)
+    result = pool.submit(bomb, opencl_info).result(HANGS_S)
     assert isinstance(result, Rejected)
     assert time.monotonic() - began < stretched(30)
     assert "others of this template took a fraction" in result.reason

@@ -24,7 +24,7 @@ from worker import brokerless
 from worker.device_setup import open_setup
 from worker.pool_plans import PoolPlan
 from worker.process_context import Context
-from worker.supervisor import Supervisor
+from worker.supervisor import PoolStarter, Supervisor
 from worker.watchdog import Watchdog
 
 
@@ -68,11 +68,18 @@ def test_jobs_end_without_any_message(silent: Settings) -> None:
         database.dispose()
 
 
+class NoPools(PoolStarter):
+    """Has no process to fork pools from."""
+
+    def __init__(self) -> None:
+        """Nothing is started."""
+
+
 class Pools(Supervisor):
     """Starts nothing, and notes what it should have."""
 
     def __init__(self) -> None:
-        super().__init__((PoolPlan("device0", ("gpu.x",), 1),), "w", "nothing")
+        super().__init__((PoolPlan("device0", ("gpu.x",), 1),), "w", NoPools())
         self.standing_in = False
         self.restarted: list[str] = []
 

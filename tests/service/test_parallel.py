@@ -27,6 +27,7 @@ from db.repositories.trials import FinishedTrial, TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.shared_search import SharedSearcher
 from db.tables import CandidateRow, TaskRow
+from testbed.deadlines import HANGS_S
 from testbed.rows import add_candidate, add_job, add_task, measured
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup, GridSearcher
@@ -365,7 +366,7 @@ def _run(contexts: list[Context], job_id: str) -> None:
 
     with ThreadPoolExecutor(len(contexts)) as pool:
         for done in [pool.submit(serve, c) for c in contexts]:
-            done.result(60)
+            done.result(HANGS_S)
 
 
 def test_several_exports_at_once_append_each_trial_once(database: Database, tmp_path: Path) -> None:
@@ -387,7 +388,7 @@ def test_several_exports_at_once_append_each_trial_once(database: Database, tmp_
     optuna.storages.RDBStorage(url).engine.dispose()
     with ThreadPoolExecutor(6) as pool:
         for ended in [pool.submit(_export, contexts[n % 3], job, candidate, n) for n in range(6)]:
-            ended.result(60)
+            ended.result(HANGS_S)
     storage = optuna.storages.RDBStorage(url)
     try:
         (name,) = [s.study_name for s in optuna.get_all_study_summaries(storage)]

@@ -31,9 +31,14 @@ def as_it_is(payload: StepPayload, context: StepContext, panel: Panel | None = N
     return StepResult(provider="test", template=Template(kernel=job.kernel, space=job.space), tokens=7)
 
 
-if __name__ == "__main__":
+def main(arguments: list[str] | None = None) -> None:
+    """Run it until told to stop."""
     with (
         patch.object(worker.process_context, "open_setup", _open),
         patch.object(worker.works.agent_step, "run_step", as_it_is),
     ):
-        pool.main()
+        pool.main(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,5 +2,7 @@
 
 import time
 
-if __name__ == "__main__":
+
+def main(arguments: list[str] | None = None) -> None:
+    """Wait for the end."""
     time.sleep(60)

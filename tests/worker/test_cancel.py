@@ -23,8 +23,8 @@ pytestmark = pytest.mark.alone
 
 END_S = 2.0
 BEGIN_S = 60.0
-ELEMENTS = 1 << 20
-DRAWN = 40
+ELEMENTS = 1 << 21
+DRAWN = 60
 """Inputs of that size: half a second to draw for every case, of which a baseline has several."""
 
 FOREVER = """

@@ -19,6 +19,7 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import job_status
 from db.snapshot import elapsed_s
+from testbed.deadlines import HANGS_S
 from testbed.rows import add_task
 from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.device import DeviceInfo
@@ -89,7 +90,7 @@ def test_who_needs_the_device_again_and_again_keeps_nobody_from_it(device: Devic
     thread = threading.Thread(target=other)
     with device_lock(device):
         thread.start()
-        assert ready.wait(60)
+        assert ready.wait(HANGS_S)
         time.sleep(2 * POLL_S)
     with device_lock(device):
         order.append("first again")

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,14 +13,25 @@ from db.program_version import VERSION
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import worker_list
+from db.unserved_jobs import NO_DEVICE, unserved
 from testbed.deadlines import stretched
+from testbed.rows import add_job
 from tests.worker.test_processes import Fleet, fleet
 from warpsmith.domain.state import JobState
 from warpsmith.errors import NotFound, Unavailable
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
+from worker.stop_request import StopRequest
 
 __all__ = ["fleet"]
+
+
+@pytest.fixture
+def stop() -> Iterator[StopRequest]:
+    """A request that nobody has made."""
+    made = StopRequest()
+    yield made
+    made.close()
 
 
 def test_a_drained_worker_ends_its_slice_and_goes(fleet: Fleet) -> None:
@@ -50,7 +62,7 @@ def test_a_drained_worker_ends_its_slice_and_goes(fleet: Fleet) -> None:
 
 
 def test_a_worker_of_another_version_is_refused(
-    migrated_sqlite: str, monkeypatch: pytest.MonkeyPatch
+    migrated_sqlite: str, stop: StopRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings(_env_file=None, database_url=migrated_sqlite)
     database = Database(settings.sqlalchemy_url)
@@ -60,7 +72,7 @@ def test_a_worker_of_another_version_is_refused(
         workers.register("other", "elsewhere", 1, "0.0.9+7", [], [DEVICE], {})
     monkeypatch.setattr(worker.main, "SCHEMA_WAIT_S", 0.0)
     with pytest.raises(Unavailable, match=r"elsewhere is of version 0\.0\.9\+7.*warpsmith drain other"):
-        worker.main._wait_for_schema(settings, threading.Event())
+        worker.main._wait_for_schema(settings, stop)
     monkeypatch.setattr(worker.main, "SCHEMA_WAIT_S", 20.0)
 
     def end() -> None:
@@ -70,6 +82,24 @@ def test_a_worker_of_another_version_is_refused(
 
     ending = threading.Thread(target=end)
     ending.start()
-    worker.main._wait_for_schema(settings, threading.Event())
+    worker.main._wait_for_schema(settings, stop)
     ending.join()
     database.dispose()
+
+
+@pytest.mark.parametrize("others", [(), ("other",)])
+def test_a_worker_that_goes_does_not_speak_for_the_machine(
+    database: Database, others: tuple[str, ...]
+) -> None:
+    """In the embedded mode, a job fails at once where the only worker has no device for it."""
+    with database.write() as session:
+        workers = WorkerRepository(session)
+        workers.register("going", "here", 1, VERSION, [], [DEVICE], {})
+        job = add_job(session)
+        workers.drain("going")
+        for name in others:
+            workers.register(name, "here", 2, VERSION, [], [], {})
+        found = unserved(session, job, limit_s=0.0)
+    assert found is not None
+    assert found.is_over(begun=True) == found.is_over(begun=False) == bool(others)
+    assert list(found.lacking) == [NO_DEVICE] * len(others)

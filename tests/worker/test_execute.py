@@ -222,3 +222,22 @@ def test_a_killed_slice_is_continued_and_repeats_nothing(context: Context, tmp_p
     run = [key for key in timed if key != configuration_key(first)]
     assert configuration_key(second) not in run, "finished trials were run again"
     assert run[0] == configuration_key(third), "what was proposed runs first"
+
+
+def test_a_search_without_gain_ends_although_its_clock_stands_still(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seconds are left if one workload is to be verified, none if both are."""
+    elapsed = {False: 0.0, True: 88.0}
+    monkeypatch.setattr("worker.works.search_slice.elapsed_s", lambda _s, row: elapsed[row.trials_done > 0])
+    monkeypatch.setattr("db.snapshot.elapsed_s", lambda _s, row: elapsed[row.trials_done > 0])
+    monkeypatch.setattr("tests.worker.setup_fakes.model", lambda _c, _w: 100.0)
+    context.setup = FakeSetup(trial_s=0.01)
+    context.settings = context.settings.model_copy(update={"slice_s": 0.05})
+    job_id = submit(context.database, scale_job(budget={"trials": 100, "seconds": 100}))
+    ring_all(context)
+    with context.database.read() as session:
+        status = job_status(session, job_id)
+        tasks = TaskRepository(session).of_job(job_id)
+    assert status.state is JobState.DONE, status.detail
+    assert len([t for t in tasks if t.kind is TaskKind.SLICE]) > 1

@@ -18,7 +18,7 @@ from db.metrics import samples
 from db.repositories.remote_compilations import CompilationRepository, Wanted
 from db.repositories.workers import WorkerRepository
 from db.tables import CompilationRow
-from testbed.deadlines import comes_true
+from testbed.deadlines import HANGS_S, comes_true
 from tests.worker.test_execute import SilentBell
 from warpsmith.backends.cubin import read_cubin
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -84,7 +84,7 @@ class Here:
 
 def binaries(results: "Iterable[Future[Compiled | Rejected]]") -> list[bytes]:
     """Those of the kernels that compiled."""
-    made = [result.result(60) for result in results]
+    made = [result.result(HANGS_S) for result in results]
     return [m.binary for m in made if isinstance(m, Compiled)]
 
 
@@ -168,7 +168,7 @@ def test_a_node_without_a_gpu_makes_the_cubins_that_are_waited_for(
         compiler = fleet(here)
         assert compiler.slots() == 2
         mine, *others = [compiler.submit(kernel(factor), CUDA) for factor in (1, 2, 3)]
-        made = [o.result(60) for o in others]
+        made = [o.result(HANGS_S) for o in others]
     assert here.asked == [1], "the first had a compiler here"
     assert not mine.done()
     assert compiler.helped == 2
@@ -192,7 +192,7 @@ def test_what_a_node_rejects_is_compiled_here(database: Database, fleet: Fleet, 
         until(lambda: here.asked == [1, 2])
     here.let_go()
     here.let_go()
-    assert isinstance(bad.result(60), Compiled), "compilers differ: this one's word counts"
+    assert isinstance(bad.result(HANGS_S), Compiled), "compilers differ: this one's word counts"
     assert compiler.helped == 0
 
 
@@ -302,7 +302,7 @@ def test_a_database_that_goes_away_costs_the_help_only(
     until(lambda: sorted(here.asked) == [1, 2, 3])
     while here.open:
         here.let_go()
-    assert all(isinstance(r.result(60), Compiled) for r in results)
+    assert all(isinstance(r.result(HANGS_S), Compiled) for r in results)
     compiler.submit(kernel(4), CUDA)
     assert here.asked[-1] == 4, "no help is expected for a while"
     gone.dispose()
@@ -332,7 +332,7 @@ def test_who_closes_it_gets_everything_and_the_database_is_left_alone(
     assert sorted(here.asked) == [1, 2, 3, 4]
     while here.open:
         here.let_go()
-    assert all(isinstance(r.result(60), Compiled) for r in results)
+    assert all(isinstance(r.result(HANGS_S), Compiled) for r in results)
 
 
 def test_a_draining_node_takes_nothing_and_is_not_counted_on(database: Database, tmp_path: Path) -> None:
@@ -376,7 +376,7 @@ def test_many_kernels_over_two_workers_and_three_nodes_each_get_their_own_binary
             (factor, compiler.submit(kernel(factor), CUDA)) for factor in range(60) for compiler, _ in workers
         ]
         for factor, result in results:
-            outcome = result.result(60)
+            outcome = result.result(HANGS_S)
             if factor % 5:
                 assert isinstance(outcome, Compiled)
                 assert outcome.binary == f"{factor}".encode()

@@ -13,7 +13,7 @@ from warpsmith.testing.jobs import DEVICE, scale_job
 from worker import task_runner
 from worker.pool_plans import PoolPlan
 from worker.process_context import Context
-from worker.supervisor import Supervisor
+from worker.supervisor import PoolStarter, Supervisor
 from worker.works.baseline import baseline
 
 __all__ = ["context"]
@@ -48,7 +48,8 @@ def test_a_sick_device_is_put_aside_and_its_task_waits_for_another(
 
 def test_a_retired_pool_is_not_started_again() -> None:
     plan = PoolPlan("device-0", ("gpu.x",), 1, DEVICE)
-    pools = Supervisor([plan], "w", "tests.worker.idle_pool")
+    starter = PoolStarter("tests.worker.idle_pool")
+    pools = Supervisor([plan], "w", starter)
     try:
         pools.keep_running()
         (process,) = pools._running.values()
@@ -58,3 +59,4 @@ def test_a_retired_pool_is_not_started_again() -> None:
         assert not pools._running and pools.plans == ()
     finally:
         pools.stop(1, lambda: True)
+        starter.close()

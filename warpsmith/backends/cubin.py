@@ -4,9 +4,8 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
+from warpsmith.backends.elf import Elf, read_elf
+
 _SHT_SYMTAB = 2
 _STT_OBJECT = 1
 _STO_CUDA_ENTRY = 0x10
@@ -37,38 +36,25 @@ def read_cubin(binary: bytes) -> CubinContents:
         ValueError: not a 64-bit ELF file.
     """
     try:
-        return _read(binary)
+        return _read(read_elf(binary))
     except (struct.error, IndexError, OverflowError) as exc:
         raise ValueError("a truncated or malformed cubin") from exc
 
 
-def _read(binary: bytes) -> CubinContents:
-    header = _HEADER.unpack_from(binary, 0)
-    if header[0][:5] != b"\x7fELF\x02":
-        raise ValueError("not a 64-bit ELF file")
-    offset, size, count, names_index = header[6], header[11], header[12], header[13]
-    sections = [_SECTION.unpack_from(binary, offset + i * size) for i in range(count)]
-    names_at = sections[names_index][4]
-    names = [_text(binary, names_at + s[0]) for s in sections]
+def _read(elf: Elf) -> CubinContents:
     entries: set[str] = set()
     writable: set[str] = set()
     parameters = {
-        name.removeprefix(_INFO): _parameters(binary, s[4], s[4] + s[5])
-        for name, s in zip(names, sections, strict=True)
-        if name.startswith(_INFO)
+        s.name.removeprefix(_INFO): _parameters(elf.binary, s.offset, s.offset + s.size)
+        for s in elf.sections
+        if s.name.startswith(_INFO)
     }
-    for section in sections:
-        if section[1] != _SHT_SYMTAB:
-            continue
-        strings_at = sections[section[6]][4]
-        for at in range(section[4], section[4] + section[5], _SYMBOL.size):
-            name_at, info, other, index, _, _ = _SYMBOL.unpack_from(binary, at)
-            name = _text(binary, strings_at + name_at)
-            home = names[index] if 0 < index < len(names) else ""
-            if other & _STO_CUDA_ENTRY and home == f".text.{name}":
-                entries.add(name)
-            if info & 0xF == _STT_OBJECT and home in _WRITABLE:
-                writable.add(name)
+    for symbol in (x for s in elf.sections if s.kind == _SHT_SYMTAB for x in elf.symbols(s)):
+        home = elf.sections[symbol.section].name if 0 < symbol.section < len(elf.sections) else ""
+        if symbol.other & _STO_CUDA_ENTRY and home == f".text.{symbol.name}":
+            entries.add(symbol.name)
+        if symbol.kind == _STT_OBJECT and home in _WRITABLE:
+            writable.add(symbol.name)
     return CubinContents(tuple(sorted(entries)), tuple(sorted(writable)), parameters)
 
 
@@ -85,7 +71,3 @@ def _parameters(binary: bytes, at: int, end: int) -> tuple[tuple[int, int], ...]
             found[ordinal] = (offset, bits >> 18)
         at += size
     return tuple(found[n] for n in sorted(found))
-
-
-def _text(binary: bytes, at: int) -> str:
-    return binary[at : binary.index(b"\0", at)].decode(errors="replace")

@@ -48,7 +48,7 @@ def _driver() -> Any:
     try:
         from pycuda import driver
     except ImportError as exc:
-        words = "the NVIDIA driver is missing" if "libcuda" in str(exc) else "install PyCUDA, extra [pycuda]"
+        words = "the NVIDIA driver is missing" if "libcuda" in str(exc) else "install PyCUDA, extra [cuda]"
         raise Unavailable(f"cuda: {words} ({exc})") from exc
     try:
         from cuda.bindings import driver as bindings  # noqa: F401  graph replay needs it

@@ -17,7 +17,11 @@ _RESOURCES = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _STACK = re.compile(r"(\d+) bytes stack frame")
-_GLOBAL_NAME = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
+_GLOBAL_NAME = re.compile(
+    r"__global__(?:[^;{}()]*\b(?:__\w+__|alignas|[A-Z][A-Z0-9_]*)\s*\((?:[^()]|\([^()]*\))*\))*"
+    r"[^;{}()]*?\b(\w+)\s*\("
+)
+"""A kernel's name behind attributes with arguments, such as `__launch_bounds__(512, 2)`."""
 _OF_TOOLKIT = ("_ZN3cub", "_ZN6thrust", "_ZN4cuda")
 """Mangled prefixes of namespaces whose headers declare kernels of their own."""
 _PTXAS_ENTRY = re.compile(r"Compiling entry function '([^']+)'")

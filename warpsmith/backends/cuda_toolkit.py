@@ -1,6 +1,7 @@
 """Where the CUDA toolkit of this machine is: its headers, and nvcc if there is one."""
 
 import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,6 +22,17 @@ def find_nvcc() -> Path | None:
     candidates = [home / "bin" / "nvcc" for home in _homes()]
     candidates += [Path(p) / "nvcc" for p in os.environ.get("PATH", "").split(":") if p]
     return next((c for c in candidates if c.exists()), None)
+
+
+def cccl_version() -> str:
+    """Version of the toolkit's C++ libraries (CCCL), such as `3.0.1`; empty if it is not known."""
+    for folder in toolkit_includes():
+        header = folder / "cuda" / "std" / "__cccl" / "version.h"
+        found = re.search(r"define CCCL_VERSION (\d+)", header.read_text()) if header.is_file() else None
+        if found is not None:
+            number = int(found.group(1))
+            return f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"
+    return ""
 
 
 def _homes() -> list[Path]:

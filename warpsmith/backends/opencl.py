@@ -24,7 +24,8 @@ from warpsmith.backends.base import (
 from warpsmith.backends.opencl_compile import compile_opencl, start_compiler
 from warpsmith.backends.opencl_image import ImageMemory
 from warpsmith.backends.opencl_platform import devices, opencl
-from warpsmith.backends.pocl_cpu import cpu_name
+from warpsmith.backends.pocl_cpu_name import cpu_name
+from warpsmith.backends.pocl_watch import allow_variables, refuse_with, watch
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import Rejected
@@ -47,6 +48,7 @@ def import_device() -> None:
 
 
 import_compiler = start_compiler
+refuse_objects_with = refuse_with
 
 
 def probe() -> list[DeviceInfo]:
@@ -64,7 +66,9 @@ def compile_source(request: CompileRequest) -> Compiled | Rejected:
 
 def open_device(index: int) -> "OpenClDevice":
     """See `BackendModule.open_device`."""
-    return OpenClDevice(_info(index, devices()[index]), devices()[index])
+    device = devices()[index]
+    watch(device)
+    return OpenClDevice(_info(index, device), device)
 
 
 class _Memory:
@@ -102,8 +106,10 @@ class _Memory:
 
 
 class _Program:
-    def __init__(self, kernels: Sequence[Any]) -> None:
+    def __init__(self, kernels: Sequence[Any], variables: bool) -> None:
         self.kernels: Sequence[Any] = kernels
+        self.variables = variables
+        """The program may have variables that outlive launches."""
 
     def unload(self) -> None:
         self.kernels = ()
@@ -160,7 +166,8 @@ class OpenClDevice:
         """See `Device.load`."""
         try:
             program = self.cl.Program(self.context, [self._device], [compiled.binary]).build()
-            return _Program([self.cl.Kernel(program, entry) for entry in compiled.entries])
+            kernels = [self.cl.Kernel(program, entry) for entry in compiled.entries]
+            return _Program(kernels, bool(compiled.globals))
         except self.cl.Error as exc:
             raise LaunchRefused(f"the driver refused the binary: {str(exc)[:500]}") from exc
 
@@ -231,6 +238,7 @@ class OpenClDevice:
         self, program: "_Program", arguments: Sequence[Bound], size: LaunchSize, wait_for: Sequence[Any] = ()
     ) -> tuple[Any, Any]:
         """Enqueue a launch, or a sequence; returns the events of its first and of its last launch."""
+        allow_variables(program.variables)
         events = []
         for n, taken, step in launches_of(arguments, size):
             kernel = program.kernels[n]

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from warpsmith.backends.base import CompileRequest
+from warpsmith.backends.native_words import PRELUDE, refused_word, source_in
 from warpsmith.backends.opencl_platform import POCL, devices, opencl
-from warpsmith.backends.pocl_cpu import cpu_name
+from warpsmith.backends.pocl_cpu_name import cpu_name
+from warpsmith.backends.pocl_watch import allow_variables, take_preprocessed, watch
 from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage, joined_facts
@@ -19,9 +21,7 @@ from warpsmith.errors import Unavailable
 
 MOST_FINISHED = 4
 """Kernels in a program for which PoCL makes a work-group function each; it makes them for all."""
-_ASM_WORDS = ("__asm__", "__asm", "asm")
-_ASM = re.compile(rf"\b({'|'.join(_ASM_WORDS)})\b")
-_NO_ASM = "inline_assembly_is_not_allowed"
+_ASM = re.compile(r"\b(?:__asm__|__asm|asm)\b")
 _OUTLIVES = re.compile(r"program scope variable|cannot be declared static|too many errors")
 PROGRAM_VARIABLES = "a program-scope variable"
 _BUILD_ON = re.compile(r"^.*?Build on <[^>]*>:\s*", re.DOTALL)
@@ -48,7 +48,9 @@ def start_compiler() -> None:
         return
     Path(POCL_CACHE).mkdir(exist_ok=True)
     with suppress(Unavailable, cl.Error):
-        context = cl.Context(devices()[:1])
+        device = devices()[0]
+        watch(device)
+        context = cl.Context([device])
         # Its binary is not asked for: PoCL would keep the launch for which it finished the first one.
         cl.Program(context, _WARM_KERNEL).build(cache_dir=False)
         _contexts.append(context)
@@ -74,19 +76,15 @@ def compile_opencl(request: CompileRequest) -> Compiled | Rejected:
     if bad:
         option, why = next(iter(bad.items()))
         return Rejected(stage=Stage.COMPILE, reason=f"option {option!r} {why}"[:2000])
-    if _names_asm(request):
-        return Rejected(stage=Stage.COMPILE, reason="inline assembly is not allowed in OpenCL kernels")
-    # A macro name that the preprocessor pastes together is no word of the source.
-    no_asm = [f"-D{word}={_NO_ASM}" for word in _ASM_WORDS]
     device = devices()[request.device_index]
     context = cl.Context([device])
     includes = [f"-I{path}" for path in request.include_dirs]
     try:
-        program = cl.Program(context, request.source).build(
-            [*request.options, *includes, *no_asm], cache_dir=False
-        )
+        program = _built(request, device, context, [*request.options, *includes])
     except cl.RuntimeError as exc:
         return _build_failure(str(exc))
+    if isinstance(program, Rejected):
+        return program
     names = program.get_info(cl.program_info.KERNEL_NAMES).split(";")
     wanted = [e.entry for e in request.entries]
     missing = next((entry for entry in wanted if entry not in names), None)
@@ -94,6 +92,8 @@ def compile_opencl(request: CompileRequest) -> Compiled | Rejected:
         return Rejected(
             stage=Stage.COMPILE, reason=f"no kernel {missing!r} in the source; found {', '.join(names)}"
         )
+    variables = _program_variables(request, context, includes)
+    allow_variables(bool(variables))
     facts = joined_facts([_facts(cl.Kernel(program, entry), device) for entry in wanted])
     _finish_for(request.expected_launch if len(names) <= MOST_FINISHED else None)
     binary = program.get_info(cl.program_info.BINARIES)[0]
@@ -104,8 +104,36 @@ def compile_opencl(request: CompileRequest) -> Compiled | Rejected:
         then_entries=tuple(wanted[1:]),
         facts=facts,
         log=log[-MAX_LOG_CHARACTERS:],
-        globals=_program_variables(request, context, [*includes, *no_asm]),
+        globals=variables,
     )
+
+
+def _built(request: CompileRequest, device: Any, context: Any, options: list[str]) -> Any | Rejected:
+    """The program, none of which has run. For a CPU, the words of its source are looked at.
+
+    Raises:
+        RuntimeError: PyOpenCL's, if the source does not compile.
+    """
+    cl = opencl()
+    if not watch(device):
+        if device.type & cl.device_type.CPU and _names_asm(request):
+            return _refused("inline assembly is not allowed in OpenCL kernels for CPUs")
+        return cl.Program(context, request.source).build(options, cache_dir=False)
+    try:
+        program = cl.Program(context, PRELUDE + request.source).build(options, cache_dir=False)
+    except cl.RuntimeError:
+        text = source_in(take_preprocessed() or "")
+        # The driver may refuse what a refused word makes, and its message says nothing of the word.
+        if text is not None and (reason := refused_word(text)):
+            return _refused(reason)
+        raise
+    text = source_in(take_preprocessed() or "")
+    reason = "the preprocessed source was not seen" if text is None else refused_word(text)
+    return _refused(reason) if reason else program
+
+
+def _refused(reason: str) -> Rejected:
+    return Rejected(stage=Stage.COMPILE, reason=reason)
 
 
 def _facts(kernel: Any, device: Any) -> CompileFacts:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from warpsmith.backends.pocl_cpu import name_unknown_cpu
+from warpsmith.backends.pocl_cpu_name import name_unknown_cpu
 from warpsmith.errors import Unavailable
 
 POCL = "Portable Computing Language"

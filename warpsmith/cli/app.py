@@ -194,6 +194,19 @@ def result(
 
 
 @app.command()
+def export(
+    job: Annotated[str, typer.Argument(help="Result folder, or id of a job.")],
+    out: Annotated[Path, typer.Option(help="Folder for the export.")],
+    form: Annotated[str, typer.Option("--as", help="Format: c.")] = "c",
+    url: Url = DEFAULT_URL,
+) -> None:
+    """A result as a C header, with dispatch over shapes, every source and its evidence."""
+    from warpsmith.cli.export import export as run
+
+    run(job, form, out, url)
+
+
+@app.command()
 def cancel(job_id: JobId, url: Url = DEFAULT_URL, tenant: Tenant = "") -> None:
     """End a job."""
     from warpsmith.cli.service_commands import connect
@@ -236,9 +249,9 @@ def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
 @app.command()
 def drain(worker: Annotated[str, typer.Argument(help="Id of a worker, as `workers` shows it.")]) -> None:
     """Drain a worker: it ends its slice, returns its tasks and stops; needs the service's settings."""
-    from warpsmith.cli.service_commands import application
+    from warpsmith import applications
 
-    host = application("db.worker_admin").drain(worker)
+    host = applications.load("db.worker_admin").drain(worker)
     echo(f"worker {worker} on {host} accepts no further task and stops within seconds")
 
 
@@ -282,13 +295,16 @@ def init(
     include_dirs: IncludeDirs = None,
 ) -> None:
     """Write a job file skeleton for a kernel; fill in shapes and launch."""
-    from warpsmith.cli.init import Wanted, skeleton
+    from warpsmith.cli.init import Wanted
+    from warpsmith.cli.init_trials import tried_skeleton
+    from warpsmith.settings import settings
 
     target = out or sources[-1].with_suffix(".yaml")
     if target.exists():
         raise InvalidInput("--out", f"{target} exists; name another file")
-    wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()))
-    target.write_text(skeleton(sources, target, wanted))
+    permitted = settings().permitted_includes()
+    wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()), permitted)
+    target.write_text(tried_skeleton(sources, target, wanted, settings()))
     echo(f"wrote {target}; fill in what is marked TODO, then: warpsmith tune {target}")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, Unavailable
 from warpsmith.job_checks.finding import Finding
@@ -17,6 +18,10 @@ _PLACES = (
     re.compile(r"kernel\.cu\((\d+)\)"),
 )
 _UNDECLARED = re.compile(r"""undeclared identifier '([A-Z]\w*)'|identifier "([A-Z]\w*)" is undefined""")
+_OF_TOOLKIT = re.compile(
+    r"error: (?:qualified name is not allowed|(?:namespace|class) .* has no member .*)\n.*"
+)
+_CRASHED = "the compiler crashed"
 _NO_ENTRY = re.compile(r"no kernel '")
 
 
@@ -71,12 +76,27 @@ def check_compilation(
     return CompileCheck(f"{note}, and so is its template")
 
 
+def compiled_alone(job: Job, settings: Settings, arch: str = "sm_90") -> Compiled | Rejected | None:
+    """A CUDA job's own kernel, compiled for an architecture; None if nothing here can compile it."""
+    from warpsmith.sandbox.compile_host import CompilePool
+
+    pool = CompilePool(1, settings.compile_timeout_s, settings.permitted_includes())
+    own = Template(kernel=job.kernel, space=job.space)
+    try:
+        found = pool.submit(_defaults(own), any_cuda_device(arch)).result()
+    except (ChildDied, Unavailable):
+        return None
+    finally:
+        pool.close()
+    return None if isinstance(found, Rejected) and found.reason.startswith(_CRASHED) else found
+
+
 def _defaults(template: Template) -> ConfiguredKernel:
     return template.configured(template.space.defaults)
 
 
 def _rejected(found: Rejected) -> Finding:
-    if found.reason.startswith("the compiler crashed"):
+    if found.reason.startswith(_CRASHED):
         # A missing compiler and one that a source crashed end in the same way.
         words = found.log.strip().rsplit("errors.Unavailable: ", maxsplit=1)[-1][:500]
         return Finding("kernel.backend", f"not compiled: {found.reason}: {words}", is_error=False)
@@ -87,11 +107,27 @@ def _rejected(found: Rejected) -> Finding:
     name = (macro.group(1) or macro.group(2)) if macro else ""
     hint = (
         f"; if the host program defines it, add -D{name}=... to kernel.options, or a parameter of that name"
+        if name
+        else _other_toolkit(found.log)
     )
     return Finding(
         "kernel.source",
-        f"does not compile: {found.reason.removeprefix('error: ')}{hint if name else ''}",
+        f"does not compile: {found.reason.removeprefix('error: ')}{hint}",
         inner_line=int(place.group(1)) if place else None,
+    )
+
+
+def _other_toolkit(log: str) -> str:
+    """A hint if a source names something of CUDA's own C++ libraries that they do not have here."""
+    from warpsmith.backends.cuda_toolkit import cccl_version
+
+    found = _OF_TOOLKIT.search(log)
+    names = re.findall(r"\b(?:cuda|cub|thrust)::[\w:]+", found.group()) if found else []
+    if not names or not (version := cccl_version()):
+        return ""
+    return (
+        f"; the toolkit of this machine has CCCL {version}, which may be older than `{names[0]}`: CUDA_HOME "
+        "names another toolkit, or kernel.includes a folder of the operator with another CCCL"
     )
 
 

@@ -1,15 +1,17 @@
 """`init`: writes a job file for a kernel that exists only as source."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpsmith.cli.init_sources import FoundSource, find_source
 from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
 from warpsmith.rewrite.reader.kernel_definitions import find_kernels
+from warpsmith.rewrite.skeleton.guesses import ELEMENTS
 from warpsmith.rewrite.skeleton.job_file import Given, job_skeleton
+from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
 
 _MAX_SHOWN = 8
 
@@ -23,6 +25,16 @@ class Wanted:
     defines: tuple[str, ...] = ()
     """Macros as `NAME` or `NAME=VALUE`."""
     include_dirs: tuple[Path, ...] = ()
+    permitted: Mapping[str, Path] = field(default_factory=dict)
+    """The operator's include folders by name."""
+    element: str = ELEMENTS[0]
+    """Guess for the type of a buffer's elements, if a template leaves it open."""
+    empty_headers: tuple[str, ...] = ()
+    """Names of headers that the job sends as empty files."""
+    first_headers: tuple[str, ...] = ()
+    """Names of the toolkit's headers that a job which includes headers includes first."""
+    missing_headers: tuple[str, ...] = ()
+    """Names of headers that a comment says are missing."""
 
 
 def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
@@ -32,7 +44,9 @@ def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
         InvalidInput: the language is unclear, or the sources have no such kernel.
     """
     defines = _defines(wanted.defines)
-    found = find_source(sources, target, wanted.backend, wanted.include_dirs)
+    found = find_source(
+        sources, target, wanted.backend, wanted.include_dirs, wanted.permitted, wanted.first_headers
+    )
     if not find_kernels(found.text, found.dialect, defines):
         raise InvalidInput("source", f"{found.shown}: no kernel definition found{_elsewhere(found, defines)}")
     return job_skeleton(
@@ -40,8 +54,26 @@ def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
         found.shown,
         found.dialect,
         wanted.entry,
-        Given(found.lines, defines, tuple(found.headers.files.values())),
+        Given(
+            found.lines,
+            (*found.header_lines, *_missing(wanted)),
+            defines,
+            found.header_texts,
+            wanted.element,
+        ),
     )
+
+
+def _missing(wanted: Wanted) -> Iterator[str]:
+    if wanted.missing_headers:
+        named = ", ".join(wanted.missing_headers)
+        yield f"# {TODO}: not found: {named}. Give their folders to init (-I)."
+    if wanted.empty_headers:
+        yield (
+            f"# {TODO}: these were not found, and the kernel compiles without them. If it needs one of their "
+            "macros, give their folders to init (-I)."
+        )
+        yield f"empty_headers: [{', '.join(map(yaml_word, wanted.empty_headers))}]"
 
 
 def _defines(given: Sequence[str]) -> dict[str, str]:

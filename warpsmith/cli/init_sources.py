@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from warpsmith.errors import InvalidInput
 from warpsmith.rewrite.reader.embedded_kernels import embedded_sources
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, find_kernels
 from warpsmith.rewrite.skeleton.yaml_text import yaml_word
+from warpsmith.rewrite.source.included_headers import Library, included
 
 _ENDINGS = {
     ".cu": Backend.CUDA,
@@ -22,7 +23,7 @@ _ENDINGS = {
     ".ocl": Backend.OPENCL,
     ".hip": Backend.HIP,
 }
-_HEADERS = (".cuh", ".h", ".hpp", ".hh", ".clh", ".inl", ".inc")
+HEADER_ENDINGS = (".cuh", ".h", ".hpp", ".hh", ".clh", ".inl", ".inc")
 _LOOKS = 8
 """Limit on the rounds of searching folders whose headers include others."""
 _LEVELS = 8
@@ -38,19 +39,30 @@ class FoundSource:
     shown: str
     """Name of the source in messages."""
     lines: tuple[str, ...]
-    """Lines of the job's `kernel` that lead to the source."""
+    """Lines of the job's `kernel` with the source."""
+    header_lines: tuple[str, ...]
+    """Lines of the job's `kernel` that lead to its headers."""
     headers: SentHeaders
+    header_texts: tuple[str, ...]
+    """Texts of headers of the source, those of the operator's folders included."""
     dialect: Dialect
 
 
 def find_source(
-    paths: Sequence[Path], target: Path, backend: Backend | None, include_dirs: Sequence[Path]
+    paths: Sequence[Path],
+    target: Path,
+    backend: Backend | None,
+    include_dirs: Sequence[Path],
+    permitted: Mapping[str, Path] | None = None,
+    first_headers: Sequence[str] = (),
 ) -> FoundSource:
     """The device source in these files, in their order.
 
     Args:
         target: the job file; paths in it are relative to its folder.
         backend: used if the files do not show it.
+        permitted: the operator's include folders by name, for headers that are found nowhere else.
+        first_headers: names of the toolkit's headers that a job which includes headers includes first.
 
     Raises:
         InvalidInput: the language is unclear.
@@ -66,8 +78,9 @@ def find_source(
         source = "\n".join(texts)
         lines = _block(source)
         beside = folder
-    elif len(paths) > 1 or paths[0].suffix in _HEADERS:
-        source = "".join(f'#include "{path.name}"\n' for path in paths)
+    elif len(paths) > 1 or paths[0].suffix in HEADER_ENDINGS:
+        source = "".join(f"#include <{name}>\n" for name in first_headers)
+        source += "".join(f'#include "{path.name}"\n' for path in paths)
         lines = _block(source)
         include_dirs = [*dict.fromkeys(path.resolve().parent for path in paths), *include_dirs]
         beside = folder
@@ -76,10 +89,23 @@ def find_source(
         lines = [f"source_file: {yaml_word(shown[0])}"]
         beside = paths[0].resolve().parent
     folders, headers = _folders(source, beside, include_dirs)
+    header_lines: list[str] = []
     if folders:
         listed = ", ".join(yaml_word(os.path.relpath(d, folder)) for d in folders)
-        lines.append(f"include_dirs: [{listed}]  # headers are sent from there")
-    return FoundSource("\n".join(texts), ", ".join(shown), tuple(lines), headers, dialect)
+        header_lines.append(f"include_dirs: [{listed}]  # headers are sent from there")
+    names = _libraries(headers, permitted or {})
+    if names:
+        header_lines.append(f"includes: [{', '.join(names)}]  # folders of the operator")
+    library = Library([(permitted or {})[name] for name in names], headers.files, headers.include_dirs)
+    return FoundSource(
+        "\n".join(texts),
+        ", ".join(shown),
+        tuple(lines),
+        tuple(header_lines),
+        headers,
+        tuple(headers.files.values()) if not names else included(source, library),
+        dialect,
+    )
 
 
 def _backend_of(paths: Sequence[Path], texts: Sequence[str]) -> Backend:
@@ -128,6 +154,12 @@ def _folders(source: str, beside: Path, include_dirs: Sequence[Path]) -> tuple[l
             break
         folders.append(more)
     return folders, sent
+
+
+def _libraries(headers: SentHeaders, permitted: Mapping[str, Path]) -> list[str]:
+    """Names of the operator's folders that have headers which were found nowhere else."""
+    missing = {name for _, name in headers.missing}
+    return [name for name, folder in permitted.items() if any((folder / m).is_file() for m in missing)]
 
 
 def _above(missing: tuple[Path, str]) -> Path | None:

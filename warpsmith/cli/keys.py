@@ -30,9 +30,9 @@ def create(
     ] = None,
 ) -> None:
     """Make a key, and print it once."""
-    from warpsmith.cli.service_commands import application
+    from warpsmith import applications
 
-    forms = application("db.api_keys")
+    forms = applications.load("db.api_keys")
     chosen = list(dict.fromkeys(s.strip() for s in scopes.split(",") if s.strip()))
     known = [s.value for s in forms.Scope]
     for scope in chosen:
@@ -79,9 +79,9 @@ def rotate(
 
 
 def _admin() -> Any:
-    from warpsmith.cli.service_commands import application
+    from warpsmith import applications
 
-    return application("db.key_admin")
+    return applications.load("db.key_admin")
 
 
 def _limits(form: Any, given: list[str]) -> Any:

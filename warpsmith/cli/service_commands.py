@@ -1,11 +1,9 @@
-"""`serve`, `worker` and the client: the applications, which are not part of the wheel, are loaded by name."""
+"""`serve`, `worker` and the client. The applications are loaded by name: the core does not depend on them."""
 
 import signal
 from collections.abc import Sequence
-from importlib import import_module
-from typing import Any
 
-from warpsmith import logs, parent_death, tracing
+from warpsmith import applications, logs, parent_death, tracing
 from warpsmith.cli.output import echo
 from warpsmith.client import Client
 from warpsmith.errors import Unavailable
@@ -21,7 +19,7 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
     """
     parent_death.end_with_parent(signal.SIGTERM)
     current = settings()
-    create_app = application("api.app").create_app
+    create_app = applications.load("api.app").create_app
 
     logs.configure()
     tracing.configure("warpsmith-api")
@@ -37,12 +35,12 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
     else:
         _look_for_keys(address)
     app = create_app(current, with_worker=with_worker, open_access=open_access)
-    application("api.connections").serve(app, address, number)
+    applications.load("api.connections").serve(app, address, number)
 
 
 def _look_for_keys(address: str) -> None:
     how = "make one with `warpsmith keys create NAME`"
-    found = application("db.key_admin").any_active()
+    found = applications.load("db.key_admin").any_active()
     if found is None:
         echo("warpsmith: the database does not answer yet; every request needs an API key", err=True)
     elif not found and is_loopback(address):
@@ -54,25 +52,10 @@ def _look_for_keys(address: str) -> None:
 def worker(queues: Sequence[str], concurrency: int) -> None:
     """Run a worker until SIGTERM or SIGINT."""
     logs.configure()
-    application("worker.main").run(tuple(queues), concurrency=concurrency)
+    applications.load("worker.main").run(tuple(queues), concurrency=concurrency)
 
 
 def connect(url: str) -> Client:
     """A client that sends the key of `WARPSMITH_API_KEY`."""
     key = settings().api_key
     return Client(url, None if key is None else key.get_secret_value())
-
-
-def application(name: str) -> Any:
-    """A module of the applications.
-
-    Raises:
-        Unavailable: this installation has only the core.
-    """
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as exc:
-        if exc.name is not None and exc.name.split(".")[0] == name.split(".", maxsplit=1)[0]:
-            where = "a checkout of the project or its container image"
-            raise Unavailable(f"this installation holds the core only; run this from {where}") from exc
-        raise

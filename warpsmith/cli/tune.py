@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+from warpsmith import applications
 from warpsmith.cli.checked_job import checked_job
 from warpsmith.cli.interrupts import Interrupted, Interrupts, interrupts
 from warpsmith.cli.output import echo
@@ -89,8 +89,8 @@ def _service(signals: Interrupts) -> Iterator[Client]:
     own_file(log_path)
     with log_path.open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "warpsmith", "serve", "--embedded", "--port", str(port)],
-            env=environment,
+            applications.command("warpsmith", "serve", "--embedded", "--port", str(port)),
+            env=applications.environment(environment),
             stdout=log,
             stderr=log,
             start_new_session=True,

@@ -45,6 +45,11 @@ def files_problem(files: Mapping[str, str]) -> str:
     return ""
 
 
+def with_empty(files: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """The headers, and an empty one for each of these names that has no text."""
+    return {**dict.fromkeys(names, ""), **files}
+
+
 def folders_of(files: Iterable[str]) -> set[str]:
     """Every folder that holds one of these files, at any depth; the root is `.`."""
     found = {ROOT}

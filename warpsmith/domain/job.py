@@ -175,6 +175,7 @@ RuleName = Literal[
     "launch_bounds",
     "restrict",
     "fast_math",
+    "fixed_scalars",
 ]
 """Names of the rewrite rules in `warpsmith.rewrite.rules`."""
 
@@ -229,6 +230,9 @@ class Job(Frozen):
     reference: Reference = KernelReference()
     tolerances: dict[Identifier, Tolerance] = Field(default={}, max_length=64)
     """Tolerances by argument name. Default: by dtype and by the output's values; integers must be equal."""
+    non_finite: bool = False
+    """Whether inputs may hold not-a-number and infinity. If true, candidates must treat them as the user's
+    kernel does where it agrees with its reference."""
     parameters: tuple[Parameter, ...] = Field(default=(), max_length=32)
     """The user's own parameters: macros that the source already uses."""
     constraints: tuple[Constraint, ...] = Field(default=(), max_length=64)

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.base import Frozen, Identifier
 from warpsmith.domain.device import Backend
-from warpsmith.domain.headers import MAX_FILES, files_problem, folders_of
+from warpsmith.domain.headers import MAX_FILES, files_problem, folders_of, with_empty
 from warpsmith.domain.launch import Entry, Launch, SequencedLaunch
 from warpsmith.domain.sequence_checks import sequence_problem
 
@@ -55,6 +55,8 @@ class Kernel(Frozen):
     """Folders of `files` that are searched for headers, in this order; the root is searched last. In a job
     file: folders on this machine, relative to the job file; the client sends the headers that are included
     from them."""
+    empty_headers: tuple[str, ...] = Field(default=(), max_length=MAX_FILES)
+    """Names of absent headers that only host code needs; they are sent as empty `files`."""
     compiler: Compiler = Compiler.AUTO
     arguments: tuple[Argument, ...] = Field(min_length=1, max_length=64)
     buffers: tuple[Argument, ...] = Field(default=(), max_length=64)
@@ -74,6 +76,15 @@ class Kernel(Frozen):
         if not isinstance(first, dict):
             return data
         return {**{name: first[name] for name in ("entry", "launch") if name in first}, **data}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _send_empty_headers(cls, data: Any) -> Any:
+        names = data.get("empty_headers") if isinstance(data, dict) else None
+        files = data.get("files", {}) if isinstance(data, dict) else None
+        if not isinstance(names, list | tuple) or not isinstance(files, dict):
+            return data
+        return {**data, "files": with_empty(files, (n for n in names if isinstance(n, str)))}
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -139,6 +150,11 @@ class Kernel(Frozen):
         problem = files_problem(self.files)
         if problem:
             raise ValueError(f"files: {problem}")
+        for n, name in enumerate(self.empty_headers):
+            if self.files.get(name):
+                raise ValueError(
+                    f"empty_headers.{n}: {name!r} was found, and its text is sent; take it off this list"
+                )
         known = folders_of(self.files)
         for n, folder in enumerate(self.include_dirs):
             if folder not in known:

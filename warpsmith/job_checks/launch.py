@@ -24,6 +24,10 @@ _OTHER_AXES = {
     Backend.OPENCL: re.compile(r"\bget_(?:global|group|local)_id\s*\(\s*([12])\s*\)"),
     Backend.CUDA: re.compile(r"\b(?:blockIdx|threadIdx)\s*\.\s*([yz])\b"),
 }
+_OTHER_AXES_OF_GRID = {
+    Backend.OPENCL: re.compile(r"\bget_(?:global|group)_id\s*\(\s*([12])\s*\)"),
+    Backend.CUDA: re.compile(r"\bblockIdx\s*\.\s*([yz])\b"),
+}
 _WORDS = re.compile(r"\b[A-Za-z_]\w*\s*\(")
 
 
@@ -137,12 +141,25 @@ def _axes(job: Job) -> Iterator[Finding]:
     have = max(len(launch.grid), len(launch.block))
     kernels = find_kernels(job.kernel.source, Dialect.from_backend(job.kernel.backend))
     found = definitions(kernels, job.kernel.entry)
-    named = [pattern.findall(blank(k.body)) for k in found]
-    used = [max((1 + _AXIS[name] for name in names), default=1) for names in named]
-    if used and min(used) > have:
-        words = f"the launch has {have} of the axes x, y, z; the kernel asks for its place along "
-        words += f"{_AXES[min(used) - 1]} too"
+    used = _axes_used(found, pattern)
+    of_grid = _axes_used(found, _OTHER_AXES_OF_GRID[job.kernel.backend])
+    if len(launch.grid) < of_grid <= len(launch.block):
+        axis = _AXES[of_grid - 1]
+        words = (
+            f"has no axis {axis}, along which the block has {launch.block[of_grid - 1].text} threads and the "
+        )
+        words += "kernel asks which block it is; without that axis there is one block along it"
         yield Finding("kernel.launch.grid", words, is_error=False)
+    if used > have:
+        words = f"the launch has {have} of the axes x, y, z; the kernel asks for its place along "
+        words += f"{_AXES[used - 1]} too"
+        yield Finding("kernel.launch.grid", words, is_error=False)
+
+
+def _axes_used(kernels: Sequence[KernelDefinition], pattern: "re.Pattern[str]") -> int:
+    """Axes up to the last one that every definition of a kernel names; 1 without kernels."""
+    named = [pattern.findall(blank(k.body)) for k in kernels]
+    return min((max((1 + _AXIS[name] for name in names), default=1) for names in named), default=1)
 
 
 def _plain(job: Job) -> KernelDefinition | None:

@@ -11,7 +11,7 @@ from warpsmith.domain.template import Template
 from warpsmith.rewrite.analysis.launch_names import numbered
 from warpsmith.rewrite.analysis.other_entries import disturbed
 from warpsmith.rewrite.bodies.body_variants import compose
-from warpsmith.rewrite.rules import BLOCK_RULES, RULES, TEXT_RULES, Declined, Draft, Rule
+from warpsmith.rewrite.rules import BLOCK_RULES, LAST_RULES, RULES, TEXT_RULES, Declined, Draft, Rule
 from warpsmith.rewrite.source.dead_branches import without_dead_branches
 from warpsmith.rewrite.source.foreign_platforms import without_foreign_platforms
 from warpsmith.rewrite.source.included_headers import Library, included, inline_header_of
@@ -85,13 +85,10 @@ def _of_launch(
         draft = _live(draft)
         if others and draft.kernel.text != kernel.text and _why_shared(kernel.text, draft, others):
             draft = replace(draft, kernel=kernel)
-        for rule in RULES:
-            result = _applied(job, draft, kernel, rule, others)
-            if isinstance(result, Declined):
-                declined.append(result.reason)
-            else:
-                draft = result
+        draft = _with_rules(job, draft, kernel, RULES, others, declined)
     draft = compose(draft) if draft.applied else replace(draft, kernel=kernel)
+    if job.rewrite.enabled:
+        draft = _with_rules(job, draft, kernel, LAST_RULES, others, declined)
     if steps:
         draft = numbered(draft, kernel.text, n)
         declined = [f"{name}: launch {n} ({steps[n].entry}): {why}" for name, why in map(_parted, declined)]
@@ -105,6 +102,24 @@ def _of_launch(
         applied=template.applied + draft.applied,
     )
     return made, tuple(declined)
+
+
+def _with_rules(
+    job: Job,
+    draft: Draft,
+    kernel: Kernel,
+    rules: Sequence[Rule],
+    others: Sequence[str],
+    declined: list[str],
+) -> Draft:
+    """The draft after all of the rules that apply; the reasons of the others are added to `declined`."""
+    for rule in rules:
+        result = _applied(job, draft, kernel, rule, others)
+        if isinstance(result, Declined):
+            declined.append(result.reason)
+        else:
+            draft = result
+    return draft
 
 
 def _parted(declined: str) -> tuple[str, str]:

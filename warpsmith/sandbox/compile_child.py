@@ -10,7 +10,7 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from warpsmith.backends.base import CompileRequest, KernelEntry, RefusedEveryWay
 from warpsmith.backends.opencl_compile import POCL_CACHE
@@ -18,7 +18,7 @@ from warpsmith.backends.registry import backend_module
 from warpsmith.domain.by_value_plan import Parameter
 from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import SENT, path_problem
-from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected
+from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
 from warpsmith.domain.template import ExpectedLaunch
 from warpsmith.parent_death import die_with_parent
 from warpsmith.sandbox.child import take_channel
@@ -114,21 +114,29 @@ def _serve(
         begin_with=header["begin_with"],
         may_fall_back=header["may_fall_back"],
     )
+    module = backend_module(request.backend)
+    watched = getattr(module, "refuse_objects_with", None)
+    if watched is not None:
+        watched(lambda reason: _reject(channel, Rejected(stage=Stage.COMPILE, reason=reason), confined))
     started = time.monotonic()
-    result = backend_module(request.backend).compile_source(request)
+    result = module.compile_source(request)
     seconds = time.monotonic() - started
     if isinstance(result, Rejected):
-        every_way = isinstance(result, RefusedEveryWay)
-        rejected = {"rejected": result.model_dump(mode="json"), "every_way": every_way}
-        channel.send({**rejected, "confined": confined})
-    else:
-        facts = result.facts.model_copy(
-            update={"seconds": seconds, "binary_bytes": len(result.binary)}
-        ).model_dump(mode="json")
-        reply = {"entry": result.entry, "facts": facts, "log": result.log[-MAX_LOG_CHARACTERS:]}
-        reply["globals"] = list(result.globals)
-        reply["unnamed"] = list(result.unnamed)
-        reply["way"] = result.way
-        reply["then_entries"] = list(result.then_entries)
-        channel.send({**reply, "confined": confined}, [result.binary])
+        _reject(channel, result, confined)
+    facts = result.facts.model_copy(
+        update={"seconds": seconds, "binary_bytes": len(result.binary)}
+    ).model_dump(mode="json")
+    reply = {"entry": result.entry, "facts": facts, "log": result.log[-MAX_LOG_CHARACTERS:]}
+    reply["globals"] = list(result.globals)
+    reply["unnamed"] = list(result.unnamed)
+    reply["way"] = result.way
+    reply["then_entries"] = list(result.then_entries)
+    channel.send({**reply, "confined": confined}, [result.binary])
+    os._exit(0)
+
+
+def _reject(channel: Channel, result: Rejected, confined: bool) -> NoReturn:
+    every_way = isinstance(result, RefusedEveryWay)
+    rejected = {"rejected": result.model_dump(mode="json"), "every_way": every_way}
+    channel.send({**rejected, "confined": confined})
     os._exit(0)

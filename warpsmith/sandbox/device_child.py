@@ -1,9 +1,10 @@
 """The device child: one device, driven by frames. It receives binaries, plans and launches; never a source,
 an expected output or a credential."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from warpsmith.backends.base import Device, DeviceFault, LaunchRefused, Program, Repeats
 from warpsmith.backends.registry import backend_module
@@ -40,6 +41,9 @@ def main(argument: dict[str, Any]) -> None:
     # A sanitizer's process and the watched one communicate in ways that confinement would block.
     most = memory_limit(int(argument.get("memory_bytes") or MEMORY_BYTES))
     confined = not watched and _confine(backend, Path(argument["private"]), most)
+    watched_objects = getattr(module, "refuse_objects_with", None)
+    if watched_objects is not None:
+        watched_objects(lambda reason: _end(channel, reason))
     channel.receive()  # it may be a spare for a while
     try:
         device = module.open_device(int(argument["index"]))
@@ -49,6 +53,12 @@ def main(argument: dict[str, Any]) -> None:
     channel.send({"ready": True, "confined": confined})
     _Server(channel, device, 0 if watched else GUARD_BYTES).serve()
     device.close()
+
+
+def _end(channel: Channel, reason: str) -> NoReturn:
+    """End this process before a driver loads an object that it must not load."""
+    channel.send({"fault": reason[:1000]})
+    os._exit(1)
 
 
 def _probe() -> Json:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from warpsmith.errors import ChildDied
-from warpsmith.sandbox.forked_process import BOOTSTRAP, ChildStart, ForkedProcess, NoServer, start_forked
+from warpsmith.forked_process import BOOTSTRAP, ChildStart, ForkedProcess, NoServer, start_forked
 from warpsmith.sandbox.frames import MAX_BLOB_BYTES, Channel
 from warpsmith.stop_children import register, require_wanted
 

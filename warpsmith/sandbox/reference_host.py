@@ -12,8 +12,8 @@ import numpy as np
 from warpsmith.child_environment import child_environment, preloads
 from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.errors import ChildDied, InvalidInput
+from warpsmith.forked_process import start_server
 from warpsmith.sandbox.confine import memory_limit
-from warpsmith.sandbox.forked_process import start_server
 from warpsmith.sandbox.halted_children import HaltedChildren
 from warpsmith.sandbox.kept_children import KeptChildren
 from warpsmith.sandbox.messages import plan_to_json

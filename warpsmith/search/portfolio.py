@@ -5,8 +5,9 @@ are isolated. Both are told every result. Both score all open configurations, so
 ever proposed.
 """
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -129,18 +130,22 @@ class PortfolioSearcher(ModelSearcher):
         out = self._counted is not None and self._counted not in self.values
         return out and len(self.values) - self._counted_at < PATIENCE
 
-    def likely(self, count: int) -> Sequence[Configuration]:
-        """See `tuning.ports.CompileForecast.likely`: by the latest score of the method whose turn is next."""
+    def likely(self, count: int, after: Sequence[Configuration] = ()) -> Sequence[Configuration]:
+        """See `tuning.ports.CompileForecast.likely`.
+
+        The first points are known beforehand. Later ones go by the latest score of the method whose turn is
+        next.
+        """
         score = self._scores[(self._turn + 1) % 2]
+        before = self._rows(after)
+        rows: Iterable[int]
         if score is None:
-            rows = np.zeros(0, np.intp) if self._pool is None else self._pool
-            rank = self._density.nearest[rows].astype(np.float64)
+            rows = self._first_rows(before)
         else:
-            rows = np.argpartition(-score, min(4 * count, score.size - 1))[: 4 * count]
-            rank = -score[rows]
-        rows = rows[np.argsort(rank, kind="stable")]
-        rows = rows[~self.asked[rows] & ~self._process.reported[rows]]
-        return [self.feasible.configuration(int(r)) for r in rows[:count]]
+            best = np.argpartition(-score, min(4 * count, score.size - 1))[: 4 * count]
+            rows = best[np.argsort(-score[best], kind="stable")]
+        fresh = (r for r in rows if not (self.asked[r] or self._process.reported[r] or r in before))
+        return [self.feasible.configuration(int(r)) for r in itertools.islice(fresh, count)]
 
     def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
         """See `tuning.ports.CompileForecast.learn`."""
@@ -274,16 +279,42 @@ class PortfolioSearcher(ModelSearcher):
 
         Warm starts are ignored: a search that drops them continues as if it had had none.
         """
-        if self._pool is None:
-            unseen = ~self.asked
-            unseen[list(self._known)] = True
-            self._pool = self._drawn(np.flatnonzero(unseen))
-        pool = self._pool[~self.asked[self._pool]]
+        pool = self._first_pool()
+        pool = pool[~self.asked[pool]]
         if not pool.size:
             pool = self._pool = self._drawn(self.open_rows)
+        return self._farthest(pool, self._density.nearest)
+
+    def _first_pool(self, before: Sequence[int] = ()) -> NDArray[np.intp]:
+        """The rows among which first points are chosen; `before` are as good as proposed."""
+        if self._pool is None:
+            unseen = ~self.asked
+            unseen[list(before)] = False
+            unseen[list(self._known)] = True
+            self._pool = self._drawn(np.flatnonzero(unseen))
+        return self._pool
+
+    def _farthest(self, pool: NDArray[np.intp], nearest: NDArray[np.float32]) -> int:
+        """The plausible row of a pool that is least similar to its nearest proposal."""
         good = pool[self._process.foreseen[pool] <= PLAUSIBLE]
         pool = good if good.size else pool
-        return int(pool[np.argmin(self._density.nearest[pool])])
+        return int(pool[np.argmin(nearest[pool])])
+
+    def _first_rows(self, before: Sequence[int]) -> Iterator[int]:
+        """What is proposed before there is a model, in order: what was left unfinished, warm starts on trial,
+        then space-filling rows."""
+        yield from self._unfinished
+        yield from [r for r in self._starts if not self.asked[r]][:TRIAL_STARTS]
+        pool, taken, density = self._first_pool(before), self.asked.copy(), self._density
+        nearest = density.nearest
+        for row in before:
+            taken[row] = True
+            nearest = density.nearer(nearest, row)
+        while (pool := pool[~taken[pool]]).size:
+            row = self._farthest(pool, nearest)
+            yield row
+            taken[row] = True
+            nearest = density.nearer(nearest, row)
 
     def _drawn(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """A random sample of the plausible rows."""

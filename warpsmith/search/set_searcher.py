@@ -122,7 +122,7 @@ class ModelSearcher(SetSearcher):
         """See `tuning.ports.Searcher.forecast`."""
         return self
 
-    def likely(self, count: int) -> Sequence[Configuration]:
+    def likely(self, count: int, after: Sequence[Configuration] = ()) -> Sequence[Configuration]:
         """See `tuning.ports.CompileForecast.likely`."""
         raise NotImplementedError
 

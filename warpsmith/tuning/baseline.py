@@ -16,7 +16,13 @@ from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
 from warpsmith.measure.statistics import speedup_interval, summarise
-from warpsmith.tuning.checks.baseline_cases import check_case, family_cases, neighbour_cases, passing
+from warpsmith.tuning.checks.baseline_cases import (
+    check_case,
+    family_cases,
+    neighbour_cases,
+    passing,
+    world_cases,
+)
 from warpsmith.tuning.checks.baseline_time import SHARE, BaselineTime
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch, may_overlap, prefetch_references
 from warpsmith.tuning.checks.trivial_answers import untestable
@@ -58,6 +64,8 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     try:
         with prefetch_references(session) as prefetch:
             ahead = _start_prefetch(session, prefetch)
+            where = session.job.workloads[0].key
+            session.device(session.job.workloads[0])  # while the compiler works
             compiled = compiling.result()
             if isinstance(compiled, Rejected):
                 words = f"the kernel does not compile: {compiled.reason}"
@@ -99,6 +107,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
         session.renew()
         return _refused(device, timings, f"{where}: the kernel ended its process: {exc}")
     cases += neighbour_cases(session, kernel, compiled, time_left)
+    cases += world_cases(session, kernel, compiled, time_left)
     session.renew()
     keeps = "the kernel keeps {} between launches, so that a launch may depend on earlier ones"
     differs = (

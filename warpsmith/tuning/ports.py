@@ -187,9 +187,13 @@ class Searcher(Protocol):
 class CompileForecast(Protocol):
     """Configurations that a searcher will probably ask for, and what it learns from compiling them early."""
 
-    def likely(self, count: int) -> Sequence[Configuration]:
+    def likely(self, count: int, after: Sequence[Configuration] = ()) -> Sequence[Configuration]:
         """Up to `count` configurations without a report that it may ask for soon, likeliest first. Asks
-        nothing."""
+        nothing.
+
+        Args:
+            after: configurations that run before its next request without its having asked for them.
+        """
         ...
 
     def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:

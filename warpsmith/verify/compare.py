@@ -1,8 +1,11 @@
 """Compares a kernel's output with the expected one."""
 
+import functools
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +14,10 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Tolerance
 from warpsmith.verify.dtypes import epsilon, widened
 from warpsmith.verify.error_screen import ErrorScreen
+from warpsmith.verify.in_spans import in_spans, pieces
 
 Array = NDArray[np.generic]
 
-CHUNK_ELEMENTS = 1 << 17
-"""Elements compared at once, so that temporaries stay in a core's cache; with 2^22, each takes four times as
-long."""
 SAFE_SUM = 1e-200
 """Least sum of squares beside which squares lost to underflow count for nothing."""
 BUDGET_FACTOR = 2.0
@@ -50,7 +51,8 @@ class ErrorReport:
     first_wrong: int | None
     detail: str
     over_budget: int = 0
-    """Number of elements within the tolerance but over the error budget; 0 if they may be chance."""
+    """Number of elements within the tolerance but over the error budget; 0 if they may be chance, or if
+    others are wrong."""
 
 
 def compare(got: Array, want: Array, tolerance: Tolerance, budget: Budget | None = None) -> ErrorReport:
@@ -64,36 +66,60 @@ def compare(got: Array, want: Array, tolerance: Tolerance, budget: Budget | None
     """
     if got.shape != want.shape:
         raise ValueError(f"{got.shape} elements against {want.shape}")
-    worst, wrong, first, detail, over, far = 0.0, 0, None, "", 0, 0
-    typical: float | None = None
-    screen = ErrorScreen(got.dtype, tolerance)
-    within = math.inf if budget is None else BUDGET_FACTOR * budget.baseline_error
-    for piece in pieces(got.size):
-        if same_bits(got[piece], want[piece]):
-            continue
-        if screen.bound(got[piece], want[piece]) <= min(worst, within, 1.0):
-            continue  # it would change nothing of the report
-        error = _errors(got[piece], want[piece], tolerance)
-        worst = max(worst, float(error.max(initial=0.0)))
-        bad = error > 1.0
-        count = int(np.count_nonzero(bad))
-        if count and first is None:
-            index = int(np.argmax(bad))
-            first = piece.start + index
-            detail = f"element {first} is {got[piece][index]!s}, wanted {want[piece][index]!s}"
-        wrong += count
-        if budget is not None and not wrong and worst > BUDGET_FACTOR * budget.baseline_error:
-            typical = root_mean_square(want) if typical is None else typical
-            allowed = _allowed(want[piece], tolerance, budget, typical)
-            over += int(np.count_nonzero(error > allowed))
-            far += int(np.count_nonzero(error > STRAY_FACTOR * allowed))
-    if over <= STRAYS and not far:
+    typical = functools.cache(lambda: root_mean_square(want))
+    parts = in_spans(got.size, lambda span: _compared(got, want, tolerance, budget, typical, span))
+    worst, wrong = max(p.worst for p in parts), sum(p.wrong for p in parts)
+    first = next((p.first for p in parts if p.first is not None), None)
+    over, far = sum(p.over for p in parts), sum(p.far for p in parts)
+    if wrong or (over <= STRAYS and not far):
         over = 0
-    if wrong:
+    detail = ""
+    if first is not None:
+        detail = f"element {first} is {got[first]!s}, wanted {want[first]!s}"
         detail += f"; {wrong} of {got.size} compared are wrong, {_in_words(worst, tolerance, got)}"
     elif over and budget is not None:
         detail = f"error {worst:.3g} tolerances where the user's kernel has {budget.baseline_error:.3g}"
     return ErrorReport(worst, wrong, first, detail, over)
+
+
+@dataclass
+class _Compared:
+    """What a span of an output adds to its report."""
+
+    worst: float = 0.0
+    wrong: int = 0
+    first: int | None = None
+    over: int = 0
+    far: int = 0
+
+
+def _compared(
+    got: Array,
+    want: Array,
+    tolerance: Tolerance,
+    budget: Budget | None,
+    typical: Callable[[], float],
+    span: slice,
+) -> _Compared:
+    found, screen = _Compared(), ErrorScreen(got.dtype, tolerance)
+    within = math.inf if budget is None else BUDGET_FACTOR * budget.baseline_error
+    for piece in pieces(span):
+        if same_bits(got[piece], want[piece]):
+            continue
+        if screen.bound(got[piece], want[piece]) <= min(found.worst, within, 1.0):
+            continue  # it would change nothing of the report
+        error = _errors(got[piece], want[piece], tolerance)
+        found.worst = max(found.worst, float(error.max(initial=0.0)))
+        bad = error > 1.0
+        count = int(np.count_nonzero(bad))
+        if count and found.first is None:
+            found.first = piece.start + int(np.argmax(bad))
+        found.wrong += count
+        if budget is not None and not found.wrong and found.worst > within:
+            allowed = _allowed(want[piece], tolerance, budget, typical())
+            found.over += int(np.count_nonzero(error > allowed))
+            found.far += int(np.count_nonzero(error > STRAY_FACTOR * allowed))
+    return found
 
 
 def _in_words(worst: float, tolerance: Tolerance, got: Array) -> str:
@@ -102,32 +128,27 @@ def _in_words(worst: float, tolerance: Tolerance, got: Array) -> str:
     return "integers must be equal" if got.dtype.kind in "iub" else "and rtol and atol are 0"
 
 
-def pieces(size: int) -> Iterator[slice]:
-    """Slices that cover this number of elements, each small enough for cheap temporaries."""
-    return (slice(begin, begin + CHUNK_ELEMENTS) for begin in range(0, size, CHUNK_ELEMENTS))
-
-
 def passes(got: Array, want: Array, tolerance: Tolerance) -> bool:
     """True if no element is wrong (see `compare`); ends at the first piece with a wrong one."""
     screen = ErrorScreen(got.dtype, tolerance)
     return all(
         screen.bound(got[p], want[p]) <= 1.0 or (_errors(got[p], want[p], tolerance) <= 1.0).all()
-        for p in pieces(got.size)
+        for p in pieces(slice(0, got.size))
     )
 
 
 def root_mean_square(values: Array) -> float:
     """Root mean square of the finite elements; 0 if there are none."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = sum(float(np.square(widened(values[p])).sum()) for p in pieces(values.size))
+    squares = sum(itertools.chain.from_iterable(in_spans(values.size, partial(_squares, values))))
     if math.isfinite(squares) and squares > SAFE_SUM:
         return math.sqrt(squares / values.size)
     # NaN, infinity, or squares beyond the range of a float64: the elements are selected and scaled.
-    largest = max((float(_finite(values[p]).max(initial=0.0)) for p in pieces(values.size)), default=0.0)
+    whole = slice(0, values.size)
+    largest = max((float(_finite(values[p]).max(initial=0.0)) for p in pieces(whole)), default=0.0)
     if not largest:
         return 0.0
     total, count = 0.0, 0
-    for piece in pieces(values.size):
+    for piece in pieces(whole):
         finite = _finite(values[piece]) / largest
         total += float(finite @ finite)
         count += finite.size
@@ -139,6 +160,12 @@ def same_bits(got: Array, want: Array) -> bool:
     if got.dtype != want.dtype:
         return False
     return np.array_equal(got.view(np.uint8), want.view(np.uint8))
+
+
+def _squares(values: Array, span: slice) -> list[float]:
+    """Sums of squares by piece; infinite or NaN if they cannot be represented."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return [float(np.square(widened(values[p])).sum()) for p in pieces(span)]
 
 
 def _finite(values: Array) -> NDArray[np.float64]:

@@ -29,6 +29,10 @@ class Defences:
     """Inputs other than the job's own draw are checked: zeros, spikes, scaled, sparse, sorted, repeated."""
     neighbours: bool = True
     """Shapes other than the listed workloads are checked, if the user's kernel is right on them."""
+    worlds: bool = True
+    """Small worlds are checked: values, relations, scalars and shapes by lot."""
+    between: bool = True
+    """Winners are checked at random shapes between the workloads, which a dispatch table would serve."""
     determinism: bool = True
     """A second launch over a partly overwritten result must give the same result again."""
     error_budget: bool = True

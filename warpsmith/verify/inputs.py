@@ -17,6 +17,7 @@ from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.verify.arranged import arranged_pieces
 from warpsmith.verify.dtypes import narrowed, numpy_dtype, reference_dtype, widened
 from warpsmith.verify.input_families import applied
+from warpsmith.verify.worlds import bounds_of_integers, stream_name, world_of
 
 Array = NDArray[np.generic]
 
@@ -73,7 +74,8 @@ def drawn_pieces(
         family: transformation of the drawn values.
         form: applied to what is drawn, element by element; once to what many pieces are taken from.
     """
-    key = _key(seed, buffer.name, variant)
+    is_world = family is Family.WORLD
+    key = _key(seed, stream_name(buffer, variant) if is_world else buffer.name, variant)
     draw = buffer.draw or default_draw(buffer.dtype)
     if draw.distribution in ARRANGED:
         for piece in arranged_pieces(buffer, draw, key, family):
@@ -83,6 +85,12 @@ def drawn_pieces(
         yield form(np.frombuffer(draw.npy.raw, numpy_dtype(buffer.dtype))[: buffer.elements])
         return
     rng = np.random.Generator(np.random.PCG64(key))
+    if is_world:
+        bounds = bounds_of_integers(buffer, variant, seed)
+        if bounds is not None:
+            draw = Draw(distribution=Distribution.INTEGERS, low=bounds[0], high=bounds[1])
+        yield form(world_of(_values(rng, draw, buffer.elements, buffer), buffer, seed, variant))
+        return
     if buffer.elements <= POOL_ELEMENTS:
         yield form(applied(family, _values(rng, draw, buffer.elements, buffer), buffer, rng))
         return

@@ -10,8 +10,9 @@ from warpsmith.domain.argument import Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Tolerance
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
-from warpsmith.verify.compare import pieces, root_mean_square
+from warpsmith.verify.compare import root_mean_square
 from warpsmith.verify.dtypes import epsilon, widened
+from warpsmith.verify.in_spans import pieces
 
 Array = NDArray[np.generic]
 
@@ -103,7 +104,7 @@ def passing_atol(got: Array, want: Array, rtol: float) -> float:
     """The smallest absolute tolerance, of two digits, with which `got` passes; infinite if none does."""
     needed = 0.0
     with np.errstate(invalid="ignore", over="ignore"):
-        for piece in pieces(got.size):
+        for piece in pieces(slice(0, got.size)):
             a, b = widened(got[piece]), widened(want[piece])
             alike = (a == b) | (np.isnan(a) & np.isnan(b))
             over = np.where(alike, 0.0, np.abs(a - b) - rtol * np.abs(b))

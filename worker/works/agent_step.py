@@ -12,11 +12,12 @@ from db.engine import now
 from db.lease import Lease
 from db.repositories.agent_requests import OPEN, AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
+from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.snapshot import elapsed_s
 from db.step_facts import step_facts
 from db.tables import TaskRow
-from warpsmith.tuning.decisions.time_budget import verification_s
+from warpsmith.tuning.decisions.time_budget import search_s
 from warpsmith.tuning.tasks import StepPayload, StepResult
 from worker.process_context import Context
 from worker.step_ports import JobPurse, StepMailbox
@@ -33,9 +34,9 @@ def agent_step(context: Context, row: TaskRow, lease: Lease) -> Done | Parked:
     with context.database.read() as session:
         facts = step_facts(session, row.job_id, payload)
         elapsed = elapsed_s(session, JobRepository(session).get(row.job_id))
+        best = CandidateRepository(session).best_objective(row.job_id)
     asked = StepContext.of(facts, context.settings.permitted_includes())
-    left = facts.job.budget.seconds - verification_s(facts.job, facts.baseline) - elapsed
-    seconds = max(1.0, left * STEP_SHARE)
+    seconds = max(1.0, search_s(facts.job, facts.baseline, best, elapsed) * STEP_SHARE)
     purse = JobPurse(context.database, row.job_id)
     mailbox = StepMailbox(context.database, row.id)
     try:

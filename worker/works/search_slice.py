@@ -19,7 +19,7 @@ from db.trial_sink import DatabaseSink
 from warpsmith.domain.job import Job, Metric
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.space import Configuration
-from warpsmith.tuning.decisions.time_budget import verification_s
+from warpsmith.tuning.decisions.time_budget import search_s
 from warpsmith.tuning.ports import Searcher
 from warpsmith.tuning.tasks import JobBaseline, SlicePayload, SliceResult
 from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
@@ -52,6 +52,8 @@ class _Known:
     started: datetime
     elapsed_s: float
     """Seconds of the job's budget that are gone."""
+    best: float | None
+    """The best objective of any candidate; None: nothing was measured yet."""
 
     def trials(self, payload: SlicePayload) -> int:
         """How many trials the slice may have; an earlier attempt at it may have finished some."""
@@ -61,8 +63,7 @@ class _Known:
         """How many seconds the slice may have: all that it was given if no trial has run yet."""
         if not self.finished.run:
             return payload.seconds
-        left = self.job.budget.seconds - verification_s(self.job, self.baseline) - self.elapsed_s
-        return min(payload.seconds, left)
+        return min(payload.seconds, search_s(self.job, self.baseline, self.best, self.elapsed_s))
 
 
 def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
@@ -106,6 +107,7 @@ def _known(context: Context, row: TaskRow, payload: SlicePayload) -> _Known:
             earlier=history.measured(candidate.id, MOST_EARLIER if related else 0),
             started=now(session),
             elapsed_s=elapsed_s(session, JobRepository(session).get(row.job_id)),
+            best=CandidateRepository(session).best_objective(row.job_id),
         )
 
 

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import CUDA_DEVICE, kernel
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Rejected
@@ -66,7 +67,7 @@ def test_the_pool_tells_a_compiler_what_other_configurations_needed(monkeypatch:
     pool = CompilePool(workers=1, timeout_s=60)
     try:
         made = [
-            pool.submit(kernel(Backend.CUDA, text), CUDA_DEVICE).result(90)
+            pool.submit(kernel(Backend.CUDA, text), CUDA_DEVICE).result(HANGS_S)
             for text in (BODY, BODY, BODY.replace("int64_t", "int"))
         ]
     finally:
@@ -90,7 +91,7 @@ def test_a_source_that_no_compiler_takes_is_soon_given_to_the_first_only(
     pool = CompilePool(workers=1, timeout_s=60)
     try:
         made = [
-            pool.submit(kernel(Backend.CUDA, "#include <no_such_header>\n"), CUDA_DEVICE).result(90)
+            pool.submit(kernel(Backend.CUDA, "#include <no_such_header>\n"), CUDA_DEVICE).result(HANGS_S)
             for _ in range(FUTILE + 1)
         ]
     finally:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import CUDA_DEVICE, kernel
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.cubin import read_cubin
@@ -115,7 +116,7 @@ def test_what_the_compiler_puts_beside_a_source_is_no_variable_of_its() -> None:
     try:
         for text, refused in [*((t, False) for t in honest), *((t, True) for t in cheating)]:
             configured = kernel(Backend.CUDA, text)
-            found = pool.submit(configured, CUDA_DEVICE).result(60)
+            found = pool.submit(configured, CUDA_DEVICE).result(HANGS_S)
             assert isinstance(found, Compiled), found
             assert found.globals, text
             assert (undeclared_globals(configured, found, frozenset()) is not None) is refused, text
@@ -140,7 +141,7 @@ def test_static_variables_of_a_header_are_the_same_in_a_template() -> None:
         users, tuned = (
             kernel(Backend.CUDA, CUB % line, entry="f<2>") for line in ("", "const float a = x[1];")
         )
-        own, found = (pool.submit(k, CUDA_DEVICE).result(60) for k in (users, tuned))
+        own, found = (pool.submit(k, CUDA_DEVICE).result(HANGS_S) for k in (users, tuned))
     finally:
         pool.close()
     assert isinstance(own, Compiled) and isinstance(found, Compiled), (own, found)
@@ -181,7 +182,9 @@ def own(pool: CompilePool) -> Compiled:
 
 
 def _compiled(pool: CompilePool, text: str, entry: str, compiler: str) -> Compiled:
-    found = pool.submit(kernel(Backend.CUDA, text, entry=entry, compiler=compiler), CUDA_DEVICE).result(90)
+    found = pool.submit(kernel(Backend.CUDA, text, entry=entry, compiler=compiler), CUDA_DEVICE).result(
+        HANGS_S
+    )
     assert isinstance(found, Compiled), f"{found.reason}\n{found.log}"
     return found
 

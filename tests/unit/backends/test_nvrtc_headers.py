@@ -9,6 +9,7 @@ import pytest
 from warpsmith.backends.base import CompileRequest, CompileWay
 from warpsmith.backends.cuda_compile import compile_cuda
 from warpsmith.backends.cuda_nvrtc import HEADERS
+from warpsmith.backends.cuda_toolkit import toolkit_includes
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
@@ -121,6 +122,9 @@ def test_a_header_of_the_project_comes_before_ours(tmp_path: Path) -> None:
 HOST_CODE = """
 #pragma once
 #include <cuda_runtime.h>
+#include <cerrno>
+#include <cstdio>
+#include <dirent.h>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -128,7 +132,9 @@ HOST_CODE = """
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <sys/stat.h>
 #include <tuple>
+#include <unistd.h>
 #include <vector>
 namespace lib {
 class Error : public std::exception {
@@ -157,6 +163,15 @@ inline int processors() {
   if (known.find(device) != known.end()) return known[device];
   cudaDeviceGetAttribute(&found, cudaDevAttrMultiProcessorCount, device);
   return known[device] = found;
+}
+inline int files(const char* path) {
+  struct stat found = {};
+  if (stat(path, &found) == -1 && (errno != ENOENT || mkdir(path, 0700) == -1)) exit(EXIT_FAILURE);
+  DIR* folder = opendir(path);
+  while (struct dirent* entry = readdir(folder)) printf("%s\\n", entry->d_name);
+  FILE* file = fopen(path, "rb");
+  fseek(file, 0, SEEK_END);
+  return fclose(file) + closedir(folder) + access(path, 0);
 }
 template <typename T> __global__ void twice(T* p) { p[threadIdx.x] *= T(2); }
 template <typename T> cudaError_t launch(T* p, const std::vector<int>& sizes, cudaStream_t stream) {
@@ -196,6 +211,8 @@ def test_a_header_with_host_functions_is_read(library: Path, compiler: str) -> N
     [
         "lib::launch_floats(p);",
         "p[0] = lib::processors();",
+        "p[0] = getpid();",
+        'p[0] = lib::files("a");',
         "std::vector<float> v(3); p[0] = v[0];",
         'if (getenv("LOUD") != nullptr) p[0] = 1.0f;',
         "std::atomic<int> a(1); a.fetch_add(1);",
@@ -210,6 +227,19 @@ def test_a_kernel_that_uses_what_only_a_host_has_is_refused(library: Path, body:
     assert _bad(source, compiler, (), (library,)).reason
 
 
+@pytest.mark.skipif(
+    not any((folder / "nvtx3").is_dir() for folder in toolkit_includes()), reason="the toolkit has no NVTX"
+)
+def test_ranges_of_nvtx_in_a_header_are_read(tmp_path: Path) -> None:
+    text = (
+        "#include <nvtx3/nvToolsExt.h>\ninline void ranged() { nvtxRangePushA(__func__); nvtxRangePop(); }\n"
+    )
+    (tmp_path / "ranges.h").write_text(text)
+    source = _with_body("p[0] = 1.0f;", '#include "ranges.h"')
+    assert _good(source, include_dirs=(tmp_path,)).way == CompileWay.NVRTC_HOST_CODE
+    _bad(_with_body("ranged();", '#include "ranges.h"'), include_dirs=(tmp_path,))
+
+
 def test_host_functions_of_the_kernels_own_text_are_left_to_nvcc(library: Path) -> None:
     # Read as a device function, it would be accepted here and refused where the result is built.
     source = _with_body("p[0] = helper(p[1]);", '#include "lib.cuh"\nfloat helper(float v) { return v; }')
@@ -217,6 +247,11 @@ def test_host_functions_of_the_kernels_own_text_are_left_to_nvcc(library: Path) 
     refused = _bad(source, "nvrtc", (), (library,))
     assert "host functions are not allowed" in refused.reason
     assert "`compiler: nvcc`" in refused.reason
+
+
+def test_other_kernels_of_a_source_may_have_attributes() -> None:
+    other = "__global__ void __launch_bounds__(128, (1 + 1)) other(float* p) { p[0] = 2.0f; }\n"
+    assert _good(other + _with_body("p[0] = 1.0f;")).entry == "f"
 
 
 def test_options_that_only_nvcc_has_do_not_stop_nvrtc() -> None:

@@ -255,6 +255,10 @@ def test_a_kernel_that_asks_for_an_axis_that_the_launch_lacks_is_worth_a_warning
     source = source.replace("float*", "__global float*") if backend == "opencl" else source
     (found,) = launches(job_of(source, backend=backend, launch={"grid": [4096], "block": [64]}))
     assert found.message.endswith("the kernel asks for its place along y too")
+    (found,) = launches(job_of(source, backend=backend, launch={"grid": [4096], "block": [64, 4]}))
+    assert found.message.startswith("has no axis y, along which the block has 4 threads")
+    whole = {"grid": [4096, 1], "block": [64, 4]}
+    assert not list(launches(job_of(source, backend=backend, launch=whole)))
     assert launches(job_of(source, backend=backend, launch={"grid": [4096, 1], "block": [64]})) == []
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Tolerance
 from warpsmith.verify import compare as comparison
+from warpsmith.verify import in_spans
 from warpsmith.verify.compare import Budget, compare, passes
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.error_screen import ErrorScreen
@@ -77,7 +78,7 @@ def without_screen() -> Any:
 
 
 def test_a_report_is_the_same_with_and_without_it() -> None:
-    with patch.object(comparison, "CHUNK_ELEMENTS", 100):
+    with patch.object(in_spans, "CHUNK_ELEMENTS", 100):
         for got, want, tolerance in cases():
             for budget in (None, Budget(0.01, Dtype.FLOAT16), Budget(0.3, Dtype.FLOAT32)):
                 screened = compare(got, want, tolerance, budget), passes(got, want, tolerance)
@@ -90,7 +91,7 @@ def test_most_of_a_right_output_is_screened_off() -> None:
     got = want.astype(np.float16)
     tolerance = Tolerance(rtol=1e-2, atol=1e-2)
     with (
-        patch.object(comparison, "CHUNK_ELEMENTS", 1 << 14),
+        patch.object(in_spans, "CHUNK_ELEMENTS", 1 << 14),
         patch.object(comparison, "_errors", wraps=comparison._errors) as exact,
     ):
         report = compare(got, want, tolerance)

@@ -16,7 +16,7 @@ from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.verify import compare as compare_module
+from warpsmith.verify import in_spans
 from warpsmith.verify.checked_ranges import sample_ranges
 from warpsmith.verify.compare import compare, passes
 from warpsmith.verify.dtypes import largest, numpy_dtype, reference_dtype, widened
@@ -114,7 +114,7 @@ def test_nothing_compared_is_nothing_wrong() -> None:
 def test_a_wrong_element_is_found_at_every_border_of_a_piece(
     place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compare_module, "CHUNK_ELEMENTS", 7)
+    monkeypatch.setattr(in_spans, "CHUNK_ELEMENTS", 7)
     want = np.arange(21.0)
     got = want.copy()
     got[place] += 100.0

@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 
+from testbed.deadlines import HANGS_S
+
 ROOT = Path(__file__).resolve().parents[3]
 HERE = "tests/unit/repository/test_suite.py"
 
@@ -49,10 +51,17 @@ def test_every_test_is_in_one_part(part: str) -> None:
         "-q",
         *(["--part", part] if part else []),
     ]
-    ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANGS_S)
     assert ran.returncode == 0, ran.stdout
     assert ("test_that_wants_to_be_alone" in ran.stdout) == (part != "beside")
     assert ("test_every_test_is_in_one_part" in ran.stdout) == (part != "alone")
+
+
+def test_files_without_a_test_of_the_part_are_not_imported() -> None:
+    words = [sys.executable, "-m", "pytest", HERE, "tests/unit/domain", "--co", "-q", "--part", "alone"]
+    ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "1/" in ran.stdout.splitlines()[-1] and "tests/unit/domain" not in ran.stdout
+    assert "deselected" in ran.stdout, "the other tests of this file were looked at"
 
 
 def test_a_folder_runs_by_its_name_and_a_wrong_name_lists_them() -> None:

@@ -170,6 +170,8 @@ def test_assembly_permits_what_all_of_its_instructions_permit(text: str, effect:
         ("cudaGridDependencySynchronize", Effect.WAITS),
         ("cudaTriggerProgrammaticLaunchCompletion", Effect.HINT),
         ("expose", None),
+        ("assert", Effect.VALUE),
+        ("infinity", Effect.VALUE),
     ],
 )
 def test_the_table_knows_names_as_a_whole(name: str, effect: Effect | None) -> None:

@@ -72,6 +72,10 @@ def test_a_number_that_decided_a_branch_is_not_lifted() -> None:
         ("#ifdef USE_ROCM\n#ifdef X\na\n#endif\n#endif\nb\n", "\n\n\n\n\nb\n"),
         ("#define USE_ROCM\n#ifdef USE_ROCM\na\n#endif\n", None),
         ("#ifdef USE_ROCM\na\n", None),
+        ("#if __CUDA_ARCH__ >= 350\na\n#else\nb\n#endif\n", "\na\n\n\n\n"),
+        ("#if __CUDA_ARCH__ < 500\na\n#endif\n", "\n\n\n"),
+        ("#if __CUDA_ARCH__ >= 800\na\n#else\nb\n#endif\n", None),
+        ("#if defined(X) && __CUDA_ARCH__ >= 300\na\n#endif\n", None),
     ],
 )
 def test_lines_for_other_platforms_are_gone(text: str, left: str | None) -> None:

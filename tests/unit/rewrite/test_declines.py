@@ -6,7 +6,7 @@ import pytest
 
 from warpsmith.domain.job import Job, RuleName
 from warpsmith.domain.template import without_definitions
-from warpsmith.rewrite.rules import RULES
+from warpsmith.rewrite.rules import ALL_RULES
 from warpsmith.rewrite.templater import TemplateReport, make_template
 
 HEAD = 'extern "C" __global__ void k(const float* x, float* y, int n) {\n'
@@ -226,7 +226,7 @@ def test_short_rows_share_a_block() -> None:
 
 
 def test_every_rule_can_be_named_in_a_job() -> None:
-    assert [rule.name for rule in RULES] == list(get_args(RuleName))
+    assert [rule.name for rule in ALL_RULES] == list(get_args(RuleName))
 
 
 def test_a_definition_in_the_source_gives_way_to_the_users_parameter() -> None:

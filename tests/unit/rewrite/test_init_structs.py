@@ -130,3 +130,15 @@ def test_a_pack_that_the_entry_leaves_empty_is_no_argument(tmp_path: Path) -> No
     }"""
     (source,) = written(tmp_path, k_dot_cu=text)
     assert [a.name for a in job_of([source], tmp_path).kernel.arguments] == ["out"]
+
+
+def test_a_type_that_holds_nothing_is_a_struct_without_fields(tmp_path: Path) -> None:
+    text = """#include <type_traits>
+    template <bool Flag> __global__ void k(float* out, std::bool_constant<Flag>) { if (Flag) out[0] = 1; }"""
+    (source,) = written(tmp_path, k_dot_cu=text)
+    target = tmp_path / "job.yaml"
+    target.write_text(skeleton([source], target, Wanted()))
+    report = validate(target, Wishes(Settings(_env_file=None), compiles=True))
+    assert [str(f) for f in report.findings if f.is_error] == []
+    assert report.job is not None
+    assert report.job.kernel.arguments[1].type == "std::bool_constant<false>"

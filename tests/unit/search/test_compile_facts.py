@@ -95,7 +95,6 @@ def test_a_report_speaks_of_its_own_configuration_alone() -> None:
 def test_what_is_likely_is_new_and_often_asked_for_next() -> None:
     feasible = enumerate_space(SPACE, [{}])
     searcher = PortfolioSearcher(feasible, 1)
-    assert searcher.likely(8) == [], "nothing is known before the first proposal"
     seen: set[int] = set()
     hits = 0
     for turn in range(50):
@@ -109,6 +108,22 @@ def test_what_is_likely_is_new_and_often_asked_for_next() -> None:
         hits += turn > FIRST_POINTS and row in likely
         searcher.tell(configuration, value(configuration))
     assert hits >= 15
+
+
+@pytest.mark.parametrize(("warm", "known"), [(0, 5), (2, 5), (5, 4)])
+def test_the_first_points_are_known_before_the_default_has_run(warm: int, known: int) -> None:
+    feasible = enumerate_space(SPACE, [{}])
+    default, *others = (feasible.configuration(r) for r in (3, 40, 80, 120, 160, 200))
+    told, plain = PortfolioSearcher(feasible, 1), PortfolioSearcher(feasible, 1)
+    for searcher in (told, plain):
+        searcher.start_with(others[:warm])
+    likely = told.likely(5, after=[default])
+    for searcher in (told, plain):
+        searcher.tell(default, value(default))
+    asked = told.ask(5)
+    assert asked == plain.ask(5), "to ask what is likely changes nothing"
+    assert all(c in likely for c in asked[:known])
+    assert default not in likely
 
 
 def test_what_was_learnt_is_not_likely_again() -> None:

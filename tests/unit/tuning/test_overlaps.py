@@ -1,12 +1,16 @@
 """What of a comparison goes on at the same time: processes open in pairs, checks and sanitizers overlap."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.unit.tuning.test_reference_prefetch import WAIT_S, Reference, ports_with
+import pytest
+
+from testbed.deadlines import HANGS_S
+from tests.unit.tuning.observed_references import Reference, nothing_stays, ports_with
 from tests.unit.tuning.test_tuning_loops import JOB, finalists, times
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.plan import Compiled, WorkloadPlan
@@ -22,6 +26,8 @@ from warpsmith.tuning.tasks import VerifyResult
 from warpsmith.tuning.winners.process_pairs import PROCESSES
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
 from warpsmith.verify.run_report import ReferenceCase
+
+__all__ = ["nothing_stays"]
 
 APART_S = 0.2
 """How long something waits for what should happen meanwhile, if it does not."""
@@ -79,24 +85,26 @@ def test_the_user_kernel_has_its_process_while_a_winner_is_checked() -> None:
 
 @dataclass
 class Sanitizer:
-    """Looks at the device while it inspects."""
+    """Inspects two binaries at once, and looks at the device meanwhile."""
 
-    ran: threading.Event
     timed: list[str]
-    met: list[bool] = field(default_factory=list)
+    inspected: list[bytes] = field(default_factory=list)
     timed_meanwhile: list[str] = field(default_factory=list)
+    meeting: threading.Barrier = field(default_factory=lambda: threading.Barrier(2, timeout=HANGS_S))
 
     def findings(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> Mapping[str, str]:
-        self.ran.clear()
         before = len(self.timed)
-        self.met.append(self.ran.wait(WAIT_S))
+        self.inspected.append(compiled.binary)
+        self.meeting.wait()
         time.sleep(APART_S)
         self.timed_meanwhile += self.timed[before:]
         return {}
 
 
-def test_sanitizers_inspect_while_other_inputs_are_checked_and_nothing_is_timed() -> None:
-    ran = threading.Event()
+def test_all_winners_are_inspected_at_once_and_nothing_is_timed_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(16)))
     timed: list[str] = []
 
     def model(configuration: Configuration, workload: str) -> float:
@@ -104,10 +112,9 @@ def test_sanitizers_inspect_while_other_inputs_are_checked_and_nothing_is_timed(
             timed.append(workload)
         return times(configuration, workload)
 
-    sanitizer = Sanitizer(ran, timed)
-    verified(replace(ports_with(Reference(), model, on_run=ran.set), sanitizer=sanitizer))
-    assert sanitizer.met
-    assert all(sanitizer.met)
+    sanitizer = Sanitizer(timed)
+    verified(replace(ports_with(Reference(), model), sanitizer=sanitizer))
+    assert len(set(sanitizer.inspected)) == 2, "one binary for each workload"
     assert sanitizer.timed_meanwhile == []
 
 
@@ -121,7 +128,7 @@ def test_a_case_is_compared_while_the_next_one_is_on_the_device(monkeypatch: Any
         if threading.current_thread().name.startswith("compare") and not met:
             ran.clear()
             checking.set()
-            met.append(ran.wait(WAIT_S))
+            met.append(ran.wait(HANGS_S))
         return evaluate(self, launch)
 
     def on_run() -> None:
@@ -146,14 +153,14 @@ def test_what_is_ready_is_returned_while_something_else_is_computed() -> None:
 
     def during(cases: Sequence[ReferenceCase]) -> None:
         if cases[0][0].workload != "n=4096":
-            assert end.wait(WAIT_S)
+            assert end.wait(HANGS_S)
 
     reference = Reference(during)
     session = DeviceSession(JOB, ports_with(reference))
     prefetch = ReferencePrefetch(reference)
     try:
         prefetch.start(session, [Case(w) for w in JOB.workloads])
-        deadline = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + HANGS_S
         while len(reference.early) < 2 and time.monotonic() < deadline:
             time.sleep(0.005)
         large = session.inputs.plan(JOB.workloads[0])
@@ -175,7 +182,7 @@ def test_what_is_kept_beforehand_is_filled_up_when_something_was_taken(monkeypat
     prefetch = ReferencePrefetch(reference)
     try:
         prefetch.start(session, cases)
-        deadline = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + HANGS_S
         while len(reference.early) < 2 and time.monotonic() < deadline:
             time.sleep(0.005)
         time.sleep(APART_S)

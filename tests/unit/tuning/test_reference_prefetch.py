@@ -2,19 +2,21 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
+from testbed.deadlines import HANGS_S
+from tests.unit.tuning.observed_references import Outcomes, Reference, nothing_stays, ports_with
 from tests.unit.tuning.test_tuning_loops import finalists, times
 from warpsmith.domain.job import Workload
+from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration
 from warpsmith.errors import InvalidInput
-from warpsmith.testing.fakes import FakeDevice, FakeOpener, FakeReference, Fault, TimeModel, fake_ports
-from warpsmith.testing.jobs import DEVICE, scale_job
+from warpsmith.testing.fakes import FakeReference, fake_ports
+from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks import reference_prefetch as module
 from warpsmith.tuning.checks.extra_cases import certain_cases
@@ -23,109 +25,14 @@ from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, VerifyResult
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
-from warpsmith.verify.run_report import Array, ReferenceCase, RunReport
+from warpsmith.verify.run_report import ReferenceCase
+
+__all__ = ["nothing_stays"]
 
 JOB = scale_job()
 LARGE, SMALL = "n=4096", "n=1001"
-WAIT_S = 10.0
 SHORT_S = 0.02
 """How long a reference waits for what must not happen meanwhile."""
-
-Outcomes = Sequence[Mapping[str, Array] | InvalidInput]
-
-
-@dataclass
-class Reference(FakeReference):
-    """Right for `scale_job`; remembers what it computed, and in which thread."""
-
-    during: Callable[[Sequence[ReferenceCase]], None] = lambda cases: None
-    """Called in the midst of a computation beforehand."""
-    fails: Callable[[str, bool], bool] = lambda key, early: False
-    """Whether a case fails, by its key and by whether it is computed beforehand."""
-    early: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
-    busy: int = 0
-    begun: threading.Event = field(default_factory=threading.Event)
-    """Something is computed beforehand, or was."""
-    caller: threading.Thread = field(default_factory=threading.current_thread)
-
-    going: threading.Event = field(default_factory=threading.Event)
-    """Not set while it is halted."""
-    halts: int = 0
-
-    def __post_init__(self) -> None:
-        self.going.set()
-
-    def halt(self) -> None:
-        self.halts += self.going.is_set()
-        self.going.clear()
-
-    def go_on(self) -> None:
-        self.going.set()
-
-    def waited_for(self) -> None:
-        assert self.begun.wait(WAIT_S)
-
-    def numpy_many(self, source: str, function: str, cases: Sequence[ReferenceCase]) -> Outcomes:
-        assert self.busy == 0, "two calls at once"
-        early = threading.current_thread() is not self.caller
-        self.busy += 1
-        try:
-            (self.early if early else self.asked).extend(str(plan.key) for plan, _ in cases)
-            if early:
-                self.begun.set()
-                self.during(cases)
-            found = super().numpy_many(source, function, cases)
-            failed = InvalidInput("reference", "the function failed: no")
-            return [
-                failed if self.fails(str(c[0].key), early) else f for c, f in zip(cases, found, strict=True)
-            ]
-        finally:
-            self.busy -= 1
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
-    before = set(threading.enumerate())
-    yield
-    assert set(threading.enumerate()) == before
-
-
-class ObservedDevice(FakeDevice):
-    """Calls `on_run` before each launch."""
-
-    on_run: Callable[[], object]
-
-    def run(self, *given: Any, **named: Any) -> RunReport:
-        self.on_run()
-        return super().run(*given, **named)
-
-
-@dataclass
-class ObservedOpener(FakeOpener):
-    """Opens such devices."""
-
-    on_run: Callable[[], object] = lambda: None
-
-    def open(self) -> FakeDevice:
-        device = ObservedDevice(self.info, self.model, self.fault, self.compiled)
-        device.on_run = self.on_run
-        self.opened.append(device)
-        return device
-
-
-def ports_with(
-    reference: Reference,
-    model: TimeModel = times,
-    fault: Fault = lambda c: "",
-    shares_host: bool = False,
-    on_run: Callable[[], object] = lambda: None,
-) -> SessionPorts:
-    ports, opener = fake_ports(model, fault)
-    info = DEVICE.model_copy(update={"shares_host": shares_host})
-    observed = ObservedOpener(opener.model, opener.fault, opener.compiled, info, on_run=on_run)
-    return replace(ports, opener=observed, reference=reference)
-
 
 Phase = Callable[[SessionPorts], VerifyResult | BaselineResult]
 
@@ -152,11 +59,11 @@ def test_the_device_runs_while_references_of_the_next_workload_are_computed(phas
     def during(cases: Sequence[ReferenceCase]) -> None:
         if {plan.workload for plan, _ in cases} == {SMALL}:
             computing.set()
-            met.append(ran.wait(WAIT_S))
+            met.append(ran.wait(HANGS_S))
 
     def on_run() -> None:
         if all(met):
-            met.append(computing.wait(WAIT_S))
+            met.append(computing.wait(HANGS_S))
         ran.set()
 
     reference = Reference(during)
@@ -195,14 +102,14 @@ def test_a_pause_does_not_wait_for_what_has_begun() -> None:
 
     def during(cases: Sequence[ReferenceCase]) -> None:
         begun.set()
-        assert end.wait(WAIT_S)
+        assert end.wait(HANGS_S)
 
     reference = Reference(during)
     session = DeviceSession(JOB, ports_with(reference))
     prefetch = ReferencePrefetch(reference)
     try:
         prefetch.start(session, [Case(w) for w in JOB.workloads])
-        assert begun.wait(WAIT_S)
+        assert begun.wait(HANGS_S)
         with prefetch.paused():
             with prefetch.paused():
                 assert not reference.going.is_set()
@@ -323,7 +230,7 @@ def test_what_has_begun_is_waited_for_when_the_work_ends_with_an_error(
         wait(futures)
 
     def during(cases: Sequence[ReferenceCase]) -> None:
-        ending.wait(WAIT_S)
+        ending.wait(HANGS_S)
 
     monkeypatch.setattr(module, "wait", told_to_rest)
     reference = Reference(during)
@@ -352,7 +259,7 @@ def test_nothing_is_looked_at_beyond_the_next_workload() -> None:
 
     def on_run() -> None:
         for workload in job.workloads[len(turns) : len(turns) + 1]:
-            assert begun[workload.key].wait(WAIT_S)
+            assert begun[workload.key].wait(HANGS_S)
 
     reference = Reference(during)
     baseline = measure_baseline(DeviceSession(job, fake_ports(times)[0]))
@@ -392,7 +299,7 @@ def test_a_pause_ends_and_the_rest_is_computed(monkeypatch: pytest.MonkeyPatch) 
             plan = session.inputs.plan(cases[1])
             (found,) = prefetch.numpy_many("", "", [(plan, cases[1].workload.dimensions)])
             assert isinstance(found, Mapping)
-        assert all(step.wait(WAIT_S) for step in steps[:2])
+        assert all(step.wait(HANGS_S) for step in steps[:2])
     finally:
         prefetch.close()
     assert reference.early == ["n=10", "n=12"]
@@ -404,9 +311,8 @@ def test_certain_cases_are_what_a_winner_is_checked_with(monkeypatch: pytest.Mon
     session.baseline.learn(measure_baseline(DeviceSession(JOB, fake_ports(times)[0])))
     workload = JOB.workloads[1]
     own = [Case(workload), session.inputs.another_draw(workload)]
-    families = [
-        Case(workload, c.family) for c in session.baseline.cases if c.dimensions == workload.dimensions
-    ][1:]
+    here = [c for c in session.baseline.cases if c.dimensions == workload.dimensions]
+    families = [Case(workload, c.family) for c in here if c.family is not Family.WORLD][1:]
     assert families
     assert certain_cases(session, workload) == own + families
     monkeypatch.setattr("warpsmith.tuning.checks.extra_cases.FAMILY_BYTES", 8)
@@ -427,7 +333,7 @@ class SlowReference(FakeReference):
 
     def numpy_many(self, source: str, function: str, cases: Sequence[ReferenceCase]) -> Outcomes:
         self.begun.set()
-        assert self.may_end.wait(WAIT_S)
+        assert self.may_end.wait(HANGS_S)
         return [InvalidInput("reference", "none") for _ in cases]
 
 
@@ -439,15 +345,15 @@ def test_a_reference_that_a_thread_waits_for_is_not_halted_by_the_pause_of_anoth
     caller = threading.Thread(target=prefetch.numpy_many, args=("", "", [case]))
     try:
         caller.start()
-        assert inner.begun.wait(WAIT_S)
+        assert inner.begun.wait(HANGS_S)
         with prefetch.paused():
             assert not inner.halted.is_set()
             inner.may_end.set()
-            caller.join(WAIT_S)
+            caller.join(HANGS_S)
             assert inner.halted.is_set(), "nobody waits any longer, and the pause goes on"
         assert not inner.halted.is_set()
     finally:
         inner.may_end.set()
-        caller.join(WAIT_S)
+        caller.join(HANGS_S)
         prefetch.close()
         session.close()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.tuning.test_tuning_loops import Listed, all_configurations, times
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.outcome import CompileFacts, Measured, Rejected, Stage
+from warpsmith.domain.outcome import CompileFacts, Measured, Outcome, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import ConfiguredKernel
@@ -17,6 +17,7 @@ from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.ports import CompileForecast, Searcher
 from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.trials.pipeline import TrialPipeline
 from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
 from warpsmith.tuning.trials.speculative_compiler import MOST_KEPT, SpeculativeCompiler
 
@@ -56,8 +57,8 @@ class Knowing(Listed):
     def forecast(self) -> CompileForecast:
         return self
 
-    def likely(self, count: int) -> Sequence[Configuration]:
-        unknown = [c for c in self.left if configuration_key(c) not in self.learnt]
+    def likely(self, count: int, after: Sequence[Configuration] = ()) -> Sequence[Configuration]:
+        unknown = [c for c in self.left if configuration_key(c) not in self.learnt and c not in after]
         return unknown[:count]
 
     def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
@@ -183,3 +184,45 @@ def test_a_search_runs_what_compiles_and_records_nothing_else() -> None:
     rejected = [k for k, v in searcher.told.items() if v is None]
     assert len(rejected) + len(searcher.excluded) == 4
     assert len(sink.trials) < len(all_configurations()), "some were known not to compile before they ran"
+
+
+def test_what_follows_the_first_trial_compiles_beside_it() -> None:
+    ports, opener = fake_ports(times)
+    compiler, every = ports.compiler, all_configurations()
+    begun: list[str] = []
+
+    class Counting:
+        def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
+            if kernel.configuration:
+                begun.append(configuration_key(kernel.configuration))
+            return compiler.submit(kernel, device)
+
+    class Begun(ListSink):
+        def finished(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
+            before.append(list(begun))
+            super().finished(configuration, outcome, seconds)
+
+    before: list[list[str]] = []
+    baseline = measure_baseline(DeviceSession(JOB, fake_ports(times)[0]))
+    ports = replace(ports, opener=replace(opener, info=CUDA), compiler=Counting())
+    session = DeviceSession(JOB, ports)
+    limits = SliceLimits(seconds=30, trials=3, compile_ahead=8)
+    run_slice(session, session.inputs.user_template, baseline, Knowing(every), Begun(), limits)
+    session.close()
+    assert before[0] == keys([JOB.space.defaults, *every[:3]]), (
+        "half of those that may wait, at the first result"
+    )
+
+
+def test_a_binary_that_is_ready_runs_before_one_that_is_not() -> None:
+    ports, opener = fake_ports(times)
+    compiler = Slow()
+    session = DeviceSession(JOB, replace(ports, opener=replace(opener, info=CUDA), compiler=compiler))
+    every = all_configurations()
+    limits = SliceLimits(seconds=30, trials=100, compile_ahead=4)
+    pipeline = TrialPipeline(session, session.inputs.user_template, Listed(every), ListSink(), limits, [])
+    first = pipeline.next(100)
+    assert first is not None and first.configuration == every[0], "none is ready"
+    compiler.begun[configuration_key(every[2])].set_result(Compiled(b"", "scale", REPORT))
+    order = [pipeline.next(100) for _ in range(2)]
+    assert [p.configuration for p in order if p is not None] == [every[2], every[1]]

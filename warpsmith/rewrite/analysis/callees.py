@@ -76,9 +76,15 @@ _TABLE = (
         "by which threads hand over memory",
     ),
     Callee(
-        _of(r"printf|assert|__trap|__nanosleep|clock\w*|malloc|free"),
+        _of(r"printf|__trap|__nanosleep|clock\w*|malloc|free"),
         Effect.OUTSIDE,
         "of which more is seen than a value",
+    ),
+    Callee(_of(r"assert"), Effect.VALUE, "if it fails the launch ends: the user's kernel is wrong already"),
+    Callee(
+        _of(r"infinity|lowest|quiet_NaN|epsilon|denorm_min"),
+        Effect.VALUE,
+        "a constant of std::numeric_limits",
     ),
     Callee(
         _of(r"cudaGridDependencySynchronize"),

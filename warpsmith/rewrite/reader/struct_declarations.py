@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from warpsmith.rewrite.reader.brackets import joined, split_commas
@@ -70,6 +70,15 @@ class StructIndex:
             p.name: given[n] if n < len(given) else p.default for n, p in enumerate(found.template) if p.name
         }
         return found, parameters | {n: spelt(kind, parameters) for n, kind in found.aliases.items()}
+
+    def members_of(self, arguments: Iterable[KernelArgument]) -> Iterator[KernelArgument]:
+        """The members of structs that a kernel takes by value, with types in the words of its template."""
+        for argument in arguments:
+            found = None if argument.is_pointer or argument.dtype else self.find(argument.base)
+            if found is not None:
+                struct, names = found
+                declared = (member.declared for member in struct.members)
+                yield from (replace(d, base=spelt(d.base, names)) for d in declared)
 
 
 def index_structs(texts: Iterable[str]) -> StructIndex:

@@ -5,6 +5,7 @@ from warpsmith.rewrite.rules.block_size import BlockSize
 from warpsmith.rewrite.rules.early_reads import EarlyReads
 from warpsmith.rewrite.rules.elements_per_thread import ElementsPerThread
 from warpsmith.rewrite.rules.fast_math import FastMath
+from warpsmith.rewrite.rules.fixed_scalars import FixedScalars
 from warpsmith.rewrite.rules.index_packs import IndexPacks
 from warpsmith.rewrite.rules.launch_bounds import LaunchBounds
 from warpsmith.rewrite.rules.lift_constants import LiftConstants
@@ -41,11 +42,19 @@ RULES: tuple[Rule, ...] = (
 """The rules in order: sizes first, because loops are recognised by them; the row split before the packs,
 which keep its start and step; decorations of the source last."""
 
-TEXT_RULES = frozenset(("lift_constants", "block_size", "unroll", "launch_bounds", "fast_math"))
+LAST_RULES: tuple[Rule, ...] = (FixedScalars(),)
+"""Rules that are applied after all bodies of the kernel stand in its source; no rule reads what they make."""
+
+ALL_RULES: tuple[Rule, ...] = (*RULES, *LAST_RULES)
+"""In the order in which they are applied."""
+
+TEXT_RULES = frozenset(
+    ("lift_constants", "block_size", "unroll", "launch_bounds", "fast_math", "fixed_scalars")
+)
 """Rules that keep every thread's accesses in their order, so that arguments may lead to the same memory."""
 
-BLOCK_RULES = frozenset(("unroll", "launch_bounds", "fast_math"))
+BLOCK_RULES = frozenset(("unroll", "launch_bounds", "fast_math", "fixed_scalars"))
 """Rules that leave the grid, the block and every thread's place as they are, so that blocks may wait for each
 other and read each other's shared memory."""
 
-__all__ = ["BLOCK_RULES", "RULES", "TEXT_RULES", "Declined", "Draft", "Rule"]
+__all__ = ["ALL_RULES", "BLOCK_RULES", "LAST_RULES", "RULES", "TEXT_RULES", "Declined", "Draft", "Rule"]

@@ -2,21 +2,25 @@
 
 import keyword
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from warpsmith.rewrite.reader.declarations import KernelArgument, TemplateParameter
 from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
+from warpsmith.rewrite.reader.struct_declarations import StructIndex
 from warpsmith.rewrite.source.syntax_tree import split_arguments
 
 _INDEX_TYPE = re.compile(r"id(?:x|type)|index|int|offset|^id_?t?$", re.I)
 _WIDE_TYPE = re.compile(r"float|acc|scale|compute|bias", re.I)
+_QUANTISED = re.compile(r"(?<!de)(?<!de_)quant", re.I)
+_RESULT_TYPE = re.compile(r"^O$|out|dst|result", re.I)
 _STRUCT_TYPE = re.compile(
     r"param|args|traits|config|tensor|func|desc|layout|iter|tma|problem|shape|variant|gemm|kernel|state"
     r"|tiled|mainloop|epilogue|scheduler|visitor|pack|op$|map$",
     re.I,
 )
 _SIZES = (
+    (re.compile(r"per_?thread|items", re.I), 4),
     (re.compile(r"warp", re.I), 4),
     (re.compile(r"thread|block|cta|tpb|bdx", re.I), 256),
     (re.compile(r"head_?dim|dim", re.I), 128),
@@ -35,6 +39,8 @@ _NO_EXTENT = re.compile(
 )
 _INTEGER_TYPES = re.compile(r"\b(?:int|unsigned|long|short|char|size_t|u?int(?:8|16|32|64)_t|uint|auto)\b")
 DEFAULT_EXTENT = 1024
+ELEMENTS = ("half", "float", "__nv_bfloat16")
+"""Guesses for the type of a buffer's elements, the most likely first."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +56,26 @@ class Bindings:
     """Names of parameters without a guess; they appear in the entry by their own name."""
 
 
-def bind(
-    kernel: KernelDefinition, entry: str | None, enumerations: Mapping[str, str] | None = None
-) -> Bindings:
-    """Arguments of a kernel's template: those listed by `entry`, guesses otherwise.
+@dataclass(frozen=True)
+class Surroundings:
+    """What else a source has that template arguments depend on."""
 
-    Args:
-        enumerations: qualified names of enumerations by their own names; an entry lies in no namespace.
-    """
+    structs: StructIndex | None = None
+    """Structs of the source; their members show what a parameter that they are given stands for."""
+    enumerations: Mapping[str, str] = field(default_factory=dict)
+    """Qualified names of enumerations by their own names; an entry lies in no namespace."""
+    has_using_directives: bool = False
+    """True if names of other namespaces count as names of the kernel's."""
+    element: str = ELEMENTS[0]
+    """Guess for the type of a buffer's elements."""
+    quantised: str = "int8_t"
+    """Guess for the type of elements that were quantised."""
+
+
+def bind(kernel: KernelDefinition, entry: str | None, around: Surroundings | None = None) -> Bindings:
+    """Arguments of a kernel's template: those listed by `entry`, guesses otherwise."""
+    around = around or Surroundings()
+    uses = (*kernel.arguments, *(around.structs.members_of(kernel.arguments) if around.structs else ()))
     given: list[str] = []
     if entry is not None and "<" in entry:
         given = split_arguments(entry[entry.index("<") + 1 : entry.rindex(">")])
@@ -73,7 +91,7 @@ def bind(
         elif given or parameter.default or parameter.is_pack:
             values[name] = parameter.default
         else:
-            guess = _template_argument(parameter, kernel.arguments, enumerations or {})
+            guess = _template_argument(parameter, uses, kernel, around)
             values[name] = guess or name
             written.append(values[name])
             (guessed if guess else unknown).append(name)
@@ -81,7 +99,10 @@ def bind(
 
 
 def _template_argument(
-    parameter: TemplateParameter, arguments: tuple[KernelArgument, ...], enumerations: Mapping[str, str]
+    parameter: TemplateParameter,
+    arguments: Sequence[KernelArgument],
+    kernel: KernelDefinition,
+    around: Surroundings,
 ) -> str:
     """A likely argument; empty if there is none."""
     if parameter.kind == "template":
@@ -92,7 +113,9 @@ def _template_argument(
         if _INTEGER_TYPES.search(parameter.type_text):
             return str(next((size for names, size in _SIZES if names.search(parameter.name)), 8))
         named = re.fullmatch(r"[\w:]+", parameter.type_text) is not None
-        whole = enumerations.get(parameter.type_text, parameter.type_text)
+        whole = around.enumerations.get(parameter.type_text, parameter.type_text)
+        if whole not in around.enumerations.values() and around.has_using_directives:
+            whole = "::".join((*kernel.namespaces, whole))
         return f"static_cast<{whole}>(0)" if named else ""
     uses = [a for a in arguments if a.base == parameter.name]
     if not uses or (_STRUCT_TYPE.search(parameter.name) and not any(a.is_pointer for a in uses)):
@@ -100,7 +123,10 @@ def _template_argument(
     if _INDEX_TYPE.search(parameter.name):
         return "int"
     pointed = any(a.is_pointer for a in uses)
-    return "half" if pointed and not _WIDE_TYPE.search(parameter.name) else "float"
+    of_quantising = _QUANTISED.search(kernel.name) and _RESULT_TYPE.search(parameter.name)
+    if pointed and (of_quantising or _QUANTISED.search(parameter.name)):
+        return around.quantised
+    return around.element if pointed and not _WIDE_TYPE.search(parameter.name) else "float"
 
 
 def extent(argument: KernelArgument) -> int | None:

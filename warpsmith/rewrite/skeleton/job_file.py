@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import yaml
@@ -10,15 +10,16 @@ import yaml
 from warpsmith.errors import InvalidInput
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, enumerations, find_kernels
 from warpsmith.rewrite.reader.named_constants import FoundConstant, find_constants, integer_value
-from warpsmith.rewrite.reader.struct_declarations import index_structs
+from warpsmith.rewrite.reader.struct_declarations import StructIndex, index_structs
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.arguments import (
     ArgumentLine,
     argument_line,
     dimensions_of,
 )
-from warpsmith.rewrite.skeleton.guesses import Bindings, bind
+from warpsmith.rewrite.skeleton.guesses import ELEMENTS, Bindings, Surroundings, bind
 from warpsmith.rewrite.skeleton.reference_stub import reference_lines
+from warpsmith.rewrite.skeleton.stand_ins import stand_ins
 from warpsmith.rewrite.skeleton.struct_arguments import StructWriter
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
 
@@ -40,11 +41,15 @@ class Given:
     """Knowledge about a source besides its text."""
 
     lines: tuple[str, ...] = ()
-    """Lines of the job's `kernel` that lead to the source; empty: `source_file`."""
+    """Lines of the job's `kernel` with the source; empty: `source_file`."""
+    header_lines: tuple[str, ...] = ()
+    """Lines of the job's `kernel` that lead to its headers."""
     defines: Mapping[str, str] = field(default_factory=dict)
     """Macros to be given to the compiler."""
     headers: tuple[str, ...] = ()
     """Texts of headers that the source includes."""
+    element: str = ELEMENTS[0]
+    """Guess for the type of a buffer's elements, if a template leaves it open."""
 
 
 def job_skeleton(
@@ -69,12 +74,13 @@ def job_skeleton(
         kept = tuple(a for a in kernel.arguments if not a.type_text.endswith("..."))
         kernel = replace(kernel, arguments=kept)
     known = {k: v for text in (*given.headers, source_text) for k, v in enumerations(text).items()}
-    bindings = bind(kernel, entry, known)
+    index = index_structs((*given.headers, source_text))
+    bindings = bind(kernel, entry, _surroundings(index, known, source_text, given))
+    functions = _functions(kernel, bindings, given)
     dimensions = dimensions_of(kernel)
     sizes = ", ".join(f"{yaml_word(n)}: {v}" for n, v in dimensions.values())
     constants = (*_given_constants(given.defines), *find_constants(source_text))
     block = _block(kernel, dialect, bindings, constants)
-    index = index_structs((*given.headers, source_text))
     extent = yaml_word(next(iter(dimensions.values()))[0])
     arguments = [
         argument_line(n, a, kernel, bindings, dimensions, block, StructWriter(index, known, extent))
@@ -87,9 +93,9 @@ def job_skeleton(
         f"name: {yaml_word(re.sub(r'^[^A-Za-z0-9]+', '', kernel.name)[:100] or 'kernel')}",
         "kernel:",
         f"  backend: {dialect.backend.value}",
-        *(f"  {line}" if line else "" for line in given.lines or [f"source_file: {json.dumps(path_text)}"]),
+        *_source(functions, given, path_text),
         *_options(given.defines),
-        *_entry(kernel, bindings, entry),
+        *_entry(kernel, bindings, entry, functions),
         *_arguments(arguments),
         "  launch:",
         *_launch(kernel, dialect, block, next(iter(dimensions.values()))[0]),
@@ -105,6 +111,32 @@ def job_skeleton(
         *_tunables(kernel, constants, bindings),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _surroundings(index: StructIndex, known: Mapping[str, str], source: str, given: Given) -> Surroundings:
+    has_float8 = any("__nv_fp8_e4m3" in text for text in (source, *given.headers))
+    return Surroundings(
+        index,
+        known,
+        re.search(r"\busing\s+namespace\b", source) is not None,
+        given.element,
+        "__nv_fp8_e4m3" if has_float8 else "int8_t",
+    )
+
+
+def _functions(kernel: KernelDefinition, bindings: Bindings, given: Given) -> dict[str, str]:
+    """Functions to be added to the source, by name; none if the job names the source's file."""
+    if not given.lines or not given.lines[0].startswith("source:"):
+        return {}
+    return dict(stand_ins(kernel.template, bindings.unknown, bindings.values))
+
+
+def _source(functions: Mapping[str, str], given: Given, path_text: str) -> Iterator[str]:
+    lines = list(given.lines or [f"source_file: {json.dumps(path_text)}"])
+    lines += (f"  {definition}" for definition in functions.values())
+    if functions:
+        lines.append(f"# {TODO}: the host program has {', '.join(functions)}; here it is made up.")
+    yield from (f"  {line}" if line else "" for line in (*lines, *given.header_lines))
 
 
 def _given_constants(defines: Mapping[str, str]) -> Iterator[FoundConstant]:
@@ -201,12 +233,15 @@ def _tight(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
-def _entry(kernel: KernelDefinition, bindings: Bindings, entry: str | None) -> Iterator[str]:
+def _entry(
+    kernel: KernelDefinition, bindings: Bindings, entry: str | None, made: Collection[str]
+) -> Iterator[str]:
     if bindings.guessed:
         guesses = ", ".join(f"{n} = {bindings.values[n]}" for n in bindings.guessed)
         yield f"  # {TODO}: template arguments are guesses: {guesses}."
-    if bindings.unknown:
-        yield f"  # {TODO}: put types or values in the place of {', '.join(bindings.unknown)}."
+    open_names = [name for name in bindings.unknown if name not in made]
+    if open_names:
+        yield f"  # {TODO}: put types or values in the place of {', '.join(open_names)}."
     name = kernel.name if kernel.is_extern_c else kernel.qualified_name
     listed = kernel.specialisation or ", ".join(bindings.written)
     if entry is not None and "<" in entry:

@@ -1,5 +1,6 @@
 """The lines of a skeleton for structs that a kernel takes by value."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -12,6 +13,11 @@ from warpsmith.rewrite.skeleton.guesses import extent, scalar_value
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
 
 _DEEPEST = 6
+_WITHOUT_MEMBERS = re.compile(
+    r"(?:::)?(?:cuda::)?std::(?:(?:bool|integral)_constant<.*>|true_type|false_type|monostate)",
+    re.S,
+)
+"""Types of the standard library that hold nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,11 @@ class StructWriter:
         Args:
             names: types and values of the kernel's template parameters.
         """
-        found = self.index.find(spelt(type_text, names))
+        whole = spelt(type_text, names)
+        if _WITHOUT_MEMBERS.fullmatch(whole):
+            kind = f", type: {yaml_word(whole)}"
+            return StructText(f"name: {yaml_word(name)}, role: struct{kind}, fields: []", (), False, ())
+        found = self.index.find(whole)
         if found is None:
             return None
         struct, parameters = found

@@ -1,4 +1,4 @@
-"""Lines that only compilers for other vendors' GPUs see, removed so that rules read what CUDA compiles."""
+"""Lines that only compilers for other GPUs see, removed so that rules read what CUDA compiles."""
 
 import re
 from collections.abc import Sequence
@@ -9,6 +9,9 @@ from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits
 
 _FOREIGN = re.compile(r"\w*(?:ROCM|HIP|MUSA|AMDGCN|AMDGPU)\w*|__gfx\w+__")
 """Macros that no CUDA compiler and no header of CUDA defines."""
+_OLDEST = 500
+"""`__CUDA_ARCH__` of the oldest device for which CUDA 12 compiles."""
+_ARCHITECTURE = re.compile(r"\b__CUDA_ARCH__\s*(>=|<)\s*(\d+)\b")
 _DIRECTIVE = re.compile(r"(?m)^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b((?:[^\n]*\\\n)*[^\n]*)$")
 
 
@@ -27,7 +30,8 @@ def without_foreign_platforms(text: str, options: Sequence[str], library: Sequen
     defined = set(given_macros(options))
     for known in (text, *library):
         defined |= set(re.findall(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)", known))
-    if not any(name not in defined for name in _FOREIGN.findall(text)):
+    foreign = any(name not in defined for name in _FOREIGN.findall(text))
+    if not foreign and not _ARCHITECTURE.search(text):
         return text
     open_chains: list[_Chain] = []
     edits: list[Edit] = []
@@ -71,12 +75,19 @@ def _outermost(text: str, edits: list[Edit]) -> list[Edit]:
 
 
 def _holds(word: str, condition: str, defined: frozenset[str]) -> bool | None:
-    """Whether a branch is taken; None if that is not said by foreign macros alone."""
+    """Whether a branch is taken; None if foreign macros and the oldest device do not say it alone."""
     if word in ("ifdef", "ifndef"):
         absent = _is_absent(condition, defined)
         return (word == "ifndef") if absent else None
     text = re.sub(r"\bdefined\b\s*\(?\s*(\w+)\s*\)?", r" \1 ", condition)
+    text = _ARCHITECTURE.sub(_on_every_device, text)
     return decided(text, lambda name: 0 if _is_absent(name, defined) else None)
+
+
+def _on_every_device(found: re.Match[str]) -> str:
+    """A comparison of the architecture as 1 or 0 if it is the same on all devices."""
+    sign, number = found.group(1), int(found.group(2))
+    return found.group() if number > _OLDEST else str(int(sign == ">="))
 
 
 def _is_absent(name: str, defined: frozenset[str]) -> bool:

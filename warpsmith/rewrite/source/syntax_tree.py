@@ -174,10 +174,13 @@ def plain(node: Node) -> str:
     return "" if node.text is None else node.text.decode()
 
 
-def _last_identifier(parameter: Node) -> str:
+def template_parameter_name(parameter: Node) -> str:
     """The name that a template parameter declares; of a function pointer the one before its parameters."""
     if not parameter.type.endswith("parameter_declaration"):
         return plain(parameter)
+    named = parameter.child_by_field_name("name")
+    if named is not None:
+        return plain(named)
     inner = parameter.child_by_field_name("declarator")
     found = find(parameter if inner is None else inner, "identifier", "type_identifier")
     return "" if not found else plain(found[-1 if inner is None else 0])
@@ -262,7 +265,7 @@ class Source:
             return {}
         given = (last_name(a.strip(" &")) for a in split_arguments(text[text.index("<") + 1 : -1]))
         values = (around.get(a) or self.template_argument(a) or a for a in given)
-        names = (_last_identifier(c) for c in listed.named_children if c.type != "comment")
+        names = (template_parameter_name(c) for c in listed.named_children if c.type != "comment")
         return dict(zip(names, values, strict=False))
 
     def template_argument(self, name: str) -> str:
@@ -272,7 +275,7 @@ class Source:
             return ""
         listed = parent.child_by_field_name("parameters")
         named = () if listed is None else listed.named_children
-        names = [_last_identifier(c) for c in named if c.type != "comment"]
+        names = [template_parameter_name(c) for c in named if c.type != "comment"]
         values = split_arguments(self.entry[self.entry.index("<") + 1 : self.entry.rindex(">")])
         bound = dict(zip(names, values, strict=False))
         return bound.get(name, "").split("::")[-1].split("<")[0].strip(" &")

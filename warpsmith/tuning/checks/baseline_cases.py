@@ -21,10 +21,12 @@ from warpsmith.tuning.checks.extra_cases import (
     neighbours,
     size_bytes,
 )
+from warpsmith.tuning.checks.world_cases import at_listed_shape, proposed_worlds
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.output_checks import CheckRules, check_run, spread
 from warpsmith.tuning.session.session_ports import Case
+from warpsmith.tuning.session.world_sizes import sized_world
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import same_bits
 from warpsmith.verify.dtypes import largest
@@ -42,7 +44,7 @@ def family_cases(session: DeviceSession, workload: Workload) -> list[Case]:
     """Families that change this workload's inputs, so that there is something to check."""
     if not session.inputs.defences.families:
         return []
-    families = [f for f in Family if f is not Family.DECLARED]
+    families = [f for f in Family if f not in (Family.DECLARED, Family.WORLD)]
     smallest = min(size_bytes(session, w) for w in session.job.workloads)
     size = size_bytes(session, workload)
     if size > min(smallest, FAMILY_BYTES):
@@ -76,7 +78,7 @@ def passing(
     handle: int | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="judge") as judging:
         for case in cases:
-            if not _finite(session, case):
+            if case.family is not Family.WORLD and not _finite(session, case):
                 continue
             try:
                 size = size_within_limits(kernel, case.workload, info)
@@ -91,6 +93,8 @@ def passing(
             except ChildDied:
                 session.renew(faulted=True)
                 handle = None
+                if case.family is Family.WORLD:
+                    break  # what comes after is no tamer, and every fault costs a child
                 continue
             wait(judged)  # no more than two reports are held
             judged.append(judging.submit(_judged, session, case, report))
@@ -125,25 +129,48 @@ def neighbour_cases(
     return passing(session, kernel, compiled, right, smallest.key)
 
 
+def world_cases(
+    session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, time_left: BaselineTime
+) -> list[CheckedCase]:
+    """Worlds on which the user's kernel is right."""
+    found: list[CheckedCase] = []
+    proposed = proposed_worlds(session)
+    for at_listed in (False, True):
+        right = {c.variant for c in found}
+        missed = [c for c in proposed if c.variant not in right]
+        cases = at_listed_shape(session, missed) if at_listed else missed
+        if not cases or time_left.is_over:
+            break
+        failed = session.expected.compute(cases)
+        usable = time_left.until_over(c for c in cases if c.key not in failed)
+        found += passing(session, kernel, compiled, usable)
+        session.expected.forget_cases()
+    return found
+
+
 def check_case(session: DeviceSession, loaded: LoadedKernel, case: Case) -> CheckedCase | Rejected:
     """Run the user's kernel on one case: its error and its repeatability."""
     return _judged(session, case, _launched(session, loaded, case))
 
 
 def _launched(session: DeviceSession, loaded: LoadedKernel, case: Case) -> RunReport:
-    plan, repeat = session.inputs.plan(case), session.inputs.defences.determinism
+    plan = session.inputs.plan(case)
+    repeat = session.inputs.defences.determinism and case.family is not Family.WORLD
     return session.device(case).run(loaded.handle, plan.key, loaded.size, repeat=repeat)
 
 
 def _judged(session: DeviceSession, case: Case, report: RunReport) -> CheckedCase | Rejected:
     """What a launch of the user's kernel left, against what it must leave; any thread may ask."""
     plan = session.inputs.plan(case)
-    grown = CheckedCase(
-        dimensions=case.workload.dimensions,
-        family=case.family,
-        growth=_growth(session, case),
-        sizes=session.expected.sizes(case.workload),
-    )
+    if case.family is Family.WORLD:
+        grown = sized_world(session.inputs, session.expected, case)
+    else:
+        grown = CheckedCase(
+            dimensions=case.workload.dimensions,
+            family=case.family,
+            growth=_growth(session, case),
+            sizes=session.expected.sizes(case.workload),
+        )
     expected = session.expected.of(case)
     rules = CheckRules(session.job, session.inputs.defences, own_globals=None)
     found = check_run(rules, plan, report, expected, None, grown)

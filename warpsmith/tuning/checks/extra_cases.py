@@ -11,6 +11,7 @@ from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.tuning.session.device_session import Case, DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.output_checks import CheckResult
+from warpsmith.verify.worlds import kind_of
 
 MAX_NEIGHBOURS = 9
 """Limit on the shapes near the smallest workload that are tried."""
@@ -18,6 +19,13 @@ NEIGHBOUR_BYTES = 64 << 20
 """Limit on the bytes of all buffers of a neighbouring shape."""
 FAMILY_BYTES = 64 << 20
 """Bytes above which a workload is checked with one further family instead of all."""
+MOST_SPAN, MOST_BETWEEN = 4.0, 4
+"""Ratio of extents up to which a table serves what lies between two workloads, and the limit on the boxes
+of a workload that are looked into."""
+BETWEEN_BYTES = 256 << 20
+"""Limit on the bytes of all buffers of a shape between two workloads."""
+ALIGNED = 16
+"""Power of two beyond which divisibility makes no difference to a table."""
 SMALL_PRIME, LARGE_PRIME = 7, 97
 """Two primes as extents: one below any block, one that is odd and larger."""
 
@@ -82,6 +90,56 @@ def further_cases(
         yield from (Case(w) for w in session.inputs.allowed(template, kernel, near))
 
 
+def world_cases(session: DeviceSession, template: Template, kernel: ConfiguredKernel) -> list[Case]:
+    """Worlds on which the user's kernel was right, and that the constraints allow."""
+    if not session.inputs.defences.worlds:
+        return []
+    known = [c for c in session.baseline.cases if c.family is Family.WORLD]
+    cases = [Case(Workload(dimensions=c.dimensions), c.family, c.variant) for c in known]
+    allowed = {w.key for w in session.inputs.allowed(template, kernel, [c.workload for c in cases])}
+    return [c for c in cases if c.workload.key in allowed]
+
+
+def between_cases(
+    session: DeviceSession, template: Template, kernel: ConfiguredKernel, workload: Workload
+) -> list[Case]:
+    """Random shapes inside the boxes that a workload spans with others of the job, the nearest first.
+
+    A dispatch table serves such shapes. Every extent is as divisible as the greatest power of two, up to
+    `ALIGNED`, that divides both corners.
+    """
+    if not session.inputs.defences.between:
+        return []
+    lots = secrets.SystemRandom()
+    spans = {o.key: _span(workload, o) for o in session.job.workloads if o.key != workload.key}
+    near = sorted((s for s in spans.values() if 1.0 < s <= MOST_SPAN), key=lambda s: s)[:MOST_BETWEEN]
+    found: dict[str, Workload] = {}
+    for other in session.job.workloads:
+        if spans.get(other.key) in near:
+            shape = _between(workload, other, lots)
+            found[shape.key] = shape
+    listed = {w.key for w in session.job.workloads}
+    small = [w for w in found.values() if w.key not in listed and size_bytes(session, w) <= BETWEEN_BYTES]
+    return [Case(w) for w in session.inputs.allowed(template, kernel, small)]
+
+
+def _span(one: Workload, other: Workload) -> float:
+    """The largest ratio of two extents."""
+    return max(max(a / b, b / a) for a, b in _corners(one, other).values())
+
+
+def _corners(one: Workload, other: Workload) -> dict[str, tuple[int, int]]:
+    return {n: (extent, other.dimensions[n]) for n, extent in one.dimensions.items()}
+
+
+def _between(one: Workload, other: Workload, lots: secrets.SystemRandom) -> Workload:
+    drawn = {}
+    for name, (a, b) in _corners(one, other).items():
+        step = min(a & -a, b & -b, ALIGNED)
+        drawn[name] = a if a == b else step * lots.randint(min(a, b) // step, max(a, b) // step)
+    return Workload(dimensions=drawn)
+
+
 def check_further(
     session: DeviceSession,
     template: Template,
@@ -89,15 +147,23 @@ def check_further(
     compiled: Compiled,
     workloads: Sequence[Workload],
     every: bool = False,
+    worlds: bool = True,
 ) -> Rejected | None:
     """Check other inputs and shapes in every element; returns the first rejection, or None.
+
+    Args:
+        every: see `further_cases`.
+        worlds: whether the kernel goes through all worlds as well.
 
     Raises:
         ChildDied: the child is gone; call `renew`.
         KernelRefused: the driver refused a launch.
         ExpressionError: a launch cannot be evaluated.
     """
-    cases = list(further_cases(session, template, kernel, workloads, every))
+    cases = world_cases(session, template, kernel) if worlds else []
+    cases += further_cases(session, template, kernel, workloads, every)
+    for workload in workloads if every else ():
+        cases += between_cases(session, template, kernel, workload)
     failed = session.expected.compute(cases)
     handle: int | None = None
     before: tuple[Case, Future[CheckResult]] | None = None
@@ -127,7 +193,7 @@ def check_further(
 def _families(session: DeviceSession, workload: Workload) -> list[Family]:
     """Families in which the user's kernel was right on a workload."""
     known = [c for c in session.baseline.cases if c.dimensions == workload.dimensions]
-    return [c.family for c in known if c.family is not Family.DECLARED]
+    return [c.family for c in known if c.family not in (Family.DECLARED, Family.WORLD)]
 
 
 def _refused(judged: "tuple[Case, Future[CheckResult]] | None") -> Rejected | None:
@@ -146,6 +212,8 @@ def _in_case(case: Case, rejected: Rejected) -> Rejected:
 
 def describe(case: Case) -> str:
     """Text that describes a case in a reason."""
+    if case.family is Family.WORLD:
+        return f"with inputs by lot ({kind_of(case.variant).value}) at {case.workload.key}"
     if case.family is Family.DECLARED:
         return f"at the neighbouring shape {case.workload.key}"
     return f"with {case.family.value} inputs at {case.workload.key}"

@@ -103,22 +103,31 @@ class ReferencePrefetch:
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
         """See `ReferencePort.numpy_many`. Prefetched results are returned and removed from the store."""
         asked = {plan for plan, _ in cases}
+        known: dict[WorkloadPlan, Mapping[str, Array] | InvalidInput] = {}
         with self._taking:
             self._line = deque(c for c in self._line if c[0] not in asked)
-            is_ready = asked <= self._found.keys()
+            self._take(asked, known)
             self._callers += 1
         try:
-            if not is_ready:
+            if len(known) < len(asked):
                 self._rest()
-            with self._taking:
-                known = [self._found.pop(plan, None) for plan, _ in cases]
-            missing = [c for c, outputs in zip(cases, known, strict=True) if outputs is None]
-            rest = iter(self._inner.numpy_many(source, function, missing) if missing else ())
+                with self._taking:
+                    self._take(asked, known)
+            missing = [c for c in cases if c[0] not in known]
+            if missing:
+                found = self._inner.numpy_many(source, function, missing)
+                known |= {plan: outputs for (plan, _), outputs in zip(missing, found, strict=True)}
         finally:
             with self._taking:
                 self._callers -= 1
             self._resume()
-        return [next(rest) if outputs is None else outputs for outputs in known]
+        return [known[plan] for plan, _ in cases]
+
+    def _take(
+        self, asked: set[WorkloadPlan], known: dict[WorkloadPlan, Mapping[str, Array] | InvalidInput]
+    ) -> None:
+        """Move what was found of the plans asked for from the store to `known`."""
+        known |= {plan: self._found.pop(plan) for plan in asked & self._found.keys()}
 
     @contextmanager
     def paused(self) -> Iterator[None]:

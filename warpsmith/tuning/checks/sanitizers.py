@@ -1,6 +1,9 @@
 """Runs winners under the platform's sanitizers, compared with the findings for the user's own kernel."""
 
 import logging
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from warpsmith.domain.job import Workload
 from warpsmith.domain.launch_size import launch_size
@@ -13,6 +16,9 @@ from warpsmith.tuning.session.device_session import DeviceSession
 
 LARGEST_BYTES = 256 << 20
 """Bytes above which a workload is not inspected, since instrumented kernels are slow."""
+
+CORES_EACH = 4
+"""Number of cores per binary that is inspected: each has four tools, whose processes work when they start."""
 
 NOT_RUN = "not run"
 """Key used in place of a tool's name."""
@@ -30,12 +36,29 @@ class SanitizerCheck:
         self._sanitizer = sanitizer
         self._found: dict[bytes, dict[str, str]] = {}
 
-    def inspect(self, workload: Workload, winner: Built, own: Built) -> dict[str, str] | Rejected:
-        """Findings by tool, or a rejection for a finding that the user's kernel does not have.
+    def inspect(
+        self, winners: Sequence[tuple[Workload, Built]], own: Built
+    ) -> list[dict[str, str] | Rejected]:
+        """Findings of each winner by tool, or its rejection for one that the user's kernel does not have.
 
         Tools that did not run, and findings of both kernels, are noted and reject nothing. A binary that wins
-        several workloads is inspected on the first.
+        several workloads is inspected on the first. Several binaries are inspected at once.
         """
+        by_binary: dict[bytes, list[int]] = {}
+        for place, (_, (_, compiled)) in enumerate(winners):
+            by_binary.setdefault(compiled.binary, []).append(place)
+
+        def all_of(places: Sequence[int]) -> dict[int, dict[str, str] | Rejected]:
+            return {place: self._inspected(*winners[place], own) for place in places}
+
+        found: dict[int, dict[str, str] | Rejected] = {}
+        at_once = max(1, len(os.sched_getaffinity(0)) // CORES_EACH)
+        with ThreadPoolExecutor(at_once, thread_name_prefix="sanitize") as threads:
+            for part in threads.map(all_of, by_binary.values()):
+                found |= part
+        return [found[place] for place in range(len(winners))]
+
+    def _inspected(self, workload: Workload, winner: Built, own: Built) -> dict[str, str] | Rejected:
         if sum(b.size_bytes for b in self._session.inputs.plan(workload).buffers) > LARGEST_BYTES:
             return {}
         found = self._findings(workload, winner)

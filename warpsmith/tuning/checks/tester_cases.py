@@ -27,7 +27,7 @@ def check_proposals(
     shapes: list[Case] = []
     for case in proposed:
         workload = Workload(dimensions=case.dimensions)
-        if (workload.key, case.family) in known:
+        if (workload.key, case.family) in known or case.family is Family.WORLD:
             continue
         known.add((workload.key, case.family))
         if workload.key in listed:

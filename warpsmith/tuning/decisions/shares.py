@@ -4,7 +4,7 @@ from warpsmith.domain.job import Strategy
 from warpsmith.domain.state import TaskKind
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot
 from warpsmith.tuning.decisions.task_history import baseline_of, best_so_far, last_task, steps_of
-from warpsmith.tuning.decisions.time_budget import first_batch_s, verification_s
+from warpsmith.tuning.decisions.time_budget import first_batch_s, search_s
 
 
 def rounds(snapshot: JobSnapshot) -> int:
@@ -49,7 +49,6 @@ def budget_spent(snapshot: JobSnapshot) -> str:
 
 def seconds_left(snapshot: JobSnapshot) -> float:
     """Seconds that are left for the search, without those that are kept for verification; above 0."""
-    kept = verification_s(snapshot.job, baseline_of(snapshot), best_so_far(snapshot))
-    left = snapshot.job.budget.seconds - kept - snapshot.elapsed_s
+    left = search_s(snapshot.job, baseline_of(snapshot), best_so_far(snapshot), snapshot.elapsed_s)
     searched = any(t.kind is TaskKind.SLICE and t.result is not None for t in snapshot.tasks)
     return max(0.001, left if searched else max(left, first_batch_s(snapshot.job)))

@@ -50,6 +50,19 @@ def verification_s(job: Job, baseline: BaselineResult | None, best: float | None
     return max(least, min(expected, rest))
 
 
+def search_s(job: Job, baseline: BaselineResult | None, best: float | None, elapsed_s: float) -> float:
+    """Seconds that agents and search have left before the verification; negative if it is overdue.
+
+    Whoever decides on a slice and whoever runs it must go by the same number. A slice that found less would
+    end at once, and without a device the job's clock stands still: it would be decided on for ever.
+
+    Args:
+        best: see `verification_s`.
+        elapsed_s: seconds of the job's budget that are gone.
+    """
+    return job.budget.seconds - verification_s(job, baseline, best) - elapsed_s
+
+
 def first_batch_s(job: Job) -> float:
     """Least seconds of the first batch of trials: a baseline that used all the time would be in vain."""
     return max(FIRST_SHARE * job.budget.seconds, FIRST_S)

@@ -14,7 +14,7 @@ class Unserved:
     needs: str
     """The back end, or the device class on which the job was begun, in words."""
     lacking: Mapping[str, Sequence[str]]
-    """Machines by the reason that they report; empty if no worker has reported yet."""
+    """Machines by the reason that they report; empty if no worker that stays has reported yet."""
     seconds: float
     """Seconds for which no worker has served it."""
     limit_s: float

@@ -20,12 +20,14 @@ class BaselineKnowledge:
     """Typical size of outputs by workload key and name; see `ExpectedOutputs.sizes`."""
     own_globals: frozenset[str] = frozenset()
     """Device variables that the user's kernel has."""
-    _cases: dict[tuple[str, Family], CheckedCase] = field(default_factory=dict)
+    _cases: dict[tuple[str, Family, int], CheckedCase] = field(default_factory=dict)
 
     def learn(self, baseline: BaselineResult) -> None:
         """Take over what the user's kernel was found to be right on, and how exactly."""
-        self._cases = {(Workload(dimensions=c.dimensions).key, c.family): c for c in baseline.cases}
-        self.sizes = {w: c.sizes for (w, _), c in self._cases.items()}
+        self._cases = {
+            (Workload(dimensions=c.dimensions).key, c.family, c.variant): c for c in baseline.cases
+        }
+        self.sizes = {w: c.sizes for (w, family, _), c in self._cases.items() if family is not Family.WORLD}
         self.own_globals = frozenset(baseline.globals)
         self.ceilings = baseline.ceilings
 
@@ -42,8 +44,11 @@ class BaselineKnowledge:
     def known(self, of: Workload | Case) -> CheckedCase | None:
         """How the user's kernel did on such inputs; None if it was not tried or was not right."""
         case = as_case(of)
-        return self._cases.get((case.workload.key, case.family))
+        # What holds of one draw of another family holds of all of them.
+        variant = case.variant if case.family is Family.WORLD else 0
+        return self._cases.get((case.workload.key, case.family, variant))
 
     def families_of(self, workload: Workload) -> list[Family]:
-        """Families of a workload's inputs in which the user's kernel is right."""
-        return [family for key, family in self._cases if key == workload.key]
+        """Families of a workload's inputs, without worlds, in which the user's kernel is right."""
+        known = (family for key, family, _ in self._cases if key == workload.key)
+        return [family for family in known if family is not Family.WORLD]

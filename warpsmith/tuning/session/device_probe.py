@@ -1,5 +1,7 @@
 """Probes a device with a kernel of the service's own whose result is known."""
 
+from contextlib import suppress
+
 import numpy as np
 
 from warpsmith.domain.job import Workload
@@ -7,8 +9,9 @@ from warpsmith.domain.launch_size import expecting_launches, launch_size
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import plan_workload
 from warpsmith.domain.template import ConfiguredKernel
-from warpsmith.errors import ChildDied, KernelRefused
+from warpsmith.errors import ChildDied, DeviceSick, KernelRefused
 from warpsmith.measure.ceiling_kernels import copy_kernel
+from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.verify.inputs import draw_inputs
 
@@ -17,39 +20,43 @@ VECTORS = 1 << 16
 ATTEMPTS = 2
 
 
-def why_sick(ports: SessionPorts) -> str:
-    """Description of the device's fault; empty if it copies a vector correctly.
+def open_well(ports: SessionPorts) -> DevicePort:
+    """A fresh child in which a kernel of the service's own copied a vector.
 
-    A device that fails once is tried again in a fresh process: the first may have met remains of another
+    A device that fails once is tried again in another process: the first may have met remains of another
     process.
+
+    Raises:
+        DeviceSick: it failed again; says how.
     """
-    words = ""
-    for _ in range(ATTEMPTS):
-        words = _probe(ports)
-        if not words:
-            return ""
-    return words
+    for _ in range(ATTEMPTS - 1):
+        with suppress(DeviceSick):
+            return _opened(ports)
+    return _opened(ports)
 
 
-def _probe(ports: SessionPorts) -> str:
+def _opened(ports: SessionPorts) -> DevicePort:
     info = ports.opener.info
     kernel = ConfiguredKernel(kernel=copy_kernel(info.backend))
     workload = Workload(dimensions={"n": VECTORS})
     compiled = ports.compiler.submit(expecting_launches(kernel, [workload], info), info).result()
     if isinstance(compiled, Rejected):
-        return f"our own kernel does not compile: {compiled.reason}"
+        raise DeviceSick(f"our own kernel does not compile: {compiled.reason}")
     plan = plan_workload(kernel.kernel, workload, {}, seed=1)
     try:
         device = ports.opener.open()
     except ChildDied as exc:
-        return f"it does not come up: {exc}"
+        raise DeviceSick(f"it does not come up: {exc}") from exc
     try:
         device.prepare(plan)
-        report = device.run(device.load(compiled), plan.key, launch_size(kernel, workload, info))
+        handle = device.load(compiled)
+        report = device.run(handle, plan.key, launch_size(kernel, workload, info))
+        device.unload(handle)
+        device.release(plan.key)
     except (ChildDied, KernelRefused) as exc:
-        return f"our own kernel fails: {exc}"
-    finally:
         device.close()
+        raise DeviceSick(f"our own kernel fails: {exc}") from exc
     if report.guard_violations or not np.array_equal(report.outputs["y"], draw_inputs(plan)["x"]):
-        return "our own kernel gives a wrong result"
-    return ""
+        device.close()
+        raise DeviceSick("our own kernel gives a wrong result")
+    return device

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from warpsmith.domain.job import NumpyReference, Tolerance, Workload
-from warpsmith.domain.plan import BufferPlan, CaseKey
+from warpsmith.domain.plan import BufferPlan, CaseKey, Family
 from warpsmith.errors import InvalidInput
 from warpsmith.tuning.ports import ReferencePort
 from warpsmith.tuning.session.kernel_reference import OwnKernel
@@ -82,8 +82,9 @@ class ExpectedOutputs:
             del self._known[key]
 
     def forget(self, workload: Workload) -> None:
-        """Free all outputs of a workload."""
-        for key in [k for k in self._known if k.workload == workload.key]:
+        """Free all outputs of a workload but those of worlds, which are small and serve every winner."""
+        worlds = Family.WORLD
+        for key in [k for k in self._known if k.workload == workload.key and k.family is not worlds]:
             del self._known[key]
 
     def root_mean_square(self, case: Case, name: str) -> float:

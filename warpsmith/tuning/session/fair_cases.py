@@ -16,6 +16,7 @@ from warpsmith.tuning.session.kernel_reference import OwnKernel
 from warpsmith.tuning.session.output_checks import CheckRules, check_run
 from warpsmith.tuning.session.session_inputs import SessionInputs
 from warpsmith.tuning.session.session_ports import Case, SessionPorts
+from warpsmith.tuning.session.world_sizes import known_of
 from warpsmith.verify.run_report import RunReport
 
 
@@ -67,7 +68,7 @@ class FairCases:
             return True  # that it cannot be told excuses nobody
         report = RunReport(outputs, guard_violations=(), changed_inputs=())
         rules = CheckRules(job, self.inputs.defences, own_globals=None)
-        known = self.inputs.baseline.known(case)
+        known = known_of(self.inputs, self.expected, case)
         if known is not None:
             # Its error on another draw is no bound of its own.
             known = known.model_copy(update={"elements": 0})

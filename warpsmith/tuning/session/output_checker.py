@@ -14,6 +14,7 @@ from warpsmith.tuning.session.output_checks import CheckResult, CheckRules, chec
 from warpsmith.tuning.session.replaceable_child import ReplaceableChild
 from warpsmith.tuning.session.session_inputs import SessionInputs
 from warpsmith.tuning.session.session_ports import Case, CheckedLaunch, LoadedKernel
+from warpsmith.tuning.session.world_sizes import known_of
 from warpsmith.verify.checked_ranges import sample_ranges
 from warpsmith.verify.run_report import Ranges
 
@@ -61,7 +62,8 @@ class OutputChecker:
         """
         baseline = self.inputs.baseline
         rules = CheckRules(self.inputs.job, self.inputs.defences, baseline.own_globals, baseline.is_steady)
-        expected, known = self.expected.of(launch.case), baseline.known(launch.case)
+        expected = self.expected.of(launch.case)
+        known = known_of(self.inputs, self.expected, launch.case)
         found = check_run(rules, launch.plan, launch.report, expected, launch.ranges, known)
         if isinstance(found, Rejected) and self.fair.excuses(found, launch.case):
             return 0.0

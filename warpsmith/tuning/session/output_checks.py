@@ -1,5 +1,6 @@
 """Checks of a launch's report, or of a binary. They run in the worker, on data read back from the child."""
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,21 +8,27 @@ from functools import lru_cache
 
 import numpy as np
 
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job, NumpyReference, Tolerance
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import BufferPlan, Compiled, Family, WorkloadPlan
 from warpsmith.domain.source_text import code_of
 from warpsmith.domain.template import ConfiguredKernel
-from warpsmith.tuning.session.linked_names import without_unit
 from warpsmith.tuning.session.mismatch_causes import Mismatch, why_wrong
+from warpsmith.tuning.session.symbols_without_unit import without_unit
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import Budget, compare
 from warpsmith.verify.defences import Defences
+from warpsmith.verify.dtypes import epsilon
 from warpsmith.verify.run_report import Array, Ranges, RunReport
-from warpsmith.verify.tolerance import default_tolerance, longest_sum
+from warpsmith.verify.tolerance import SHORT_SUM, SMALLEST, SUM_FACTOR, default_tolerance, longest_sum
+from warpsmith.verify.worlds import WorldKind, kind_of
 
 BUDGET_ELEMENTS = 1024
 """Number of compared elements below which the baseline's largest error is no basis for a budget."""
+SINGLE_BYTES = 4
+WORLD_LUCK = 4.0
+"""Factor between the largest errors of two kernels that are equally exact, in few elements."""
 BUDGET_FAMILIES = (Family.DECLARED, Family.SCALED_UP, Family.SCALED_DOWN)
 """Families in which all elements are different draws, as a budget requires."""
 _DECLARED = re.compile(r"\b(?:const|constexpr)\b[^;={}()]*?\b(\w+)\s*(?:\[[^;={}]*)?(?:=|\{)")
@@ -84,7 +91,7 @@ def check_run(
         got = report.outputs[buffer.name]
         budget = None
         if on.error_budget and known is not None and _has_budget(job, plan, buffer, known):
-            budget = Budget(known.max_error, buffer.dtype)
+            budget = Budget(_own_error(plan, buffer, known, tolerance), buffer.dtype)
         error = compare(got, want, tolerance, budget)
         if error.wrong:
             poison, own = report.poison.get(buffer.name, b""), own_globals is None
@@ -113,7 +120,8 @@ def check_run(
 def tolerance_of(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase | None) -> Tolerance:
     """The job's own tolerance, or the default for the output's values.
 
-    The absolute part of either grows if other inputs make the output larger.
+    The absolute part of either grows if other inputs make the output larger, and shrinks in worlds that make
+    it much smaller.
     """
     tolerance = job.tolerance(buffer.name, buffer.dtype)
     if known is not None and buffer.dtype.is_float and buffer.name not in job.tolerances:
@@ -122,7 +130,11 @@ def tolerance_of(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: Checke
             terms = longest_sum(plan, buffer)
             tolerance = default_tolerance(tolerance, buffer.dtype, size, terms)
     growth = 1.0 if known is None else known.growth.get(buffer.name, 1.0)
-    return tolerance if growth <= 1.0 else tolerance.model_copy(update={"atol": tolerance.atol * growth})
+    if growth == 1.0:
+        return tolerance
+    # Below its smallest normal numbers no type is exact.
+    atol = max(tolerance.atol * growth, min(tolerance.atol, SMALLEST.get(buffer.dtype, 2.0**-1022)))
+    return tolerance.model_copy(update={"atol": atol})
 
 
 def spread(job: Job, plan: WorkloadPlan, report: RunReport, known: CheckedCase) -> float:
@@ -194,13 +206,27 @@ def _is_constant(source: str, symbol: str) -> bool:
 
 
 def _has_budget(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase) -> bool:
+    if plan.family is Family.WORLD:
+        is_telling = kind_of(plan.variant) is WorldKind.PLAIN
+    else:
+        is_telling = buffer.elements >= BUDGET_ELEMENTS and plan.family in BUDGET_FAMILIES
     return (
         isinstance(job.reference, NumpyReference)
         and buffer.dtype.is_float
-        and buffer.elements >= BUDGET_ELEMENTS
-        and plan.family in BUDGET_FAMILIES
+        and is_telling
         and known.elements > 0
     )
+
+
+def _own_error(plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase, tolerance: Tolerance) -> float:
+    """The error of the user's kernel; in a world, whose few elements leave much to luck, some more."""
+    if plan.family is not Family.WORLD:
+        return known.max_error
+    size = known.sizes.get(buffer.name, 0.0)
+    allowed = tolerance.atol + tolerance.rtol * size
+    step = epsilon(Dtype.FLOAT32) if buffer.dtype.size_bytes < SINGLE_BYTES else epsilon(buffer.dtype)
+    rounded = SUM_FACTOR * step * size * math.sqrt(max(SHORT_SUM, longest_sum(plan, buffer)))
+    return WORLD_LUCK * known.max_error + (rounded / allowed if allowed else 0.0)
 
 
 def _wrong(plan: WorkloadPlan, buffer: BufferPlan, reason: str) -> Rejected:

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import CaseKey
-from warpsmith.errors import DeviceSick
 from warpsmith.tuning.ports import DevicePort
-from warpsmith.tuning.session.device_probe import why_sick
+from warpsmith.tuning.session.device_probe import open_well
 from warpsmith.tuning.session.session_inputs import SessionInputs
 from warpsmith.tuning.session.session_ports import Case, SessionPorts, as_case
 
@@ -31,8 +30,9 @@ class ReplaceableChild:
             DeviceSick: the child before it died, and now a kernel of our own fails as well.
         """
         if self._device is None:
-            self._probe()
-            self._device = self.ports.opener.open()
+            suspect, self._suspect = self._suspect, False
+            tested = suspect and self.inputs.info.backend is not Backend.REPLAY
+            self._device = open_well(self.ports) if tested else self.ports.opener.open()
             self._prepared = set()
         key = as_case(of).key
         if key not in self._prepared:
@@ -58,9 +58,3 @@ class ReplaceableChild:
         self._prepared = set()
         if device is not None:
             device.close()
-
-    def _probe(self) -> None:
-        suspect, self._suspect = self._suspect, False
-        words = why_sick(self.ports) if suspect and self.inputs.info.backend is not Backend.REPLAY else ""
-        if words:
-            raise DeviceSick(words)

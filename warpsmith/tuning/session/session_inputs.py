@@ -4,14 +4,17 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from warpsmith.domain.by_value_plan import whole_range
 from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.plan import CaseKey, Family, WorkloadPlan, plan_workload
+from warpsmith.domain.plan import ArgumentPlan, CaseKey, Family, ScalarPlan, WorkloadPlan, plan_workload
 from warpsmith.domain.space import allows
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.tuning.session.baseline_knowledge import BaselineKnowledge
 from warpsmith.tuning.session.session_ports import Case, as_case
 from warpsmith.verify.defences import Defences
+from warpsmith.verify.worlds import changed_scalar
 
 FIRST_OTHER_VARIANT = 1_000
 """Variants below this are those that timings rotate over."""
@@ -50,8 +53,26 @@ class SessionInputs:
         if case.key not in self._plans:
             scope = self.info.scope() | self.job.space.defaults
             plan = plan_workload(self.job.kernel, case.workload, scope, self.seed)
+            if case.family is Family.WORLD:
+                plan = self._other_scalars(plan, case.variant)
             self._plans[case.key] = replace(plan, family=case.family, variant=case.variant)
         return self._plans[case.key]
+
+    def _other_scalars(self, plan: WorkloadPlan, variant: int) -> WorkloadPlan:
+        """The plan with other values of the scalars that the job gives as plain numbers."""
+        declared = {a.name: a.value for a in self.job.kernel.arguments}
+
+        def changed(argument: ArgumentPlan) -> ArgumentPlan:
+            given = declared.get(argument.name)
+            if not isinstance(argument, ScalarPlan) or given is None or given.names:
+                return argument
+            whole = not argument.dtype.is_float
+            value = changed_scalar(argument.value, whole, self.seed, variant, argument.name)
+            if whole and not _holds(argument.dtype, value):
+                return argument
+            return replace(argument, value=int(value) if whole else value)
+
+        return replace(plan, arguments=tuple(changed(a) for a in plan.arguments))
 
     def other(self, workload: Workload) -> Case:
         """Inputs beside the workload's own: one random family and variant for the life of the session, unless
@@ -91,6 +112,11 @@ class SessionInputs:
             for w in (self.job.workloads if workloads is None else workloads)
             if allows(template.space.constraints, kernel.scope(w.scope(), device)) is None
         ]
+
+
+def _holds(dtype: Dtype, value: float) -> bool:
+    low, high = whole_range(dtype)
+    return low <= value <= high
 
 
 def _drawn_anew(workload: Workload, family: Family) -> Case:

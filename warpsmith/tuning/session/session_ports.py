@@ -20,7 +20,13 @@ from warpsmith.verify.defences import Defences
 from warpsmith.verify.run_report import Ranges, RunReport
 
 NOTHING_RUNS = Defences(
-    timed_launches=False, families=False, neighbours=False, floor=False, determinism=False
+    timed_launches=False,
+    families=False,
+    neighbours=False,
+    worlds=False,
+    between=False,
+    floor=False,
+    determinism=False,
 )
 """Defences for recorded timings, for which nothing can be checked."""
 

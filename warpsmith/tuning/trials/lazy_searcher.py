@@ -1,4 +1,4 @@
-"""A searcher that is created on first use."""
+"""A searcher that is created when it is first needed."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,7 +8,7 @@ from warpsmith.tuning.ports import CompileForecast, Searcher
 
 
 class LazySearcher(Searcher):
-    """Creates the searcher at the first `ask` and then tells it all results so far.
+    """Creates the searcher for the first request or forecast and then tells it all results so far.
 
     Of the slices that share a search only one proposes; the others need no model.
     """
@@ -20,12 +20,7 @@ class LazySearcher(Searcher):
 
     def ask(self, count: int) -> Sequence[Configuration]:
         """See `tuning.ports.Searcher.ask`."""
-        if self._made is None:
-            self._made = self._make()
-            for configuration, value in self._told:
-                self._made.tell(configuration, value)
-            self._told.clear()
-        return self._made.ask(count)
+        return self._now().ask(count)
 
     def tell(self, configuration: Configuration, value: float | None) -> None:
         """See `tuning.ports.Searcher.tell`."""
@@ -36,10 +31,18 @@ class LazySearcher(Searcher):
 
     @property
     def forecast(self) -> CompileForecast | None:
-        """See `tuning.ports.Searcher.forecast`; None until the searcher is made."""
-        return None if self._made is None else self._made.forecast
+        """See `tuning.ports.Searcher.forecast`."""
+        return self._now().forecast
 
     @property
     def cut_off(self) -> SliceEnd | None:
         """See `tuning.ports.Searcher.cut_off`."""
         return None if self._made is None else self._made.cut_off
+
+    def _now(self) -> Searcher:
+        if self._made is None:
+            self._made = self._make()
+            for configuration, value in self._told:
+                self._made.tell(configuration, value)
+            self._told.clear()
+        return self._made

@@ -62,25 +62,36 @@ class TrialPipeline:
         self._compile_s: float | None = None
         self._device_s: float | None = None
 
+    def begin(self, first: Configuration) -> None:
+        """Compile what is likely to follow `first`, while that compiles and runs."""
+        if not self._session.info.shares_host:
+            self._speculative.top_up(self._at_once - 1, [first])
+
     def next(self, wanted: int) -> Pending | None:
-        """The next configuration to run; None if none is left."""
+        """The next configuration to run, which may have to wait for its binary; None if none is left."""
         shares_host = self._session.info.shares_host
         if not self._queue or not shares_host:
             self._fill(wanted)
         if not shares_host:
-            # Half of the configurations that may wait compile at once.
-            idle = -(-self._most // 2) - sum(not p.compiled.done() for p in self._queue)
+            idle = self._at_once - sum(not p.compiled.done() for p in self._queue)
             self._speculative.top_up(min(idle, wanted - len(self._queue)))
         if shares_host:
             for pending in self._queue:
                 pending.compiled.exception()
         if not self._queue:
             return None
-        return self._queue.popleft()
+        ready = next((p for p in self._queue if p.compiled.done()), self._queue[0])
+        self._queue.remove(ready)
+        return ready
 
     def device_s(self, seconds: float) -> None:
         """Record the device time of a trial in seconds."""
         self._device_s = _smoothed(self._device_s, seconds)
+
+    @property
+    def _at_once(self) -> int:
+        """Number of configurations that compile at once: half of those that may wait."""
+        return -(-self._most // 2)
 
     def _ahead(self) -> int:
         if self._session.info.shares_host:

@@ -68,11 +68,12 @@ def run_slice(
         return SliceResult(ended_by=SliceEnd.REJECTED, reason=NO_ENERGY)
     pruner, energy_pruner = _pruners(session.job, baseline, start.earlier)
     times = _times_us(session.job, baseline)
+    pipeline = TrialPipeline(session, template, searcher, sink, limits, list(start.leftover))
     slice_ = _Slice(session, template, searcher, sink, limits, times, pruner, energy_pruner)
     for outcome in start.earlier:
         slice_.learn(outcome)
     if start.gate:
-        rejected = slice_.gate()
+        rejected = slice_.gate(pipeline)
         if rejected is not None:
             return slice_.rejected(rejected, start.include_dirs)
         session.renew()
@@ -86,7 +87,7 @@ def run_slice(
             )
             # A child ends with the thread that opened it: leave none that looks alive.
             threads.callback(lambda: lane.submit(session.renew).result())
-        return slice_.search(lane, evaluate, start.leftover)
+        return slice_.search(lane, evaluate, pipeline)
 
 
 def _times_us(job: Job, baseline: BaselineResult) -> dict[str, float]:
@@ -152,15 +153,16 @@ class _Slice:
     """True if the child must be replaced before the next trial."""
     started: float = field(default_factory=time.monotonic)
 
-    def gate(self) -> Rejected | None:
+    def gate(self, pipeline: TrialPipeline) -> Rejected | None:
         """Run the first trial of a template; returns its rejection, or None."""
         configuration = self.template.space.defaults
         began = time.monotonic()
         self.sink.proposed([configuration])
         kernel = self.template.configured(configuration)
-        compiled = self.session.compile(kernel)
+        compiling = self.session.submit(kernel)
+        pipeline.begin(configuration)
         outcome = run_gate(
-            self.session, self.template, kernel, compiled, self.baseline_us, self.energy_pruner
+            self.session, self.template, kernel, compiling.result(), self.baseline_us, self.energy_pruner
         )
         self.finish(configuration, outcome, time.monotonic() - began)
         return outcome if isinstance(outcome, Rejected) else None
@@ -188,12 +190,9 @@ class _Slice:
             seconds=seconds,
         )
 
-    def search(self, lane: Executor, evaluate: Evaluate, leftover: Sequence[Configuration]) -> SliceResult:
+    def search(self, lane: Executor, evaluate: Evaluate, pipeline: TrialPipeline) -> SliceResult:
         """One trial on the device, one with the evaluation, the others with the compilers."""
         drift = DriftWatch(self.session, self.baseline_us)
-        pipeline = TrialPipeline(
-            self.session, self.template, self.searcher, self.sink, self.limits, list(leftover)
-        )
         overlaps = not isinstance(lane, _Here)
         context = TrialContext(
             self.session,

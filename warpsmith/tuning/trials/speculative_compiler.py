@@ -4,6 +4,7 @@ Registers, shared memory and spills are known long before a time is, and a confi
 need not be proposed. The binary of a configuration that is proposed later is ready at once.
 """
 
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -51,11 +52,12 @@ class SpeculativeCompiler:
         early = self._early.pop(configuration_key(configuration), None)
         return early or self._submit(configuration)
 
-    def top_up(self, idle: int) -> None:
+    def top_up(self, idle: int, after: Sequence[Configuration] = ()) -> None:
         """Tell new compiler reports, and start as many compilations as compilers are idle.
 
         Args:
             idle: number of compilers without other work, including those busy for this object.
+            after: configurations that run beforehand; see `CompileForecast.likely`.
         """
         forecast = self._searcher.forecast
         if forecast is None:
@@ -64,7 +66,7 @@ class SpeculativeCompiler:
         idle -= sum(not p.compiled.done() for p in self._early.values())
         if idle <= 0:
             return
-        for configuration in forecast.likely(idle + len(self._unheard)):
+        for configuration in forecast.likely(idle + len(self._unheard), after):
             key = configuration_key(configuration)
             if idle > 0 and all(configuration != p.configuration for p in self._unheard):
                 self._early[key] = self._submit(configuration)

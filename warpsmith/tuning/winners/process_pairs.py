@@ -72,12 +72,9 @@ def timed_in_pairs(
     plan = block_plan(session.job.objective.cache)
     parts: list[TimedBlocks] = []
     for turn in range(processes):
-        if turn:
-            own.session.renew()
-            winner.session.renew()
-        opening = around.beside.submit(winner.side, workload)
+        opening = around.beside.submit(_opened, winner, workload, anew=turn > 0)
         try:
-            first = own.side(workload)
+            first = _opened(own, workload, anew=turn > 0)
         finally:
             wait([opening])
         sides = first, opening.result()
@@ -97,6 +94,13 @@ def timed_in_pairs(
         if refused is not None:
             return refused
     return joined(parts)
+
+
+def _opened(built: Built, workload: Workload, *, anew: bool) -> Side:
+    """A kernel loaded in its session's child; anew: in another one than before."""
+    if anew:
+        built.session.renew()
+    return built.side(workload)
 
 
 def _in_vain(timed: TimedBlocks, least_gain: float) -> bool:

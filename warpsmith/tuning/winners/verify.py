@@ -4,64 +4,22 @@ Only these figures are published. A winner that fails its second check is withdr
 best configuration of that workload takes its place.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
 
-from warpsmith.domain.job import Job, Metric, Workload
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.outcome import Comparison, Rejected, Stage, Verdict
-from warpsmith.domain.plan import Compiled, TimingPlan
-from warpsmith.domain.space import configuration_key
-from warpsmith.domain.template import ConfiguredKernel
-from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
-from warpsmith.measure.protocol import other_cache, search_plan
-from warpsmith.measure.roofline import not_refuted
-from warpsmith.measure.statistics import MIN_CLAIM, speedup_interval, summarise, verdict_of
-from warpsmith.tuning.checks.extra_cases import check_further
-from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
-from warpsmith.tuning.checks.sanitizers import SanitizerCheck
-from warpsmith.tuning.session.baseline_kernel import compiled_baseline
-from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
-from warpsmith.tuning.session.launch_limits import size_within_limits
-from warpsmith.tuning.session.output_checks import CheckResult
-from warpsmith.tuning.session.session_ports import Case, SessionPorts
+from warpsmith.domain.job import Job, Metric
+from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
-from warpsmith.tuning.timing.energy import energies
-from warpsmith.tuning.timing.paired_blocks import Side
+from warpsmith.tuning.winners.contest import CONTENDERS, ComparisonPlan, Contest, Decided
 from warpsmith.tuning.winners.finalists import (
     Finalist,
     chosen,
-    elected,
     few,
     overall_speedup,
     ranked,
-    searched_us,
-    serves,
     without_gain,
 )
-from warpsmith.tuning.winners.process_pairs import Built, Surroundings, timed_in_pairs
-from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
 
 __all__ = ["ComparisonPlan", "Finalist", "overall_speedup", "ranked", "verify_winners"]
-
-CONTENDERS = 3
-"""Limit on the configurations tried for a workload before its baseline is kept."""
-
-
-@dataclass(frozen=True)
-class ComparisonPlan:
-    """How a winner is compared with the baseline."""
-
-    aa_width: float
-    """The device's own noise, from the baseline: a smaller difference is none."""
-    pairs: int
-    """Block pairs of each comparison."""
-    least_gain: float | None = MIN_CLAIM
-    """Relative gain that a trial must promise for its workload to be compared; None: all are compared, and
-    each winner goes through every check, also one that would not serve. An objective other than time compares
-    all."""
 
 
 def verify_winners(
@@ -86,29 +44,30 @@ def verify_winners(
     finalists = few(job, finalists, baseline)
     idle = without_gain(job, finalists, baseline, plan.least_gain)
     compared = [w for w in job.workloads if w.key not in idle]
-    contest = _Contest(job, ports, plan, baseline)
-    contest.begin(compared[:1])
-    comparisons: list[Comparison] = []
-    choices: list[Choice] = []
+    contest = Contest(job, ports, plan, baseline)
+    decided: dict[str, Decided] = {}
     try:
-        for workload in job.workloads:
-            if workload.key in idle:
-                choices.append(Choice(workload=workload.key))
-                continue
+        contest.begin(compared[:1])
+        for place, workload in enumerate(compared):
             if not alive():
                 break
             contenders = ranked(job, workload, finalists, baseline)
             if job.objective.metric is Metric.TIME:
                 contenders = contest.retimed(workload, contenders)
             if contenders:
-                place = compared.index(workload)
                 contest.prefetch_next(workload, compared[place + 1 : place + 2])
-            comparison, finalist = contest.decide(workload, contenders)
-            if comparison is not None:
-                comparisons.append(comparison)
-            choices.append(chosen(job, workload, finalist, comparison, baseline))
+            decided[workload.key] = contest.decide(workload, contenders[:CONTENDERS])
+        decided = contest.inspected(decided)
     finally:
         contest.close()
+    comparisons = [d.comparison for d in decided.values() if d.comparison is not None]
+    choices = [
+        Choice(workload=w.key)
+        if w.key in idle
+        else chosen(job, w, decided[w.key].server, decided[w.key].comparison, baseline)
+        for w in job.workloads
+        if w.key in idle or w.key in decided
+    ]
     return VerifyResult(
         comparisons=tuple(comparisons),
         choices=tuple(choices),
@@ -116,237 +75,3 @@ def verify_winners(
         no_gain=tuple(idle.values()),
         withdrawn=tuple(contest.withdrawn),
     )
-
-
-class _Contest:
-    def __init__(
-        self, job: Job, ports: SessionPorts, plan: ComparisonPlan, baseline: BaselineResult | None
-    ) -> None:
-        self.withdrawn: list[str] = []
-        self._job = job
-        self._aa_width = plan.aa_width
-        self._pairs = plan.pairs
-        self._checks_all = plan.least_gain is None
-        self._prefetch = ReferencePrefetch(ports.reference)
-        self._ports = replace(ports, reference=self._prefetch)
-        self._base = DeviceSession(job, self._ports)
-        if baseline is not None:
-            self._base.baseline.learn(baseline)
-        sanitizer = ports.sanitizer if self._base.inputs.defences.sanitizers else None
-        self._sanitizers = None if sanitizer is None else SanitizerCheck(self._base, sanitizer)
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="beside")
-        self._binaries: dict[tuple[str, str], tuple[ConfiguredKernel, Compiled | Rejected]] = {}
-
-    @cached_property
-    def _own(self) -> tuple[ConfiguredKernel, Compiled]:
-        """The user's kernel, compiled when it is first needed."""
-        return compiled_baseline(self._base)
-
-    def close(self) -> None:
-        self._base.close()
-        self._prefetch.close()
-        self._beside.shutdown()
-
-    def begin(self, workloads: Sequence[Workload]) -> None:
-        """Prefetch what winners of these workloads are checked with first, while kernels compile."""
-        self._prefetch.begin(self._base, workloads)
-
-    def prefetch_next(self, workload: Workload, following: Sequence[Workload]) -> None:
-        """Prefetch references of the next workload while the device is busy with this one."""
-        self._prefetch.prefetch_next(self._base, workload, following)
-
-    def retimed(self, workload: Workload, contenders: Sequence[Finalist]) -> list[Finalist]:
-        """Near-ties of the search, ordered by new timings, each candidate in its own process."""
-        sessions: dict[str, DeviceSession] = {}
-        plan = search_plan(self._job.objective.cache)
-
-        def again(index: int) -> float | None:
-            finalist = contenders[index]
-            if finalist.candidate not in sessions:
-                sessions[finalist.candidate] = self._fresh(workload)
-            return self._timed_us(sessions[finalist.candidate], workload, finalist, plan)
-
-        times = [searched_us(self._job, workload, f) for f in contenders]
-        try:
-            with self._prefetch.paused():
-                order = retime_near_ties(times, self._aa_width, again, TIMINGS)
-        finally:
-            for made in sessions.values():
-                made.close()
-        return [contenders[i] for i in order]
-
-    def _timed_us(
-        self, session: DeviceSession, workload: Workload, finalist: Finalist, plan: TimingPlan
-    ) -> float | None:
-        """One more time of a finalist, µs; None if it fails, which its second check would find as well."""
-        kernel, compiled = self._binary(finalist, configuration_key(finalist.configuration))
-        if isinstance(compiled, Rejected) or self._base.checker.binary_refusal(kernel, compiled) is not None:
-            return None
-        info = self._ports.opener.info
-        try:
-            size = size_within_limits(kernel, workload, info)
-            if isinstance(size, Rejected):
-                return None
-            handle = session.device(workload).load(compiled)
-            samples, launch = session.sampler.sample(LoadedKernel(handle, workload, size), plan, other=None)
-            session.device(workload).unload(handle)
-        except ChildDied:
-            session.renew(faulted=True)
-            return None
-        except (KernelRefused, ExpressionError):
-            return None
-        if launch is not None and isinstance(session.checker.evaluate(launch), Rejected):
-            return None
-        return summarise(samples.samples_us, 1).median_us
-
-    def decide(
-        self, workload: Workload, contenders: Sequence[Finalist]
-    ) -> tuple[Comparison | None, Finalist | None]:
-        """The comparison to publish, and the server of the workload (None: the baseline)."""
-        verified: list[tuple[Comparison, Finalist]] = []
-        for finalist in contenders[:CONTENDERS]:
-            try:
-                result = self._compare(workload, finalist)
-            except ChildDied as exc:
-                self._base.renew(faulted=True)
-                result = f"ended its process: {exc}"
-            except (KernelRefused, ExpressionError) as exc:
-                result = str(exc)
-            if isinstance(result, str):
-                name = configuration_key(finalist.configuration)
-                self.withdrawn.append(f"{workload.key}: {name} {result}"[:500])
-                continue
-            verified.append((result, finalist))
-            if self._job.objective.metric is Metric.TIME:
-                break
-        self._base.release(workload)
-        self._base.expected.forget(workload)
-        return elected(self._job, verified)
-
-    def _compare(self, workload: Workload, finalist: Finalist) -> Comparison | str:
-        key = configuration_key(finalist.configuration)
-        kernel, compiled = self._binary(finalist, key)
-        if isinstance(compiled, Rejected):
-            return f"no longer compiles: {compiled.reason}"
-        size = size_within_limits(kernel, workload, self._ports.opener.info)
-        refused = self._base.checker.binary_refusal(kernel, compiled)
-        if refused is not None:
-            return _words(refused)
-        if isinstance(size, Rejected):
-            return size.reason
-        fresh = self._fresh(workload)
-        opening = self._beside.submit(self._base.device, workload)
-        try:
-            checked: CheckResult | None
-            try:
-                handle = fresh.device(workload).load(compiled)
-                checked = fresh.checker.check(LoadedKernel(handle, workload, size), whole=True, repeat=True)
-            finally:
-                wait([opening])
-            if isinstance(checked, Rejected):
-                return _words(checked)
-            winner = Built(fresh, compiled, size)
-            result = self._timed(workload, key, winner)
-            if isinstance(result, str) or not self._is_checked_whole(result):
-                return result
-            # The baseline is kept otherwise, whatever a winner does on other inputs and shapes.
-            inspecting = self._beside.submit(self._inspected, workload, (kernel, compiled))
-            try:
-                template = finalist.template
-                checked = check_further(fresh, template, kernel, compiled, [workload], every=True)
-            finally:
-                # Nothing may run on the device when the next blocks are timed.
-                wait([inspecting])
-            if isinstance(checked, Rejected):
-                return _words(checked)
-            found = inspecting.result()
-            if isinstance(found, Rejected):
-                return _words(found)
-            return result.model_copy(update={"sanitizers": found})
-        finally:
-            fresh.close()
-
-    def _is_checked_whole(self, result: Comparison) -> bool:
-        return self._checks_all or serves(self._job, result)
-
-    def _fresh(self, workload: Workload) -> DeviceSession:
-        """A process for the winner alone, with the inputs and expected outputs of the baseline's."""
-        fresh = self._base.sibling()
-        fresh.expected.compute((Case(workload), fresh.inputs.another_draw(workload)))
-        return fresh
-
-    def _inspected(
-        self, workload: Workload, winner: tuple[ConfiguredKernel, Compiled]
-    ) -> dict[str, str] | Rejected:
-        """The sanitizers' findings, or the rejection for one that the user's kernel does not have."""
-        return {} if self._sanitizers is None else self._sanitizers.inspect(workload, winner, self._own)
-
-    def _binary(self, finalist: Finalist, key: str) -> tuple[ConfiguredKernel, Compiled | Rejected]:
-        name = (finalist.candidate, key)
-        if name not in self._binaries:
-            kernel = finalist.template.configured(finalist.configuration)
-            self._binaries[name] = (kernel, self._base.compile(kernel))
-        return self._binaries[name]
-
-    def _timed(self, workload: Workload, key: str, winner: Built) -> Comparison | str:
-        """The winner's blocks against those of the user's kernel, or why it is withdrawn."""
-        info = self._ports.opener.info
-        own = Built(self._base, self._own[1], launch_size(self._own[0], workload, info))
-        is_time = self._job.objective.metric is Metric.TIME
-        least = self._aa_width if is_time and not self._checks_all else None
-        around = Surroundings(self._prefetch.paused, self._beside)
-        timed = timed_in_pairs(workload, own, winner, self._pairs, least, around)
-        if isinstance(timed, Rejected):
-            return _words(timed)
-        blocks, sampler = timed.samples, winner.session.sampler
-        baseline_us, best_us = (summarise([s for b in blocks[n] for s in b], 1).median_us for n in "AB")
-        too_fast = sampler.below_floor(workload, best_us)
-        if too_fast:
-            return f"{Stage.FLOOR.value}: {too_fast}"
-        interval = speedup_interval(blocks["A"], blocks["B"])
-        floor = not_refuted(sampler.floor(workload), best_us)
-        found = Comparison(
-            workload=workload.key,
-            configuration_key=key,
-            baseline_us=baseline_us,
-            best_us=best_us,
-            speedup=interval,
-            verdict=Verdict.NOISY if timed.throttled else verdict_of(interval, self._aa_width),
-            cache=self._job.objective.cache.value,
-            pairs=len(blocks["A"]),
-            aa_width=self._aa_width,
-            blocks=timed.conditions,
-            floor_us=None if floor is None else floor.us,
-            floor_share=None if floor is None else floor.us / best_us,
-            floor_bound=None if floor is None else floor.bound,
-        )
-        if is_time and not serves(self._job, found):
-            return found
-        with self._prefetch.paused():
-            return self._with_more(found, {"A": own.side(workload), "B": winner.side(workload)})
-
-    def _with_more(self, found: Comparison, sides: Mapping[str, Side]) -> Comparison | str:
-        """A comparison with the times of the other cache state and, if the job asks for them, energies."""
-        plan = search_plan(other_cache(self._job.objective.cache))
-        times_us = {"A": found.baseline_us, "B": found.best_us}
-        others: dict[str, float] = {}
-        for name, side in sides.items():
-            time_us = side.checked_us(plan)
-            if isinstance(time_us, Rejected):
-                return _words(time_us)
-            others[name] = time_us
-        energy = energies(self._job, self._ports.energy, sides, times_us, self._base.inputs.seed)
-        if isinstance(energy, Rejected):
-            return _words(energy)
-        more = {"other_baseline_us": others["A"], "other_best_us": others["B"]}
-        if energy is not None:
-            more |= {
-                "baseline_mj": energy.baseline_mj,
-                "best_mj": energy.winner_mj,
-                "energy_spread": energy.spread,
-            }
-        return found.model_copy(update=more)
-
-
-def _words(rejected: Rejected) -> str:
-    return f"{rejected.stage.value}: {rejected.reason}"

@@ -235,4 +235,5 @@ template <class I> __device__ void sort(I, I) WARPSMITH_DOES
 template <class I, class C> __device__ void sort(I, I, C) WARPSMITH_DOES
 template <class I, class J> __device__ bool is_permutation(I, I, J) WARPSMITH_GIVES(bool)
 template <class C> __device__ C* back_inserter(C&) WARPSMITH_GIVES(C*)
+__device__ void* align(size_t, size_t, void*&, size_t&);
 }  // namespace std

@@ -17,6 +17,9 @@ struct FILE;
 #define stdout static_cast<FILE*>(nullptr)
 #define stderr static_cast<FILE*>(nullptr)
 #define EOF (-1)
+#define SEEK_SET 0
+#define SEEK_CUR 1
+#define SEEK_END 2
 #define EXIT_SUCCESS 0
 #define EXIT_FAILURE 1
 #define RAND_MAX 2147483647
@@ -24,6 +27,16 @@ template <class... T> __device__ int fprintf(FILE*, const char*, T...);
 template <class... T> __device__ int snprintf(char*, size_t, const char*, T...);
 template <class... T> __device__ int sprintf(char*, const char*, T...);
 __device__ int fflush(FILE*);
+__device__ FILE* fopen(const char*, const char*);
+__device__ int fclose(FILE*);
+__device__ size_t fread(void*, size_t, size_t, FILE*);
+__device__ size_t fwrite(const void*, size_t, size_t, FILE*);
+__device__ int fseek(FILE*, long, int);
+__device__ long ftell(FILE*);
+__device__ int feof(FILE*);
+__device__ int ferror(FILE*);
+__device__ char* fgets(char*, int, FILE*);
+__device__ char* strerror(int);
 __device__ int puts(const char*);
 [[noreturn]] __device__ void abort();
 [[noreturn]] __device__ void exit(int);

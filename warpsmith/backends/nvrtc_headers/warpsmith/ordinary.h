@@ -8,3 +8,5 @@
 #include <warpsmith/mathematics.h>
 
 #define __extension__
+// NVTX is declared only, as what else a host has: its functions need the system's headers.
+#define NVTX_NO_IMPL

@@ -18,6 +18,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
+from warpsmith.quick_imports import without_collector
+
 MESSAGE_BYTES = 1 << 17
 PID = struct.Struct("=q")
 STATUS = struct.Struct("=i")
@@ -30,9 +32,10 @@ def main(argument: dict[str, Any]) -> None:
     """Fork a child for each message on descriptor 0 until the other end is closed."""
     _name_process("fork_server")
     # Another module's error becomes the child's own, where somebody reads it.
-    for name in argument["modules"]:
-        with suppress(ImportError):
-            import_module(name)
+    with without_collector():
+        for name in argument["modules"]:
+            with suppress(ImportError):
+                import_module(name)
     _Server(socket.socket(fileno=0)).serve()
 
 
@@ -101,8 +104,10 @@ class _Server:
             _seed_again()
             import_module(request["module"]).main(request["argument"])
             code = 0
+        except SystemExit as asked:
+            code = asked.code if isinstance(asked.code, int) else int(asked.code is not None)
         finally:
-            if code:
+            if sys.exc_info()[0] is not None:
                 traceback.print_exc()
             sys.stdout.flush()
             sys.stderr.flush()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from warpsmith.sandbox.fork_server import MESSAGE_BYTES, PID, STATUS
+from warpsmith.fork_server import MESSAGE_BYTES, PID, STATUS
 
 START_TIMEOUT_S = 60
 BOOTSTRAP = (
@@ -31,14 +31,15 @@ class ChildStart:
     """What a child begins with."""
 
     module: str
-    argument: Mapping[str, object]
+    argument: Mapping[str, object] | Sequence[str]
+    """What its `main` is called with."""
     environment: Mapping[str, str]
     private: str
     """Its working folder."""
 
 
 class ForkedProcess:
-    """A child of a fork server; has the part of `subprocess.Popen` that `ChildProcess` needs.
+    """A child of a fork server; has the part of `subprocess.Popen` that its users need.
 
     Args:
         pid: its process id, and that of its process group.
@@ -69,6 +70,19 @@ class ForkedProcess:
                 raise subprocess.TimeoutExpired("a forked child", timeout or 0)
             return self.returncode
 
+    def terminate(self) -> None:
+        """Ask the child to end."""
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the child."""
+        self._send(signal.SIGKILL)
+
+    def _send(self, signum: signal.Signals) -> None:
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signum)
+
     def _read(self, timeout_s: float | None) -> None:
         if self.returncode is not None or not _readable(self._status_fd, timeout_s):
             return
@@ -84,13 +98,14 @@ class ForkServer:
     Args:
         environment: its whole environment, and that of its children.
         modules: modules that it imports before it forks.
+        folder: its working folder.
     """
 
-    def __init__(self, environment: Mapping[str, str], modules: Sequence[str]) -> None:
+    def __init__(self, environment: Mapping[str, str], modules: Sequence[str], folder: str = "/") -> None:
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         told = {
             "path": [p for p in sys.path if p],
-            "module": "warpsmith.sandbox.fork_server",
+            "module": "warpsmith.fork_server",
             "argument": {"modules": list(modules)},
         }
         with theirs:
@@ -99,10 +114,15 @@ class ForkServer:
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                cwd="/",
+                cwd=folder,
                 env=dict(environment),
                 start_new_session=True,
             )
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is the parent of its children."""
+        return self._process.pid
 
     def start(self, child: ChildStart, streams: Sequence[int]) -> ForkedProcess:
         """Fork a child.

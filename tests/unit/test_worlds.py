@@ -1,0 +1,63 @@
+"""Worlds: the same in every process, within declared ranges, and of the kind that they are named after."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from warpsmith.domain.argument import Role
+from warpsmith.domain.draw import Distribution, Draw
+from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.plan import BufferPlan, Family
+from warpsmith.verify.inputs import draw_buffer
+from warpsmith.verify.worlds import KINDS, WORLDS, WorldKind, changed_scalar
+
+FREE = BufferPlan("x", Dtype.FLOAT32, Role.INPUT, (4, 64), None)
+
+
+def _drawn(kind: WorldKind, buffer: BufferPlan = FREE, seed: int = 7) -> NDArray[Any]:
+    return draw_buffer(buffer, seed, KINDS.index(kind), Family.WORLD).reshape(buffer.shape)
+
+
+def test_a_world_is_the_same_again_and_another_with_another_seed() -> None:
+    for variant in range(WORLDS):
+        one, again, other = (draw_buffer(FREE, seed, variant, Family.WORLD) for seed in (7, 7, 8))
+        assert np.array_equal(one, again, equal_nan=True)
+        assert not np.array_equal(one, other, equal_nan=True)
+
+
+def test_kinds_are_what_their_names_say() -> None:
+    assert (np.diff(_drawn(WorldKind.FALLING), axis=1) <= 0).all()
+    assert (np.diff(_drawn(WorldKind.CONSTANT_ROWS), axis=1) == 0).all()
+    assert (_drawn(WorldKind.NEGATIVE) <= 0).all()
+    assert np.abs(_drawn(WorldKind.HUGE)).max() > 2.0**21
+    assert np.abs(_drawn(WorldKind.TINY)).max() < 2.0**-40
+    whole = _drawn(WorldKind.WHOLE)
+    assert (whole == np.floor(whole)).all()
+    assert np.isnan(_drawn(WorldKind.NOT_A_NUMBER)).any()
+    assert np.isinf(_drawn(WorldKind.INFINITE)).any()
+    other = BufferPlan("y", Dtype.FLOAT32, Role.INPUT, (4, 64), None)
+    assert np.array_equal(_drawn(WorldKind.EQUAL), _drawn(WorldKind.EQUAL, other))
+    assert not np.array_equal(_drawn(WorldKind.PLAIN), _drawn(WorldKind.PLAIN, other))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_declared_range_is_kept(kind: WorldKind) -> None:
+    draw = Draw(distribution=Distribution.INTEGERS, low=3, high=9)
+    values = _drawn(kind, BufferPlan("i", Dtype.INT32, Role.INPUT, (4, 64), draw))
+    assert values.min() >= 3
+    assert values.max() < 9
+
+
+def test_integers_without_a_range_leave_the_usual_one() -> None:
+    free = BufferPlan("i", Dtype.INT32, Role.INPUT, (4, 64), None)
+    drawn = np.concatenate([_drawn(WorldKind.INTEGERS, free, seed).ravel() for seed in range(8)])
+    assert drawn.min() < -128
+    assert drawn.max() > 30_000
+
+
+def test_a_scalar_gets_another_value_in_its_worlds_only() -> None:
+    scalars = KINDS.index(WorldKind.SCALARS)
+    assert {changed_scalar(0.2, False, seed, scalars, "alpha") for seed in range(20)}.isdisjoint({0.2})
+    assert changed_scalar(0.2, False, 1, 0, "alpha") == 0.2

@@ -1,0 +1,1 @@
+#include <warpsmith/posix.h>

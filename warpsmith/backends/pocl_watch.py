@@ -1,0 +1,105 @@
+"""Sees what PoCL makes of a source for a CPU, before any of it runs.
+
+PoCL loads the objects that it makes into its own process: once for every block size, when a binary is asked
+for or at a launch. What it loads is read first, wherever that happens. The text that its preprocessor left
+goes through a file that PoCL removes; it is read before that.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from warpsmith.backends.loaded_libraries import redirect
+from warpsmith.backends.native_object import inspect
+from warpsmith.backends.opencl_platform import POCL, opencl
+from warpsmith.errors import Unavailable
+
+Refuse = Callable[[str], None]
+
+_LIBRARIES = "pocl"
+_PREPROCESSED = ".preproc.cl"
+_Load = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int)
+_Remove = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
+
+
+class _Watch:
+    def __init__(self) -> None:
+        process = ctypes.CDLL(None, use_errno=True)
+        self._dlopen, self._dlsym, self._remove = process.dlopen, process.dlsym, process.remove
+        self._dlopen.restype = self._dlsym.restype = ctypes.c_void_p
+        self._dlopen.argtypes = [ctypes.c_char_p, ctypes.c_int]
+        self._dlsym.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+        self._remove.argtypes = [ctypes.c_char_p]
+        # PoCL keeps their addresses.
+        self._load_callback, self._remove_callback = _Load(self._load), _Remove(self._keep)
+        self._installed = False
+        self.refuse: Refuse | None = None
+        self.variables = False
+        self.text: str | None = None
+
+    def install(self) -> None:
+        if self._installed:
+            return
+        if not redirect(_LIBRARIES, "dlopen", self._load_callback):
+            raise Unavailable("opencl: what this build of PoCL loads cannot be looked into")
+        redirect(_LIBRARIES, "remove", self._remove_callback)
+        self._installed = True
+
+    def _load(self, path: bytes | None, flags: int) -> Any:
+        problem = "the driver loads itself" if path is None else self._problem(Path(os.fsdecode(path)))
+        if problem:
+            # PoCL ends its process where it cannot load an object. The handler says why before that.
+            if self.refuse is not None:
+                self.refuse(f"the compiled kernel is refused: {problem}")
+            return None
+        return self._dlopen(path, flags)
+
+    def _problem(self, path: Path) -> str:
+        try:
+            found = inspect(path.read_bytes(), self.variables)
+        except OSError as exc:
+            return f"it cannot be read: {exc.strerror}"
+        taken = next((n for n in found.shared_names if self._dlsym(None, n.encode())), "")
+        return found.problem or (taken and f"its function {taken} has the name of one of the process")
+
+    def _keep(self, path: bytes) -> int:
+        name = os.fsdecode(path)
+        if name.endswith(_PREPROCESSED):
+            self.text = Path(name).read_text(errors="replace")
+        return int(self._remove(path))
+
+
+_watch = _Watch()
+
+
+def watch(device: Any) -> bool:
+    """Begin to look, if `device` is a CPU of PoCL; call it when the device is known, and before it is used.
+
+    Returns:
+        True if the device's kernels are native code and are looked into.
+
+    Raises:
+        Unavailable: this build of PoCL loads what it makes in another way.
+    """
+    if not device.type & opencl().device_type.CPU or device.platform.name.strip() != POCL:
+        return False
+    _watch.install()
+    return True
+
+
+def refuse_with(handler: Refuse) -> None:
+    """Have `handler` end the process with a reason where an object must not be loaded."""
+    _watch.refuse = handler
+
+
+def allow_variables(allowed: bool) -> None:
+    """Say whether the next objects may have variables that outlive launches."""
+    _watch.variables = allowed
+
+
+def take_preprocessed() -> str | None:
+    """The text of the last build after its preprocessor; None if none was seen since the last call."""
+    text, _watch.text = _watch.text, None
+    return text

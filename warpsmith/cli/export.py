@@ -1,0 +1,37 @@
+"""`export`: a result in a form that another program builds in."""
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from warpsmith.cli.output import echo
+from warpsmith.cli.service_commands import connect
+from warpsmith.errors import InvalidInput
+from warpsmith.http_models import JobResult
+from warpsmith.report.exports import write_export
+from warpsmith.report.tables import has_gain
+
+
+def export(job: str, form: str, out: Path, url: str) -> None:
+    """Export a result folder, or a job of a service.
+
+    Raises:
+        InvalidInput: the folder has no result, or the format cannot hold it.
+    """
+    result = _result(job, url)
+    for path in write_export(result, form, out):
+        echo(f"wrote {path}", err=True)
+    if not has_gain(result):
+        echo("note: the job gained nothing; the export holds the kernel as it was", err=True)
+
+
+def _result(job: str, url: str) -> JobResult:
+    if not Path(job).is_dir():
+        with connect(url) as client:
+            return client.result(job)
+    path = Path(job, "result.json")
+    try:
+        return JobResult.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as exc:
+        words = "is no result of this version; name a folder that tune or result --out wrote"
+        raise InvalidInput("", f"{path} {words}") from exc
