@@ -35,6 +35,8 @@ class Parameter(Frozen):
     values: tuple[ParameterValue, ...] = Field(min_length=1, max_length=1024)
     default: ParameterValue | None = None
     """Value that reproduces the baseline. None: the first value."""
+    usual: ParameterValue | None = None
+    """Value that one would write without measuring, and that is tried first. None: the default."""
     meaning: str = Field(default="", max_length=500)
 
     @model_validator(mode="after")
@@ -43,14 +45,20 @@ class Parameter(Frozen):
         kinds = {(type(v), v) for v in self.values}
         if len(kinds) != len(self.values):
             raise ValueError(f"values of {self.name} repeat; list each once")
-        if self.default is not None and (type(self.default), self.default) not in kinds:
-            raise ValueError(f"default {self.default!r} of {self.name} is not among its values")
+        for word, value in (("default", self.default), ("usual value", self.usual)):
+            if value is not None and (type(value), value) not in kinds:
+                raise ValueError(f"{word} {value!r} of {self.name} is not among its values")
         return self
 
     @property
     def baseline_value(self) -> ParameterValue:
         """The value of the user's own kernel."""
         return self.values[0] if self.default is None else self.default
+
+    @property
+    def first_value(self) -> ParameterValue:
+        """The value to try first: the usual one, or that of the user's own kernel."""
+        return self.baseline_value if self.usual is None else self.usual
 
 
 class Constraint(Frozen):

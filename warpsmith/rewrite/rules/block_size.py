@@ -164,7 +164,15 @@ def _parameter(draft: Draft, e: _Extent) -> Parameter:
     else:
         values, default = ((0, 32, 64, 128, 256, 512, LARGEST) if e.single else (0, 1, 2, 4, 8, 16, WARP)), 0
         meaning += "; 0: as the job says"
-    return Parameter(name=e.name, values=values, default=default, meaning=meaning)
+    return Parameter(name=e.name, values=values, default=default, usual=_usual(e, values), meaning=meaning)
+
+
+def _usual(e: _Extent, values: tuple[int, ...]) -> int:
+    """Eight warps hide latency, and their number divides what any multiprocessor holds. Of several axes, a
+    warp lies along x, where elements are neighbours, and y has eight; depth is left to the job."""
+    wanted = 256 if e.single else {"x": WARP, "y": 8}.get(e.axis, 0)
+    default = int(e.text) if e.is_number else 0
+    return wanted if wanted in values else default
 
 
 def _values(default: int, axis: str, single: bool, opencl: bool) -> tuple[int, ...]:

@@ -42,7 +42,10 @@ class EarlyReads:
         calls = "".join(f"{PARAMETER}_{n};\n" for n in range(len(found.loops)))
         roots = sorted({root for loop in found.loops for root in loop.roots})
         parameter = Parameter(
-            name=PARAMETER, values=(0, 1), meaning="1: what later loops read is fetched before the first one"
+            name=PARAMETER,
+            values=(0, 1),
+            usual=1,  # a prefetch costs an instruction, and what it saves is a wait of all threads
+            meaning="1: what later loops read is fetched before the first one",
         )
         return draft.changed(
             Change(

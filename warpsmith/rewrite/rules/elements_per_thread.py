@@ -72,13 +72,20 @@ class ElementsPerThread:
 
 
 def _parameters(axis: Axis) -> list[Parameter]:
+    # Four independent loads hide most of the latency. Of a block with two axes, y has more to share: a warp
+    # lies along x, and its rows stay whole only if there is enough of x for all warps.
+    usual = 2 if axis.parameter.endswith("_X") else 4
     items = Parameter(
-        name=axis.parameter, values=(1, 2, 4, 8), meaning=f"elements of a thread along {axis.name}"
+        name=axis.parameter,
+        values=(1, 2, 4, 8),
+        usual=usual,
+        meaning=f"elements of a thread along {axis.name}",
     )
     if not axis.near:
         return [items]
     meaning = f"elements of a thread along {axis.name}: 0, a block apart; 1, neighbours"
-    return [items, Parameter(name=axis.near, values=(0, 1), meaning=meaning)]
+    # A block apart, so that the threads of a warp read neighbours.
+    return [items, Parameter(name=axis.near, values=(0, 1), usual=0, meaning=meaning)]
 
 
 def _sensible(axis: Axis) -> list[Constraint]:

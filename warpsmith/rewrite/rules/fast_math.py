@@ -51,7 +51,14 @@ class FastMath:
                 f"{', '.join(sorted(found.used)) or 'no function'}; {found.divisions} division(s)",
                 edits=edits,
                 prologue=_macros(draft.is_opencl, found.used, found.divisions > 0),
-                parameters=(Parameter(name=PARAMETER, values=(0, 1), meaning="approximate float functions"),),
+                parameters=(
+                    Parameter(
+                        name=PARAMETER,
+                        values=(0, 1),
+                        usual=1,  # tolerances say what is allowed, and checks whether it is kept
+                        meaning="approximate float functions",
+                    ),
+                ),
             )
         )
         return replace(made, variants=variants)

@@ -77,6 +77,7 @@ class FixedScalars:
         parameter = Parameter(
             name=PARAMETER,
             values=(0, 1),
+            usual=1,  # constants take no register, and other scalars still get the general body
             meaning="1: the body is compiled once more for the scalars of each workload, as constants",
         )
         detail = f"{', '.join(s.name for s in scalars)}; {len(cases)} set(s) of values"

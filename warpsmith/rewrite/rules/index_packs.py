@@ -44,7 +44,14 @@ class IndexPacks:
                 self.name,
                 f"{len(plan.groups)} wide accesses, {len(plan.divisors)} divisor(s)",
                 prologue=CUDA,
-                parameters=(Parameter(name=PACK, values=values, meaning="neighbours of a thread"),),
+                parameters=(
+                    Parameter(
+                        name=PACK,
+                        values=values,
+                        usual=values[-1],  # 16 bytes, the widest access
+                        meaning="neighbours of a thread",
+                    ),
+                ),
                 constraints=() if condition is None else (condition,),
                 variant=Variant(
                     Expression(f"{PACK} > 1"), f"{PACK} > 1", IndexPackText(facts, plan).body(), grid, known

@@ -86,6 +86,7 @@ def _of_cuda(draft: Draft, head: str, end: int, kind: Node, threads: str) -> Dra
     parameter = Parameter(
         name=PARAMETER,
         values=(0, 1024, 2048),
+        usual=0,  # a limit that is not measured spills
         meaning="threads of a multiprocessor for which the compiler spares registers; 0: as it sees fit",
     )
     made = draft.changed(

@@ -88,6 +88,7 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
     edits = (
         [] if current.literal is None else [Edit(current.literal.start_byte, current.literal.end_byte, name)]
     )
+    values = _values(current.value, len(ties.block), draft.is_opencl, current.kind)
     return draft.changed(
         Change(
             LiftConstants.name,
@@ -100,8 +101,9 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
             parameters=(
                 Parameter(
                     name=name,
-                    values=_values(current.value, len(ties.block), draft.is_opencl, current.kind),
+                    values=values,
                     default=current.value,
+                    usual=_usual(current.value, len(ties.block), values),
                     meaning=f"{current.name} of the kernel",
                 ),
             ),
@@ -268,6 +270,12 @@ def _values(default: int, axes: int, opencl: bool, kind: str) -> tuple[int, ...]
         near = 1 << (default.bit_length() - 1)
         values = {n for n in (near // 4, near // 2, near, near * 2, near * 4) if n >= 1}
     return tuple(sorted(values | {default}))
+
+
+def _usual(value: int, axes: int, values: tuple[int, ...]) -> int:
+    """A block of 256 threads, and 16 x 16 of a tile; any other constant is what its author found usual."""
+    wanted = {1: 256, 2: 16}.get(axes, value)
+    return wanted if wanted in values else value
 
 
 def _constraints(launch: Launch, axes: frozenset[str]) -> tuple[Constraint, ...]:

@@ -12,6 +12,8 @@ from warpsmith.rewrite.bodies.staged_operands import STAGE, Staged, staged, stag
 from warpsmith.rewrite.bodies.tile_body import SPREAD, TILE, TileText
 
 _VALUES = {"x": (1, 2, 4, 8, 16), "y": (1, 2, 4, 8)}
+# A tile of 4 x 4 uses each value that it loads four times, and leaves registers for the rest.
+_USUAL = {"x": 4, "y": 4}
 _MOST = 32
 """Limit on the elements of a tile."""
 
@@ -101,7 +103,12 @@ def _made(
         place = element.place(axis)
         assert place is not None
         parameters.append(
-            Parameter(name=TILE[axis], values=_VALUES[axis], meaning=f"elements of a thread along {axis}")
+            Parameter(
+                name=TILE[axis],
+                values=_VALUES[axis],
+                usual=_USUAL[axis],
+                meaning=f"elements of a thread along {axis}",
+            )
         )
         if not place.highs:
             constraints.append(
@@ -121,14 +128,24 @@ def _made(
     on, macro = f"{product} > 1", f"{product} > 1"
     if "x" in axes:
         parameters.append(
-            Parameter(name=SPREAD, values=(0, 1), meaning="elements along x: 0 side by side, 1 a block apart")
+            Parameter(
+                name=SPREAD,
+                values=(0, 1),
+                usual=1,  # the threads of a warp read neighbours
+                meaning="elements along x: 0 side by side, 1 a block apart",
+            )
         )
         constraints.append(
             Constraint(expression=Expression(f"{SPREAD} == 0 or {TILE['x']} > 1"), reason="one element only")
         )
     if stages:
         parameters.append(
-            Parameter(name=STAGE, values=(0, 8, 16, 32), meaning="iterations staged in local memory; 0: none")
+            Parameter(
+                name=STAGE,
+                values=(0, 8, 16, 32),
+                usual=16,  # 16 floats are two sectors of a row, and tiles of 64 x 16 fit several blocks
+                meaning="iterations staged in local memory; 0: none",
+            )
         )
         constraints.append(stages_fit(stages))
         on, macro = f"{on} or {STAGE} > 0", f"{macro} || {STAGE} > 0"

@@ -33,7 +33,12 @@ class RowGroup:
         threads = launch.block[0].text
         grid = (Expression(f"({launch.grid[0].text}) * {TEAM}"), *launch.grid[1:])
         parameters = (
-            Parameter(name=TEAM, values=(1, 2, 4, 8, 16, 32), meaning="threads that share a row's loops"),
+            Parameter(
+                name=TEAM,
+                values=(1, 2, 4, 8, 16, 32),
+                usual=8,  # eight floats are the 32 bytes of a sector; a whole warp wants long rows
+                meaning="threads that share a row's loops",
+            ),
         )
         constraints = (
             Constraint(

@@ -33,9 +33,20 @@ class RowInRegisters:
             return _by_rounds(draft, chain)
         if {KEEP, PACK} & draft.names() or KEEP in draft.kernel.text:
             return Declined(f"the name {KEEP} is taken")
+        packs = _packs(draft, chain)
         parameters = (
-            Parameter(name=KEEP, values=(0, 1, 2, 4, 8, 16), meaning="packs of a row that a thread keeps"),
-            Parameter(name=PACK, values=_packs(draft, chain), meaning="contiguous elements of a pack"),
+            Parameter(
+                name=KEEP,
+                values=(0, 1, 2, 4, 8, 16),
+                usual=1,  # 256 threads with 16 bytes each hold a row of 2048 halves; more would stay empty
+                meaning="packs of a row that a thread keeps",
+            ),
+            Parameter(
+                name=PACK,
+                values=packs,
+                usual=packs[-1],  # the widest access needs the fewest instructions
+                meaning="contiguous elements of a pack",
+            ),
         )
         known = frozenset(p.name for p in (*draft.parameters, *parameters))
         loops = {n for kept in chain.kept for n, _ in kept.uses}
@@ -65,7 +76,12 @@ def _by_rounds(draft: Draft, otherwise: str) -> Draft | Declined:
         return Declined("; ".join(r for r in (otherwise, rounds) if r))
     if KEEP in draft.names() or KEEP in draft.kernel.text:
         return Declined(f"the name {KEEP} is taken")
-    parameter = Parameter(name=KEEP, values=(0, 1, 2, 4), meaning="rounds of which a thread keeps the loads")
+    parameter = Parameter(
+        name=KEEP,
+        values=(0, 1, 2, 4),
+        usual=1,  # the loops by rounds take one or two, and what is not kept is loaded again
+        meaning="rounds of which a thread keeps the loads",
+    )
     known = frozenset(p.name for p in (*draft.parameters, parameter))
     body, grid = kept_rounds_body(draft, rounds), draft.kernel.launch.grid
     return draft.changed(

@@ -55,7 +55,12 @@ class RowSplit:
                 prologue=_macros(draft.is_opencl, axis),
                 launch=_launch(draft.kernel.launch, axis),
                 parameters=(
-                    Parameter(name=PARAMETER, values=(1, 2, 4, 8, 16), meaning="blocks that share one row"),
+                    Parameter(
+                        name=PARAMETER,
+                        values=(1, 2, 4, 8, 16),
+                        usual=2,  # the least that fills idle multiprocessors; every part repeats the start
+                        meaning="blocks that share one row",
+                    ),
                 ),
                 constraints=(
                     Constraint(

@@ -53,7 +53,14 @@ class RowsPerBlock:
                 "along the block's y",
                 edits=edits,
                 launch=changed,
-                parameters=(Parameter(name=PARAMETER, values=(1, 2, 4, 8, 16), meaning="rows of a block"),),
+                parameters=(
+                    Parameter(
+                        name=PARAMETER,
+                        values=(1, 2, 4, 8, 16),
+                        usual=2,  # the usual 256 threads of a row twice still leave room for two blocks
+                        meaning="rows of a block",
+                    ),
+                ),
                 constraints=(
                     Constraint(
                         expression=Expression(f"({count}) % {PARAMETER} == 0"),

@@ -48,7 +48,12 @@ class StencilTile:
             f"{size} * " + " * ".join(_width(draft, n, p) for p in n.places)
             for n, size in zip(found, sizes, strict=True)
         )
-        parameter = Parameter(name=HALO, values=(0, 1), meaning="1: neighbours are staged in local memory")
+        parameter = Parameter(
+            name=HALO,
+            values=(0, 1),
+            usual=1,  # the textbook's form: each neighbour is read from memory once a block
+            meaning="1: neighbours are staged in local memory",
+        )
         fits = Constraint(
             expression=Expression(f"{HALO} == 0 or {total} <= device.max_shared_per_block"),
             reason="the device has no more local memory for a block",

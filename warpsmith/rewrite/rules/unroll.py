@@ -34,7 +34,12 @@ class Unroll:
                 edits=[Edit(n.start_byte, n.start_byte, pragma) for n in loops],
                 prologue="" if draft.is_opencl else _COUNT,
                 parameters=(
-                    Parameter(name=PARAMETER, values=(0, 1, 2, 4), meaning="0: as the compiler sees fit"),
+                    Parameter(
+                        name=PARAMETER,
+                        values=(0, 1, 2, 4),
+                        usual=4,  # four loads in flight, at few registers more
+                        meaning="0: as the compiler sees fit",
+                    ),
                 ),
             )
         )

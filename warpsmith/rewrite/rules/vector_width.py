@@ -107,7 +107,14 @@ class VectorWidth:
                 prologue=_OPENCL if draft.is_opencl else _CUDA,
                 launch=_smaller(draft, plans),
                 parameters=(
-                    Parameter(name=PARAMETER, values=values, meaning="contiguous elements an iteration"),
+                    Parameter(
+                        name=PARAMETER,
+                        values=values,
+                        usual=values[
+                            min(2, len(values) - 1)
+                        ],  # 4: 16 bytes of floats, and any halves are wide
+                        meaning="contiguous elements an iteration",
+                    ),
                 ),
                 constraints=(_WIDEST_OPENCL,) if draft.is_opencl else (),
             )
