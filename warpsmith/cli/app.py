@@ -178,19 +178,9 @@ def result(
     as_json: AsJson = False,
 ) -> None:
     """The evidence of a job that has ended."""
-    from warpsmith.cli.service_commands import connect
-    from warpsmith.cli.terminal_views import print_report
-    from warpsmith.report.bundle import write_bundle
+    from warpsmith.cli.result import result as run
 
-    with connect(url) as client:
-        found = client.result(job_id)
-        if as_json:
-            echo(found.model_dump_json(indent=1))
-        else:
-            print_report(found)
-        if out is not None:
-            for path in write_bundle(found, list(client.trials(job_id)), out):
-                echo(f"wrote {path}", err=True)
+    run(job_id, url, out, as_json)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from warpsmith.cli.out_folder import require_folder
 from warpsmith.cli.output import echo
 from warpsmith.cli.service_commands import connect
 from warpsmith.errors import InvalidInput
@@ -16,8 +17,9 @@ def export(job: str, form: str, out: Path, url: str) -> None:
     """Export a result folder, or a job of a service.
 
     Raises:
-        InvalidInput: the folder has no result, or the format cannot hold it.
+        InvalidInput: the folder has no result, or the format cannot hold it; or `out` can be no folder.
     """
+    require_folder(out)
     result = _result(job, url)
     for path in write_export(result, form, out):
         echo(f"wrote {path}", err=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 from warpsmith import applications
 from warpsmith.cli.checked_job import checked_job
 from warpsmith.cli.interrupts import Interrupted, Interrupts, interrupts
+from warpsmith.cli.out_folder import require_folder, result_kept
 from warpsmith.cli.output import echo
 from warpsmith.cli.service_commands import connect
 from warpsmith.cli.terminal_views import follow, print_report
@@ -40,7 +41,11 @@ def tune(path: Path, out: Path, include_dirs: Sequence[Path] = (), checks: bool 
     Args:
         include_dirs: searched for headers, besides the folders that the job file names.
         checks: check the job against its source before anything starts.
+
+    Raises:
+        InvalidInput: the job is wrong, or `out` can be no folder.
     """
+    require_folder(out)
     file = JobFile.read(path, include_dirs)
     job = checked_job(file, checks)
     with interrupts() as signals:
@@ -60,11 +65,11 @@ def _tune(file: JobFile, job: Job, out: Path, signals: Interrupts) -> int:
         end = follow(client, status.id)
         if end.state is not JobState.DONE:
             echo(f"{end.state.value}: {file.placed(end.detail)}", err=True)
-        result = client.result(status.id)
-        trials = list(client.trials(status.id))
-    print_report(result)
-    for written in write_bundle(result, trials, out):
-        echo(f"wrote {written}", err=True)
+        with result_kept(status.id):
+            result = client.result(status.id)
+            print_report(result)
+            for written in write_bundle(result, list(client.trials(status.id)), out):
+                echo(f"wrote {written}", err=True)
     return 0 if end.state is JobState.DONE else 1
 
 
