@@ -40,6 +40,29 @@ class JobLines:
             return int(node.start_mark.line) + 1 + inner
         return int(line) + 1
 
+    def repeated_key(self) -> tuple[str, int, int] | None:
+        """A key that a mapping of the text has twice, and both its lines, from 1; None if no key repeats."""
+        pending, seen = [self._root], set[int]()
+        while pending:
+            node = pending.pop()
+            if id(node) in seen:
+                continue  # an alias
+            seen.add(id(node))
+            if isinstance(node, yaml.SequenceNode):
+                pending += node.value
+            if not isinstance(node, yaml.MappingNode):
+                continue
+            lines: dict[str, int] = {}
+            for key, value in node.value:
+                pending.append(value)
+                if not isinstance(key, yaml.ScalarNode):
+                    continue
+                line = int(key.start_mark.line) + 1
+                if key.value in lines:
+                    return key.value, lines[key.value], line
+                lines[key.value] = line
+        return None
+
     @cached_property
     def _root(self) -> yaml.Node | None:
         # JSON is YAML except for tabs between its tokens.

@@ -68,7 +68,14 @@ class JobFile:
         Raises:
             InvalidJob: the text is not a mapping; the message names the line.
         """
-        return JobFile(path, text, _mapping(path, text), JobLines(text), tuple(include_dirs))
+        lines = JobLines(text)
+        data = _mapping(path, text)
+        repeated = lines.repeated_key()
+        if repeated is not None:
+            name, first, second = repeated
+            words = f"{name} stands in lines {first} and {second}; one of them would be ignored"
+            raise InvalidJob(path, [Finding("", words, line=second)])
+        return JobFile(path, text, data, lines, tuple(include_dirs))
 
     def job(self) -> Job:
         """The job. `source_file` and the headers that it includes are read relative to the job file.

@@ -1,4 +1,4 @@
-"""Thirty-four mistakes that people make in their first job, each a change of one job that is right.
+"""Forty mistakes that people make in their first job, each a change of one job that is right.
 
 Those that need a launch to be seen are told by `tune`, and are listed so that the list is whole.
 """
@@ -263,5 +263,37 @@ MISTAKES = (
         "no such file: ",
         "adk.cl",
     ),
+    Mistake(
+        "a constraint that nothing meets",
+        "workloads:",
+        "parameters: [{name: SIZE, values: [64]}]\nconstraints:\n  - expression: SIZE > 9999\nworkloads:",
+        "no configuration meets it on any workload: SIZE > 9999",
+        "  - expression",
+    ),
+    Mistake(
+        "a parameter that nothing uses",
+        "workloads:",
+        "parameters:\n  - {name: UNUSED, values: [1, 2, 3]}\nworkloads:",
+        "UNUSED is in neither the source nor the launch nor a constraint",
+        "  - {name: UNUSED",
+        is_error=False,
+    ),
+    Mistake(
+        "a section twice",
+        "budget: {trials: 20, seconds: 30}\n",
+        "budget: {trials: 20, seconds: 30}\nbudget:  {trials: 40, seconds: 60}\n",
+        "budget stands in lines 23 and 24",
+        "budget:  {",
+    ),
+    Mistake(
+        "a grid that drops a remainder",
+        "ceil_div(n, 64)",
+        "n // 64",
+        "n // 64 drops a remainder: 32 of 100000 are left to no block",
+        "launch:",
+        is_error=False,
+    ),
+    Mistake("a reference without a factor", "2.0 * inputs", "4.0 * inputs", by=_BY_TUNE),
+    Mistake("a reference that gives NaN", "2.0 * inputs", "float('nan') * inputs", by=_BY_TUNE),
 )
 """In the order of the record."""

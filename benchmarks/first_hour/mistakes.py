@@ -1,4 +1,4 @@
-"""What `warpsmith validate` says of thirty-four mistakes; writes `results/first-hour/mistakes.md`.
+"""What `warpsmith validate` says of mistakes; writes `results/first-hour/mistakes.md`.
 
 python -m benchmarks.first_hour.mistakes
 """
@@ -69,7 +69,7 @@ def page(said: list[Said]) -> str:
     by_validate = [s for s in said if s.named is not None]
     devices = ", ".join(d.name for d in devices_here().devices) or "no device"
     lines = [
-        "# Thirty-four mistakes of a first job",
+        f"# {len(said)} mistakes of a first job",
         "",
         f"Commit {commit_name()}, on {devices}, as if it had 8 GB and no CUDA.",
         "`python -m benchmarks.first_hour.mistakes`; the job and the changes are in",

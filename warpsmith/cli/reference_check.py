@@ -1,9 +1,10 @@
 """Runs a job's NumPy reference once, on small inputs in its sandboxed child."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from warpsmith.cli.distinct_dimensions import LEAST_VARIED, distinct_dimensions
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Job, NumpyReference, Workload
 from warpsmith.domain.plan import WorkloadPlan, plan_workload
@@ -15,6 +16,7 @@ SMALL_ELEMENTS = 1 << 18
 MOST_ELEMENTS = 1 << 24
 """Limit on the elements if the reference fails on smaller sizes than the job's."""
 TIMEOUT_S = 20.0
+_SHAPE = re.compile(r" has shape \(")
 _LINE = re.compile(r'File "reference", line (\d+)')
 _FIELD = "reference.source"
 
@@ -50,6 +52,7 @@ def _first_that_runs(job: Job, reference: NumpyReference, device: Mapping[str, V
 
     runner = ReferenceRunner(timeout_s=TIMEOUT_S, children=1)
     failed: Finding | None = None
+    shape: Finding | None = None
     for workload, plan in _plans(job, device):
         own = workload in job.workloads
         try:
@@ -65,8 +68,10 @@ def _first_that_runs(job: Job, reference: NumpyReference, device: Mapping[str, V
                 is_error=certain,
                 inner_line=int(line.group(1)) if line else None,
             )
+            # Another failure may come of sizes that the reference is not made for; a shape shows a swap.
+            shape = failed if shape is None and _SHAPE.search(words) else shape
             continue
-        return ReferenceCheck(f"ran, with {workload.key}")
+        return ReferenceCheck(f"ran, with {workload.key}", shape)
     return ReferenceCheck("not run: its inputs are too large" if failed is None else "", failed)
 
 
@@ -80,20 +85,41 @@ def _declared(job: Job, words: str) -> str:
 
 
 def _plans(job: Job, device: Mapping[str, Value]) -> Iterator[tuple[Workload, WorkloadPlan]]:
-    """The smallest workload, preceded by one with smaller dimensions if it is large."""
+    """The smallest workload, preceded by one in which no two dimensions are equal, and if it is large by one
+    with smaller dimensions."""
     scope = {**device, **job.space.defaults}
     plans = [(w, plan_workload(job.kernel, w, scope, seed=1)) for w in job.workloads]
     own, plan = min(plans, key=lambda item: _elements(item[1]))
-    if _elements(plan) > SMALL_ELEMENTS:
-        yield from _smaller(job, own, scope)
+    large = _elements(plan) > SMALL_ELEMENTS
+    if large or _has_equals(own.dimensions):
+        yield from _smaller(job, own, scope, distinct_dimensions)
+    if large:
+        yield from _smaller(job, own, scope, _limited)
     if _elements(plan) <= MOST_ELEMENTS:
         yield own, plan
 
 
-def _smaller(job: Job, own: Workload, scope: Mapping[str, Value]) -> Iterator[tuple[Workload, WorkloadPlan]]:
+def _has_equals(dimensions: Mapping[str, int]) -> bool:
+    many = [size for size in dimensions.values() if size >= LEAST_VARIED]
+    return len(set(many)) < len(many)
+
+
+def _limited(_job: Job, own: Workload, most: int) -> dict[str, int]:
+    return {name: min(size, most) for name, size in own.dimensions.items()}
+
+
+def _smaller(
+    job: Job,
+    own: Workload,
+    scope: Mapping[str, Value],
+    sizes: Callable[[Job, Workload, int], dict[str, int] | None],
+) -> Iterator[tuple[Workload, WorkloadPlan]]:
+    """The largest small workload that `sizes` makes of the job's own and a limit of its dimensions."""
     for power in range(16, 2, -1):
-        sizes = {name: min(size, 1 << power) for name, size in own.dimensions.items()}
-        workload = Workload(dimensions=sizes)
+        dimensions = sizes(job, own, 1 << power)
+        if dimensions is None:
+            continue
+        workload = Workload(dimensions=dimensions)
         try:
             plan = plan_workload(job.kernel, workload, dict(scope), seed=1)
         except ExpressionError:

@@ -8,6 +8,7 @@ from warpsmith.domain.memory import buffer_bytes, check_memory
 from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.job_checks.finding import Finding
 from warpsmith.job_checks.launch import launch_findings
+from warpsmith.job_checks.parameters import parameter_findings
 from warpsmith.job_checks.service_limits import service_findings
 from warpsmith.job_checks.signature import signature_findings
 from warpsmith.settings import Settings
@@ -24,10 +25,16 @@ def known_findings(job: Job, settings: Settings, devices: Sequence[DeviceInfo] =
         devices: devices of the job's back end, if any are present.
     """
     yield from service_findings(job, settings)
-    yield from signature_findings(job)
-    yield from launch_findings(job, devices)
+    yield from source_findings(job, devices)
     yield from tolerance_findings(job)
     yield from _memory(job, devices, settings)
+
+
+def source_findings(job: Job, devices: Sequence[DeviceInfo] = ()) -> Iterator[Finding]:
+    """Findings that follow from the job and its source alone, whatever a service permits."""
+    yield from signature_findings(job)
+    yield from launch_findings(job, devices)
+    yield from parameter_findings(job, devices[0].scope() if devices else {})
 
 
 def tolerance_findings(job: Job) -> Iterator[Finding]:

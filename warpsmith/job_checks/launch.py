@@ -12,6 +12,7 @@ from warpsmith.domain.job import Job, Workload
 from warpsmith.errors import ExpressionError
 from warpsmith.job_checks.each_launch import of_each_launch
 from warpsmith.job_checks.finding import Finding
+from warpsmith.job_checks.remainders import remainder_findings
 from warpsmith.job_checks.signature import definitions
 from warpsmith.rewrite.reader.conditionals import given_macros
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
@@ -58,13 +59,15 @@ def launch_findings(job: Job, devices: Sequence[DeviceInfo] = ()) -> Iterator[Fi
 def _of_launch(job: Job, devices: Sequence[DeviceInfo]) -> Iterator[Finding]:
     scope = devices[0].scope() if devices else {}
     yield from _axes(job)
+    left_out = list(remainder_findings(job, scope))
+    yield from left_out
     for index, workload in enumerate(job.workloads):
         names = {**scope, **workload.scope(), **job.space.defaults}
         block, grid = _sizes(job.kernel.launch.block, names), _sizes(job.kernel.launch.grid, names)
         of_each = [list(_too_large(block, grid, limits)) for limits in _limits(job.kernel.backend, devices)]
         found = min(of_each, key=len, default=[])
         yield from found
-        uncovered = () if found else tuple(_uncovered(job, workload, index, block, grid, names))
+        uncovered = () if found or left_out else tuple(_uncovered(job, workload, index, block, grid, names))
         yield from uncovered
         if found or uncovered:
             return

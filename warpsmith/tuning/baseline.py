@@ -14,6 +14,7 @@ from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
 from warpsmith.domain.plan import CaseKey, Compiled, TimingSamples
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
+from warpsmith.job_checks.parameters import unmet_constraints
 from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
 from warpsmith.measure.statistics import speedup_interval, summarise
 from warpsmith.tuning.checks.baseline_cases import (
@@ -52,6 +53,8 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     if session.job.objective.metric is Metric.ENERGY and not counts_energy(session.ports.energy):
         words = "objective.metric: this device does not report its energy (NVML, Volta or later); use time"
         return BaselineResult(device=device, refused=words)
+    for unmet in unmet_constraints(session.job, device.scope()):
+        return BaselineResult(device=device, refused=str(unmet))
     kernel = session.inputs.user_template.configured(session.job.space.defaults)
     compiling = session.submit(kernel)
     timings: list[WorkloadTiming] = []

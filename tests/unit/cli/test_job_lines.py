@@ -193,3 +193,19 @@ def write_argument(folder: Path, argument: dict[str, Any]) -> Path:
     kernel = FIELDS["kernel"] | {"arguments": [argument, *FIELDS["kernel"]["arguments"][1:]]}
     path.write_text(yaml.safe_dump(FIELDS | {"kernel": kernel}, sort_keys=False))
     return path
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("budget: {trials: 1}\nname: a\nbudget: {trials: 2}\n", ("budget", 1, 3)),
+        ("kernel:\n  entry: a\n  options: []\n  entry: b\n", ("entry", 2, 4)),
+        ("a:\n  - {x: 1}\n  - {x: 1, y: 2,\n     x: 3}\n", ("x", 3, 4)),
+        ('{\n"name": 1,\n\t"name": 2}', ("name", 2, 3)),
+        ("a: {x: 1}\nb: {x: 1}\nc: [{x: 1}, {x: 1}]\n", None),
+        ("a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  x: 3\n", None),
+        ("a: &a [*a]\n", None),
+    ],
+)
+def test_a_key_that_stands_twice_has_both_lines(text: str, found: tuple[str, int, int] | None) -> None:
+    assert JobLines(text).repeated_key() == found

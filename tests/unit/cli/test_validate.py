@@ -62,9 +62,11 @@ def test_limits_of_a_device_at_hand_count_in_constraints(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path, constraints=[{"expression": "BLOCK * 100000 <= device.max_threads_per_block"}])
-    code, out, _ = ran(capsys, path)
-    assert code == 0
-    assert "  configurations of its own tunables: 0\n" in out
+    code, _, err = ran(capsys, path)
+    assert code == 2
+    assert "constraints.0: no configuration meets it on any workload: BLOCK * 100000 <= device" in err
+    path = written(tmp_path, constraints=[{"expression": "PER * device.warp_size <= 4 * device.warp_size"}])
+    assert "  configurations of its own tunables: 12\n" in ran(capsys, path)[1]
 
 
 def test_errors_and_warnings_come_in_the_order_of_the_file(

@@ -28,9 +28,10 @@ def refusal(
     own: bool = True,
     ranges: Ranges | None = None,
     dtype: Dtype = Dtype.FLOAT32,
+    shape: tuple[int, ...] = (N,),
 ) -> str:
     """The words with which an output is refused."""
-    plan = WorkloadPlan("n=4096", (BufferPlan("y", dtype, Role.OUTPUT, (N,), None),), 1)
+    plan = WorkloadPlan("n=4096", (BufferPlan("y", dtype, Role.OUTPUT, shape, None),), 1)
     spans = None if ranges is None else {"y": ranges}
     if ranges is not None:
         got = np.concatenate([got[a:b] for a, b in ranges])
@@ -103,10 +104,42 @@ def test_a_tolerance_of_zero_is_called_one() -> None:
     assert "inf" not in words
 
 
-def test_where_nearly_all_is_wrong_the_declared_type_is_asked_about() -> None:
+def test_where_nearly_all_is_wrong_reference_and_declared_type_are_asked_about() -> None:
     want = drawn()
     words = refusal((want + 3).astype(np.float16), want, dtype=Dtype.FLOAT16)
-    assert "is y float16 in the source" in words
+    assert "does reference.source compute what the kernel does, and is y float16 in the source" in words
     got = want.astype(np.float16)
     got[:100] += 3
     assert "in the source" not in refusal(got, want, dtype=Dtype.FLOAT16)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_reference_that_is_not_finite_is_named_and_not_the_kernel(bad: float) -> None:
+    want = drawn()
+    got = want.astype(np.float32)
+    want[: N // 2] = bad
+    words = refusal(got, want)
+    assert f"reference.source gives NaN or infinity in {N // 2} of {N} elements" in words
+    assert "as declared" not in words
+    assert "the kernel gives NaN or infinity in" in refusal(want.astype(np.float32), drawn())
+
+
+@pytest.mark.parametrize(("factor", "shown"), [(9.0, "9"), (1 / 9, "1/9"), (-1.0, "-1"), (0.3456, "0.3456")])
+def test_a_factor_between_kernel_and_reference_is_named(factor: float, shown: str) -> None:
+    want = drawn()
+    words = refusal((factor * want).astype(np.float32), want)
+    assert f"the kernel's result is {shown} times the reference's everywhere" in words
+    assert "as declared" not in words
+
+
+def test_a_reference_with_its_axes_swapped_is_named() -> None:
+    want = drawn()
+    got = want.reshape(32, 128).T.ravel().astype(np.float32)
+    for shape in ((32, 128), (128, 32)):
+        assert "with its axes swapped" in refusal(got, want, shape=shape)
+    assert "swapped" not in refusal(got, want)
+
+
+def test_a_kernel_that_is_its_own_reference_has_none_to_blame() -> None:
+    own = scale_job(reference={"kind": "kernel"})
+    assert "reference" not in refusal((9 * drawn()).astype(np.float32), drawn(), job=own)

@@ -1,0 +1,84 @@
+"""Checks of a job's own parameters and constraints."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from warpsmith.domain.expressions import Value
+from warpsmith.domain.job import Job
+from warpsmith.domain.source_text import code_of
+from warpsmith.domain.space import Constraint, Space, holds
+from warpsmith.errors import ExpressionError
+from warpsmith.job_checks.finding import Finding
+
+
+def parameter_findings(job: Job, device: Mapping[str, Value]) -> Iterator[Finding]:
+    """Findings about constraints that nothing meets, and about parameters that nothing uses.
+
+    Args:
+        device: limits of a device by name; empty: unknown, so constraints that name one are not looked at.
+    """
+    yield from unmet_constraints(job, device)
+    yield from _unused(job)
+
+
+def unmet_constraints(job: Job, device: Mapping[str, Value]) -> Iterator[Finding]:
+    """Errors for constraints that leave no workload to the defaults, with which every template begins.
+
+    Args:
+        device: as of `parameter_findings`.
+    """
+    known = [
+        (n, c)
+        for n, c in enumerate(job.space.constraints)
+        if device or not any(name.startswith("device.") for name in c.expression.names)
+    ]
+    scopes = [{**device, **w.scope()} for w in job.workloads]
+    try:
+        if not known or any(_allows_defaults(job.space, [c for _, c in known], s) for s in scopes):
+            return
+        alone = [(n, c) for n, c in known if not _meets(job.space, [c], scopes)]
+        if alone:
+            words = "no configuration meets it on any workload: {}; widen it, or the values of its parameters"
+        elif not _meets(job.space, [c for _, c in known], scopes):
+            alone = known[-1:]
+            words = f"no configuration meets all {len(known)} constraints on any workload; the last is {{}}"
+        else:
+            space = job.space
+            broken = [k for k in known if not any(_allows_defaults(space, [k[1]], s) for s in scopes)]
+            alone = broken or known[-1:]
+            given = ", ".join(f"{name}={value}" for name, value in job.space.defaults.items())
+            words = f"the defaults ({given}), which are your kernel as it is, break {{}} on every workload"
+    except ExpressionError:
+        return  # it is said of the field
+    for n, constraint in alone:
+        yield Finding(f"constraints.{n}", words.format(constraint.expression.text))
+
+
+def _allows_defaults(space: Space, constraints: list[Constraint], scope: Mapping[str, Value]) -> bool:
+    return holds(tuple(constraints), {**scope, **space.defaults})
+
+
+def _meets(space: Space, constraints: list[Constraint], scopes: list[dict[str, Value]]) -> bool:
+    from warpsmith.search.feasible_set import enumerate_space
+
+    named = {name for c in constraints for name in c.expression.names}
+    used = tuple(p for p in space.parameters if p.name in named)
+    return enumerate_space(Space(parameters=used, constraints=tuple(constraints)), scopes).count > 0
+
+
+def _unused(job: Job) -> Iterator[Finding]:
+    kernel = job.kernel
+    if kernel.source is None:
+        return
+    text = code_of("\n".join((kernel.source, *kernel.files.values())), characters=False)
+    if "##" in text:
+        return  # names may be put together
+    words = set(re.findall(r"\w+", text))
+    words |= set(re.findall(r"\w+", kernel.model_dump_json(exclude={"source", "files"})))
+    words |= {name for c in job.space.constraints for name in c.expression.names}
+    for n, parameter in enumerate(job.parameters):
+        if parameter.name not in words:
+            count = len(parameter.values)
+            said = f"{parameter.name} is in neither the source nor the launch nor a constraint, and "
+            said += f"makes {count} configurations of each; remove it, or use it"
+            yield Finding(f"parameters.{n}", said, is_error=False)
