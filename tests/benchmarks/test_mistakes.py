@@ -9,10 +9,10 @@ from benchmarks.first_hour.mistakes import RESULT, devices_here, look
 from warpsmith.cli.validate import Wishes, validate
 from warpsmith.settings import Settings
 
-LEAST_NAMED = 29
+LEAST_NAMED = 35
 
 
-def test_there_are_forty_and_most_need_no_launch() -> None:
+def test_there_are_forty_and_most_need_no_tuning() -> None:
     assert len({m.title for m in MISTAKES}) == 40
     assert sum(m.by is not FoundBy.TUNE for m in MISTAKES) >= LEAST_NAMED
 

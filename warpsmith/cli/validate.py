@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from warpsmith.cli.compile_check import any_cuda_device, check_compilation
+from warpsmith.cli.launch_check import launch_check
 from warpsmith.cli.output import echo
 from warpsmith.cli.reference_check import check_reference
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -35,6 +36,7 @@ class Report:
     job: Job | None = None
     reference: str = ""
     compiled: str = ""
+    launched: str = ""
     own_configurations: str = ""
     template: TemplateReport | None = None
     template_configurations: str = ""
@@ -51,7 +53,7 @@ class Wishes:
 
     settings: Settings
     compiles: bool = False
-    """Whether the kernel is compiled as well, as it is and as a template."""
+    """Whether the kernel is compiled as well, as it is and as a template, and launched once."""
     arch: str = "sm_90"
     """CUDA architecture to compile for if no CUDA device is present."""
     include_dirs: tuple[Path, ...] = ()
@@ -104,6 +106,10 @@ def _look(report: Report, job: Job, wishes: Wishes) -> None:
         compiled = check_compilation(job, template, devices, lacking, wishes.settings, wishes.arch)
         report.compiled = compiled.note
         report.findings += compiled.findings
+        if devices and report.valid and compiled.note:
+            found = list(launch_check(job, devices[0], wishes.settings))
+            report.findings += found
+            report.launched = "" if found else "launched once, on the smallest workload: right"
 
 
 def _devices(backend: Backend, ask: Callable[[], Probe]) -> tuple[Sequence[DeviceInfo], str]:
@@ -175,6 +181,8 @@ def summary(report: Report) -> Iterator[str]:
         yield f"  reference: {report.reference}"
     if report.compiled:
         yield f"  {report.compiled}"
+    if report.launched:
+        yield f"  {report.launched}"
     if report.own_configurations:
         yield f"  configurations of its own tunables: {report.own_configurations}"
     if report.template is None:

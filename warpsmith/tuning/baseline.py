@@ -26,7 +26,7 @@ from warpsmith.tuning.checks.baseline_cases import (
 )
 from warpsmith.tuning.checks.baseline_time import SHARE, BaselineTime
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch, may_overlap, prefetch_references
-from warpsmith.tuning.checks.trivial_answers import untestable
+from warpsmith.tuning.checks.trivial_answers import untestable, written_in_part
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.mismatch_causes import UNWRITTEN
@@ -59,6 +59,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     compiling = session.submit(kernel)
     timings: list[WorkloadTiming] = []
     cases: list[CheckedCase] = []
+    in_part: list[str] = []
     aa_width = 0.0
     where = ""
     own = isinstance(session.job.reference, KernelReference)
@@ -90,6 +91,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
                 if isinstance(timing, Rejected):
                     return _refused(device, timings, f"{where}: the kernel fails: {timing.reason}", timing)
                 timings.append(timing)
+                in_part += written_in_part(session, workload)
                 if index == 0:
                     loaded = LoadedKernel(handle, workload, launch_size(kernel, workload, device))
                     aa_width = _noise(session, prefetch, compiled, loaded, time_left)
@@ -119,6 +121,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     apart = max((c.spread for c in cases), default=0.0)
     notes = [
         *_left_out(time_left),
+        *in_part,
         *(keeps.format(name) for name in kept_variables(kernel, compiled)),
         *([differs.format(apart)] if apart else []),
     ]

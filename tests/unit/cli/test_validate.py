@@ -127,12 +127,42 @@ def test_programs_get_everything_as_json(
     assert json.loads(out)["findings"][0]["line"] == 2
 
 
-def test_the_kernel_and_its_template_compile_without_a_launch(
+def test_the_kernel_and_its_template_compile_and_it_is_launched_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = ran(capsys, written(tmp_path), "--compile")
     assert (code, err) == (0, "")
     assert ", and so is its template\n" in out
+    assert "  launched once, on the smallest workload: right\n" in out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "words"),
+    [
+        ("i < n; i", "i < n - 10; i", "kernel.launch.grid", "10 of 1001 elements were never written"),
+        ("2.0f * x[i]", "sqrt(x[i])", "reference.source", "the kernel gives NaN or infinity in"),
+        ("2.0f * x[i]", "18.0f * x[i]", "reference.source", "is 9 times the reference's everywhere"),
+    ],
+)
+def test_a_launch_shows_what_is_wrong_with_its_field(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, field: str, words: str
+) -> None:
+    kernel = FIELDS["kernel"] | {"source": SCALE_SOURCE.replace(old, new)}
+    code, _, err = ran(capsys, written(tmp_path, kernel=kernel), "--compile")
+    assert code == 2
+    assert f": {field}: " in err
+    assert words in err
+
+
+def test_a_launch_shows_a_draw_outside_of_a_domain_at_its_argument(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = FIELDS["kernel"] | {"source": SCALE_SOURCE.replace("2.0f * x[i]", "log(x[i])")}
+    path = written(tmp_path, kernel=kernel, reference={"kind": "kernel"})
+    code, _, err = ran(capsys, path, "--compile")
+    assert code == 2
+    assert f"{path}:{path.read_text().splitlines().index('  - name: x') + 1}: kernel.arguments.0.draw" in err
+    assert "untestable: y is NaN in" in err
 
 
 def test_what_a_compiler_says_is_placed_in_the_job_where_the_source_is_there(

@@ -1,19 +1,32 @@
 """The task gate: a job that a trivial answer would pass is refused, because nothing would be checked."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from warpsmith.domain.argument import Role
+from warpsmith.domain.draw import Distribution
 from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan
+from warpsmith.domain.source_text import code_of
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.compare import passes
+from warpsmith.verify.in_spans import pieces
 from warpsmith.verify.inputs import drawn_pieces
 from warpsmith.verify.run_report import Array
 
 ADVICE = "tighten the tolerances or draw other inputs"
+MOST_NAN = 0.1
+"""Share of NaN in an output above which its inputs lie outside the kernel's domain."""
+MOST_NOT_FINITE = 0.9
+"""Share of NaN and infinities above which nothing much is compared; masks may well make half of them."""
+WRITTEN_IN_PART = 0.9
+"""Share of changed elements of an `inout` buffer below which that is said."""
+_POSITIVE = "{distribution: uniform, low: 0.1, high: 1}"
+_DRAWN = (Role.INPUT, Role.INOUT)
+_UNFILLED = re.compile(r"\b__constant__\s+[^;={}()]*?\b(\w+)\s*(?:\[[^;={}]*\]\s*)?;")
 
 
 def untestable(session: DeviceSession, workload: Workload, another: Case) -> str:
@@ -25,17 +38,80 @@ def untestable(session: DeviceSession, workload: Workload, another: Case) -> str
     if not session.inputs.defences.task_gate:
         return ""
     plan, expected = session.inputs.plan(workload), session.expected.of(workload)
+    undefined = _not_finite(session, plan, expected)
+    if undefined:
+        return undefined
     for name, answer in _trivial_answers(plan, expected):
         if _passes(session, workload, answer, expected):
-            return f"untestable: {name} would pass the check; {ADVICE}"
+            return f"untestable: {name} would pass the check; {_advice(session)}"
     drawn = [b for b in plan.buffers if b.role is not Role.OUTPUT]
     if drawn and _passes(session, workload, session.expected.of(another), expected):
-        return f"untestable: the answer to other inputs would pass the check; {ADVICE}"
+        names = ", ".join(b.name for b in plan.mutated)
+        words = f"untestable: {names} does not depend on the inputs: the answer to other inputs would pass"
+        return f"{words} the check; {_advice(session)}"
     copies = [_nearest_input(session, workload, b, expected[b.name], drawn) for b in plan.mutated]
     # A kernel that copies has exactly this result; no other result may pass.
     if None not in copies and not all(copies):
         return f"untestable: a copied input would pass the check; {ADVICE}"
     return ""
+
+
+def written_in_part(session: DeviceSession, workload: Workload) -> list[str]:
+    """Notes on `inout` buffers of which the answer changes a part only."""
+    plan, expected = session.inputs.plan(workload), session.expected.of(workload)
+    notes = []
+    for buffer in plan.mutated:
+        if buffer.role is not Role.INOUT:
+            continue
+        begin, changed, want = 0, 0, expected[buffer.name]
+        for piece in drawn_pieces(buffer, plan.seed, plan.variant, plan.family):
+            with np.errstate(invalid="ignore", over="ignore"):
+                wanted = want[begin : begin + piece.size].astype(piece.dtype)
+            changed += int(np.count_nonzero(wanted != piece))
+            begin += piece.size
+        if changed < WRITTEN_IN_PART * buffer.elements:
+            share = f"{changed} of {buffer.elements} elements ({changed / buffer.elements:.2g})"
+            notes.append(f"{workload.key}: the kernel changes {share} of {buffer.name} and keeps the rest")
+    return notes
+
+
+def _not_finite(session: DeviceSession, plan: WorkloadPlan, expected: Mapping[str, Array]) -> str:
+    """Which output is NaN or infinite in too many elements for a comparison to mean much."""
+    for buffer in plan.mutated:
+        want = expected[buffer.name]
+        if not buffer.dtype.is_float or not want.size:
+            continue
+        nan = sum(int(np.isnan(want[p].astype(np.float64)).sum()) for p in pieces(slice(0, want.size)))
+        other = sum(int(np.isinf(want[p].astype(np.float64)).sum()) for p in pieces(slice(0, want.size)))
+        if nan <= MOST_NAN * want.size and nan + other <= MOST_NOT_FINITE * want.size:
+            continue
+        named = [
+            f"kernel.{p}" for p, a in session.job.kernel.placed() if a.role in _DRAWN and a.dtype.is_float
+        ]
+        where = f" ({', '.join(f'{place}.draw' for place in named)})" if named else ""
+        words = f"untestable: {buffer.name} is NaN in {nan} and infinite in {other} of {want.size} elements"
+        return (
+            f"{words}; draw inputs for which it is a number{where}, such as {_POSITIVE} for a logarithm or a "
+            "root, or mend reference.source"
+        )
+    return ""
+
+
+def _advice(session: DeviceSession) -> str:
+    """What makes the answer depend on the inputs, with the field."""
+    kernel = session.job.kernel
+    empty = _UNFILLED.findall(code_of(kernel.source or "", characters=False))
+    if empty:
+        words = f"nothing fills `__constant__ {empty[0]}`, so it holds zeros"
+        return f"{words}; give it an initialiser in kernel.source, or make it an argument"
+    constant = [
+        f"kernel.{place}.draw"
+        for place, a in kernel.placed()
+        if a.draw is not None and a.draw.distribution is Distribution.CONSTANT
+    ]
+    if constant:
+        return f"{', '.join(constant)} is constant: draw values that differ, or tighten the tolerances"
+    return ADVICE
 
 
 def _trivial_answers(

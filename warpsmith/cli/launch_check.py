@@ -1,0 +1,92 @@
+"""Launches a job's kernel once, on its smallest workload, and says what a baseline would refuse."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.job import Job, NumpyReference
+from warpsmith.domain.memory import buffer_bytes
+from warpsmith.domain.outcome import Rejected
+from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused, Unavailable
+from warpsmith.job_checks.finding import Finding
+from warpsmith.settings import Settings
+
+if TYPE_CHECKING:
+    from warpsmith.tuning.session.device_session import DeviceSession
+
+MOST_BYTES = 1 << 28
+"""Bytes of all buffers up to which a kernel is launched here."""
+_NAMED = re.compile(r"\bkernel\.(?:arguments|buffers)\.\d+\.\w+")
+
+
+def launch_check(job: Job, device: DeviceInfo, settings: Settings) -> Iterator[Finding]:
+    """Findings of one launch that is checked as a baseline's is; none if the kernel is right.
+
+    A job whose smallest workload has more than `MOST_BYTES` is not launched.
+    """
+    from warpsmith.sandbox import ChildOpener, ReferenceRunner
+    from warpsmith.sandbox.compile_host import CompilePool
+    from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
+
+    try:
+        sized = [(sum(buffer_bytes(job, w).values()), n) for n, w in enumerate(job.workloads)]
+    except ExpressionError:
+        return
+    size_bytes, smallest = min(sized)
+    if size_bytes > MOST_BYTES:
+        return
+    alone = job.model_copy(update={"workloads": (job.workloads[smallest],)})
+    with closing(CompilePool(1, settings.compile_timeout_s, settings.permitted_includes())) as pool:
+        opener = ChildOpener(device, settings.run_timeout_s)
+        session = DeviceSession(alone, SessionPorts(opener, pool, ReferenceRunner()))
+        with closing(session):
+            try:
+                yield from _found(session)
+            except InvalidInput as exc:
+                yield Finding(exc.field, exc.message)
+            except (ChildDied, ExpressionError, KernelRefused) as exc:
+                yield Finding("kernel.launch", f"the kernel fails with {alone.workloads[0].key}: {exc}")
+            except Unavailable as exc:
+                yield Finding("kernel.backend", f"not launched: {exc}", is_error=False)
+
+
+def _found(session: "DeviceSession") -> Iterator[Finding]:
+    from warpsmith.tuning.checks.baseline_cases import check_case
+    from warpsmith.tuning.checks.trivial_answers import untestable, written_in_part
+    from warpsmith.tuning.session.baseline_kernel import compiled_baseline
+    from warpsmith.tuning.session.device_session import LoadedKernel
+    from warpsmith.tuning.session.launch_limits import size_within_limits
+    from warpsmith.tuning.session.session_ports import Case
+
+    workload = session.job.workloads[0]
+    refusal = untestable(session, workload, session.inputs.another_draw(workload))
+    if refusal:
+        named = _NAMED.search(refusal)
+        yield Finding(named.group() if named else "kernel.arguments", f"{refusal} ({workload.key})")
+        return
+    kernel, compiled = compiled_baseline(session)
+    size = size_within_limits(kernel, workload, session.info)
+    if isinstance(size, Rejected):
+        yield Finding("kernel.launch", size.reason)
+        return
+    loaded = LoadedKernel(session.device(workload).load(compiled), workload, size)
+    checked = check_case(session, loaded, Case(workload))
+    if isinstance(checked, Rejected):
+        yield _refused(session.job, checked)
+        return
+    for note in written_in_part(session, workload):
+        yield Finding("kernel.arguments", note, is_error=False)
+
+
+def _refused(job: Job, checked: Rejected) -> Finding:
+    """The finding for a launch that left something wrong."""
+    from warpsmith.tuning.session.mismatch_causes import UNWRITTEN
+
+    words = f"{checked.reason} ({checked.workload})"
+    if UNWRITTEN in checked.reason:
+        step = "kernel.launches.0.launch.grid" if job.kernel.launches else "kernel.launch.grid"
+        return Finding(step, f"{words}; does the grid have a block for each element?")
+    own = not isinstance(job.reference, NumpyReference)
+    return Finding("kernel" if own else "reference.source", f"the kernel and its reference differ: {words}")
