@@ -10,6 +10,7 @@ from warpsmith.rewrite.reader.declarations import KernelArgument
 from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.reader.pointer_usage import pointer_usage
 from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.skeleton.element_uses import cast_type, is_under_root
 from warpsmith.rewrite.skeleton.guesses import DEFAULT_EXTENT, Bindings, dimension_name, extent, scalar_value
 from warpsmith.rewrite.skeleton.struct_arguments import StructWriter
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
@@ -25,6 +26,7 @@ _PIXELS = tuple(
 )
 _CHANNEL = {"f": Dtype.FLOAT32, "i": Dtype.INT32, "ui": Dtype.UINT32, "h": Dtype.FLOAT16}
 _ZEROS = "draw: {distribution: constant, low: 0}"
+_ABOVE_ZERO = "draw: {distribution: uniform, low: 0.1, high: 1}"
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ def argument_line(
     dtype, lanes = a.dtype, a.lanes
     if dtype is None and a.base in bindings.values:
         dtype, lanes = element_type(bindings.values[a.base], {})
+    if a.base == "void" and a.pointers == 1 and a.name:
+        dtype, lanes = cast_type(kernel.body, a.name, bindings.values)
     if a.image_axes and a.access != "read_write":
         return _image(name, a, kernel, dimensions)
     cannot = _inexpressible(a, dtype)
@@ -156,11 +160,16 @@ def _buffer(
     role, doubt = _role(a, kernel)
     said = _said_of_type(a, dtype, lanes) + ([doubt] if doubt else [])
     draw = _ZEROS if dtype is None else ""
+    if dtype is not None and dtype.is_float and a.name and is_under_root(kernel.body, a.name):
+        draw = _ABOVE_ZERO
     if role is not Role.OUTPUT and _may_hold_indices(dtype) and _INDICES.search(a.name):
         said.append("which numbers it may hold (draw)")
         draw = draw or _ZEROS
     shape = f'"{lanes} * {size}"' if lanes > 1 else yaml_word(size)
-    fields = f"name: {name}, dtype: {(dtype or Dtype.UINT8).value}, role: {role.value}, shape: [{shape}]"
+    unknown = TODO if a.base == "void" else Dtype.UINT8.value
+    kind = unknown if dtype is None else dtype.value
+    draw = "" if kind == TODO else draw
+    fields = f"name: {name}, dtype: {kind}, role: {role.value}, shape: [{shape}]"
     if draw and role is not Role.OUTPUT:
         fields += f", {draw}"
     return ArgumentLine(fields, f"{TODO}: {'; '.join(['shape', *said])}", role is not Role.INPUT)
@@ -187,7 +196,7 @@ def _said_of_type(a: KernelArgument, dtype: Dtype | None, lanes: int) -> list[st
     """The type as the kernel has it, as often as the form's type does not show it."""
     said = [f"`{a.type_text}`"] if lanes > 1 else []
     if dtype is None:
-        said.append(f"bytes of `{a.type_text}`")
+        said.append(f"{'the type of its elements' if a.base == 'void' else 'bytes'} of `{a.type_text}`")
     elif a.dtype is None:
         said.append(f"`{a.type_text}`")
     return said
