@@ -8,6 +8,7 @@ The headers in `nvrtc_headers` make up for that. They are read as follows, one w
   functions that only a host has are declared and never defined, so that no kernel that calls one links.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,10 @@ _OPTIONS = {
         "--device-as-default-execution-space",
     ),
 }
-_OF_NVCC = ("--expt-relaxed-constexpr", "--expt-extended-lambda")
+_EXTENDED_LAMBDA = "--expt-extended-lambda"
+_OF_NVCC = ("--expt-relaxed-constexpr", _EXTENDED_LAMBDA)
 """Options without a meaning where there is no host code; NVRTC refuses them."""
+_ANNOTATED_LAMBDA = re.compile(r"(?<=\])\s*(?:__(?:host|device)__\s*)+(?=[({])")
 
 
 def load_nvrtc() -> Any:
@@ -50,7 +53,7 @@ def load_nvrtc() -> Any:
 def compile_nvrtc(request: CompileRequest, way: CompileWay) -> Cubin | Refused:
     """Compile in one of the ways of NVRTC."""
     nvrtc = load_nvrtc()
-    status, program = nvrtc.nvrtcCreateProgram(request.source.encode(), b"kernel.cu", 0, [], [])
+    status, program = nvrtc.nvrtcCreateProgram(_text(request).encode(), b"kernel.cu", 0, [], [])
     _must(nvrtc, status)
     # A plain C function keeps its name; anything else is found through its name expression.
     wanted = [e.entry for e in request.entries]
@@ -71,6 +74,13 @@ def compile_nvrtc(request: CompileRequest, way: CompileWay) -> Cubin | Refused:
     cubin = _bytes(nvrtc, program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
     ptx = _bytes(nvrtc, program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
     return Cubin(cubin, tuple(symbols.get(e, e) for e in wanted), log, ptx.decode(errors="replace"))
+
+
+def _text(request: CompileRequest) -> str:
+    """The source for NVRTC, which refuses `[=] __device__ (int i) {}`; every character keeps its place."""
+    if _EXTENDED_LAMBDA not in request.options:
+        return request.source
+    return _ANNOTATED_LAMBDA.sub(lambda m: re.sub(r"\S", " ", m.group()), request.source)
 
 
 def _options(request: CompileRequest, way: CompileWay) -> list[str]:

@@ -259,6 +259,17 @@ def test_options_that_only_nvcc_has_do_not_stop_nvrtc() -> None:
     assert _good(source, "nvrtc", ("--expt-relaxed-constexpr", "--expt-extended-lambda"))
 
 
+def test_lambdas_may_be_annotated_with_the_option_that_nvcc_wants_for_it() -> None:
+    at = "auto at = [=] __device__ (int i) { return p[i]; };\n"
+    one = "auto one = [p]\n__host__ __device__\n{ return *p; };\n"
+    source = _with_body(at + one + "p[0] = at(1) + one();")
+    assert "--extended-lambda" in _bad(source, "nvrtc").log
+    assert _good(source, "nvrtc", ("--expt-extended-lambda",))
+    wrong = _bad(source.replace("one();", "none();"), "nvrtc", ("--expt-extended-lambda",))
+    line = source[: source.index("one();")].count("\n") + 1
+    assert f"kernel.cu({line})" in wrong.log
+
+
 def test_the_log_names_no_folder_of_ours() -> None:
     log = _bad(
         _with_body("p[0] = std::make_signed_t<Unknown>(1); typename std::make_signed<float[3]>::type a;")
