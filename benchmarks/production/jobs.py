@@ -2,7 +2,8 @@
 
     python -m benchmarks.production.jobs --mirrors FOLDER --out DIR [--seconds S] [--jobs NAMES]
 
-Writes one file a job, with the headers that its source includes, so that DIR needs nothing else.
+Writes one file a job, with the headers that its source includes, so that DIR needs nothing else. `--kernels`
+names another folder of descriptions, such as `benchmarks/agents/kernels`.
 """
 
 import argparse
@@ -15,8 +16,9 @@ from typing import Any
 
 import yaml
 
+from benchmarks.opencl_corpus.sources import Project
 from benchmarks.production.declarations import taken
-from benchmarks.production.sources import PROJECTS, fetch_all
+from benchmarks.production.sources import FOR_AGENTS, PROJECTS, fetch_all
 from benchmarks.provenance import record_folder
 from warpsmith.collected_headers import headers_of
 from warpsmith.domain.job import Job
@@ -39,6 +41,13 @@ class Made:
 def descriptions(folder: Path = DESCRIPTIONS) -> list[dict[str, Any]]:
     """All descriptions, by project and in the order of their files."""
     return [entry for path in sorted(folder.glob("*.yaml")) for entry in yaml.safe_load(path.read_text())]
+
+
+def projects_of(folder: Path) -> list[Project]:
+    """The projects that a folder's descriptions take something from."""
+    named = {str(entry["project"]) for entry in descriptions(folder)}
+    named |= {name.split("/", 1)[0] for entry in descriptions(folder) for name in entry.get("include", ())}
+    return [p for p in (*PROJECTS, *FOR_AGENTS) if p.name in named]
 
 
 def made_jobs(
@@ -93,7 +102,7 @@ def as_job(entry: Mapping[str, Any], roots: Mapping[str, Path], seconds: float) 
         kernel |= {"files": dict(sent.files), "include_dirs": list(sent.include_dirs)}
     rest = {k: v for k, v in entry.items() if k not in (*_OURS, *_KERNEL)}
     data = {"name": entry["name"], "kernel": kernel, **rest}
-    data["workloads"] = [{"dimensions": d} for d in entry["workloads"]]
+    data["workloads"] = [w if "dimensions" in w else {"dimensions": w} for w in entry["workloads"]]
     data["reference"] = {"kind": "numpy", "source": entry["reference"]}
     data["budget"] = {"rounds": 1, "trials": 400, "seconds": seconds}
     data["labels"] = {"project": entry["project"]}
@@ -130,9 +139,11 @@ def main() -> int:
     parser.add_argument("--out", type=record_folder, required=True)
     parser.add_argument("--seconds", type=float, default=40)
     parser.add_argument("--jobs", default="", help="names or patterns (fi_*), separated by commas")
+    parser.add_argument("--kernels", type=Path, default=DESCRIPTIONS, help="folder of descriptions")
     options = parser.parse_args()
-    roots = fetch_all(options.checkouts, options.mirrors)
-    return int(write_jobs(made_jobs(roots, options.seconds, options.jobs), options.out) > 0)
+    roots = fetch_all(options.checkouts, options.mirrors, projects_of(options.kernels))
+    made = made_jobs(roots, options.seconds, options.jobs, options.kernels)
+    return int(write_jobs(made, options.out) > 0)
 
 
 if __name__ == "__main__":

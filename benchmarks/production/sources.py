@@ -1,5 +1,6 @@
 """Which projects the kernels come from, and at which commits."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.opencl_corpus.sources import Project, fetch
@@ -32,15 +33,37 @@ PROJECTS = (
     Project("ggml", "ggml-org/ggml", "d99724f2b141fed9e1a9f402213506c081433465", "**", endings=_CODE),
     Project("llm.c", "karpathy/llm.c", "f1e2ace651495b74ae22d45d1723443fd00ecd3a", "**", endings=_CODE),
 )
+# Further projects of `benchmarks/agents/kernels`, which the counts over all kernels of a project leave out.
+FOR_AGENTS = (
+    # It carries kernels of vLLM and SGLang, one file for each.
+    Project(
+        "fastkernels",
+        "Snowflake-AI-Research/fastkernels",
+        "21f84ee41ca5f495fa4b26cb74e756490a98d4fe",
+        "fastkernels",
+        endings=("cu",),
+    ),
+    Project(
+        "hecbench",
+        "zjin-lcf/HeCBench",
+        "f27000a5188f8ac79bd43fc95a1b3f890c18823d",
+        "src",
+        endings=("cu", "h"),
+    ),
+)
 
 
-def fetch_all(checkouts: Path, mirrors: Path | None) -> dict[str, Path]:
-    """Check out every project below `checkouts`; their roots by name.
+def fetch_all(
+    checkouts: Path, mirrors: Path | None, projects: Iterable[Project] = PROJECTS
+) -> dict[str, Path]:
+    """Check out every one of the projects below `checkouts`; their roots by name.
 
     Args:
         mirrors: folder with a git directory for each repository, `OWNER+NAME/repo`; None: GitHub.
     """
     checkouts.mkdir(parents=True, exist_ok=True)
-    for project in PROJECTS:
+    roots = {}
+    for project in projects:
         fetch(project, checkouts, mirrors)
-    return {p.name: checkouts / p.name for p in PROJECTS}
+        roots[project.name] = checkouts / project.name
+    return roots
