@@ -1,14 +1,17 @@
 """What is known before anything runs of a job's parameters, constraints, grids and equal dimensions."""
 
+import time
 from typing import Any
 
 import pytest
 
+from testbed.deadlines import stretched
 from warpsmith.cli.distinct_dimensions import distinct_dimensions
 from warpsmith.cli.reference_check import check_reference
 from warpsmith.domain.job import Job, Workload
 from warpsmith.job_checks.all_findings import source_findings
 from warpsmith.job_checks.finding import Finding
+from warpsmith.rewrite.reader.unfilled_constants import unfilled_constants
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 from warpsmith.tuning.baseline import measure_baseline
@@ -136,3 +139,38 @@ def test_distinct_dimensions_divide_where_the_workload_s_do() -> None:
 def test_a_reference_that_relies_on_equal_extents_is_run_on_the_job_s_own() -> None:
     found = check_reference(blur_job(returned="x @ x", w=64, h=64), {})
     assert (found.finding, found.note) == (None, "ran, with h=64,w=64")
+
+
+@pytest.mark.parametrize(
+    ("declared", "line"),
+    [
+        ("__constant__ float c[9];", 2),
+        ("static __constant__ __align__(16) float c;", 2),
+        ("/* a\nb */ __constant__ unsigned int c[2][3];", 3),
+        ("__constant__ float c[2] = {1, 2};", None),
+        ("__constant__ float other[9];", None),
+    ],
+)
+def test_constant_memory_that_only_a_host_program_fills_is_found(declared: str, line: int | None) -> None:
+    source = f"#define N 1\n{declared}\n__global__ void scale(const float* x, float* y, int n) {{\n"
+    source += "  if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x] * (&c)[0];\n}\n"
+    kernel = scale_job().kernel.model_dump(mode="json", exclude_unset=True)
+    launch = {"grid": [1], "block": [64]}
+    job = scale_job(
+        kernel=kernel | {"source": source, "backend": "cuda", "launch": launch},
+        parameters=[],
+        workloads=[{"dimensions": {"n": 64}}],
+    )
+    found = [f for f in source_findings(job) if f.field == "kernel.source"]
+    assert [(f.inner_line, f.is_error) for f in found] == ([] if line is None else [(line, False)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["__constant__ ", "__constant__ a ", "__constant__ x;\n", "__constant__ a[", "__constant__ __align__("],
+)
+def test_a_source_of_nothing_but_constants_is_read_in_a_moment(text: str) -> None:
+    began = time.process_time()
+    unfilled_constants(text * (200_000 // len(text)))
+    unfilled_constants("__constant__ " + text.rsplit(maxsplit=1)[-1] + " a" * 100_000)
+    assert time.process_time() - began < stretched(2.0)

@@ -69,8 +69,9 @@ def test_an_output_that_is_hardly_ever_a_number_is_refused_and_a_mask_is_not() -
 @pytest.mark.parametrize(
     ("declared", "is_named"),
     [
-        ("__constant__ float c[9];", True),
-        ("__constant__ float c;", True),
+        ("__constant__ float c[9];\n#define C c", True),
+        ("__constant__ float c;\n#define C c", True),
+        ("__constant__ float c[9];", False),
         ("__constant__ float c[2] = {1, 2};", False),
         ("// __constant__ float c[9];", False),
     ],

@@ -1,6 +1,5 @@
 """The task gate: a job that a trivial answer would pass is refused, because nothing would be checked."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -9,7 +8,7 @@ from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import Distribution
 from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan
-from warpsmith.domain.source_text import code_of
+from warpsmith.rewrite.reader.unfilled_constants import unfilled_constants
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.compare import passes
@@ -26,7 +25,6 @@ WRITTEN_IN_PART = 0.9
 """Share of changed elements of an `inout` buffer below which that is said."""
 _POSITIVE = "{distribution: uniform, low: 0.1, high: 1}"
 _DRAWN = (Role.INPUT, Role.INOUT)
-_UNFILLED = re.compile(r"\b__constant__\s+[^;={}()]*?\b(\w+)\s*(?:\[[^;={}]*\]\s*)?;")
 
 
 def untestable(session: DeviceSession, workload: Workload, another: Case) -> str:
@@ -100,9 +98,9 @@ def _not_finite(session: DeviceSession, plan: WorkloadPlan, expected: Mapping[st
 def _advice(session: DeviceSession) -> str:
     """What makes the answer depend on the inputs, with the field."""
     kernel = session.job.kernel
-    empty = _UNFILLED.findall(code_of(kernel.source or "", characters=False))
+    empty = unfilled_constants(kernel.source or "")
     if empty:
-        words = f"nothing fills `__constant__ {empty[0]}`, so it holds zeros"
+        words = f"nothing fills `__constant__ {empty[0][0]}`, so it holds zeros"
         return f"{words}; give it an initialiser in kernel.source, or make it an argument"
     constant = [
         f"kernel.{place}.draw"
