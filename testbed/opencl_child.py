@@ -41,8 +41,8 @@ def launch(cl: Any, context: Any, queue: Any, program: Any, case: Any, folder: P
                 values.append(buffers[name][0])
             else:
                 values.append(value[()])
-    size = [g * b for g, b in zip(case["grid"], case["block"] + [1, 1], strict=False)]
-    block = (case["block"] + [1, 1])[: len(size)]
+    grid, block = ([*case[part], 1, 1][:3] for part in ("grid", "block"))
+    size = [g * b for g, b in zip(grid, block, strict=True)]
     kernel(queue, size, block, *values)
     for buffer, host in buffers.values():
         cl.enqueue_copy(queue, host, buffer)

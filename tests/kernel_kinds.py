@@ -121,6 +121,16 @@ KINDS = (
         _returning("x * 2.5 - x / 2.5"),
     ),
     Kind(
+        "a grid that is the global size, and a third axis",
+        (*_XY, *_count("n")),
+        "",
+        "{\n  int i = <gid.x>;\n  if (i >= n) return;\n  y[i] = 3.0f * x[i];\n}\n",
+        ("n",),
+        ("64", "1", "2"),
+        ({"n": 64}, {"n": 131}),
+        _returning("3.0 * x"),
+    ),
+    Kind(
         "in place, with a function beside it",
         (_buffer("y", "inout", "n"), _buffer("x", "input", "n"), *_count("n")),
         "<inline> float half_of(float v) { return v / 2; }\n",

@@ -160,6 +160,7 @@ class SearcherName(StrEnum):
 RuleName = Literal[
     "lift_constants",
     "block_size",
+    "tight_grid",
     "register_sum",
     "register_tile",
     "row_group",

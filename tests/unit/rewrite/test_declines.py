@@ -130,7 +130,7 @@ def test_loads_under_a_condition_stay_single() -> None:
         ),
         (ROW + f"  if (threadIdx.x < 64) b[0] = 1;\n  {STRIDE} b[i] = a[i];\n", "compares the thread index"),
         (
-            "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = x[i];\n",
+            "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  y[i] = x[i];\n",
             "cannot follow",
         ),
     ],

@@ -14,7 +14,7 @@ from warpsmith.domain.space import Constraint
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.analysis.callees import is_known_pure
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
-from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.operations import operands, operator, use
 from warpsmith.rewrite.source.syntax_tree import find, strip
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "=="}
@@ -49,8 +49,16 @@ def touches(facts: Facts, node: Node) -> bool:
         return True
     if any(not is_known_pure(facts.source.callee(c)) for c in find(node, "call_expression")):
         return True
+    if find(node, "gnu_asm_expression", "new_expression", "delete_expression") or _sets_global(facts, node):
+        return True
     names = {facts.source.of(n) for n in find(node, "identifier") if facts.variable(n) is None}
     return any(_HIDING.search(body) for name in names for body in macro_bodies(facts, name))
+
+
+def _sets_global(facts: Facts, node: Node) -> bool:
+    """True if a variable of the file changes, which all threads share."""
+    written = (n for n in find(node, "identifier") if use(n)[1])
+    return any((v := facts.variable(n)) is not None and v.scope is None for n in written)
 
 
 def is_idle(facts: Facts, statement: Node) -> bool:
@@ -100,14 +108,17 @@ def _is_return(node: Node) -> bool:
     return node.type == "return_statement" and node.named_child_count == 0
 
 
-def bound(facts: Facts, kernel: Kernel, found: Guarded, axis: str) -> str | None:
+def bound(facts: Facts, kernel: Kernel, found: Guarded, axis: str, place: str = "gid") -> str | None:
     """An expression that bounds from above every index along `axis` at which memory is accessed.
 
     None if the guards give no bound.
+
+    Args:
+        place: the index that is bounded: of threads over the whole grid (`gid`), or of blocks (`bid`).
     """
     for condition, holds in found.guards:
         for term in _terms(facts, condition, "&&" if holds else "||"):
-            limit = _limit(facts, kernel, term, axis, holds=holds)
+            limit = _limit(facts, kernel, term, f"{place}.{axis}", holds=holds)
             if limit is not None:
                 return limit
     return None
@@ -130,7 +141,7 @@ def _split(node: Node, joined_by: str) -> Iterator[Node]:
         yield node
 
 
-def _limit(facts: Facts, kernel: Kernel, term: Node, axis: str, *, holds: bool) -> str | None:
+def _limit(facts: Facts, kernel: Kernel, term: Node, index: str, *, holds: bool) -> str | None:
     term = strip(term)
     if term.type != "binary_expression":
         return None
@@ -139,33 +150,33 @@ def _limit(facts: Facts, kernel: Kernel, term: Node, axis: str, *, holds: bool) 
     for place, limit, found in ((left, right, sign), (right, left, _TURNED.get(sign, ""))):
         if found not in ("<", "<=", "=="):
             continue
-        shift = _shift(facts, kernel, place, axis, term)
+        shift = _shift(facts, kernel, place, index, term)
         value = expression_of(facts, kernel, limit, term)
         if shift is not None and value is not None:
             return f"({value}) - ({shift})" + ("" if found == "<" else " + 1")
     return None
 
 
-def _shift(facts: Facts, kernel: Kernel, node: Node, axis: str, at: Node, depth: int = 0) -> str | None:
-    """The offset `c`, if the value is the index along the axis plus `c`; else None."""
+def _shift(facts: Facts, kernel: Kernel, node: Node, index: str, at: Node, depth: int = 0) -> str | None:
+    """The offset `c`, if the value is the coordinate `index` plus `c`; else None."""
     node = strip(node)
-    if facts.coordinate(node) == f"gid.{axis}" and not (node.type == "identifier" and _narrow(facts, node)):
+    if facts.coordinate(node) == index and not (node.type == "identifier" and _narrow(facts, node)):
         return "0"
     if node.type == "identifier" and depth < 8 and not _narrow(facts, node):
         value = value_at(facts, node, at)
-        return None if value is None else _shift(facts, kernel, value, axis, at, depth + 1)
+        return None if value is None else _shift(facts, kernel, value, index, at, depth + 1)
     if node.type == "cast_expression":
         value, kind = node.child_by_field_name("value"), node.child_by_field_name("type")
         if value is None or kind is None or _NARROW.search(facts.source.of(kind)):
             return None
-        return _shift(facts, kernel, value, axis, at, depth)
+        return _shift(facts, kernel, value, index, at, depth)
     if node.type == "binary_expression" and operator(node) in "+-":
         left, right = operands(node)
-        first = _shift(facts, kernel, left, axis, at, depth)
+        first = _shift(facts, kernel, left, index, at, depth)
         other = expression_of(facts, kernel, right, at) if first is not None else None
         if other is not None:
             return f"({first}) {operator(node)} ({other})"
-        second = _shift(facts, kernel, right, axis, at, depth) if operator(node) == "+" else None
+        second = _shift(facts, kernel, right, index, at, depth) if operator(node) == "+" else None
         other = expression_of(facts, kernel, left, at) if second is not None else None
         return None if other is None else f"({second}) + ({other})"
     return None

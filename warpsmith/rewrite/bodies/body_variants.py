@@ -35,8 +35,9 @@ def _exclusions(draft: Draft) -> list[Constraint]:
     """Constraints that keep parameters of the original body at their defaults if another body is compiled."""
     found = []
     for variant in draft.variants:
+        known = variant.known.union(*(extent.names for extent in variant.grid))
         for p in draft.parameters:
-            if p.name not in variant.known:
+            if p.name not in known:
                 found.append(
                     Constraint(
                         expression=Expression(

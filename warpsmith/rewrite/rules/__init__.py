@@ -17,12 +17,14 @@ from warpsmith.rewrite.rules.row_in_registers import RowInRegisters
 from warpsmith.rewrite.rules.row_split import RowSplit
 from warpsmith.rewrite.rules.rows_per_block import RowsPerBlock
 from warpsmith.rewrite.rules.stencil_tile import StencilTile
+from warpsmith.rewrite.rules.tight_grid import TightGrid
 from warpsmith.rewrite.rules.unroll import Unroll
 from warpsmith.rewrite.rules.vector_width import VectorWidth
 
 RULES: tuple[Rule, ...] = (
     LiftConstants(),
     BlockSize(),
+    TightGrid(),
     RegisterSum(),
     RegisterTile(),
     RowGroup(),
@@ -39,7 +41,7 @@ RULES: tuple[Rule, ...] = (
     Restrict(),
     FastMath(),
 )
-"""The rules in order: sizes first, because loops are recognised by them; the row split before the packs,
+"""The rules in order: sizes first, because loops are recognised by them and grids follow them; the row split before the packs,
 which keep its start and step; decorations of the source last."""
 
 LAST_RULES: tuple[Rule, ...] = (FixedScalars(),)
@@ -49,7 +51,7 @@ ALL_RULES: tuple[Rule, ...] = (*RULES, *LAST_RULES)
 """In the order in which they are applied."""
 
 TEXT_RULES = frozenset(
-    ("lift_constants", "block_size", "unroll", "launch_bounds", "fast_math", "fixed_scalars")
+    ("lift_constants", "block_size", "tight_grid", "unroll", "launch_bounds", "fast_math", "fixed_scalars")
 )
 """Rules that keep every thread's accesses in their order, so that arguments may lead to the same memory."""
 

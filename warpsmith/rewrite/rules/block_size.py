@@ -125,7 +125,7 @@ def _lifted(draft: Draft, extents: list[_Extent], threads: int) -> Draft | Decli
         if e.follows is not None:
             n = AXES.index(e.follows.axis)
             text = grid[n].text if n < len(grid) else ""
-            made = _following(text, int(e.text), e.name, e.follows.unit)
+            made = _following(text, int(e.text), e.name, e.follows.unit) or _as_many(draft, e, text)
             if made is None and strides_over_grid(draft.facts, e.follows, e.axis):
                 continue
             if made is None:
@@ -201,15 +201,30 @@ def _following(grid: str, threads: int, name: str, unit: Unit) -> tuple[str, str
     return made, elements, block
 
 
+def _as_many(draft: Draft, e: _Extent, grid: str) -> tuple[str, str, str] | None:
+    """As `_following`, for a grid of any form: as many threads, of which the kernel's own check leaves idle
+    those that have no element."""
+    own = e.follows is not None and e.follows.axis == e.axis and e.follows.unit is Unit.THREADS
+    if not own or bound(draft.facts, draft.kernel, guarded(draft.facts), e.axis) is None:
+        return None
+    if not grid or draft.facts.uses("gdim", e.axis) or draft.facts.uses("gsize", e.axis):
+        return None
+    threads = f"({grid}) * {e.text}"
+    return f"ceil_div({threads}, {e.name})", threads, e.name
+
+
 def _overhang(draft: Draft, e: _Extent, elements: str, block: str) -> list[Constraint]:
     """Constraints that keep threads beyond the last element from memory, if the kernel's checks do not."""
     launch, facts = draft.kernel.launch, draft.facts
     limit = bound(facts, draft.kernel, guarded(facts), e.axis)
     own = e.follows is not None and e.follows.axis == e.axis
-    if own and limit is not None and covered(draft.job, launch.grid[e.number].text, e.text, limit) is True:
+    inside = own and limit is not None and covered(draft.job, launch.grid[e.number].text, e.text, limit)
+    if inside is True:
         return []
     each = block if block == e.name else f"({block})"
-    expression = Expression(f"{e.name} == {e.text} or ({elements}) % {each} == 0")
+    divides = f"{e.name} == {e.text} or ({elements}) % {each} == 0"
+    expression = parsed(f"{divides} or {inside}") if inside else None
+    expression = expression or Expression(divides)
     return [Constraint(expression=expression, reason="threads beyond the last element would touch memory")]
 
 
