@@ -41,8 +41,8 @@ RULES: tuple[Rule, ...] = (
     Restrict(),
     FastMath(),
 )
-"""The rules in order: sizes first, because loops are recognised by them and grids follow them; the row split before the packs,
-which keep its start and step; decorations of the source last."""
+"""The rules in order: sizes first, because loops are recognised by them and grids follow them; the row split
+before the packs, which keep its start and step; decorations of the source last."""
 
 LAST_RULES: tuple[Rule, ...] = (FixedScalars(),)
 """Rules that are applied after all bodies of the kernel stand in its source; no rule reads what they make."""
