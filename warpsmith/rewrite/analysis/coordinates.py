@@ -6,9 +6,9 @@ from functools import cached_property
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.operations import Inside, operands, operator, part_of
 from warpsmith.rewrite.source.reference_parameters import is_changeable, parameters_of
-from warpsmith.rewrite.source.syntax_tree import Source, Variable, find, strip, walk
+from warpsmith.rewrite.source.syntax_tree import Source, Variable, ancestors, find, plain, strip, walk
 
 _CUDA = {"threadIdx": "tid", "blockIdx": "bid", "blockDim": "bdim", "gridDim": "gdim"}
 _OPENCL = {
@@ -89,14 +89,38 @@ class Coordinates:
 
     def _holder(self, target: Node | None) -> Node | None:
         """The variable that holds a field or an element; None for what a pointer points to."""
-        while target is not None and target.type in ("field_expression", "parenthesized_expression"):
-            target = target.child_by_field_name("argument") or target.named_child(0)
-        if target is None or target.type != "subscript_expression":
-            return target
-        while target is not None and target.type == "subscript_expression":
-            target = target.child_by_field_name("argument")
-        v = None if target is None else self.variable(target)
-        return None if v is not None and v.is_pointer else target
+        while target is not None and (whole := part_of(target, self.inside)) is not None:
+            reached = (
+                target.type == "pointer_expression"
+                or "->" in plain(target)[whole.end_byte - target.start_byte :]
+            )
+            v = self.variable(strip(whole))
+            if (v is not None and v.is_pointer and target.type == "subscript_expression") or reached:
+                return None
+            target = whole
+        return target
+
+    def inside(self, field: Node) -> Inside:
+        """What the field of a field expression is, by all fields of that name in the source and its
+        headers."""
+        name = field.child_by_field_name("field")
+        return self._fields.get("" if name is None else self.source.of(name), Inside.UNKNOWN)
+
+    @cached_property
+    def _fields(self) -> dict[str, Inside]:
+        found: dict[str, Inside] = {}
+        roots = (self.source.root, *self.source.library_roots())
+        arrays = {name for root in roots for name in _names_of_arrays(root)}
+        for declaration in (d for root in roots for d in find(root, "field_declaration")):
+            of_type = declaration.child_by_field_name("type")
+            is_array = of_type is not None and plain(of_type) in arrays
+            for declarator in declaration.children_by_field_name("declarator"):
+                for name in find(declarator, "field_identifier"):
+                    kind = _kind_of_field(name)
+                    kind = Inside.ARRAY if is_array and kind is Inside.UNKNOWN else kind
+                    text = plain(name)
+                    found[text] = kind if found.get(text, kind) is kind else Inside.UNKNOWN
+        return found
 
     def value_of(self, node: Node) -> Node | None:
         """The initialiser of a local that never changes; else None."""
@@ -200,3 +224,22 @@ class Coordinates:
                 name = self.coordinate(node)
                 if name and name[:-2] == kind and axis in (None, name[-1]):
                     yield node
+
+
+def _kind_of_field(name: Node) -> Inside:
+    """By the declarators around a field's name, the innermost of which says what it is."""
+    for around in ancestors(name):
+        if around.type == "array_declarator":
+            return Inside.ARRAY
+        if around.type in ("pointer_declarator", "reference_declarator"):
+            return Inside.POINTER
+        if "declarator" not in around.type:
+            break
+    return Inside.UNKNOWN
+
+
+def _names_of_arrays(root: Node) -> Iterator[str]:
+    """Names for array types: `typedef float Row[4];`, `using Row = float[4];`."""
+    for node in find(root, "type_definition", "alias_declaration"):
+        if find(node, "array_declarator", "abstract_array_declarator"):
+            yield from (plain(n) for n in find(node, "type_identifier"))

@@ -57,7 +57,7 @@ def touches(facts: Facts, node: Node) -> bool:
 
 def _sets_global(facts: Facts, node: Node) -> bool:
     """True if a variable of the file changes, which all threads share."""
-    written = (n for n in find(node, "identifier") if use(n)[1])
+    written = (n for n in find(node, "identifier") if use(n, facts.inside)[1])
     return any((v := facts.variable(n)) is not None and v.scope is None for n in written)
 
 

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.callees import HINTED_LOADS, HINTED_STORES, known
 from warpsmith.rewrite.analysis.coordinates import AXES, ROW_PART, ROW_START, ROW_STEP
-from warpsmith.rewrite.analysis.operations import operands, operator, strip_index, use
+from warpsmith.rewrite.analysis.operations import Inside, operands, operator, part_of, strip_index, use
 from warpsmith.rewrite.analysis.unsafe_calls import UnsafeCalls
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip, walk
 
@@ -48,13 +47,25 @@ class Facts(UnsafeCalls):
             case "binary_expression" if operator(node) in "+-":
                 found = [r for o in operands(node) if (r := self.root(o, depth))]
                 return found[0] if len(found) == 1 else None
+            case "pointer_expression" if operator(node) == "&":
+                value = node.child_by_field_name("argument")
+                return None if value is None else self._root_of_lvalue(value, depth)
             case "cast_expression" | "pointer_expression":
                 inner = node.child_by_field_name("value") or node.child_by_field_name("argument")
             case "subscript_expression":
                 inner = node.child_by_field_name("argument")
+            case "field_expression" if self.inside(node) is Inside.ARRAY:
+                return self._root_of_lvalue(node, depth)
             case "call_expression" if self.source.callee(node).endswith("_cast"):
                 inner = self.source.arguments(node)[0]
         return None if inner is None else self.root(inner, depth)
+
+    def _root_of_lvalue(self, node: Node, depth: int = 0) -> Variable | None:
+        """The parameter or array in which an lvalue lies, such as `x` for `x[i].array[0].field`."""
+        node = strip(node)
+        while node.type == "field_expression":
+            node = strip(node.child_by_field_name("argument") or node.children[0])
+        return self.root(node, depth)
 
     def _root_of_variable(self, identifier: Node, depth: int) -> Variable | None:
         v = self.variable(identifier)
@@ -152,10 +163,11 @@ class Facts(UnsafeCalls):
                     yield from self._pointed_access(n)
                 case "call_expression":
                     yield from self._call_accesses(n)
-                case "identifier" if use(n)[1]:
+                case "identifier" if use(n, self.inside)[1]:
                     v = self.variable(n)
                     if v is not None and v.is_reference:
-                        yield Access(None if v.init is None else self.root(v.init), True, True, n, n, None)
+                        root = None if v.init is None else self._root_of_lvalue(v.init)
+                        yield Access(root, True, True, n, n, None)
 
     def _element_access(self, n: Node) -> Iterator[Access]:
         """`p[i]`; of `p[i][j]` the whole."""
@@ -170,42 +182,34 @@ class Facts(UnsafeCalls):
         v = self.variable(strip(base))
         if v is not None and not (v.is_pointer or v.is_array or self._is_auto(v)):
             return  # operator[] of a local object
-        if self._is_local_array(strip(base)):
+        if self._is_seen_inside(strip(base)):
             return
-        reads, writes = use(n)
+        reads, writes = use(n, self.inside)
         yield Access(self.root(base), reads, writes, n, base, strip_index(indices))
 
-    def _is_local_array(self, base: Node) -> bool:
-        """True for `x.lanes` of a local object, if every field of that name is an array."""
-        if base.type != "field_expression" or "->" in self.source.of(base):
+    def _is_seen_inside(self, base: Node) -> bool:
+        """True if `base[i]` is a part of a private object, which is none of memory, or of an element whose
+        own access tells what is done with it."""
+        if base.type != "field_expression" or self.inside(base) is not Inside.ARRAY:
             return False
-        holder, field = base.child_by_field_name("argument"), base.child_by_field_name("field")
-        v = None if holder is None else self.variable(strip(holder))
-        if v is None or field is None or v.is_pointer or v.is_array or v.is_shared or v.is_reference:
-            return False
-        return (
-            v.scope is not None
-            and not v.is_parameter
-            and self._array_fields.get(self.source.of(field), False)
-        )
-
-    @cached_property
-    def _array_fields(self) -> dict[str, bool]:
-        """Names of fields of the source's structs: whether all fields of the name are arrays of values."""
-        found: dict[str, bool] = {}
-        for declaration in find(self.source.root, "field_declaration"):
-            for name in find(declaration, "field_identifier"):
-                array = name.parent is not None and name.parent.type == "array_declarator"
-                array = array and not find(declaration, "pointer_declarator", "reference_declarator")
-                text = self.source.of(name)
-                found[text] = found.get(text, True) and array
-        return found
+        held: Node = base
+        while held.type != "identifier":
+            if held.type in ("subscript_expression", "pointer_expression"):
+                return True
+            whole = part_of(held, self.inside)
+            if whole is None:
+                return False
+            if held.type == "field_expression" and "->" in self.source.between(whole.end_byte, held.end_byte):
+                return True
+            held = whole
+        v = self.variable(held)
+        return v is not None and v.scope is not None and not (v.is_shared or v.is_reference or v.is_pointer)
 
     def _pointed_access(self, n: Node) -> Iterator[Access]:
         """`*p`, `p->field`."""
         argument = n.child_by_field_name("argument")
         if argument is not None:
-            reads, writes = use(n)
+            reads, writes = use(n, self.inside)
             yield Access(self.root(argument), reads, writes, n, argument, None)
 
     def _call_accesses(self, call: Node) -> Iterator[Access]:

@@ -1,8 +1,11 @@
 """Parts of expressions: operators, operands, and the reads and writes of an access."""
 
+from collections.abc import Callable
+from enum import Enum
+
 from tree_sitter import Node
 
-from warpsmith.rewrite.source.syntax_tree import ancestors
+from warpsmith.rewrite.source.syntax_tree import ancestors, strip
 
 
 def operator(node: Node) -> str:
@@ -24,19 +27,53 @@ def strip_index(indices: Node) -> Node:
     return inner[0] if len(inner) == 1 else indices
 
 
-def use(node: Node) -> tuple[bool, bool]:
-    """(reads, writes) of an lvalue expression in its context."""
+class Inside(Enum):
+    """What `x.field` has to do with the memory of `x`."""
+
+    ARRAY = "its elements are part of x"
+    POINTER = "what it points to is elsewhere"
+    UNKNOWN = "a value, or a type that the source does not show"
+
+
+def part_of(node: Node, inside: Callable[[Node], Inside]) -> Node | None:
+    """The lvalue of which an expression is a part: `x` of `x.field`, `x[i]`, `x.array[i]`, `(x)`; else None.
+
+    Args:
+        inside: what is known of a field expression.
+    """
+    match node.type:
+        case "field_expression":
+            return node.child_by_field_name("argument")
+        case "parenthesized_expression":
+            return node.named_child(0)
+        case "subscript_expression" | "pointer_expression":
+            base = node.child_by_field_name("argument")
+            if base is None or (node.type == "pointer_expression" and operator(node) != "*"):
+                return None
+            field = strip(base)
+            elsewhere = field.type == "field_expression" and inside(field) is Inside.POINTER
+            return None if elsewhere else base
+    return None
+
+
+def use(node: Node, inside: Callable[[Node], Inside]) -> tuple[bool, bool]:
+    """(reads, writes) of an lvalue expression in its context: whatever part of it is written, it is.
+
+    Args:
+        inside: what is known of a field expression.
+    """
     child = node
     for parent in ancestors(node):
         if parent.type == "assignment_expression" and parent.child_by_field_name("left") == child:
             return operator(parent) != "=", True
         if parent.type == "update_expression":
             return True, True
-        if parent.type == "pointer_expression" and parent.text is not None and parent.text.startswith(b"&"):
+        if parent.type == "pointer_expression" and operator(parent) == "&":
             return False, False  # an address; what is done with it is seen where it is used
-        if parent.type not in ("field_expression", "parenthesized_expression"):
-            break
-        if parent.type == "field_expression" and parent.child_by_field_name("argument") != child:
-            break
+        chosen = parent.type == "conditional_expression" and parent.child_by_field_name("condition") != child
+        if part_of(parent, inside) != child and not chosen:
+            value = strip(child)
+            is_array = value.type == "field_expression" and inside(value) is Inside.ARRAY
+            return True, is_array  # an array that is no operand of [] is an address, which may be written
         child = parent
     return True, False

@@ -6,9 +6,15 @@ from dataclasses import dataclass
 from warpsmith.rewrite.reader.tokens import blank
 
 _CAST = r"(?:\([\w\s:*]+\)|(?:reinterpret|static|const)_cast<[^()]*>\()\s*"
-_ADDRESS = re.compile(r"(?:[=(,]|\breturn)\s*&\s*\(+$")
-"""Text before `(x[i])` if its address is taken."""
+_ADDRESS = re.compile(r"(?<!&)&$|(?:[=(,){};]|\breturn)\s*&\s*\(+$")
+"""Text before `x[i]` if its address may be taken."""
 _STORES = re.compile(r"\b(?:\w*[sS]tore\w*|__st\w+)\s*(?:<[\w\s:,]*>\s*)?\($")
+_REFERENCE = re.compile(r"(const\s+)?[\w:>]+\s*&\s*\w+\s*=\s*\(*$")
+"""Text before `x[i]` if a reference is bound to it."""
+_ARRAY_KEPT = re.compile(rf"(const\s+)?[\w:>]+\s*\*\s*(?:const\s+|__restrict__\s+)*\w+\s*=\s*(?:{_CAST})*$")
+"""Text before `x[i].field` if a pointer to the field, an array, is kept."""
+_AS_POINTER = re.compile(r"(?:[;{}(=,]\s*\*\s*|_cast\s*<[^()]*>\s*)\($")
+"""Text before `x[i].field` if the field, an array, is used as a pointer."""
 _LOADS = re.compile(r"\b(?:\w*[lL]oad\w*|__ld\w+)\s*(?:<[\w\s:,]*>\s*)?\($")
 
 
@@ -66,9 +72,9 @@ def _one_use(text: str, start: int, end: int) -> str:
     while at < len(text) and text[at].isspace():
         at += 1
     if at < len(text) and text[at] == "[":
-        if before.endswith("&") or _ADDRESS.search(before):
-            return "p"
         return _access(before, text[_closing(text, at) + 1 :])
+    if text.startswith("->", at):
+        return _access(before, text[at:])
     if _is_dereference(before):
         return _access(before[:-1], text[end:])
     if re.match(r"\s*(?:\+=|-=|\+\+)", text[end:]) or re.match(r"\s*[!=]=", text[end:]):
@@ -80,13 +86,31 @@ def _one_use(text: str, start: int, end: int) -> str:
 
 
 def _access(before: str, after: str) -> str:
-    after = after.lstrip()
+    """Effects on an element, given what stands around it. Its fields and their elements are parts of it."""
+    before, after, has_field = _around(before, after.lstrip())
+    bound = _REFERENCE.search(before) or (_ARRAY_KEPT.search(before) if has_field else None)
+    if bound is not None:
+        return "r" if bound.group(1) else "p"
+    if _ADDRESS.search(before) or (has_field and _AS_POINTER.search(before)):
+        return "p"
     if re.match(r"(?:[-+*/%&|^]|<<|>>)=|\+\+|--", after) or before.endswith(("++", "--")):
         return "rw"
-    if re.match(r"=(?!=)", after):
-        return "w"
-    member = re.match(r"\.\s*\w+\s*", after)
-    return _access(before, after[member.end() :]) if member is not None else "r"
+    return "w" if re.match(r"=(?!=)", after) else "r"
+
+
+def _around(before: str, after: str) -> tuple[str, str, bool]:
+    """What stands around the outermost part of an element: `(x[i]).field[k]`; and whether it is a field."""
+    has_field = False
+    while True:
+        member = re.match(r"(?:\.|->)\s*\w+\s*", after)
+        if member is not None:
+            after, has_field = after[member.end() :], True
+        elif has_field and after.startswith("["):
+            after = after[_closing(after, 0) + 1 :].lstrip()
+        elif after.startswith(")") and re.search(r"(?:^|[^\w\s>])\s*\($", before):
+            before, after = before[:-1].rstrip(), after[1:].lstrip()
+        else:
+            return before, after, has_field
 
 
 def _is_dereference(before: str) -> bool:

@@ -1,14 +1,16 @@
 """Declares that buffers of a job never overlap."""
 
+import re
+
 from warpsmith.rewrite.analysis.callees import synchronises
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find
+from warpsmith.rewrite.source.syntax_tree import Edit, Source, Variable, entry_name, find
 
 
 class Restrict:
     """Adds `__restrict__` to pointers that the job binds to buffers of their own, and `const` to those never
-    written.
+    written, unless something else in the source relies on the kernel's type, which `const` would change.
 
     Proven: each parameter of the kernel has one argument of the job, each buffer is separate, and no body of
     the kernel passes values from thread to thread through it.
@@ -24,6 +26,7 @@ class Restrict:
             return Declined("the job's arguments are not one for each parameter of the kernel")
         handed = {name for variant in draft.variants for name in variant.handed} | _handed(facts)
         word = "restrict" if draft.is_opencl else "__restrict__"
+        named = _type_is_relied_on(source)
         edits, names = [], []
         for v in parameters:
             if v.name in handed:
@@ -36,7 +39,7 @@ class Restrict:
                 continue
             edits.append(Edit(star.end_byte, star.end_byte, f" {word}"))
             names.append(v.name)
-            if _only_read(facts, v):
+            if not named and _only_read(facts, v):
                 kind = v.declaration.child_by_field_name("type")
                 assert kind is not None
                 edits.append(Edit(kind.start_byte, kind.start_byte, "const "))
@@ -61,6 +64,23 @@ def _handed(facts: Facts) -> set[str]:
         for found in ([a for a in accesses if a.reads], [a for a in accesses if a.writes])
     )
     return read & written
+
+
+def _type_is_relied_on(source: Source) -> bool:
+    """True if the source names the kernel for more than a launch: takes its address, declares it before or
+    instantiates it."""
+    name, kernel = entry_name(source.entry), source.kernel
+    for n in find(source.root, "identifier"):
+        if kernel.start_byte <= n.start_byte < kernel.end_byte or source.of(n) != name:
+            continue
+        used, around = n, n.parent
+        while around is not None and around.type in ("template_function", "qualified_identifier"):
+            used, around = around, around.parent
+        launched = re.match(r"\s*(?:<<<|\()", source.between(used.end_byte, used.end_byte + 80))
+        declared = around is not None and around.type == "function_declarator"
+        if not launched or declared:
+            return True
+    return False
 
 
 def _only_read(facts: Facts, v: Variable) -> bool:

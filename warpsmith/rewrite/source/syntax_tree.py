@@ -164,9 +164,14 @@ def _function_name(node: Node) -> str:
 
 
 @lru_cache(maxsize=64)
-def _functions_of(text: str) -> dict[str, list[Node]]:
+def _tree_of(text: str) -> Node:
     masked = _QUALIFIERS.sub(lambda m: b" " * len(m.group()), text.encode())
-    return _definitions_under(Parser(_LANGUAGE).parse(masked).root_node)
+    return Parser(_LANGUAGE).parse(masked).root_node
+
+
+@lru_cache(maxsize=64)
+def _functions_of(text: str) -> dict[str, list[Node]]:
+    return _definitions_under(_tree_of(text))
 
 
 def plain(node: Node) -> str:
@@ -220,6 +225,10 @@ class Source:
     def library_definitions(self, name: str) -> list[Node]:
         """Definitions of a name in the included headers. Their nodes do not belong to this text."""
         return [f for text in self.library for f in _functions_of(text).get(name, ())]
+
+    def library_roots(self) -> list[Node]:
+        """The trees of the included headers. Their nodes do not belong to this text."""
+        return [_tree_of(text) for text in self.library]
 
     @cached_property
     def functions(self) -> dict[str, list[Node]]:
