@@ -9,6 +9,7 @@ from db.engine import now
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
+from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import JobRow, TaskRow
 from db.unserved_jobs import unserved
@@ -123,5 +124,6 @@ def load_snapshot(session: Session, job_id: str, unserved_s: float = UNSERVED_S)
             for c in candidates
         ],
         devices=devices,
+        reused=TrialRepository(session).reused(job_id),
         unserved=unserved(session, job, unserved_s) if waits else None,
     )

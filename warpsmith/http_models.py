@@ -198,7 +198,8 @@ class JobResult(Frozen):
     baseline: tuple[WorkloadTiming, ...] = ()
     """Timings of the original kernel, if it was measured; also for a job that failed afterwards."""
     aa_width: float | None = None
-    """Half width of the 95 % interval of the kernel against itself; None: not measured."""
+    """Half width of the 95 % interval of the kernel against itself, where it is largest; None: not
+    measured. Each comparison has that of its own workload."""
     device: str
     driver: str
     device_class: str

@@ -53,7 +53,7 @@ def one(harness: Harness, job: Job) -> list[dict[str, Any]]:
         job,
         harness.ports,
         [finalist],
-        ComparisonPlan(baseline.aa_width, harness.pairs, least_gain=None),
+        ComparisonPlan(harness.pairs, baseline.aa_widths, least_gain=None),
         lambda: True,
         baseline,
     )

@@ -225,6 +225,11 @@ class TrialRepository:
         query = select(func.count()).select_from(TrialRow)
         return self._session.execute(query.where(TrialRow.job_id == job_id, is_cut_short())).scalar_one()
 
+    def reused(self, job_id: str) -> int:
+        """Number of results of earlier jobs that a job took over."""
+        query = select(func.count()).select_from(TrialRow)
+        return self._session.execute(query.where(TrialRow.job_id == job_id, TrialRow.reused)).scalar_one()
+
     def rejections(self, job_id: str, limit: int = 50) -> Sequence[RejectionGroup]:
         """Rejected trials by stage and similar reason, most frequent first."""
         count, first = func.count().label("count"), func.min(TrialRow.id).label("first")

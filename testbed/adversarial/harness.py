@@ -156,7 +156,7 @@ class Harness:
         self, job: Job, baseline: BaselineResult, template: Template, outcome: Measured
     ) -> CorpusVerdict:
         finalist = Finalist("candidate", template, template.space.defaults, outcome)
-        plan = ComparisonPlan(baseline.aa_width, self.pairs, least_gain=None)
+        plan = ComparisonPlan(self.pairs, baseline.aa_widths, least_gain=None)
         result = verify_winners(job, self.ports, [finalist], plan, lambda: True, baseline)
         if result.withdrawn:
             return CorpusVerdict(False, "winner", "; ".join(result.withdrawn), result.comparisons)

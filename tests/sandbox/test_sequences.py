@@ -201,7 +201,7 @@ def test_a_right_sequence_is_faster_or_kept(ports: SessionPorts, baseline: Basel
         outcome = tried(ports, baseline, template, configuration)
         assert isinstance(outcome, Measured), outcome
         found.append(Finalist("c", template, configuration, outcome))
-    plan = ComparisonPlan(pairs=4, aa_width=baseline.aa_width)
+    plan = ComparisonPlan(4, baseline.aa_widths)
     result = verify_winners(job, ports, found, plan, lambda: True, baseline)
     assert result.speedup >= 1.0
     assert {c.workload for c in result.choices} == {w.key for w in job.workloads}

@@ -149,6 +149,15 @@ class Interval(Frozen):
     high: float
 
 
+MIN_CLAIM = 0.01
+"""Least relative difference that is ever claimed, however certain it is."""
+
+
+def margin_of(aa_width: float) -> float:
+    """Relative difference that a claim must exceed, by the A/A width of its workload."""
+    return max(MIN_CLAIM, aa_width)
+
+
 class Verdict(StrEnum):
     """Claims that the comparison of a winner with the baseline supports."""
 
@@ -200,7 +209,8 @@ class Comparison(Frozen):
     other_best_us: float | None = None
     pairs: int
     aa_width: float = 0.0
-    """Half width of the device's own A/A interval; a claim must exceed it."""
+    """Half width of the A/A interval of this workload (the user's kernel against itself); a claim must exceed
+    it, and 1 %."""
     sanitizers: dict[str, str] = Field(default_factory=dict)
     """Findings by sanitizer (empty: no finding); under `not run`, the reason why none ran."""
     blocks: tuple[Conditions, ...] = ()

@@ -1,16 +1,15 @@
 """Summaries of samples, and confidence intervals of speed-ups."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.outcome import Interval, TimeSummary, Verdict
+from warpsmith.domain.outcome import Interval, TimeSummary, Verdict, margin_of
 
 RESAMPLES = 4000
-MIN_CLAIM = 0.01
-"""Least relative difference that is ever claimed, however certain it is."""
 NOISY_WIDTH = 0.25
 """Relative width (high - low, divided by the estimate) above which an interval supports no claim."""
 
@@ -58,22 +57,32 @@ def speedup_interval(baseline_blocks: Blocks, candidate_blocks: Blocks, seed: in
     return Interval(estimate=float(np.median(ratios)), low=low, high=high)
 
 
+def width_of_blocks(blocks: Blocks) -> float:
+    """Half width of a kernel's A/A interval, from its own blocks: each is compared with the next one.
+
+    The order of two alternates, so that a drift cancels.
+
+    Args:
+        blocks: samples of at least four blocks, µs, in order.
+    """
+    turned = [(a, b) if i % 2 else (b, a) for i, (a, b) in enumerate(pairwise(blocks))]
+    interval = speedup_interval([a for a, _ in turned], [b for _, b in turned])
+    return max(interval.high - 1.0, 1.0 - interval.low)
+
+
 def verdict_of(interval: Interval, aa_width: float) -> Verdict:
     """The claim that an interval supports.
 
     Args:
-        aa_width: half width of the device's A/A interval (a kernel against itself).
+        aa_width: half width of the workload's A/A interval (a kernel against itself).
     """
-    if interval.high - interval.low > NOISY_WIDTH * interval.estimate:
-        margin = max(MIN_CLAIM, aa_width)
-        if interval.low <= 1 + margin and interval.high >= 1 / (1 + margin):
-            return Verdict.NOISY
-    margin = max(MIN_CLAIM, aa_width)
+    margin = margin_of(aa_width)
     if interval.low > 1 + margin:
         return Verdict.FASTER
     if interval.high < 1 / (1 + margin):
         return Verdict.SLOWER
-    return Verdict.EQUAL
+    is_wide = interval.high - interval.low > NOISY_WIDTH * interval.estimate
+    return Verdict.NOISY if is_wide else Verdict.EQUAL
 
 
 def _bca(values: NDArray[np.float64], seed: int) -> tuple[float, float]:

@@ -27,7 +27,7 @@ search."""
 UNKNOWN_CORNER = 1.5
 """Least speed-up on every workload of a box that has a corner without a workload."""
 NOISES = 2.0
-"""Least gain on a noisy device, in units of its A/A width."""
+"""Least gain on a noisy workload, in units of its A/A width."""
 MOST_STEP = 4.0
 """Ratio between workloads, in any dimension, above which nothing is inferred for shapes between them."""
 ALIGNED = 16
@@ -60,7 +60,7 @@ class Box:
 def boxes(
     shapes: Sequence[Shape],
     speedups: Sequence[Sequence[float]],
-    least: float,
+    least: Sequence[float],
     step: float = MOST_STEP,
     aligned: int = ALIGNED,
     unknown_corner: float = UNKNOWN_CORNER,
@@ -71,8 +71,8 @@ def boxes(
         shapes: shapes of the workloads.
         speedups: [servers][workloads], baseline time divided by the configuration's time; 0 if it was not
             timed.
-        least: speed-up that a configuration must exceed on every workload of a box to serve it.
-        unknown_corner: the same limit if a corner of the box is no workload.
+        least: [workloads], speed-ups that a configuration must exceed on the workloads of a box to serve it.
+        unknown_corner: the least of these limits if a corner of the box is no workload.
     """
     known = set(shapes)
     found: dict[tuple[Shape, Shape], Box] = {}
@@ -87,11 +87,15 @@ def boxes(
             low[d] if low[d] == high[d] else min(min(shapes[i][d] & -shapes[i][d], aligned) for i in inside)
             for d in range(len(low))
         )
-        worst = [min(own[i] for i in inside) for own in speedups]
-        best = max(range(len(worst)), key=lambda i: worst[i], default=None)
         complete = known.issuperset(product(*zip(low, high, strict=True)))
-        served = best is not None and worst[best] > (least if complete else max(least, unknown_corner))
-        found[low, high] = Box(low, high, multiples, best if served else None)
+        limits = {i: least[i] if complete else max(least[i], unknown_corner) for i in inside}
+        able = {
+            server: min(own[i] for i in inside)
+            for server, own in enumerate(speedups)
+            if all(own[i] > limit for i, limit in limits.items())
+        }
+        best = max(able, key=lambda server: able[server], default=None)
+        found[low, high] = Box(low, high, multiples, best)
     return sorted(found.values(), key=lambda b: (_size(b), b.low, b.high))
 
 
@@ -99,7 +103,7 @@ def least_speedup(aa_width: float) -> float:
     """Least speed-up that counts as faster on a workload.
 
     Args:
-        aa_width: the device's own noise, relative to a time.
+        aa_width: the noise of the workload, relative to a time.
     """
     return 1 + max(LEAST_GAIN, NOISES * aa_width)
 
@@ -177,7 +181,9 @@ class Lookup:
             self.table[self.shape(workload.dimensions)] = number
         known = self._speedups(workloads, entries)
         keys = [w.key for w in workloads]
-        least = least_speedup(max((c.aa_width for c in result.comparisons), default=0.0))
+        widths = {c.workload: c.aa_width for c in result.comparisons}
+        largest = max(widths.values(), default=0.0)
+        least = [least_speedup(widths.get(key, largest)) for key in keys]
         self.boxes = boxes(list(self.table), [[k.get(key, 0.0) for key in keys] for k in known], least)
 
     def _speedups(

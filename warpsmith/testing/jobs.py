@@ -50,3 +50,8 @@ def scale_job(**changes: Any) -> Job:
         "budget": {"trials": 12, "seconds": 60},
     }
     return Job.model_validate(fields | changes)
+
+
+def noises(width: float) -> dict[str, float]:
+    """The same A/A width on every workload of `scale_job`."""
+    return {workload.key: width for workload in scale_job().workloads}

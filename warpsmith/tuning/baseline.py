@@ -5,18 +5,17 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.domain.job import CacheState, KernelReference, Metric, Workload
 from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
-from warpsmith.domain.plan import CaseKey, Compiled, TimingSamples
+from warpsmith.domain.plan import CaseKey, TimingSamples
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.job_checks.parameters import unmet_constraints
-from warpsmith.measure.protocol import other_cache, search_plan, winner_blocks
-from warpsmith.measure.statistics import speedup_interval, summarise
+from warpsmith.measure.protocol import other_cache, search_plan
+from warpsmith.measure.statistics import summarise
 from warpsmith.tuning.checks.baseline_cases import (
     check_case,
     family_cases,
@@ -27,6 +26,7 @@ from warpsmith.tuning.checks.baseline_cases import (
 from warpsmith.tuning.checks.baseline_time import SHARE, BaselineTime
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch, may_overlap, prefetch_references
 from warpsmith.tuning.checks.trivial_answers import untestable, written_in_part
+from warpsmith.tuning.own_noise import OwnNoise
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.mismatch_causes import UNWRITTEN
@@ -40,8 +40,6 @@ from warpsmith.tuning.timing.paired_blocks import Side, block_plan
 DISTURBED = 0.7
 """Share of the least time to write all outputs below which the ceilings were measured on a busy device: some
 kernels write a little faster than the copy by which it is measured."""
-AA_PAIRS = 10
-"""Block pairs of the kernel against itself, on the first workload."""
 
 
 def measure_baseline(session: DeviceSession) -> BaselineResult:
@@ -60,13 +58,14 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     timings: list[WorkloadTiming] = []
     cases: list[CheckedCase] = []
     in_part: list[str] = []
-    aa_width = 0.0
+    widths: dict[str, float] = {}
     where = ""
     own = isinstance(session.job.reference, KernelReference)
     reserved_s = ceilings_s(session.ports) if session.inputs.defences.floor else 0.0
     time_left = BaselineTime(session.job.budget.seconds, len(session.job.workloads), own, reserved_s)
     try:
-        with prefetch_references(session) as prefetch:
+        with prefetch_references(session) as prefetch, OwnNoise(session, prefetch, time_left) as noise:
+            widths = noise.widths
             ahead = _start_prefetch(session, prefetch)
             where = session.job.workloads[0].key
             session.device(session.job.workloads[0])  # while the compiler works
@@ -92,9 +91,8 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
                     return _refused(device, timings, f"{where}: the kernel fails: {timing.reason}", timing)
                 timings.append(timing)
                 in_part += written_in_part(session, workload)
-                if index == 0:
-                    loaded = LoadedKernel(handle, workload, launch_size(kernel, workload, device))
-                    aa_width = _noise(session, prefetch, compiled, loaded, time_left)
+                loaded = LoadedKernel(handle, workload, launch_size(kernel, workload, device))
+                noise.measure(compiled, loaded)
                 session.device(workload).unload(handle)
                 families = [] if time_left.is_over else time_left.families(families)
                 failed |= session.expected.compute(families)
@@ -129,7 +127,8 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
         device=device,
         timings=tuple(timings),
         facts=compiled.facts,
-        aa_width=aa_width,
+        aa_width=max(widths.values(), default=0.0),
+        aa_widths=widths,
         cases=tuple(cases),
         globals=compiled.globals,
         notes=tuple(notes),
@@ -255,27 +254,3 @@ def _refuse_endless(session: DeviceSession, time_left: BaselineTime) -> None:
     if least_s > time_left.budget_s:
         words = f"{time_left.words}, and a baseline about {least_s:.0f} s; raise it to"
         raise InvalidInput("budget.seconds", f"{words} {math.ceil(least_s / SHARE)}, or use smaller shapes")
-
-
-def _noise(
-    session: DeviceSession,
-    prefetch: ReferencePrefetch,
-    compiled: Compiled,
-    loaded: LoadedKernel,
-    time_left: BaselineTime,
-) -> float:
-    """Half width of the A/A interval of the kernel, in this process and in another one."""
-    plan = block_plan(session.job.objective.cache)
-    second = session.sibling()
-    try:
-        other = second.device(loaded.workload).load(compiled)
-        sides = {"A": Side(session, loaded), "B": Side(second, replace(loaded, handle=other))}
-        blocks: dict[str, list[tuple[float, ...]]] = {"A": [], "B": []}
-        with prefetch.paused():
-            for side in winner_blocks(time_left.pairs(AA_PAIRS, plan), session.inputs.seed):
-                timed = sides[side].session.sampler.time(sides[side].loaded, plan)
-                blocks[side].append(timed.samples_us)
-    finally:
-        second.close()
-    interval = speedup_interval(blocks["A"], blocks["B"])
-    return max(interval.high - 1.0, 1.0 - interval.low, 0.0)

@@ -70,7 +70,10 @@ class BaselineResult(Frozen):
     timings: tuple[WorkloadTiming, ...] = ()
     facts: CompileFacts = CompileFacts()
     aa_width: float = 0.0
-    """Half width of the kernel's 95 % A/A interval: the noise that claims must exceed."""
+    """The largest of `aa_widths`; in results of older versions that of the first workload."""
+    aa_widths: dict[str, float] = {}
+    """Half width of the kernel's 95 % A/A interval by workload key: the noise that claims on it must exceed.
+    Without workloads whose launches take too long; empty in results of older versions."""
     refused: str = ""
     """Why the job cannot be tuned; empty if it can."""
     rejected: Rejected | None = None
@@ -87,6 +90,15 @@ class BaselineResult(Frozen):
     """Ceilings of the device, measured with the service's own kernels."""
     seconds: float = 0.0
     """Seconds that all this took; 0 in results of older versions."""
+
+    @property
+    def least_width(self) -> float:
+        """A/A width of the quietest workload: a gain below it could be claimed nowhere."""
+        return min(self.aa_widths.values(), default=self.aa_width)
+
+    def width_of(self, workload: str) -> float:
+        """A/A width of a workload by its key; the largest one if its own was not measured."""
+        return self.aa_widths.get(workload, self.aa_width)
 
 
 class JobBaseline(BaselineResult):

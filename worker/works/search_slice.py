@@ -80,7 +80,7 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     history = partial(_history, context, candidate.id)
     # The leftover goes through the searcher, so that it is not proposed a second time.
     search = context.device_setup().search(
-        known.job, candidate.template, history, known.leftover, known.starts, known.baseline.aa_width
+        known.job, candidate.template, history, known.leftover, known.starts, known.baseline.least_width
     )
     shared = _shared(context, row, lease, known, search) if payload.shared else None
     result = _run(context, row, lease, known, shared or search.searcher)

@@ -44,7 +44,7 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
             job,
             setup.ports,
             finalists,
-            ComparisonPlan(measured.aa_width, payload.pairs),
+            ComparisonPlan(payload.pairs, measured.aa_widths),
             lease.alive,
             measured,
         )

@@ -36,7 +36,7 @@ LEAST = 1 + LEAST_GAIN
 def served(
     shape: tuple[int, ...], shapes: Sequence[tuple[int, ...]], *speedups: Sequence[float]
 ) -> int | None:
-    return server_of(shape, boxes(shapes, speedups, LEAST))
+    return server_of(shape, boxes(shapes, speedups, [LEAST] * len(shapes)))
 
 
 def test_a_shape_between_two_that_agree_is_served() -> None:

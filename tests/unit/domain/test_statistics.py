@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warpsmith.domain.job import CacheState
-from warpsmith.domain.outcome import Interval, Verdict
+from warpsmith.domain.outcome import MIN_CLAIM, Interval, Verdict
 from warpsmith.measure.protocol import SEARCH_SAMPLES, search_plan, winner_blocks
 from warpsmith.measure.statistics import (
-    MIN_CLAIM,
     NOISY_WIDTH,
     Blocks,
     speedup_interval,
     summarise,
     verdict_of,
+    width_of_blocks,
 )
 
 PAIRS = 12
@@ -266,3 +266,12 @@ def test_search_trials_have_a_fixed_number_of_samples() -> None:
     for cache in CacheState:
         plan = search_plan(cache)
         assert (plan.cache, plan.samples, plan.launches) == (cache, SEARCH_SAMPLES, 0)
+
+
+def test_the_noise_of_blocks_is_that_of_the_kernel_and_not_of_a_drift() -> None:
+    rng = np.random.default_rng(3)
+    drifting = [[10.0 * (1 + 0.01 * i)] for i in range(12)]
+    assert width_of_blocks(drifting) <= 0.011
+    widths = [width_of_blocks([[10.0 * math.exp(x)] for x in rng.normal(0, 0.05, 12)]) for _ in range(50)]
+    assert 0.02 < float(np.median(widths)) < 0.12
+    assert width_of_blocks([[10.0]] * 4) == 0.0

@@ -7,11 +7,11 @@ import pytest
 
 from tests.unit.tuning.test_tuning_loops import JOB, finalists
 from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.outcome import Verdict
+from warpsmith.domain.outcome import MIN_CLAIM, Verdict
 from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.domain.space import Configuration
-from warpsmith.measure.statistics import MIN_CLAIM
 from warpsmith.testing.fakes import FakeReference, fake_ports
+from warpsmith.testing.jobs import noises
 from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import VerifyResult
 from warpsmith.tuning.winners.process_pairs import LOOK_PAIRS, MIN_PAIRS, PROCESSES
@@ -44,7 +44,7 @@ def verified(
     ports, opener = fake_ports(model)
     sanitizer = Sanitizer()
     ports = SessionPorts(opener, ports.compiler, FakeReference(), sanitizer=sanitizer)
-    plan = ComparisonPlan(noise, PAIRS, least_gain)
+    plan = ComparisonPlan(PAIRS, noises(noise), least_gain)
     return verify_winners(JOB, ports, found, plan, lambda: True), sanitizer.asked
 
 

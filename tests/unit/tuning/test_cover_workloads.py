@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.space import Configuration
 from warpsmith.testing.fakes import fake_ports
-from warpsmith.testing.jobs import scale_job
+from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.winners import cover_workloads
@@ -85,6 +85,6 @@ def test_the_winners_are_no_more_than_the_job_allows(limit: int | None, blocks: 
             timings.append(timing.model_copy(update={"cold": cold}))
         outcome = Measured(timings=tuple(timings), objective=0.5)
         finalists.append(Finalist("c0", template, configuration, outcome))
-    result = verify_winners(job, ports, finalists, ComparisonPlan(0.001, 4), lambda: True, baseline)
+    result = verify_winners(job, ports, finalists, ComparisonPlan(4, noises(0.001)), lambda: True, baseline)
     assert {c.configuration["BLOCK"] for c in result.choices if c.configuration} == blocks
     assert all(c.configuration for c in result.choices)

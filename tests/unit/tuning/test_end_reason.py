@@ -95,11 +95,14 @@ def ended(
     trials: int = 12,
     baseline: dict[str, Any] | None = None,
     budget: Budget | None = None,
+    reused: int = 0,
 ) -> Reason:
     first = BaselineResult(device=DEVICE, **(baseline or {}))
     job = JOB.model_copy(update={"budget": budget or Budget(trials=100, seconds=60)})
     view = TaskView("b", TaskKind.BASELINE, TaskState.DONE, None, first)
-    snapshot = JobSnapshot(job, JobState.VERIFYING, "x", (), 30.0, trials, (view, *tasks), candidates)
+    snapshot = JobSnapshot(
+        job, JobState.VERIFYING, "x", (), 30.0, trials, (view, *tasks), candidates, reused=reused
+    )
     found = reason_of(snapshot, state, detail)
     assert found is not None
     assert found == reason_of(snapshot, state, detail)
@@ -281,3 +284,23 @@ def test_a_kernel_that_was_best_comes_with_the_interval_of_the_next_best() -> No
     found = ended(*tasks, candidates=(candidate(),), baseline={"aa_width": 0.01})
     assert found.code is ReasonCode.BEST_AS_IS
     assert "; beside it the next best is 1.00x (95 % interval 0.98 to 1.02)" in found.sentence
+
+
+def test_a_gain_that_was_not_confirmed_names_the_margin_that_it_needed() -> None:
+    one = (candidate(best_objective=1 / 1.2),)
+    measured = compared(1.19).model_copy(
+        update={"speedup": Interval(estimate=1.19, low=1.05, high=1.24), "aa_width": 0.06}
+    )
+    quiet = {"aa_width": 0.06, "aa_widths": {"n=4096": 0.06, "n=1001": 0.01}}
+    found = ended(step(0, CHANGED), verified(comparisons=(measured,)), candidates=one, baseline=quiet)
+    assert found.code is ReasonCode.NOT_CONFIRMED
+    assert found.sentence.endswith(
+        "1.19x (95 % interval 1.05 to 1.24); all of it must exceed 1.06x, the noise of n=4096"
+    )
+
+
+def test_results_of_earlier_jobs_are_named_beside_what_was_tried() -> None:
+    one = (candidate(feasible=18, trials=1, measured=18),)
+    tasks = step(0, CHANGED), exhausted(), verified(speedup=1.3, winner="c0")
+    found = ended(*tasks, candidates=one, trials=1, reused=17)
+    assert found.search == "1 of 18 configurations tried and 17 reused from earlier jobs"

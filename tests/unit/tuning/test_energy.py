@@ -15,7 +15,7 @@ from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.measure import energy as measuring
 from warpsmith.measure.energy import EnergyWatch, energy_plan, pareto, power_w
 from warpsmith.measure.nvml import Nvml
-from warpsmith.testing.jobs import scale_job
+from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.tasks import VerifyResult
@@ -124,7 +124,7 @@ def verified(job: Job, counter: Any, *blocks: int) -> VerifyResult:
         finalists.append(
             Finalist("c0", DeviceSession(job, ports).inputs.user_template, configuration, outcome)
         )
-    return verify_winners(job, ports, finalists, ComparisonPlan(0.001, 4), lambda: True, baseline)
+    return verify_winners(job, ports, finalists, ComparisonPlan(4, noises(0.001)), lambda: True, baseline)
 
 
 def key(block: int) -> str:

@@ -6,6 +6,7 @@ from tests.unit.tuning.test_tuning_loops import JOB, finalists, times
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Measured
 from warpsmith.testing.fakes import FakeOpener, fake_ports
+from warpsmith.testing.jobs import noises
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.tasks import BaselineResult, VerifyResult
@@ -17,7 +18,7 @@ LARGE, SMALL = (w.key for w in JOB.workloads)
 def baseline_of(job: Job = JOB) -> BaselineResult:
     """The fake device has no noise of its own."""
     found = measure_baseline(DeviceSession(job, fake_ports(times)[0]))
-    return found.model_copy(update={"aa_width": 0.001})
+    return found.model_copy(update={"aa_widths": noises(0.001)})
 
 
 def finalist(baseline: BaselineResult, **faster: float) -> Finalist:
@@ -39,7 +40,7 @@ def verified(
     found: Finalist, baseline: BaselineResult, **plan: float | None
 ) -> tuple[VerifyResult, FakeOpener]:
     ports, opener = fake_ports(times)
-    how = ComparisonPlan(baseline.aa_width, 4, **plan)
+    how = ComparisonPlan(4, baseline.aa_widths, **plan)
     return verify_winners(JOB, ports, [found], how, lambda: True, baseline), opener
 
 
@@ -66,7 +67,7 @@ def test_only_the_workloads_with_a_promising_trial_are_compared() -> None:
 
 @pytest.mark.parametrize(("noise", "compared"), [(0.001, 0), (0.2, 2)])
 def test_a_gain_that_the_noise_may_hide_is_measured(noise: float, compared: int) -> None:
-    baseline = baseline_of().model_copy(update={"aa_width": noise})
+    baseline = baseline_of().model_copy(update={"aa_widths": noises(noise)})
     result, _ = verified(finalist(baseline, large=0.95, small=0.95), baseline)
     assert len(result.comparisons) == compared
     assert len(result.no_gain) == 2 - compared

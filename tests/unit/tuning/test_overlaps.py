@@ -16,6 +16,7 @@ from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.domain.space import Configuration
 from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports
+from warpsmith.testing.jobs import noises
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks import extra_cases, reference_prefetch
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
@@ -40,7 +41,7 @@ def verified(ports: SessionPorts, begin: Callable[[], object] = lambda: None) ->
         begin: called between the search and the verification.
     """
     known = measure_baseline(DeviceSession(JOB, fake_ports(times)[0]))
-    plan = ComparisonPlan(0.001, 4 * PROCESSES)
+    plan = ComparisonPlan(4 * PROCESSES, noises(0.001))
     found = finalists()[0]
     begin()
     return verify_winners(JOB, ports, found, plan, lambda: True, known)

@@ -13,7 +13,7 @@ from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.errors import Unavailable
 from warpsmith.sandbox.sanitize_host import first_finding
 from warpsmith.testing.fakes import FakeReference, fake_ports
-from warpsmith.testing.jobs import scale_job
+from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.timing.paired_blocks import REDONE, TimedBlocks, interleaved
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
@@ -74,7 +74,7 @@ def test_no_claim_is_made_on_a_device_that_is_held_down() -> None:
     found, noise = finalists()
     ports, opener = fake_ports(times)
     ports = SessionPorts(opener, ports.compiler, FakeReference(), conditions=Readings(set(range(10_000))))
-    result = verify_winners(JOB, ports, found, ComparisonPlan(noise, 4), lambda: True)
+    result = verify_winners(JOB, ports, found, ComparisonPlan(4, noises(noise)), lambda: True)
     assert {c.verdict for c in result.comparisons} == {Verdict.NOISY}
     assert all(c.candidate is None for c in result.choices)
     assert all(len(c.blocks) == 8 for c in result.comparisons)
@@ -99,7 +99,7 @@ def sanitized(sanitizer: FakeSanitizer) -> tuple[Sequence[str], dict[str, Compar
     found, noise = finalists()
     ports, opener = fake_ports(times)
     ports = SessionPorts(opener, ports.compiler, FakeReference(), sanitizer=sanitizer)
-    result = verify_winners(JOB, ports, found, ComparisonPlan(noise, 4), lambda: True)
+    result = verify_winners(JOB, ports, found, ComparisonPlan(4, noises(noise)), lambda: True)
     return result.withdrawn, {c.workload: c for c in result.comparisons}
 
 

@@ -16,7 +16,7 @@ from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration
 from warpsmith.errors import InvalidInput
 from warpsmith.testing.fakes import FakeReference, fake_ports
-from warpsmith.testing.jobs import scale_job
+from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks import reference_prefetch as module
 from warpsmith.tuning.checks.extra_cases import certain_cases
@@ -41,7 +41,7 @@ def verify(
     ports: SessionPorts, alive: Callable[[], bool] = lambda: True, noise: float = 0.001
 ) -> VerifyResult:
     known = measure_baseline(DeviceSession(JOB, fake_ports(times)[0]))
-    return verify_winners(JOB, ports, finalists()[0], ComparisonPlan(noise, 6), alive, known)
+    return verify_winners(JOB, ports, finalists()[0], ComparisonPlan(6, noises(noise)), alive, known)
 
 
 def baseline_of(ports: SessionPorts) -> BaselineResult:
@@ -271,7 +271,7 @@ def test_nothing_is_looked_at_beyond_the_next_workload() -> None:
         turns.append(None)
         return True
 
-    plan = ComparisonPlan(noise, 6, least_gain=None)
+    plan = ComparisonPlan(6, noises(noise), least_gain=None)
     verify_winners(job, ports_with(reference, on_run=on_run), found, plan, alive, baseline)
     assert {key for _, key in seen} == set(turn)
     assert all(turn[key] <= now + 1 for now, key in seen)

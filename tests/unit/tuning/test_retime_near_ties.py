@@ -9,7 +9,7 @@ import pytest
 from warpsmith.domain.outcome import Measured
 from warpsmith.domain.space import Configuration
 from warpsmith.testing.fakes import fake_ports
-from warpsmith.testing.jobs import scale_job
+from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.winners.retime_near_ties import CONTENDERS, TIMINGS, near_ties, retime_near_ties
@@ -107,7 +107,7 @@ def test_the_winner_is_who_wins_the_play_off(noise: float, block: int) -> None:
         finalists.append(
             Finalist("c0", DeviceSession(job, ports).inputs.user_template, configuration, outcome)
         )
-    result = verify_winners(job, ports, finalists, ComparisonPlan(noise, 4), lambda: True, baseline)
+    result = verify_winners(job, ports, finalists, ComparisonPlan(4, noises(noise)), lambda: True, baseline)
     assert {c.configuration["BLOCK"] for c in result.choices if c.configuration} == {block}
     assert all(device.dead for device in opener.opened)
     for choice, comparison in zip(result.choices, result.comparisons, strict=True):

@@ -11,7 +11,7 @@ from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.state import SliceEnd
 from warpsmith.errors import DeviceSick
 from warpsmith.testing.fakes import FakeOpener, Fault, ListSink, fake_ports
-from warpsmith.testing.jobs import scale_job
+from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.ports import Searcher
 from warpsmith.tuning.session.device_session import DeviceSession
@@ -181,7 +181,7 @@ def finalists() -> tuple[list[Finalist], float]:
 def test_winners_are_chosen_per_workload_and_measured_again() -> None:
     found, noise = finalists()
     ports, opener = fake_ports(times)
-    result = verify_winners(JOB, ports, found, ComparisonPlan(noise, 6), lambda: True)
+    result = verify_winners(JOB, ports, found, ComparisonPlan(6, noises(noise)), lambda: True)
     by_workload = {c.workload: c for c in result.choices}
     assert by_workload["n=4096"].configuration == {"BLOCK": 256, "PER": 1}
     assert by_workload["n=1001"].configuration == {"BLOCK": 32, "PER": 1}
@@ -197,7 +197,7 @@ def test_winners_are_chosen_per_workload_and_measured_again() -> None:
 def test_a_winner_that_fails_its_second_check_is_withdrawn() -> None:
     found, noise = finalists()
     ports, _ = fake_ports(times, lambda c: "wrong" if int(c["BLOCK"]) == 256 else "")
-    result = verify_winners(JOB, ports, found, ComparisonPlan(noise, 6), lambda: True)
+    result = verify_winners(JOB, ports, found, ComparisonPlan(6, noises(noise)), lambda: True)
     choice = next(c for c in result.choices if c.workload == "n=4096")
     assert choice.configuration is None or choice.configuration["BLOCK"] != 256
     assert any("correctness" in text for text in result.withdrawn)
@@ -207,7 +207,7 @@ def test_the_baseline_stays_where_nothing_is_faster() -> None:
     found, noise = finalists()
     slower = [f for f in found if f.configuration["BLOCK"] == 64 and f.configuration["PER"] != 1]
     ports, _ = fake_ports(times)
-    result = verify_winners(JOB, ports, slower, ComparisonPlan(noise, 6), lambda: True)
+    result = verify_winners(JOB, ports, slower, ComparisonPlan(6, noises(noise)), lambda: True)
     assert [c.candidate for c in result.choices] == [None, None]
     assert result.speedup == 1.0
     assert {c.verdict for c in result.comparisons} == {Verdict.SLOWER}

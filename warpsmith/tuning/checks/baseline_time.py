@@ -54,8 +54,13 @@ class BaselineTime:
     """Check time of one case without its reference, seconds."""
     overhead: float = 1.0
     """Seconds of the last timing divided by those of its launches: in-place data are restored in between."""
+    several: bool = field(init=False)
+    """True if the job has more than one workload."""
     _launches_s: float = 0.0
     _began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.several = self.parts > 1
 
     @property
     def is_slow(self) -> bool:
@@ -129,11 +134,17 @@ class BaselineTime:
         return False
 
     def pairs(self, most: int, plan: TimingPlan) -> int:
-        """Block pairs of the kernel against itself; counted as spent."""
-        fitting = (
-            n for n in range(most, LEAST_PAIRS, -1) if self._noise_s(n, plan) <= NOISE_SHARE * self.left_s
-        )
-        count = next(fitting, LEAST_PAIRS)
+        """Block pairs of the kernel against itself on the last timed workload; counted as spent.
+
+        With several workloads they are none if not even the least fit: a comparison then takes the noise from
+        its own blocks.
+        """
+        left_s = NOISE_SHARE * self.left_s / self.parts
+        fitting = (n for n in range(most, LEAST_PAIRS - 1, -1) if self._noise_s(n, plan) <= left_s)
+        count = next(fitting, 0 if self.several else LEAST_PAIRS)
+        if not count:
+            self._leave_out("the noise was left to the comparisons")
+            return 0
         if count < most:
             self._leave_out(f"the noise was taken from {count} pairs of blocks, not {most}")
         self._launches_s += self._noise_s(count, plan)

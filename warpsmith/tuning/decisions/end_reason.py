@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from warpsmith.domain.outcome import Comparison, Verdict
+from warpsmith.domain.outcome import MIN_CLAIM, Comparison, Verdict, margin_of
 from warpsmith.domain.reason import Reason, ReasonCode
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
@@ -50,10 +50,12 @@ def tried(snapshot: JobSnapshot) -> str:
     tried."""
     if not snapshot.trials_done:
         return ""
-    words = f"{snapshot.trials_done} configurations tried"
+    reused = f" and {snapshot.reused} reused from earlier jobs" if snapshot.reused else ""
+    words = f"{snapshot.trials_done} configurations tried{reused}"
     known = [c.feasible for c in snapshot.candidates if c.feasible is not None]
     if known:
-        words = f"{snapshot.trials_done} of {max(sum(known), snapshot.trials_done)} configurations tried"
+        every = max(sum(known), snapshot.trials_done + snapshot.reused)
+        words = f"{snapshot.trials_done} of {every} configurations tried{reused}"
     stopped = _spent(snapshot) or _settled(snapshot)
     return f"{words}; {stopped}" if stopped else words
 
@@ -142,7 +144,7 @@ def _floor(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
 def _lost(snapshot: JobSnapshot, found: VerifyResult) -> tuple[ReasonCode, str] | None:
     """The reason if the search saw more than noise and the verification did not confirm it."""
     best = best_so_far(snapshot)
-    noise = baseline_of(snapshot).aa_width
+    noise = baseline_of(snapshot).least_width
     if best is None or 1 / best < 1 + max(LEAST_GAIN, noise):
         return None
     seen = f"the search's best was {1 / best:.2f}x"
@@ -151,13 +153,13 @@ def _lost(snapshot: JobSnapshot, found: VerifyResult) -> tuple[ReasonCode, str] 
     measured = max(found.comparisons, key=lambda c: c.speedup.estimate, default=None)
     if measured is None:
         return None
-    noisy = measured.verdict is Verdict.NOISY and noise > MOST_NOISE
+    noisy = measured.verdict is Verdict.NOISY and measured.aa_width > MOST_NOISE
     code = ReasonCode.TOO_NOISY if noisy else ReasonCode.NOT_CONFIRMED
-    return code, f"{seen}; measured again in fresh processes it is {_interval(measured)}"
+    return code, f"{seen}; measured again in fresh processes it is {_interval(measured)}{_needed(measured)}"
 
 
 def _noisy(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
-    noise = baseline_of(snapshot).aa_width
+    noise = baseline_of(snapshot).least_width
     if noise <= MOST_NOISE:
         return None
     best = best_so_far(snapshot)
@@ -169,7 +171,7 @@ def _noisy(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
 def _unfinished(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
     feasible = sum(c.feasible or 0 for c in snapshot.candidates)
     spent = _spent(snapshot)
-    if not spent or snapshot.trials_done >= MOST_TRIED * feasible:
+    if not spent or snapshot.trials_done + snapshot.reused >= MOST_TRIED * feasible:
         return None
     return ReasonCode.BUDGET_SPENT, f"no gain in {tried(snapshot)}"
 
@@ -243,10 +245,20 @@ def _settled(snapshot: JobSnapshot) -> str:
     searched = [c for c in snapshot.candidates if c.trials]
     if any(at_the_floor(snapshot.job, baseline_of(snapshot), c.best_objective) for c in searched):
         return "the best is as fast as memory and launches of this device allow"
-    ended = [c for c in searched if is_exhausted(snapshot.tasks, c.id)]
-    if any(c.feasible is not None and c.trials < c.feasible for c in ended):
+    ended = [c for c in searched if is_exhausted(snapshot.tasks, c.id) and c.feasible is not None]
+    left = sum(c.feasible or 0 for c in ended) - sum(c.trials for c in ended)
+    if left > snapshot.reused:
         return "the search expected no further gain"
     return ""
+
+
+def _needed(found: Comparison) -> str:
+    """What the whole interval had to exceed for a claim; empty if the estimate itself is no gain."""
+    margin = margin_of(found.aa_width)
+    if found.speedup.estimate <= 1 + MIN_CLAIM:
+        return ""
+    what = "the noise of" if margin > MIN_CLAIM else "the least that is claimed on"
+    return f"; all of it must exceed {1 + margin:.2f}x, {what} {found.workload}"
 
 
 def _interval(found: Comparison) -> str:

@@ -65,6 +65,8 @@ class JobSnapshot:
     candidates: Sequence[CandidateSummary]
     devices: int = 1
     """This job's share of the living devices of its class: the number of slices that may run concurrently."""
+    reused: int = 0
+    """Number of results of earlier jobs that were taken over; `trials_done` is without them."""
     unserved: Unserved | None = None
     """Capabilities that workers lack, if the job waits for a device that none offers."""
 

@@ -50,7 +50,7 @@ def no_gain(expected: float | None, baseline: BaselineResult) -> str:
     """The reason why a planner's expected gain is not worth its cost; empty if it is."""
     if expected is None:
         return ""
-    least = 1 + max(LEAST_GAIN, min(MOST_NOISE, baseline.aa_width))
+    least = 1 + max(LEAST_GAIN, min(MOST_NOISE, baseline.least_width))
     if expected >= least:
         return ""
     return f"the planner expects {expected:.3g}x, and below {least:.3g}x is noise"

@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from warpsmith.domain.job import Job, Metric, Workload
 from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.outcome import Comparison, Rejected, Stage, Verdict
+from warpsmith.domain.outcome import MIN_CLAIM, Comparison, Rejected, Stage, Verdict
 from warpsmith.domain.plan import Compiled, TimingPlan
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan
 from warpsmith.measure.roofline import not_refuted
-from warpsmith.measure.statistics import MIN_CLAIM, speedup_interval, summarise, verdict_of
+from warpsmith.measure.statistics import speedup_interval, summarise, verdict_of, width_of_blocks
 from warpsmith.tuning.checks.extra_cases import check_further
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
 from warpsmith.tuning.checks.sanitizers import SanitizerCheck
@@ -43,10 +43,11 @@ CONTENDERS = 3
 class ComparisonPlan:
     """How a winner is compared with the baseline."""
 
-    aa_width: float
-    """The device's own noise, from the baseline: a smaller difference is none."""
     pairs: int
     """Block pairs of each comparison."""
+    aa_widths: Mapping[str, float] = field(default_factory=dict)
+    """Noise by workload key, from the baseline: a smaller difference is none. Where it is unknown, the blocks
+    of the user's kernel in the comparison tell."""
     least_gain: float | None = MIN_CLAIM
     """Relative gain that a trial must promise for its workload to be compared; None: all are compared, and
     each winner goes through every check, also one that would not serve. An objective other than time compares
@@ -76,7 +77,7 @@ class Contest:
     ) -> None:
         self.withdrawn: list[str] = []
         self._job = job
-        self._aa_width = plan.aa_width
+        self._aa_widths = plan.aa_widths
         self._pairs = plan.pairs
         self._checks_all = plan.least_gain is None
         self._prefetch = ReferencePrefetch(ports.reference)
@@ -122,9 +123,10 @@ class Contest:
             return self._timed_us(sessions[finalist.candidate], workload, finalist, plan)
 
         times = [searched_us(self._job, workload, f) for f in contenders]
+        noise = self._aa_widths.get(workload.key, MIN_CLAIM)
         try:
             with self._prefetch.paused():
-                order = retime_near_ties(times, self._aa_width, again, TIMINGS)
+                order = retime_near_ties(times, noise, again, TIMINGS)
         finally:
             for made in sessions.values():
                 made.close()
@@ -286,7 +288,8 @@ class Contest:
         info = self._ports.opener.info
         own = Built(self._base, self._own[1], launch_size(self._own[0], workload, info))
         is_time = self._job.objective.metric is Metric.TIME
-        least = self._aa_width if is_time and not self._checks_all else None
+        known = self._aa_widths.get(workload.key)
+        least = (known or 0.0) if is_time and not self._checks_all else None
         around = Surroundings(self._prefetch.paused, self._beside)
         timed = timed_in_pairs(workload, own, winner, self._pairs, least, around)
         if isinstance(timed, Rejected):
@@ -297,6 +300,7 @@ class Contest:
         if too_fast:
             return f"{Stage.FLOOR.value}: {too_fast}"
         interval = speedup_interval(blocks["A"], blocks["B"])
+        width = width_of_blocks(blocks["A"]) if known is None else known
         floor = not_refuted(sampler.floor(workload), best_us)
         found = Comparison(
             workload=workload.key,
@@ -304,10 +308,10 @@ class Contest:
             baseline_us=baseline_us,
             best_us=best_us,
             speedup=interval,
-            verdict=Verdict.NOISY if timed.throttled else verdict_of(interval, self._aa_width),
+            verdict=Verdict.NOISY if timed.throttled else verdict_of(interval, width),
             cache=self._job.objective.cache.value,
             pairs=len(blocks["A"]),
-            aa_width=self._aa_width,
+            aa_width=width,
             blocks=timed.conditions,
             floor_us=None if floor is None else floor.us,
             floor_share=None if floor is None else floor.us / best_us,

@@ -73,7 +73,7 @@ def without_gain(
         before = known.get(workload.key)
         best = min((searched_us(job, workload, f) for f in finalists), default=math.inf)
         # The search may have seen less of a gain, by as much as runs of one kernel differ.
-        if before and before * (1 + baseline.aa_width) < best * (1 + least) < math.inf:
+        if before and before * (1 + baseline.width_of(workload.key)) < best * (1 + least) < math.inf:
             found[workload.key] = NoGain(workload=workload.key, baseline_us=before, best_us=best)
     return found
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from warpsmith.domain.job import Workload
 from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.outcome import MIN_CLAIM, Rejected
 from warpsmith.domain.plan import Compiled
 from warpsmith.measure.protocol import winner_blocks
-from warpsmith.measure.statistics import MIN_CLAIM, speedup_interval
+from warpsmith.measure.statistics import speedup_interval
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, block_plan, interleaved, joined
 
