@@ -15,10 +15,9 @@ class RandomSearcher(SetSearcher):
 
     def choose(self) -> int:
         """See `SetSearcher.choose`."""
-        while True:
-            index = self._order.pop()
-            if not self.asked[index]:
-                return index
+        closed = self.closed
+        place = next(n for n in reversed(range(len(self._order))) if not closed[self._order[n]])
+        return self._order.pop(place)
 
 
 class GridSearcher(SetSearcher):
@@ -26,7 +25,7 @@ class GridSearcher(SetSearcher):
 
     def choose(self) -> int:
         """See `SetSearcher.choose`."""
-        return int(np.argmin(self.asked))
+        return int(np.argmin(self.closed))
 
 
 class LocalSearcher(SetSearcher):
@@ -52,7 +51,7 @@ class LocalSearcher(SetSearcher):
             self._enter(best)
         while self._left:
             index = self._left.pop()
-            if not self.asked[index]:
+            if not self.closed[index]:
                 return index
         self._fresh = self.STARTS - 3
         self._centre = None
