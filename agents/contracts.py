@@ -59,6 +59,15 @@ class KernelInput(Frozen):
     shared_bytes: str
     attributes: str
     """Attributes of the launch (`cooperative`, `cluster (2, 1, 1)`), which stay as they are; empty: none."""
+    cache: str
+    """State of the last-level cache in which launches are timed: `cold` or `hot`."""
+    tolerances: dict[str, str]
+    """How far outputs may lie from the reference, by argument: `rtol 0.004, atol 0.002`. One that is not
+    listed has the tolerance of its type; integers must be equal."""
+    options: tuple[str, ...] = ()
+    """Options of the compiler, which stay as they are."""
+    headers: tuple[str, ...] = ()
+    """Headers that the source may include, beside those of the compiler."""
     launches: tuple[str, ...] = ()
     """Of a sequence: one text per launch, in order, which stay as they are. The fields above have the
     first."""
@@ -235,6 +244,8 @@ class TemplateReply(Frozen):
     """Threads along x, y, z as expressions; empty to keep the user's."""
     shared_bytes: ExpressionText = Field(default="", max_length=500)
     """Dynamic shared memory as an expression; empty to keep the user's."""
+    warm_starts: tuple[tuple[ValueOf, ...], ...] = Field(default=(), max_length=16)
+    """Configurations to try first, the most promising one first; each sets every parameter."""
     reasoning: str = Text
 
 

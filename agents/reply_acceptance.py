@@ -4,6 +4,7 @@ Pure, so that a reply means the same on arrival, when its step continues, and in
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from agents.constraint_checks import forbidden_by
@@ -16,6 +17,7 @@ from agents.contracts import (
     TemplateReply,
     TesterReply,
     TunerReply,
+    ValueOf,
 )
 from agents.fixed_template import fixed, typical
 from agents.parsing import BadReply, parse_reply
@@ -74,11 +76,16 @@ def accept_template(answer: TemplateReply, context: StepContext) -> tuple[Templa
     plain = context.job.strategy is Strategy.DIRECT
     if plain and answer.parameters:
         raise BadReply("parameters: no search follows in this job; write every value into the source")
-    if not answer.rules:
-        template = _by_source(answer, context.job)
-        return (fixed(template, template.space.defaults) if plain else template), ()
-    template, declined = _by_rules(answer, context)
-    return (fixed(template, typical(template, context)) if plain else template), declined
+    if answer.rules:
+        template, declined = _by_rules(answer, context)
+        first = typical(template, context)
+    else:
+        template, declined = _by_source(answer, context.job), ()
+        first = template.space.defaults
+    if plain:
+        return fixed(template, first), declined
+    starts = _starts(answer.warm_starts, template.space, context)
+    return template.model_copy(update={"warm_starts": (*starts, *template.warm_starts)[:64]}), declined
 
 
 def accept_tests(answer: TesterReply, job: Job) -> tuple[ProposedCase, ...]:
@@ -187,14 +194,26 @@ def accept_region(answer: TunerReply, payload: StepPayload, context: StepContext
         raise BadReply(
             f"constraints: the defaults must stay allowed, and {broken} forbids them on every workload"
         )
-    warm: list[Configuration] = []
-    for index, values in enumerate(answer.warm_starts):
+    warm = _starts(answer.warm_starts, space, context)
+    return draft.model_copy(update={"space": space, "warm_starts": (*warm, *draft.warm_starts)[:64]})
+
+
+def _starts(
+    texts: Sequence[Sequence[ValueOf]], space: Space, context: StepContext
+) -> tuple[Configuration, ...]:
+    """The configurations of a reply.
+
+    Raises:
+        BadReply: one does not set every parameter to one of its values, or breaks a constraint everywhere.
+    """
+    found: list[Configuration] = []
+    for index, values in enumerate(texts):
         configuration = _configuration(index, {v.name: v.value for v in values}, space.parameters)
         broken = forbidden_by(space.constraints, configuration, context)
         if broken:
             raise BadReply(f"warm_starts.{index}: breaks {broken} on every workload")
-        warm.append(configuration)
-    return draft.model_copy(update={"space": space, "warm_starts": (*warm, *draft.warm_starts)[:64]})
+        found.append(configuration)
+    return tuple(found)
 
 
 def _constraint(index: int, text: Any, known: set[str]) -> Constraint:

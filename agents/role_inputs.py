@@ -143,6 +143,10 @@ def _kernel(job: Job) -> KernelInput:
         block=tuple(e.text for e in kernel.launch.block),
         shared_bytes=kernel.launch.shared_bytes.text,
         attributes=kernel.launch.attributes_text,
+        cache=job.objective.cache.value,
+        tolerances={n: f"rtol {t.rtol:g}, atol {t.atol:g}" for n, t in sorted(job.tolerances.items())},
+        options=tuple(kernel.options),
+        headers=tuple(sorted(kernel.files)),
         launches=tuple(f"{n}: {_launch(step)}" for n, step in enumerate(kernel.launches)),
         workloads=_workloads(job),
     )

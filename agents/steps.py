@@ -15,7 +15,7 @@ from agents.role_inputs import facts
 from agents.rules.provider import RulesProvider
 from agents.rules.search_region import region
 from agents.step_record import NoAnswer
-from warpsmith.domain.job import AgentRole, Job, ProviderName, Strategy
+from warpsmith.domain.job import RULES, AgentRole, Job, ProviderName, Strategy
 from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
@@ -89,7 +89,7 @@ def run_step(payload: StepPayload, context: StepContext, panel: Panel | None = N
     if panel is None:
         result = RulesProvider().answer(payload, context)
     else:
-        name = provider_name(context.job, panel.settings, payload.role)
+        name = payload.provider or provider_name(context.job, panel.settings, payload.role)
         result = with_fallback(lambda: panel.ask(name, payload, context), name, payload, context)
     result = result.model_copy(update={"ask_tuner": _wants_tuner(payload, context, result, panel)})
     if payload.role == "profiler":
@@ -116,8 +116,8 @@ def _wants_tuner(payload: StepPayload, context: StepContext, result: StepResult,
         return False
     if not any(len(p.values) > 1 for p in template.space.parameters):
         return False
-    tuner = "rules" if panel is None else provider_name(job, panel.settings, "tuner")
-    if tuner != "rules":
+    tuner = payload.provider or (RULES if panel is None else provider_name(job, panel.settings, "tuner"))
+    if tuner != RULES:
         return not result.fallback
     said = region(template, context)
     return bool(said.constraints or said.warm_starts)

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from warpsmith.domain.job import AgentPolicy, Budget, Strategy
+from warpsmith.domain.job import RULES, AgentPolicy, Budget, Strategy
 from warpsmith.domain.state import JobState, SliceEnd, TaskState
-from warpsmith.domain.template import Template
+from warpsmith.domain.template import AppliedRule, Template
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.decisions.decide import decide
 from warpsmith.tuning.decisions.snapshot import (
@@ -59,6 +59,8 @@ class Rows:
     agent_step: Answer[StepPayload] = by_default
     slice: Answer[SlicePayload] = by_default
     objective: Callable[[CandidateSummary], float] = lambda candidate: 0.5
+    provider: str = RULES
+    """Whose name the answers bear; to a question with a provider, that one's."""
     kinds: list[str] = field(default_factory=list)
     """Of the tasks that were started, in order."""
 
@@ -114,10 +116,12 @@ class Rows:
 
     def _step(self, payload: StepPayload) -> StepResult:
         if payload.role in ("tester", "profiler"):
-            return StepResult(provider="test")
+            return StepResult(provider=self.provider)
         if payload.role == "planner":
-            return StepResult(provider="test", plan="go on")
-        return StepResult(provider="test", template=Template(kernel=self.snapshot.job.kernel))
+            return StepResult(provider=self.provider, plan="go on")
+        rule = () if payload.provider is None else (AppliedRule(rule="block_size"),)
+        template = Template(kernel=self.snapshot.job.kernel, applied=rule)
+        return StepResult(provider=payload.provider or self.provider, template=template)
 
     def _count(self, candidate: str, result: SliceResult) -> None:
         s = self.snapshot

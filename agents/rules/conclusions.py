@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from agents.context import StepContext
-from agents.role_inputs import facts, permitted_rules
+from agents.role_inputs import facts
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import Family
@@ -97,16 +97,10 @@ def profile(context: StepContext) -> Profile:
     return Profile(bottleneck=bottleneck, hypotheses=tuple(ideas))
 
 
-def first_plan(profile: Profile | None, context: StepContext) -> str:
-    """Text that says what the first template should make tunable, before any search."""
-    ideas = profile.hypotheses[:1] if profile is not None else ()
-    rules = permitted_rules(context.job)
-    how = (
-        f"make tunable what these rules reach: {', '.join(rules)}"
-        if rules
-        else "keep the kernel's parameters"
-    )
-    return "; ".join((*ideas, how))
+def plan_in_words(profile: Profile | None) -> str:
+    """What the next template should change, for whoever writes it: the hypotheses of the profile."""
+    ideas = profile.hypotheses if profile is not None else ()
+    return "; ".join(ideas) or "find what bounds it, and make tunable what that depends on"
 
 
 _IDEAS: dict[Bottleneck, str] = {

@@ -4,8 +4,6 @@ This models agents that rewrite without searching: order and values were fixed b
 Measurement decides only from which earlier kernel the next round starts.
 """
 
-import json
-
 from agents.context import StepContext
 from agents.fixed_template import fixed, typical
 from agents.rules.rule_faults import declined, without_faults
@@ -14,14 +12,6 @@ from warpsmith.rewrite.templater import TemplateReport, make_template
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 NAME = "rules"
-
-
-def plan(payload: StepPayload, context: StepContext) -> StepResult:
-    """The rule of this round."""
-    order = _order(context)
-    if payload.round > len(order):
-        return StepResult(provider=NAME, stop="every rule has been tried")
-    return StepResult(provider=NAME, plan=json.dumps({"add": order[payload.round - 1]}))
 
 
 def rewrite(payload: StepPayload, context: StepContext) -> StepResult:

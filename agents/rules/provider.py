@@ -15,7 +15,7 @@ from agents.fixed_template import typical
 from agents.role_inputs import facts
 from agents.rules import conclusions, direct_rewriting, search_region
 from agents.rules.rule_faults import declined, without_faults
-from warpsmith.domain.job import RewritePolicy, RuleName, Strategy
+from warpsmith.domain.job import RULES, RewritePolicy, RuleName, Strategy
 from warpsmith.domain.outcome import Measured, Outcome
 from warpsmith.domain.space import Configuration, Parameter, Space
 from warpsmith.domain.template import Template
@@ -32,7 +32,7 @@ MAX_VALUE = 1 << 16
 class RulesProvider:
     """Answers from rewrite rules and from the trials alone."""
 
-    name = "rules"
+    name = RULES
 
     def answer(self, payload: StepPayload, context: StepContext) -> StepResult:
         """See `agents.steps.Provider`."""
@@ -42,7 +42,7 @@ class RulesProvider:
         if payload.role == "profiler":
             return StepResult(provider=self.name, profile=conclusions.profile(context))
         if payload.role == "planner":
-            return direct_rewriting.plan(payload, context) if direct else self._plan(payload, context)
+            return self._plan(payload, context)
         if payload.role == "tuner":
             return search_region.bounded(payload, context)
         if direct:
@@ -66,8 +66,8 @@ class RulesProvider:
         return StepResult(provider=self.name, template=template, declined=declined(report, payload))
 
     def _plan(self, payload: StepPayload, context: StepContext) -> StepResult:
-        if payload.round == 1:
-            return StepResult(provider=self.name, plan=conclusions.first_plan(payload.profile, context))
+        if payload.round == 1 or context.job.strategy is Strategy.DIRECT:
+            return StepResult(provider=self.name, plan=conclusions.plan_in_words(payload.profile))
         if context.parent is None:
             return StepResult(provider=self.name, stop="no candidate was measured")
         beyond = _beyond_the_edges(context.parent.space, context.trials)

@@ -20,13 +20,14 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import job_result
+from db.snapshot import elapsed_s
 from db.tables import AgentRequestRow, AgentStepRow, TaskRow
 from testbed.api_service import service_settings, serving
 from testbed.job_in_memory import Rows
 from tests.agents.replies import as_text, template
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell, ring_all, submit
-from warpsmith.domain.job import AgentPolicy, Budget, Job
+from warpsmith.domain.job import RULES, AgentPolicy, Budget, Job
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
 from warpsmith.settings import Settings
@@ -65,8 +66,9 @@ def the_request(database: Database) -> AgentRequestRow:
 
 
 def the_step(session: Session) -> AgentStepRow:
-    """The record of the templater."""
-    return session.scalars(select(AgentStepRow).where(AgentStepRow.role == "templater")).one()
+    """The record of the templater that the job chose; the rules are asked for a rival after it."""
+    asked = select(AgentStepRow).where(AgentStepRow.role == "templater")
+    return session.scalars(asked.order_by(AgentStepRow.created_at, AgentStepRow.id)).all()[0]
 
 
 def state_of(database: Database, job: str) -> JobState:
@@ -86,6 +88,12 @@ def test_a_step_is_parked_until_its_answer_comes(worker: Context) -> None:
         assert JobRepository(session).ring_idle(0.0) == []
         assert request.id in JobRepository(session).get(job).detail
     with database.write() as session:
+        row = JobRepository(session).get(job)
+        assert row.waiting_since is not None, "its budget does not pay for the wait"
+        row.waiting_since -= timedelta(hours=3)
+        assert row.started_at is not None
+        row.started_at -= timedelta(hours=3)
+        assert elapsed_s(session, row) < row.spec.budget.seconds
         requests = AgentRequestRepository(session)
         assert requests.answer(request.id, as_text(template()), "me")
         assert not requests.answer(request.id, as_text(template()), "you")
@@ -94,6 +102,10 @@ def test_a_step_is_parked_until_its_answer_comes(worker: Context) -> None:
     with database.read() as session:
         step = the_step(session)
         assert (step.provider, step.model, step.fallback, step.calls) == ("external", "me", "", 0)
+        ended = JobRepository(session).get(job)
+        assert ended.waiting_since is None
+        assert ended.waited_s >= timedelta(hours=3).total_seconds()
+        assert elapsed_s(session, ended) < ended.spec.budget.seconds
         assert replay(session, job, {}).differences == ()
 
 
@@ -212,11 +224,11 @@ def test_a_tuner_is_asked_between_the_template_and_its_search() -> None:
     def step(rows: Rows, payload: StepPayload) -> StepResult:
         made = Template(kernel=rows.snapshot.job.kernel)
         if payload.role in ("tester", "profiler", "planner"):
-            return StepResult(provider="x")
+            return StepResult(provider=RULES)
         if payload.role == "templater":
-            return StepResult(provider="x", template=made, declined=("a: b",), ask_tuner=True)
+            return StepResult(provider=RULES, template=made, declined=("a: b",), ask_tuner=True)
         assert (payload.role, payload.draft, payload.declined) == ("tuner", made, ("a: b",))
-        return StepResult(provider="x", template=made, declined=payload.declined)
+        return StepResult(provider=RULES, template=made, declined=payload.declined)
 
     rows = Rows(Budget(rounds=1, trials=5), agent_step=step)
     end = rows.run()

@@ -170,7 +170,7 @@ def test_rules_that_rewrite_add_one_each_round_and_leave_no_choice() -> None:
         context = replace(context, parent=made)
     order = ["block_size", "row_split", "vector_width", "unroll", "launch_bounds", "restrict", "fast_math"]
     assert applied == [order[:n] for n in range(1, 8)]
-    assert answer(context, "planner", round=8).stop == "every rule has been tried"
+    assert answer(context, "templater", round=8).stop == "every rule has been tried"
     assert answer(context, "repairer", round=3, attempt=1).template is None
 
 

@@ -53,7 +53,7 @@ def snapshot(trials: int, done: int, tasks: list[TaskView], devices: int) -> Job
     """A job that searches its only candidate."""
     baseline = TaskView("b", TaskKind.BASELINE, TaskState.DONE, None, BaselineResult(device=DEVICE))
     asked = StepPayload(role="templater", round=1)
-    step = TaskView("s", TaskKind.AGENT_STEP, TaskState.DONE, asked, StepResult(provider="test"))
+    step = TaskView("s", TaskKind.AGENT_STEP, TaskState.DONE, asked, StepResult(provider="rules"))
     candidate = CandidateSummary("c", 0, 1, CandidateState.SEARCHING, "s", done, done, 0.5 if done else None)
     state = (JobState.SEARCHING, DEVICE.device_class, (), 1.0, done)
     return JobSnapshot(_job(trials), *state, [baseline, step, *tasks], [candidate], devices)

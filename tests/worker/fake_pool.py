@@ -27,8 +27,8 @@ def as_it_is(payload: StepPayload, context: StepContext, panel: Panel | None = N
     """Stands for the agents: the kernel with the user's own tunables."""
     job = context.job
     if payload.role != "templater":
-        return StepResult(provider="test")
-    return StepResult(provider="test", template=Template(kernel=job.kernel, space=job.space), tokens=7)
+        return StepResult(provider="rules")
+    return StepResult(provider="rules", template=Template(kernel=job.kernel, space=job.space), tokens=7)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -25,7 +25,7 @@ def two_templates(payload: StepPayload, context: StepContext, panel: Panel | Non
         return as_it_is(payload, context, panel)
     kernel, parameters = context.job.kernel, context.job.space.parameters
     space = Space(parameters=(*parameters, Parameter(name="MORE", values=(1, 2))))
-    return StepResult(provider="test", template=Template(kernel=kernel, space=space))
+    return StepResult(provider="rules", template=Template(kernel=kernel, space=space))
 
 
 def test_a_later_candidate_starts_from_what_its_parent_found(

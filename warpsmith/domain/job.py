@@ -206,6 +206,8 @@ class Strategy(StrEnum):
 
 ProviderName = Literal["rules", "openai", "external"]
 """Providers that may answer an agent step."""
+RULES: ProviderName = "rules"
+"""The provider that needs no model."""
 AgentRole = Literal["tester", "profiler", "planner", "templater", "tuner", "repairer"]
 """Roles of agents."""
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import Ceilings, DeviceInfo
-from warpsmith.domain.job import AgentRole
+from warpsmith.domain.job import AgentRole, ProviderName
 from warpsmith.domain.outcome import Comparison, CompileFacts, NoGain, Rejected, WorkloadTiming
 from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration
@@ -180,6 +180,8 @@ class StepPayload(Frozen):
     """Rules that the templater of the draft declined."""
     faults: tuple[RuleFault, ...] = ()
     """Rules that made templates of this job fail; they must not be used again."""
+    provider: ProviderName | None = None
+    """Who must answer; None: whom the job or the operator chose."""
 
 
 class StepResult(Frozen):
@@ -238,6 +240,9 @@ class SlicePayload(Frozen):
     first."""
     candidate_trials: int | None = None
     """If shared: number of trials that the candidate may have in total."""
+    heat: bool = False
+    """True if it shows what its template is worth beside a rival of the same round, before the rest of the
+    budget goes to the better one."""
     seen: Seen | None = None
     """None: not recorded by older versions."""
 

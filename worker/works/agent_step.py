@@ -13,6 +13,7 @@ from db.lease import Lease
 from db.repositories.agent_requests import OPEN, AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
+from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
 from db.snapshot import elapsed_s
 from db.step_facts import step_facts
@@ -43,23 +44,21 @@ def agent_step(context: Context, row: TaskRow, lease: Lease) -> Done | Parked:
         panel = Panel(context.settings, purse, mailbox, seconds, lease.alive)
         result = run_step(payload, asked, panel)
     except NotYet as exc:
-        return _parked(context, row, payload, exc.asked, seconds)
+        return _parked(context, row, payload, exc.asked)
     if result.fallback and lease.stopping:
         return Done(None)
     spent = Cost(result.tokens, result.usd) - purse.booked
     return Done(result, lambda session: _record(session, row, payload, result, spent))
 
 
-def _parked(
-    context: Context, row: TaskRow, payload: StepPayload, question: Question, seconds: float
-) -> Parked:
-    patience_s = min(seconds, context.settings.agent_external_timeout_s)
+def _parked(context: Context, row: TaskRow, payload: StepPayload, question: Question) -> Parked:
     with context.database.read() as session:
-        until = now(session) + timedelta(seconds=patience_s)
+        until = now(session) + timedelta(seconds=context.settings.agent_external_timeout_s)
     return Parked(until, lambda session: _post(session, row, payload, question, until))
 
 
 def _record(session: Session, row: TaskRow, payload: StepPayload, result: StepResult, unbooked: Cost) -> None:
+    WaitRepository(session).end(row.job_id, row.id)
     AgentStepRepository(session).add(row.job_id, row.id, payload, result)
     JobRepository(session).spend(row.job_id, unbooked.tokens, unbooked.usd)
 
@@ -73,5 +72,7 @@ def _post(
     if request is None:
         words = (payload.role, payload.round, asked.instructions, asked.question, asked.wanted, until)
         request = requests.add(row, *words)
+        # Nobody works on the job meanwhile, so its budget does not pay for it.
+        WaitRepository(session).begin(row.job_id)
         JobRepository(session).set_detail(row.job_id, f"waiting for an answer to agent request {request.id}")
     return request.deadline if request.state == OPEN else None

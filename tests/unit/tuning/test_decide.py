@@ -64,7 +64,7 @@ def planner(first: int = 2, **said: Any) -> Answer[StepPayload]:
 
     def step(rows: Rows, payload: StepPayload) -> StepResult | None:
         mine = payload.role == "planner" and payload.round >= first
-        return StepResult(provider="test", **said) if mine else None
+        return StepResult(provider="rules", **said) if mine else None
 
     return step
 
@@ -121,7 +121,7 @@ def test_each_round_starts_from_the_best_candidates() -> None:
 def test_a_branch_that_ends_leaves_the_others_to_go_on() -> None:
     def step(rows: Rows, payload: StepPayload) -> StepResult | None:
         stops = payload.role == "planner" and payload.parent == "c1"
-        return StepResult(provider="test", stop="no") if stops else None
+        return StepResult(provider="rules", stop="no") if stops else None
 
     objectives = {0: 0.9, 1: 0.7}
     rows = Rows(
@@ -161,7 +161,7 @@ def test_what_the_tester_asks_for_is_tried_on_the_kernel_first() -> None:
     wanted = (ProposedCase(dimensions={"n": 65}, family=Family.DECLARED),)
 
     def step(rows: Rows, payload: StepPayload) -> StepResult | None:
-        return StepResult(provider="test", cases=wanted) if payload.role == "tester" else None
+        return StepResult(provider="rules", cases=wanted) if payload.role == "tester" else None
 
     rows = Rows(Budget(trials=5), agent_step=step)
     end = rows.run()
@@ -174,7 +174,7 @@ def test_a_profile_is_handed_to_planner_and_templater() -> None:
     found = Profile(bottleneck="latency", hypotheses=("x",))
 
     def step(rows: Rows, payload: StepPayload) -> StepResult | None:
-        return StepResult(provider="test", profile=found) if payload.role == "profiler" else None
+        return StepResult(provider="rules", profile=found) if payload.role == "profiler" else None
 
     end = Rows(Budget(rounds=2, trials=20), agent_step=step).run()
     assert {p.role for p in steps(end) if p.profile == found} == {"planner", "templater"}

@@ -1,8 +1,16 @@
 """The next actions of a job, as a pure function of its rows."""
 
-from warpsmith.domain.job import Strategy
+from warpsmith.domain.job import RULES, Strategy
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind
 from warpsmith.tuning.decisions.device_waits import given_up, pin
+from warpsmith.tuning.decisions.rivals import (
+    finalist,
+    had_heat,
+    heat_share,
+    is_contested,
+    rules_question,
+    runs_heat,
+)
 from warpsmith.tuning.decisions.shares import (
     budget_spent,
     parents,
@@ -113,6 +121,13 @@ def _go_on(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
     spent = budget_spent(snapshot) or at_the_floor(snapshot.job, baseline_of(snapshot), best_so_far(snapshot))
     if spent:
         return _finish_search(snapshot, spent)
+    rules = rules_question(snapshot)
+    if rules is not None:
+        return _ask(rules)
+    best = finalist(snapshot)
+    resumed = () if best is None else _resume(snapshot, best, "the better template gets the rest")
+    if resumed:
+        return resumed
     round_ = max((p.round for p in steps_of(snapshot)), default=1)
     waiting = unopened(snapshot, round_)
     if waiting:
@@ -172,7 +187,7 @@ def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
         known = {"role": "templater", "plan": result.plan, "faults": faults_of(snapshot)}
         return _ask(payload.model_copy(update=known))
     template = result.template
-    if template is None:
+    if template is None or (payload.provider == RULES and not template.applied):
         return _go_on(snapshot, f"the {role} brought no template")
     if result.ask_tuner:
         return _ask(
@@ -199,15 +214,19 @@ def _search(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[Action,
     floor = at_the_floor(snapshot.job, baseline_of(snapshot), candidate.best_objective)
     if exhausted or left <= 0 or floor or budget_spent(snapshot):
         return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
+    if is_contested(snapshot) and had_heat(snapshot, candidate):
+        return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
+    if runs_heat(snapshot, candidate):
+        trials, seconds = heat_share(snapshot)
+        return (_searching(candidate), _slice(snapshot, candidate, trials, seconds=seconds, heat=True))
     # A new template is tried on one device before it gets the others.
-    wide = min(snapshot.devices, left)
-    shared = candidate.trials > 0 and snapshot.devices > 1
-    detail = f"round {candidate.round}: searching candidate {candidate.number}"
-    if candidate.trials == 0 and wide > 1:
-        slices = _slices(snapshot, candidate, 1, 1, shared=False)
-    else:
-        slices = _slices(snapshot, candidate, left, wide, shared=shared)
-    return (SetJobState(JobState.SEARCHING, detail), *slices)
+    if candidate.trials == 0 and min(snapshot.devices, left) > 1:
+        return (_searching(candidate), _slice(snapshot, candidate, 1))
+    return (_searching(candidate), *_slices(snapshot, candidate, left, min(snapshot.devices, left)))
+
+
+def _searching(candidate: CandidateSummary) -> SetJobState:
+    return SetJobState(JobState.SEARCHING, f"round {candidate.round}: searching candidate {candidate.number}")
 
 
 def _widen(snapshot: JobSnapshot) -> tuple[Action, ...]:
@@ -226,32 +245,56 @@ def _widen(snapshot: JobSnapshot) -> tuple[Action, ...]:
     floor = at_the_floor(snapshot.job, baseline_of(snapshot), searching.best_objective)
     if count <= 0 or over or floor or budget_spent(snapshot):
         return ()
-    return _slices(snapshot, searching, left, count, beside=len(slices), shared=True)
+    return _slices(snapshot, searching, left, count, beside=len(slices))
 
 
 def _slices(
-    snapshot: JobSnapshot, of: CandidateSummary, trials: int, count: int, *, beside: int = 0, shared: bool
+    snapshot: JobSnapshot, of: CandidateSummary, trials: int, count: int, *, beside: int = 0
 ) -> tuple[Action, ...]:
+    shared = snapshot.devices > 1 and of.trials > 0
+    # They have the trials between them: whoever is faster runs more.
+    return (_slice(snapshot, of, trials, beside=beside, shared=shared),) * count
+
+
+def _slice(
+    snapshot: JobSnapshot,
+    of: CandidateSummary,
+    trials: int,
+    *,
+    seconds: float | None = None,
+    beside: int = 0,
+    shared: bool = False,
+    heat: bool = False,
+) -> StartTask:
     payload = SlicePayload(
         candidate=of.id,
         trials=trials,
-        seconds=seconds_left(snapshot),
+        seconds=seconds_left(snapshot) if seconds is None else seconds,
         shared=shared,
         candidate_trials=of.trials + trials if shared else None,
+        heat=heat,
         seen=Seen(devices=snapshot.devices, beside=beside, trials=of.trials),
     )
-    # They have the trials between them: whoever is faster runs more.
-    return (StartTask(payload),) * count
+    return StartTask(payload)
 
 
 def _search_on(snapshot: JobSnapshot) -> tuple[Action, ...]:
     """The trials that agents left go to the best candidate, if its space has untried configurations."""
     best = next((p for p in parents(snapshot, snapshot.job.budget.rounds + 1) if p is not None), None)
-    slices = [] if best is None else slice_results(snapshot.tasks, best)
-    if best is None or not slices or is_exhausted(snapshot.tasks, best):
+    if best is None or not slice_results(snapshot.tasks, best):
         return ()
-    detail = "the best candidate gets the trials that are left"
-    return (SetCandidate(best, CandidateState.SEARCHING), SetJobState(JobState.SEARCHING, detail))
+    candidate = next(c for c in snapshot.candidates if c.id == best)
+    return _resume(snapshot, candidate, "the best candidate gets the trials that are left")
+
+
+def _resume(snapshot: JobSnapshot, candidate: CandidateSummary, detail: str) -> tuple[Action, ...]:
+    """Search a candidate again; nothing if it has no trials left or nothing more to try."""
+    left = trial_share(snapshot, candidate) - candidate.trials
+    if left <= 0 or is_exhausted(snapshot.tasks, candidate.id):
+        return ()
+    slices = _slices(snapshot, candidate, left, min(snapshot.devices, left))
+    again = SetCandidate(candidate.id, CandidateState.SEARCHING)
+    return (again, SetJobState(JobState.SEARCHING, detail), *slices)
 
 
 def _finish_search(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
@@ -282,6 +325,7 @@ def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None
         round=newest.round,
         attempt=made.attempt + (not explained),
         parent=made.parent,
+        provider=made.provider,
         plan=made.plan,
         profile=made.profile,
         failure="\n".join((last.reason if last is not None else "", *(f.words for f in faults))).strip(),

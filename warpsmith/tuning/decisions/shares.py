@@ -2,9 +2,10 @@
 
 from warpsmith.domain.job import Strategy
 from warpsmith.domain.state import TaskKind
-from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot
+from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView
 from warpsmith.tuning.decisions.task_history import baseline_of, best_so_far, last_task, steps_of
 from warpsmith.tuning.decisions.time_budget import first_batch_s, search_s
+from warpsmith.tuning.tasks import StepPayload
 
 
 def rounds(snapshot: JobSnapshot) -> int:
@@ -30,11 +31,16 @@ def trial_share(snapshot: JobSnapshot, candidate: CandidateSummary) -> int:
     """Trials that this candidate may have in total: the remaining ones divided by the branches to come."""
     others = sum(c.trials for c in snapshot.candidates if c.id != candidate.id)
     step = last_task(snapshot, TaskKind.AGENT_STEP)
-    if step is not None and step.id not in {c.made_by for c in snapshot.candidates}:
+    if step is not None and not _is_rivals(step) and step.id not in {c.made_by for c in snapshot.candidates}:
         return snapshot.job.budget.trials - others  # agents have nothing more to add
     later = max(0, rounds(snapshot) - candidate.round) * snapshot.job.agents.parents
     branches = 1 + len(unopened(snapshot, candidate.round)) + later
     return -(-(snapshot.job.budget.trials - others) // branches)
+
+
+def _is_rivals(step: TaskView) -> bool:
+    """Whether a step asked somebody beside those who were chosen; the others may have more to say."""
+    return isinstance(step.payload, StepPayload) and step.payload.provider is not None
 
 
 def budget_spent(snapshot: JobSnapshot) -> str:
