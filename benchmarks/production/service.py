@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -21,11 +21,12 @@ STAGES = {"baseline": "baseline", "check_cases": "baseline", "slice": "search", 
 
 
 @contextmanager
-def embedded_service(data: Path) -> Iterator[Client]:
+def embedded_service(data: Path, settings: Mapping[str, str] | None = None) -> Iterator[Client]:
     """A service with a worker of its own on this machine.
 
     Args:
         data: its folder; the log is `service.log` there.
+        settings: further variables of its environment.
 
     Raises:
         Unavailable: it did not start.
@@ -37,7 +38,7 @@ def embedded_service(data: Path) -> Iterator[Client]:
     with (data / "service.log").open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "warpsmith", "serve", "--embedded", "--port", str(port)],
-            env=os.environ | {"WARPSMITH_DATA_DIR": str(data)},
+            env=os.environ | {"WARPSMITH_DATA_DIR": str(data)} | dict(settings or {}),
             stdout=log,
             stderr=log,
             start_new_session=True,

@@ -129,7 +129,7 @@ def test_a_job_survives_a_faulty_model_within_its_budget(tmp_path: Path) -> None
     migrate.upgrade(url)
     database = Database(url)
     job = agent_job(agents={"provider": "openai"})
-    job["budget"] |= {"tokens": TOKENS, "usd": 0.2, "trials": 18}
+    job["budget"] |= {"tokens": TOKENS, "usd": 0.2, "trials": 24}
     try:
         with model_server(FaultyModel()) as server:
             settings = settings_of(server.url, data_dir=tmp_path, database_url=url, openai_timeout_s=1)
