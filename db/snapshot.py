@@ -87,7 +87,7 @@ def load_snapshot(session: Session, job_id: str, unserved_s: float = UNSERVED_S)
         t.state is TaskState.QUEUED and t.kind is not TaskKind.AGENT_STEP for t in tasks
     )
     devices = 1
-    if job.device_class is not None and job.state is JobState.SEARCHING:
+    if job.device_class is not None and job.state in (JobState.PLANNING, JobState.SEARCHING):
         # Where several jobs want the devices, each is searched on its share, in slices worth their start.
         sharing = JobRepository(session).pinned(job.device_class)
         devices = max(1, WorkerRepository(session).devices(job.device_class) // max(1, sharing))

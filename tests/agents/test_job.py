@@ -129,7 +129,8 @@ def test_a_job_survives_a_faulty_model_within_its_budget(tmp_path: Path) -> None
     migrate.upgrade(url)
     database = Database(url)
     job = agent_job(agents={"provider": "openai"})
-    job["budget"] |= {"tokens": TOKENS, "usd": 0.2, "trials": 24}
+    job["budget"] |= {"tokens": TOKENS, "usd": 0.2, "trials": 18}
+    job["rewrite"] = {"enabled": False}  # no rival: this is about the model alone
     try:
         with model_server(FaultyModel()) as server:
             settings = settings_of(server.url, data_dir=tmp_path, database_url=url, openai_timeout_s=1)
@@ -156,11 +157,10 @@ def check_faulty_job(session: Session, job: str, billed: int) -> None:
     steps = AgentStepRepository(session).of_job(job)
     assert [s.role for s in steps] == [
         *("tester", "profiler", "planner", "templater", "tuner", "repairer", "tuner", "repairer", "tuner"),
-        *("templater", "tuner"),  # the rival of the rules
         *("profiler", "planner", "templater", "tuner", "profiler", "planner"),
     ]
     assert [s.fallback for s in steps if s.fallback] == []
-    assert [s.calls for s in steps if s.role == "templater"] == [5, 0, 1]
+    assert [s.calls for s in steps if s.role == "templater"] == [5, 1]
     notes = "\n".join(s.notes for s in steps)
     assert all(words in notes for words in ("HTTP 429", "HTTP 500", "no reply within 1 s", "no such field"))
     assert status.tokens_used == sum(s.tokens for s in steps)
@@ -170,7 +170,7 @@ def check_faulty_job(session: Session, job: str, billed: int) -> None:
     assert KEY not in "".join(s.prompt + s.reply + s.notes for s in steps)
 
     candidates = result_views.candidate_list(session, job).items
-    assert [c.state.value for c in candidates] == ["rejected", "rejected", "searched", "searched", "searched"]
+    assert [c.state.value for c in candidates] == ["rejected", "rejected", "searched", "searched"]
     trials = result_views.trial_page(session, job, limit=1000).items
     assert WARM in [t.configuration for t in trials]
     skipped = [t.outcome for t in trials if t.configuration.get("SKIP")]
@@ -181,7 +181,7 @@ def check_faulty_job(session: Session, job: str, billed: int) -> None:
     assert result is not None
     assert not [e for e in result.dispatch if e.configuration and e.configuration.get("SKIP")]
     replayed = replay(session, job, {})
-    assert (replayed.candidates, replayed.steps, replayed.differences) == (5, 17, ())
+    assert (replayed.candidates, replayed.steps, replayed.differences) == (4, 15, ())
 
 
 class Answerer(threading.Thread):
