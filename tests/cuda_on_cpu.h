@@ -14,6 +14,7 @@ using std::max;
 using std::min;
 #define __global__
 #define __device__
+#define __constant__
 #define __host__
 #define __forceinline__ inline
 #define __noinline__

@@ -67,6 +67,11 @@ def _call(n: int, template: Template, entry: str, workload: Workload, values: Ma
         lines.append(f"for (int i = 0; i < {total}; ++i) {a.name}[i] = {_drawn(a)};")
         given.append(f"{a.name}.data() + {GUARD}")
         shown.append(a.name)
+    for a in template.kernel.symbols:
+        count = int(np.prod([int(e.evaluate(scope)) for e in a.shape]))
+        kind, at = _TYPES[a.dtype.value], f"(({_TYPES[a.dtype.value]}*)&config_{n}::{a.name})"
+        lines.append(f"static_assert(sizeof(config_{n}::{a.name}) == {count} * sizeof({kind}));")
+        lines.append(f"for (int i = 0; i < {count}; ++i) {at}[i] = {_drawn(a)};")
     grid, block = (
         "{" + ", ".join(f"unsigned({int(e.evaluate(scope))})" for e in extents) + "}"
         for extents in (template.kernel.launch.grid, template.kernel.launch.block)

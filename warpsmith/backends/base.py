@@ -157,7 +157,20 @@ class Program(Protocol):
         ...
 
     def changed_globals(self) -> list[str]:
-        """Readable device variables whose value differs from the value after loading."""
+        """Readable device variables whose value differs from the value after loading, or after they were
+        last written as symbols."""
+        ...
+
+    def write_symbol(self, name: str, data: Array) -> None:
+        """Fill a variable of the program, all of it, as host code would.
+
+        Raises:
+            LaunchRefused: it has none of this name, or one of another size.
+        """
+        ...
+
+    def read_symbol(self, name: str) -> bytes:
+        """Contents of a variable that `write_symbol` filled."""
         ...
 
 

@@ -10,6 +10,7 @@ _SHT_SYMTAB = 2
 _STT_OBJECT = 1
 _STO_CUDA_ENTRY = 0x10
 _WRITABLE = (".nv.global", ".nv.global.init")
+_CONSTANT = ".nv.constant"
 _INFO = ".nv.info."
 _SIZED = 4
 """Form of an attribute that has a size and contents; the others have two bytes."""
@@ -23,10 +24,21 @@ class CubinContents:
 
     entries: tuple[str, ...]
     """Kernels (`__global__` functions) by symbol."""
+    constants: tuple[str, ...]
+    """`__constant__` variables."""
     writable_globals: tuple[str, ...]
     """`__device__` variables that a kernel could use to remember earlier launches."""
     parameters: Mapping[str, tuple[tuple[int, int], ...]]
     """Offset and size in bytes of every parameter of a kernel, in order, by symbol."""
+
+
+def variable_named(contents: CubinContents, name: str) -> str:
+    """The symbol of a variable with this name, in whatever namespace; empty if there is none, or several."""
+    known = (*contents.constants, *contents.writable_globals)
+    if name in known:
+        return name
+    found = [v for v in known if v.startswith("_ZN") and v.endswith(f"{len(name)}{name}E")]
+    return found[0] if len(found) == 1 else ""
 
 
 def read_cubin(binary: bytes) -> CubinContents:
@@ -44,6 +56,7 @@ def read_cubin(binary: bytes) -> CubinContents:
 def _read(elf: Elf) -> CubinContents:
     entries: set[str] = set()
     writable: set[str] = set()
+    constants: set[str] = set()
     parameters = {
         s.name.removeprefix(_INFO): _parameters(elf.binary, s.offset, s.offset + s.size)
         for s in elf.sections
@@ -55,7 +68,10 @@ def _read(elf: Elf) -> CubinContents:
             entries.add(symbol.name)
         if symbol.kind == _STT_OBJECT and home in _WRITABLE:
             writable.add(symbol.name)
-    return CubinContents(tuple(sorted(entries)), tuple(sorted(writable)), parameters)
+        elif symbol.kind == _STT_OBJECT and home.startswith(_CONSTANT):
+            constants.add(symbol.name)
+    named = tuple(tuple(sorted(names)) for names in (entries, constants, writable))
+    return CubinContents(named[0], named[1], named[2], parameters)
 
 
 def _parameters(binary: bytes, at: int, end: int) -> tuple[tuple[int, int], ...]:

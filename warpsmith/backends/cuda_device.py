@@ -120,7 +120,7 @@ class CudaDevice:
         try:
             module = self._driver.module_from_buffer(compiled.binary)
             functions = [CudaFunction(module.get_function(entry)) for entry in compiled.entries]
-            return CudaProgram(self._driver, module, functions, compiled.globals)
+            return CudaProgram(self._driver, module, functions, compiled.globals, compiled.binary)
         except self._driver.Error as exc:
             raise self._error(exc, "the binary was refused") from exc
 

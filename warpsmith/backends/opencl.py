@@ -117,6 +117,12 @@ class _Program:
     def changed_globals(self) -> list[str]:
         return []  # OpenCL has no call that reads program-scope variables
 
+    def write_symbol(self, name: str, data: Array) -> None:
+        raise LaunchRefused(f"{name}: OpenCL cannot fill a variable of the program; make it an argument")
+
+    def read_symbol(self, name: str) -> bytes:
+        raise LaunchRefused(f"{name}: OpenCL cannot read a variable of the program")
+
 
 class OpenClDevice:
     """Implements `backends.base.Device`.

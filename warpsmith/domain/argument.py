@@ -47,6 +47,8 @@ class Role(StrEnum):
     """The address of a declared buffer, or null."""
     POINTERS = "pointers"
     """An array of addresses in device memory."""
+    SYMBOL = "symbol"
+    """CUDA: a `__constant__` or `__device__` variable of the source, which host code would fill."""
 
 
 BY_VALUE = {
@@ -64,7 +66,7 @@ def _dtype_may_be_left_out(schema: dict[str, Any]) -> None:
 
 
 class Argument(Frozen):
-    """One argument of a kernel, in the kernel's own order, or a buffer to which arguments lead."""
+    """One argument of a kernel, in the kernel's own order; a buffer to which arguments lead; or a symbol."""
 
     model_config = ConfigDict(json_schema_extra=_dtype_may_be_left_out)
 
@@ -73,15 +75,16 @@ class Argument(Frozen):
     """Element type. It may be left out if the role is `struct`, `pointer` or `pointers`."""
     role: Role
     shape: tuple[Expression, ...] = Field(default=(), max_length=8)
-    """Extents of a buffer in elements, slowest dimension first; empty for a scalar. For the role `local`:
+    """Extents of a buffer in elements, slowest dimension first; empty for a scalar. A symbol
+    without extents has one element. For the role `local`:
     elements per work-group. For `pointers`: the number of addresses. For the roles `local` and `scratch`
     parameter names stand for the values of the configuration."""
     value: Expression | None = None
-    """Value of a scalar: an expression over dimensions, or a number."""
+    """Value of a scalar: an expression over dimensions, or a number. Of a symbol: that of every element."""
     values: tuple[Expression, ...] = Field(default=(), max_length=MAX_COUNT)
     """Lanes of a vector by value (`uint3`, `float4`), instead of `value`."""
     draw: Draw | None = None
-    """Distribution of an input or inout. Default: normal for floats, integers 0..127 otherwise."""
+    """Distribution of an input, inout or symbol. Default: normal for floats, integers 0..127 otherwise."""
     image: ImageFormat | None = None
     """OpenCL: the argument is an `image2d_t` or `image3d_t`, input or output, instead of a buffer."""
     to: Targets = None
@@ -99,8 +102,10 @@ class Argument(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _imply_dtype(cls, data: Any) -> Any:
+    def _imply_what_the_role_says(cls, data: Any) -> Any:
         role = data.get("role") if isinstance(data, dict) else None
+        if role == Role.SYMBOL and not data.get("shape"):
+            return {**data, "shape": (1,)}
         if isinstance(role, str) and role in _IMPLIED and "dtype" not in data:
             return {**data, "dtype": _IMPLIED[Role(role)]}
         return data
@@ -113,6 +118,8 @@ class Argument(Frozen):
             self._check_image(self.image)
         if self.role in BY_VALUE:
             self._check_by_value()
+        elif self.role is Role.SYMBOL:
+            self._check_symbol()
         elif self.value is not None or self.values or not self.shape:
             what = "local" if self.role is Role.LOCAL else "array" if self.role is Role.POINTERS else "buffer"
             unit = {Role.LOCAL: " (elements of a work-group)", Role.POINTERS: " (the number of addresses)"}
@@ -121,7 +128,7 @@ class Argument(Frozen):
             raise ValueError(f"{self.role.value} {self.name} has no to, fields or type")
         if self.role is Role.OUTPUT and self.draw is not None:
             raise ValueError(f"output {self.name} is written, not drawn; remove draw or use inout")
-        if self.draw is not None and self.role not in (Role.INPUT, Role.INOUT):
+        if self.draw is not None and self.role not in (Role.INPUT, Role.INOUT, Role.SYMBOL):
             raise ValueError(f"{self.role.value} {self.name} is not drawn; remove draw")
         return self
 
@@ -132,6 +139,12 @@ class Argument(Frozen):
         problem = by_value_problem(self.as_field())
         if problem:
             raise ValueError(problem)
+
+    def _check_symbol(self) -> None:
+        if self.to or self.fields or self.type or self.values:
+            raise ValueError(f"symbol {self.name} has no to, fields, type or values; give a draw or a value")
+        if self.value is not None and self.draw is not None:
+            raise ValueError(f"symbol {self.name} has a draw and a value; give one of them")
 
     def as_field(self) -> StructField:
         """An argument by value as a member of a struct, for what is alike in both."""
@@ -166,8 +179,8 @@ class Argument(Frozen):
 
     @property
     def is_buffer(self) -> bool:
-        """True if the argument is device memory that holds data: a buffer, or an image."""
-        return self.role in (Role.INPUT, Role.OUTPUT, Role.INOUT, Role.SCRATCH)
+        """True if the argument is device memory that holds data: a buffer, an image, or a symbol."""
+        return self.role in (Role.INPUT, Role.OUTPUT, Role.INOUT, Role.SCRATCH, Role.SYMBOL)
 
     def targets(self) -> Iterator[tuple[str, str]]:
         """Field and name of every buffer that the argument leads to."""

@@ -60,7 +60,8 @@ class Kernel(Frozen):
     compiler: Compiler = Compiler.AUTO
     arguments: tuple[Argument, ...] = Field(min_length=1, max_length=64)
     buffers: tuple[Argument, ...] = Field(default=(), max_length=64)
-    """Buffers that the kernel gets only by addresses in structs and in arrays of addresses."""
+    """Buffers that the kernel gets only by addresses in structs and in arrays of addresses; and symbols:
+    variables of the source that host code would fill, by their names there."""
     launch: Launch
     """Of a sequence: that of its first launch, and left out in a job."""
     launches: tuple[SequencedLaunch, ...] = Field(default=(), max_length=MAX_LAUNCHES)
@@ -128,7 +129,8 @@ class Kernel(Frozen):
         memory = {
             a.name
             for a in self.declared
-            if (a.is_buffer and a.image is None and a.role is not Role.SCRATCH) or a.role is Role.POINTERS
+            if (a.is_buffer and a.image is None and a.role not in (Role.SCRATCH, Role.SYMBOL))
+            or a.role is Role.POINTERS
         }
         led_to = set()
         for place, argument in self.placed():
@@ -137,11 +139,19 @@ class Kernel(Frozen):
                     known = ", ".join(sorted(memory))
                     raise ValueError(f"{place}.{field}: no buffer {name!r} is declared; declared are {known}")
                 led_to.add(name)
+        for n, argument in enumerate(self.arguments):
+            if argument.role is Role.SYMBOL:
+                raise ValueError(
+                    f"arguments.{n}.role: {argument.name} is a symbol, which no launch passes; list it under "
+                    "kernel.buffers"
+                )
         for n, argument in enumerate(self.buffers):
+            if argument.role is Role.SYMBOL:
+                continue
             if argument.name not in memory:
                 raise ValueError(
-                    f"buffers.{n}.role: {argument.name} is {argument.role.value}; only buffers and pointers "
-                    "can be led to"
+                    f"buffers.{n}.role: {argument.name} is {argument.role.value}; only buffers, pointers "
+                    "and symbols can stand here"
                 )
             if argument.name not in led_to:
                 raise ValueError(f"buffers.{n}.name: nothing leads to {argument.name}")
@@ -184,6 +194,12 @@ class Kernel(Frozen):
             field = "cooperative" if self.launch.cooperative else "cluster"
             raise ValueError(f"launch.{field}: OpenCL's groups cannot wait for each other; leave it out")
         for place, argument in self.placed():
+            if argument.role is Role.SYMBOL:
+                raise ValueError(
+                    f"{place}.role: OpenCL cannot fill a variable of the program; give {argument.name} an "
+                    f"initialiser in kernel.source, or make it an argument (`__constant T* {argument.name}`) "
+                    "with role input"
+                )
             inside = [f for f, _ in argument.targets() if f.startswith("fields")]
             if argument.role is Role.POINTERS or inside:
                 field = f"{place}.{inside[0]}" if inside else f"{place}.role"
@@ -244,6 +260,11 @@ class Kernel(Frozen):
     def scratch(self) -> tuple[Argument, ...]:
         """Arguments with the role `scratch`, in order."""
         return tuple(a for a in self.arguments if a.role is Role.SCRATCH)
+
+    @property
+    def symbols(self) -> tuple[Argument, ...]:
+        """Variables of the source that the job fills, in order."""
+        return tuple(a for a in self.buffers if a.role is Role.SYMBOL)
 
     @property
     def text(self) -> str:

@@ -14,7 +14,7 @@ from warpsmith.domain.by_value_plan import (
     table_plan,
     value_plan,
 )
-from warpsmith.domain.draw import Draw
+from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.draw_checks import draw_problem
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Value
@@ -131,7 +131,7 @@ class WorkloadPlan:
     variant: int = 0
     """Number of a further set of values with the same seed and family."""
     behind: tuple[BufferPlan | TablePlan, ...] = ()
-    """Memory that the kernel gets only by addresses in arguments."""
+    """Memory that the kernel gets only by addresses in arguments, and its symbols."""
 
     @property
     def key(self) -> CaseKey:
@@ -140,8 +140,18 @@ class WorkloadPlan:
 
     @property
     def buffers(self) -> tuple[BufferPlan, ...]:
-        """The buffers, in order: arguments first, then those to which arguments lead."""
+        """The buffers, in order: arguments first, then those to which arguments lead, and symbols."""
         return tuple(a for a in (*self.arguments, *self.behind) if isinstance(a, BufferPlan))
+
+    @property
+    def symbols(self) -> tuple[BufferPlan, ...]:
+        """Those of the buffers that are variables of the program, so that nobody allocates them."""
+        return tuple(b for b in self.buffers if b.role is Role.SYMBOL)
+
+    @property
+    def allocated(self) -> tuple[BufferPlan, ...]:
+        """The other buffers, in order."""
+        return tuple(b for b in self.buffers if b.role is not Role.SYMBOL)
 
     @property
     def tables(self) -> tuple[TablePlan, ...]:
@@ -290,9 +300,12 @@ def _memory(kernel: Kernel, a: Argument, names: Mapping[str, Value]) -> BufferPl
 
 def _drawn(argument: Argument, shape: tuple[int, ...], names: Mapping[str, Value]) -> Draw | None:
     """The draw of an argument in numbers."""
-    if argument.draw is None:
+    draw = argument.draw
+    if argument.role is Role.SYMBOL and argument.value is not None:
+        draw = Draw(distribution=Distribution.CONSTANT, low=number(argument.value, argument.dtype, names))
+    if draw is None:
         return None
-    draw = argument.draw.resolved(names)
+    draw = draw.resolved(names)
     problem = draw_problem(draw, argument.dtype, shape) if min(shape, default=0) >= 1 else ""
     if problem:
         raise ExpressionError(argument.name, f"draw.{problem}")

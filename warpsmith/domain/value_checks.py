@@ -24,6 +24,9 @@ def check_values(kernel: Kernel, argument: Argument, where: str, scope: Scope, w
     """
     if argument.role is Role.POINTERS:
         _check_table(kernel, argument, where, scope, workload)
+    elif argument.role is Role.SYMBOL and argument.value is not None:
+        check = check_number if argument.dtype.is_float else check_whole
+        check(f"{where}.value", argument.value, scope, workload)
     elif argument.role in BY_VALUE:
         for place, field in _leaves(argument.as_field(), where):
             if field.role is FieldRole.POINTER:

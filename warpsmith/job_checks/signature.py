@@ -13,11 +13,11 @@ from warpsmith.domain.job import Job
 from warpsmith.job_checks.arguments import argument_findings
 from warpsmith.job_checks.each_launch import of_each_launch
 from warpsmith.job_checks.finding import Finding
+from warpsmith.job_checks.symbols import symbol_findings
 from warpsmith.rewrite.reader.conditionals import given_macros
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.reader.pointer_usage import pointer_usage
 from warpsmith.rewrite.reader.tokens import Tokens, tokenise
-from warpsmith.rewrite.reader.unfilled_constants import unfilled_constants
 from warpsmith.rewrite.skeleton.guesses import bind
 
 _DEFINE = re.compile(r"-D\s*(\w+)(?:=(.*))?")
@@ -26,7 +26,7 @@ _MAX_SHOWN = 12
 
 def signature_findings(job: Job) -> list[Finding]:
     """Mismatches between the job and its kernel. Among several definitions, the best match is used."""
-    return [*of_each_launch(job, _of_launch), *unwritten_scratch(job), *_unfilled(job)]
+    return [*of_each_launch(job, _of_launch), *unwritten_scratch(job), *symbol_findings(job)]
 
 
 def _of_launch(job: Job) -> list[Finding]:
@@ -48,13 +48,6 @@ def _of_launch(job: Job) -> list[Finding]:
         known = {word: known[word] for word in known.keys() - {p.name for p in job.parameters}}
         of_each.append(list(argument_findings(job, kernel, known, certain)))
     return min(of_each, key=lambda found: (sum(f.is_error for f in found), len(found)))
-
-
-def _unfilled(job: Job) -> Iterator[Finding]:
-    for name, line in unfilled_constants(job.kernel.source or ""):
-        words = f"nothing fills `__constant__ {name}`, so it holds zeros: a job has no host code; give it an "
-        words += "initialiser, or make it an argument of the kernel"
-        yield Finding("kernel.source", words, is_error=False, inner_line=line)
 
 
 def unwritten_scratch(job: Job) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpsmith.backends.base import Array, Bound, Device, Memory, Pointer
+from warpsmith.backends.base import Array, Bound, Device, Memory, Pointer, Program
 from warpsmith.domain.argument import Role
 from warpsmith.domain.job import CacheState
 from warpsmith.domain.launch_size import LaunchSize
@@ -17,6 +17,7 @@ from warpsmith.sandbox.frames import Received
 from warpsmith.sandbox.rotation import Pair, rotation
 from warpsmith.sandbox.scratch import Scratch
 from warpsmith.sandbox.spoiling import JOINED_BYTES, fill_with_poison, spoil
+from warpsmith.sandbox.symbols import Symbols
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.inputs import draw_buffer
 
@@ -101,6 +102,10 @@ class WorkloadBuffers:
             self._bound.clear()
             self._scratch = Scratch(self._device, self.plan.scratch, size.scratch_bytes, self._guard)
         return self._scratch
+
+    def symbols_of(self, program: Program) -> Symbols:
+        """The variables of a program that this workload fills."""
+        return Symbols(program, self.plan.symbols, self._input)
 
     def rotation(self, cache: CacheState, apart: bool = True) -> tuple[Pair, ...]:
         """Pairs of sets for timed launches, in order, continuing after the last timing. Memory is allocated
@@ -229,7 +234,7 @@ class WorkloadBuffers:
         return count if count == 1 else count // 2 * 2
 
     def _most_sets(self, cache: CacheState, apart: bool) -> int:
-        set_bytes = max(1, sum(b.size_bytes for b in self.plan.buffers))
+        set_bytes = max(1, sum(b.size_bytes for b in self.plan.allocated))
         cache_bytes = self._device.info.limits.l2_bytes or DEFAULT_CACHE_BYTES
         if cache is CacheState.HOT:
             if self.in_place:
@@ -239,7 +244,7 @@ class WorkloadBuffers:
 
     def _allocate(self, index: int) -> list[_Slot]:
         slots = []
-        for buffer in self.plan.buffers:
+        for buffer in self.plan.allocated:
             guard = self._guard if buffer.image is None else 0
             slot = _Slot(
                 buffer, self._reserve(buffer), (secrets.token_bytes(guard), secrets.token_bytes(guard))

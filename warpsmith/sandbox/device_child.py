@@ -165,8 +165,9 @@ class _Server:
         buffers = self._workloads[case_from_json(request["case"])]
         program, size = self._programs[request["handle"]], size_from_json(request["size"])
         ranges = request["ranges"]
-        scratch = buffers.scratch_of(size)
+        scratch, symbols = buffers.scratch_of(size), buffers.symbols_of(program)
         buffers.restore()
+        symbols.write()
         filled = {}
         if request["poison"]:
             filled = buffers.poison()
@@ -174,13 +175,14 @@ class _Server:
         self._device.launch(program, buffers.bound(FIRST, scratch), size)
         header = {
             "guards": buffers.guard_violations() + scratch.guard_violations(),
-            "changed": buffers.changed_inputs(whole=ranges is None),
+            "changed": buffers.changed_inputs(whole=ranges is None) + symbols.changed(),
             "names": [b.name for b in buffers.plan.mutated],
             "poison": {name: pattern.hex() for name, pattern in filled.items()},
         }
         out: list[Blob] = _outputs(buffers, ranges)
         if request["repeat"]:
             buffers.restore()
+            symbols.write()
             buffers.spoil(0, ranges)
             scratch.spoil()
             self._device.launch(program, buffers.bound(FIRST, scratch), size)
@@ -198,7 +200,7 @@ class _Server:
         scratch = buffers.scratch_of(size)
         # The inputs of the last checked launch are among those that are timed.
         scratch.poison()
-        watch = TimedWatch(buffers, plan, pairs, scratch)
+        watch = TimedWatch(buffers, plan, pairs, scratch, buffers.symbols_of(program))
 
         def stop(samples: Sequence[float]) -> bool:
             return limit is not None and len(samples) >= GIVE_UP_SAMPLES and min(samples) > limit

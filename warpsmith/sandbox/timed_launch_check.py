@@ -9,6 +9,7 @@ from warpsmith.sandbox.buffers import WorkloadBuffers
 from warpsmith.sandbox.frames import Blob
 from warpsmith.sandbox.rotation import Pair, left_behind, walked
 from warpsmith.sandbox.scratch import Scratch
+from warpsmith.sandbox.symbols import Symbols
 
 
 class TimedWatch:
@@ -22,7 +23,12 @@ class TimedWatch:
     """
 
     def __init__(
-        self, buffers: WorkloadBuffers, plan: TimingPlan, pairs: Sequence[Pair], scratch: Scratch
+        self,
+        buffers: WorkloadBuffers,
+        plan: TimingPlan,
+        pairs: Sequence[Pair],
+        scratch: Scratch,
+        symbols: Symbols,
     ) -> None:
         self.outputs: list[Blob] = []
         self.guards: list[str] = []
@@ -32,6 +38,7 @@ class TimedWatch:
         self.seen = False
         self._buffers = buffers
         self._scratch = scratch
+        self._symbols = symbols
         self.samples = plan.samples
         """Number of samples; see `choose_samples`."""
         self._plan = plan
@@ -48,6 +55,7 @@ class TimedWatch:
 
     def before(self, sample: int | None, launches: int) -> None:
         """See `Watch.before`."""
+        self._symbols.write()
         if self._buffers.in_place:
             # All sets are restored: a launch may have worked ahead in other sets. The sets launched next are
             # restored first, so that the others displace them from the caches.
@@ -64,6 +72,7 @@ class TimedWatch:
         if self._redrawn:
             self.other = self._check.other is not None
             self._buffers.redraw(self._chosen.inputs, *self._values())
+            self._symbols.write(*self._values())
         if self._check.spoiled or not self._finds_another_answer or secrets.randbits(1):
             self._buffers.spoil(self._chosen.outputs, self._check.ranges)
             self._scratch.spoil()
@@ -77,7 +86,7 @@ class TimedWatch:
         self.outputs = [buffers.read(b.name, ranges[b.name], pair) for b in buffers.plan.mutated]
         self.guards = buffers.guard_violations(pair) + self._scratch.guard_violations()
         family, variant = self._values()
-        self.changed = buffers.changed_inputs(False, pair, family, variant)
+        self.changed = buffers.changed_inputs(False, pair, family, variant) + self._symbols.changed()
         if self._redrawn:
             buffers.undo_redraw(pair.inputs)
         self.seen = True

@@ -11,6 +11,7 @@ from warpsmith.domain.memory import DISTINCT_VARIANTS
 from warpsmith.domain.plan import TimingPlan
 from warpsmith.sandbox.rotation import Pair, left_behind, rotation, walked
 from warpsmith.sandbox.spoiling import poison_word
+from warpsmith.sandbox.symbols import Symbols
 from warpsmith.sandbox.timed_launch_check import TimedWatch
 
 
@@ -75,7 +76,8 @@ def test_before_every_sample_in_place_all_sets_are_restored_and_those_launched_n
     launches: int,
 ) -> None:
     buffers, pairs = InPlaceBuffers(), rotation(8, apart=False)
-    watch = TimedWatch(cast("Any", buffers), TimingPlan(CacheState.COLD, samples=9), pairs, cast("Any", None))
+    plan, symbols = TimingPlan(CacheState.COLD, samples=9), Symbols(cast("Any", None), (), cast("Any", None))
+    watch = TimedWatch(cast("Any", buffers), plan, pairs, cast("Any", None), symbols)
     watch.before(None, 1)
     for sample in range(9):
         watch.before(sample, launches)

@@ -61,7 +61,7 @@ def reference_lines(
     yield "#   source: |"
     yield "#     def reference(inputs, dims):"
     for a in (*arguments, *buffers):
-        if a["role"] in ("input", "inout"):
+        if a["role"] in ("input", "inout", "symbol"):
             shape = ", ".join(str(e) for e in a["shape"])
             yield f'#         {a["name"]} = inputs["{a["name"]}"]  # shape [{shape}]'
         elif a["role"] in ("scalar", "struct"):

@@ -8,7 +8,7 @@ from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import Distribution
 from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan
-from warpsmith.rewrite.reader.unfilled_constants import unfilled_constants
+from warpsmith.rewrite.reader.device_variables import unfilled_constants
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.compare import passes
@@ -24,7 +24,7 @@ MOST_NOT_FINITE = 0.9
 WRITTEN_IN_PART = 0.9
 """Share of changed elements of an `inout` buffer below which that is said."""
 _POSITIVE = "{distribution: uniform, low: 0.1, high: 1}"
-_DRAWN = (Role.INPUT, Role.INOUT)
+_DRAWN = (Role.INPUT, Role.INOUT, Role.SYMBOL)
 
 
 def untestable(session: DeviceSession, workload: Workload, another: Case) -> str:
@@ -98,10 +98,11 @@ def _not_finite(session: DeviceSession, plan: WorkloadPlan, expected: Mapping[st
 def _advice(session: DeviceSession) -> str:
     """What makes the answer depend on the inputs, with the field."""
     kernel = session.job.kernel
-    empty = unfilled_constants(kernel.source or "")
+    filled = {a.name for a in kernel.symbols}
+    empty = [v.name for v in unfilled_constants(kernel.source or "") if v.name not in filled]
     if empty:
-        words = f"nothing fills `__constant__ {empty[0][0]}`, so it holds zeros"
-        return f"{words}; give it an initialiser in kernel.source, or make it an argument"
+        words = f"nothing fills `__constant__ {empty[0]}`, so it holds zeros"
+        return f"{words}; list it under kernel.buffers with `role: symbol`, or give it an initialiser"
     constant = [
         f"kernel.{place}.draw"
         for place, a in kernel.placed()
