@@ -7,6 +7,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.memory import buffer_bytes, check_memory
 from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.job_checks.finding import Finding
+from warpsmith.job_checks.idle_threads import idle_threads
 from warpsmith.job_checks.launch import launch_findings
 from warpsmith.job_checks.parameters import parameter_findings
 from warpsmith.job_checks.service_limits import service_findings
@@ -19,13 +20,15 @@ MARK = "TODO"
 
 
 def known_findings(job: Job, settings: Settings, devices: Sequence[DeviceInfo] = ()) -> Iterator[Finding]:
-    """Findings of all checks: service limits, the source's signature, and the limits of devices.
+    """Findings of all checks: service limits, the source's signature, idle threads, limits of devices.
 
     Args:
         devices: devices of the job's back end, if any are present.
     """
     yield from service_findings(job, settings)
     yield from source_findings(job, devices)
+    scope = devices[0].scope() if devices else {}
+    yield from idle_threads(job, scope, settings.permitted_includes())
     yield from tolerance_findings(job)
     yield from _memory(job, devices, settings)
 

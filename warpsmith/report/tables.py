@@ -9,6 +9,7 @@ from rich.text import Text
 from warpsmith.domain.device import Backend
 from warpsmith.domain.space import Configuration
 from warpsmith.http_models import JobResult
+from warpsmith.rewrite.rules.tight_grid import TightGrid
 
 
 def comparison_table(result: JobResult) -> Table:
@@ -32,10 +33,37 @@ def has_gain(result: JobResult) -> bool:
 
 
 def reason_lines(result: JobResult) -> list[str]:
-    """Lines on why the job ended and how far the search came; for older results, the detail."""
+    """Lines on why the job ended, which gains are the launch's, and how far the search came; for older
+    results, the detail instead of the first and the last."""
     if result.reason is None:
-        return [result.detail] if result.detail else []
-    return [line for line in (result.reason.sentence, result.reason.search) if line]
+        return [line for line in (result.detail, launch_words(result)) if line]
+    return [line for line in (result.reason.sentence, launch_words(result), result.reason.search) if line]
+
+
+def launch_words(result: JobResult) -> str:
+    """Workloads whose gain is the launch's, in a sentence; empty without one.
+
+    A gain is the launch's if no other parameter differs from its default, with which the template is the
+    kernel as posted.
+    """
+    candidates = {c.id: c for c in result.candidates}
+    of_launch: list[str] = []
+    fixed: set[str] = set()
+    for entry in result.dispatch:
+        candidate = candidates.get(entry.candidate or "")
+        if entry.configuration is None or candidate is None:
+            continue
+        defaults = candidate.space.defaults
+        names = {p for a in candidate.applied if a.rule == TightGrid.name for p in a.parameters}
+        changed = {name for name, value in entry.configuration.items() if value != defaults.get(name)}
+        if changed and changed <= names:
+            of_launch.append(entry.workload)
+            fixed |= {a.rule for a in candidate.applied if not a.parameters}
+    if not of_launch:
+        return ""
+    words = f"on {', '.join(of_launch)} the gain is the launch's alone: your kernel without the threads that"
+    besides = f" (what {', '.join(sorted(fixed))} did stands too)" if fixed else ""
+    return f"{words} have no work{besides}"
 
 
 def baseline_table(result: JobResult) -> Table | None:

@@ -48,9 +48,7 @@ def make_template(
 
 
 def _made(job: Job, include_dirs: Mapping[str, Path] | None) -> TemplateReport:
-    known = include_dirs or {}
-    folders = tuple(known[name] for name in job.kernel.includes if name in known)
-    library = Library(folders, job.kernel.files, job.kernel.include_dirs)
+    library = _library(job.kernel, include_dirs)
     template = Template(kernel=_inlined(job.kernel, library), space=job.space)
     declined: list[str] = []
     for n in range(len(job.kernel.steps)):
@@ -60,6 +58,29 @@ def _made(job: Job, include_dirs: Mapping[str, Path] | None) -> TemplateReport:
         except TOO_MUCH as exc:
             declined.append(f"every rule: {_too_much(exc)}")
     return TemplateReport(template=template, declined=tuple(declined))
+
+
+def first_draft(job: Job, include_dirs: Mapping[str, Path] | None = None) -> Draft:
+    """The first launch of a job as the first rule gets it.
+
+    Args:
+        include_dirs: as of `make_template`.
+    """
+    library = _library(job.kernel, include_dirs)
+    kernel = _inlined(job.kernel, library)
+    return _live(_draft(job, kernel.of_step(0), included(kernel.text, library)))
+
+
+def _library(kernel: Kernel, include_dirs: Mapping[str, Path] | None) -> Library:
+    known = include_dirs or {}
+    folders = tuple(known[name] for name in kernel.includes if name in known)
+    return Library(folders, kernel.files, kernel.include_dirs)
+
+
+def _draft(job: Job, kernel: Kernel, library: tuple[str, ...]) -> Draft:
+    return Draft(
+        job=job, kernel=kernel, parameters=job.parameters, constraints=job.constraints, library=library
+    )
 
 
 def _inlined(kernel: Kernel, library: Library) -> Kernel:
@@ -75,9 +96,7 @@ def _of_launch(
 ) -> tuple[Template, tuple[str, ...]]:
     """The template with the rules applied to a launch, and why the others were not."""
     kernel = template.kernel.of_step(n)
-    draft = Draft(
-        job=job, kernel=kernel, parameters=job.parameters, constraints=job.constraints, library=library
-    )
+    draft = _draft(job, kernel, library)
     steps = job.kernel.launches
     others = [step.entry for m, step in enumerate(steps) if m != n]
     declined: list[str] = []

@@ -13,6 +13,7 @@ from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
 from warpsmith.domain.plan import CaseKey, TimingSamples
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
+from warpsmith.job_checks.idle_threads import idle_threads
 from warpsmith.job_checks.parameters import unmet_constraints
 from warpsmith.measure.protocol import other_cache, search_plan
 from warpsmith.measure.statistics import summarise
@@ -119,6 +120,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     apart = max((c.spread for c in cases), default=0.0)
     notes = [
         *_left_out(time_left),
+        *map(str, idle_threads(session.job, device.scope())),
         *in_part,
         *(keeps.format(name) for name in kept_variables(kernel, compiled)),
         *([differs.format(apart)] if apart else []),
