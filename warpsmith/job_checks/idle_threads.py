@@ -9,7 +9,7 @@ from warpsmith.domain.job import Job
 from warpsmith.job_checks.each_launch import of_each_launch
 from warpsmith.job_checks.finding import Finding
 from warpsmith.rewrite.analysis.kernel_facts import AXES
-from warpsmith.rewrite.analysis.working_threads import Counts, Need, enough, needs, too_much, why_not_once
+from warpsmith.rewrite.analysis.working_threads import Counts, Need, enough, needs, takes_turns, too_much
 from warpsmith.rewrite.source.work_limit import limited_work
 from warpsmith.rewrite.templater import STEPS, TOO_MUCH, first_draft
 
@@ -36,9 +36,9 @@ def _of_launch(
         with limited_work(STEPS):
             draft = first_draft(job, include_dirs)
             found = needs(draft)
-            if isinstance(found, str) or job.kernel.reached_twice or job.kernel.launch.joins_blocks:
+            if isinstance(found, str) or job.kernel.launch.joins_blocks:
                 return []
-            if why_not_once(draft):
+            if takes_turns(draft):
                 found = tuple(need for need in found if need.counts is not Counts.NOTHING)
             much = too_much(draft, found, job.workloads, device)
     except (LookupError, *TOO_MUCH):

@@ -57,6 +57,15 @@ def test_an_axis_that_the_kernel_never_asks_for_is_said(source: str, backend: st
 
 
 @pytest.mark.parametrize(
+    "body",
+    ["y[i] += x[i];", "__local float t[64]; t[i % 64] = x[i]; y[i] = t[i % 64];"],
+)
+def test_an_axis_is_said_where_the_rule_cannot_prove_that_once_is_enough(body: str) -> None:
+    job = launched(CHECKED.replace("y[i] = 2.0f * x[i];", body), ["ceil_div(n, 64)"], [64, 1, 4])
+    assert list(said(job)) == ["kernel.launch.block.2"]
+
+
+@pytest.mark.parametrize(
     ("source", "grid", "block"),
     [
         (CHECKED, ["ceil_div(n, 64)"], [64]),

@@ -1,6 +1,7 @@
 """What a kernel needs of its launch, as far as its own checks say: the rest of the threads have no work."""
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -18,6 +19,8 @@ from warpsmith.rewrite.analysis.places_read import PlacesRead, places_read
 SLACK = 1.25
 """Share of the blocks that have work up to which a launch is as its author means it; one block more is
 always so, since `n / 128 + 1` is a common way to round up."""
+
+_TURNS = re.compile(r"\batom|\bfetch_|\basm\b|\bvolatile\b|\b__ld(?:acquire|volatile)")
 
 
 class Counts(Enum):
@@ -107,6 +110,11 @@ def why_not_once(draft: Draft) -> str:
     if any(v.is_shared for v in own) or kernel.local_arguments:
         return "threads of a block share memory"
     return _updated(facts)
+
+
+def takes_turns(draft: Draft) -> bool:
+    """True if a thread may find other work each time that it runs, such as by a counter that all share."""
+    return _TURNS.search(places_read(draft.facts).text) is not None
 
 
 def _updated(facts: Facts) -> str:
