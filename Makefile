@@ -12,6 +12,13 @@ COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes
 	--no-header --no-emit-index-url --no-annotate --quiet
 LOCK := $(COMPILE) pyproject.toml
 
+# The environment uses the tree as it stands, and $(BIN)/warpsmith calls it.
+define CALLABLE
+printf '%s\n' "$(CURDIR)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/warpsmith-dev.pth"
+printf '#!/bin/sh\nexec "$(CURDIR)/$(BIN)/python" -m warpsmith "$$@"\n' > $(BIN)/warpsmith
+chmod +x $(BIN)/warpsmith
+endef
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-gpu check lock wheelhouse bench-search clean
 
@@ -23,15 +30,13 @@ setup: $(STAMP) ## Make the environment from the lock
 $(STAMP): requirements/dev.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	printf '%s\n' "$(CURDIR)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/warpsmith-dev.pth"
-	printf '#!/bin/sh\nexec "$(CURDIR)/$(BIN)/python" -m warpsmith "$$@"\n' > $(BIN)/warpsmith
-	chmod +x $(BIN)/warpsmith
+	$(CALLABLE)
 	touch $@
 
 $(DEMO_STAMP): requirements/demo.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/demo.txt
-	printf '%s\n' "$(CURDIR)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/warpsmith-dev.pth"
+	$(CALLABLE)
 	touch $@
 
 demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP)) ## Tune a kernel on this machine; leaves report.html and result.json in OUT

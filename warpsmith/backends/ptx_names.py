@@ -14,7 +14,7 @@ _DECLARED = re.compile(
 
 
 def never_named(ptx: str, variables: Iterable[str]) -> tuple[str, ...]:
-    """Those of the variables that stand in their own declaration only, sorted.
+    """Variables that the text declares and never uses, sorted.
 
     What the text has in comments and strings counts as named, and so does what it does not declare.
     """

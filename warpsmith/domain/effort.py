@@ -1,4 +1,4 @@
-"""What it takes to check a job's expressions, known before any of them is evaluated."""
+"""Upper bound on the work of checking a job's expressions, known before any of them is evaluated."""
 
 from collections.abc import Iterable, Iterator
 

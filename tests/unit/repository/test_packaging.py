@@ -182,3 +182,12 @@ def test_importing_the_cuda_back_end_needs_no_cuda_package() -> None:
     )
     assert run.returncode == 0, run.stderr
     assert "install PyCUDA, extra [cuda]" in run.stdout
+
+
+@pytest.mark.parametrize("target", ["setup", "demo"])
+def test_every_environment_of_the_makefile_has_the_command(target: str, tmp_path: Path) -> None:
+    asked = ["make", "--dry-run", f"VENV={tmp_path}", target]
+    made = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True, timeout=HANGS_S)
+    (written,) = [line for line in made.stdout.splitlines() if line.endswith(f"> {tmp_path}/bin/warpsmith")]
+    assert '-m warpsmith "$@"' in written
+    assert f"chmod +x {tmp_path}/bin/warpsmith" in made.stdout

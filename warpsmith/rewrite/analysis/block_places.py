@@ -124,8 +124,7 @@ def mentions(facts: Facts, node: Node, kind: str, depth: int = 0, axis: str = ""
 
 
 def addends(facts: Facts, product: Node, depth: int = 0) -> Iterator[Node]:
-    """What is added to a product; if no thread's index is, also after it was kept in a local that never
-    changes."""
+    """Terms added to `product`, followed through constant locals unless a term contains a thread's index."""
     node, threads = product, False
     for parent in ancestors(product):
         if parent.type in ("parenthesized_expression", "cast_expression"):

@@ -32,7 +32,7 @@ class Callee:
     effect: Effect
     reason: str
     reads: tuple[int, ...] = ()
-    """Numbers of the arguments through which it reads; of those it is told by no other rule."""
+    """Places of the pointer arguments that the function reads through; empty: decided from its name."""
     writes: tuple[int, ...] = ()
     """Numbers of the arguments through which it writes."""
 

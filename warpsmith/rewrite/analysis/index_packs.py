@@ -1,4 +1,4 @@
-"""Kernels of one element a thread of which neighbours use neighbouring memory."""
+"""Kernels with one element a thread whose neighbouring threads access neighbouring memory."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Where the threads of a block put what they share: no place may follow from which block it is."""
+"""Proves that addresses in shared memory do not depend on the block's index."""
 
 from warpsmith.rewrite.analysis.block_places import mentions
 from warpsmith.rewrite.analysis.kernel_facts import Facts
