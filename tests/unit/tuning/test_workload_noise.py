@@ -1,6 +1,8 @@
 """The verdict of a workload depends on its own data only: noise is measured on each, whatever their order."""
 
 import itertools
+import math
+import random
 from collections.abc import Sequence
 
 import pytest
@@ -18,20 +20,20 @@ from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_win
 NOISY, QUIET, LONG = 1001, 4096, 8192
 WINNER: Configuration = {"BLOCK": 256, "PER": 1}
 GAIN = 1.06
-SWING = 0.08
+SWING = 0.3
+"""Standard deviation of the logarithm of a timing."""
 
 
 class Device:
-    """Gains the same on every workload; two timings of the smallest differ by `SWING`."""
+    """Gains the same on every workload; timings of the smallest swing at random."""
 
     def __init__(self, long_us: float = 900.0) -> None:
         self._long_us = long_us
-        self._timings = itertools.count()
+        self._random = random.Random(1)
 
     def __call__(self, configuration: Configuration, workload: str) -> float:
         plain = {f"n={NOISY}": 2.0, f"n={QUIET}": 50.0, f"n={LONG}": self._long_us}[workload]
-        # With period three the swing falls on both sides of a comparison alike.
-        swing = 1 + SWING * (next(self._timings) % 3 == 0) if workload == f"n={NOISY}" else 1.0
+        swing = math.exp(self._random.gauss(0.0, SWING)) if workload == f"n={NOISY}" else 1.0
         return plain * swing / (GAIN if configuration == WINNER else 1.0)
 
 
