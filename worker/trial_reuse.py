@@ -86,12 +86,12 @@ def _as_here(job: Job, before: Mapping[str, float], outcome: Outcome) -> Outcome
         return outcome if outcome.stage in LASTING else None
     if isinstance(outcome, CutShort):
         return None
-    if {t.workload for t in outcome.timings} != {w.key for w in job.workloads} or outcome.drift != 1.0:
+    if {t.workload for t in outcome.timings} != {w.key for w in job.workloads}:
         return None
     if len(before) < len(job.workloads) or len(costs(job, outcome.timings)) < len(job.workloads):
         return None
     return Measured(
-        timings=outcome.timings,
+        timings=outcome.steady_timings,
         facts=outcome.facts,
-        objective=objective_of(job, outcome.timings, before),
+        objective=objective_of(job, outcome.steady_timings, before),
     )

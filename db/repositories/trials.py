@@ -13,7 +13,7 @@ from db.tables import CandidateRow, JobRow, TaskRow, TrialRow, WorkloadRow
 from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.state import TaskState, TrialState
-from warpsmith.tuning.objective import times_us
+from warpsmith.tuning.objective import steady_times_us
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
 
@@ -277,7 +277,7 @@ class TrialRepository:
         spec = self._session.execute(select(JobRow.spec).where(JobRow.id == job_id)).scalar_one()
         best: dict[str, float] = {}
         for outcome in measured:
-            for key, us in times_us(spec, outcome.timings).items():
+            for key, us in steady_times_us(spec, outcome).items():
                 best[key] = min(us, best.get(key, us))
         for key, us in best.items():
             slower = WorkloadRow.best_us.is_(None) | (WorkloadRow.best_us > us)

@@ -65,6 +65,11 @@ class TimeSummary(Frozen):
     samples: int = Field(ge=1)
     launches_per_sample: int = Field(ge=1)
 
+    def scaled(self, by: float) -> "TimeSummary":
+        """The same with all times multiplied."""
+        times = {"median_us": self.median_us * by, "low_us": self.low_us * by, "high_us": self.high_us * by}
+        return self.model_copy(update=times)
+
 
 class WorkloadTiming(Frozen):
     """Timing of one configuration on one workload."""
@@ -78,6 +83,11 @@ class WorkloadTiming(Frozen):
     energy_mj: float | None = None
     """Energy of a launch in millijoules, by the device's counter; None unless the objective is energy."""
 
+    def scaled(self, by: float) -> "WorkloadTiming":
+        """The same with all times multiplied."""
+        times = {name: s.scaled(by) for name in ("cold", "hot") if (s := getattr(self, name)) is not None}
+        return self.model_copy(update=times)
+
 
 class Measured(Frozen):
     """Compiled, checked and timed on every workload that the constraints allow."""
@@ -89,9 +99,16 @@ class Measured(Frozen):
     """Weighted geometric mean of time divided by baseline time, or of energy divided by baseline energy if
     the job minimises energy. Below 1 is better than the baseline."""
     drift: float = 1.0
-    """Current baseline time divided by its stored time, if far from 1; times are then corrected by it."""
+    """Current baseline time divided by its stored time: the weighted geometric mean of `drifts`."""
+    drifts: dict[str, float] = {}
+    """The same by workload key, by which times are corrected; empty in outcomes of older versions."""
     expected: float | None = None
     """The estimate by which the trial would have been pruned, if it was continued at random."""
+
+    @property
+    def steady_timings(self) -> tuple[WorkloadTiming, ...]:
+        """The timings as on a device on which the baseline takes its stored time."""
+        return tuple(t.scaled(1 / self.drifts.get(t.workload, self.drift)) for t in self.timings)
 
 
 class CutShort(Frozen):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from warpsmith.domain.job import CacheState, Job, Metric
-from warpsmith.domain.outcome import WorkloadTiming
+from warpsmith.domain.outcome import Measured, WorkloadTiming
 
 
 def time_us(job: Job, timing: WorkloadTiming) -> float | None:
@@ -16,6 +16,11 @@ def time_us(job: Job, timing: WorkloadTiming) -> float | None:
 def times_us(job: Job, timings: Sequence[WorkloadTiming]) -> dict[str, float]:
     """Microseconds by workload key, for workloads timed in the objective's cache state."""
     return {t.workload: us for t in timings if (us := time_us(job, t)) is not None}
+
+
+def steady_times_us(job: Job, outcome: Measured) -> dict[str, float]:
+    """The same of an outcome, corrected for drift, so that they compare with the stored baseline."""
+    return times_us(job, outcome.steady_timings)
 
 
 def cost(job: Job, timing: WorkloadTiming) -> float | None:

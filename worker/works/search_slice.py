@@ -130,6 +130,7 @@ def _run(context: Context, row: TaskRow, lease: Lease, known: _Known, searcher: 
     start = SliceStart(
         gate=known.finished.run == 0,
         earlier=known.earlier,
+        best=known.best,
         include_dirs=context.settings.permitted_includes(),
     )
     seed = context.seeds.of(row.job_id)

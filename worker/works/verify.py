@@ -65,7 +65,7 @@ def _finalists(job: Job, candidates: Iterable[CandidateRow], trials: Iterable[Tr
     best[OVERALL] = []
     for order, trial in enumerate(trials):
         assert isinstance(trial.outcome, Measured)
-        values = costs(job, trial.outcome.timings)
+        values = costs(job, trial.outcome.steady_timings)
         if job.objective.configurations is not None:
             values = {**values, OVERALL: trial.outcome.objective}
         for key, value in values.items():

@@ -1,7 +1,5 @@
 """Task gate, floor, drift, timed launches and families over a fake device."""
 
-import itertools
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 
@@ -27,7 +25,6 @@ from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.output_checks import CheckRules, check_run, undeclared_globals
 from warpsmith.tuning.tasks import CheckedCase
-from warpsmith.tuning.timing import drift as drift_module
 from warpsmith.tuning.timing.drift import DriftWatch, corrected
 from warpsmith.tuning.trials.first_trial import run_gate, run_trial
 from warpsmith.verify.compare import STRAYS, Budget, compare
@@ -198,9 +195,7 @@ def test_a_time_below_the_floor_is_refused() -> None:
         assert not isinstance(outcome, Rejected) or outcome.stage is Stage.FLOOR
 
 
-def test_trials_timed_while_the_device_drifts_are_marked_and_corrected(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_trials_timed_while_the_device_drifts_are_marked_and_corrected() -> None:
     now = {"us": 100.0}
     ports, _ = fake_ports(lambda c, w: now["us"])
     session = DeviceSession(JOB, ports)
@@ -209,18 +204,18 @@ def test_trials_timed_while_the_device_drifts_are_marked_and_corrected(
 
     def one(watch: DriftWatch) -> Measured:
         outcome = corrected(
-            JOB.objective.metric,
+            JOB,
             run_trial(session, session.inputs.user_template, kernel, session.compile(kernel), times),
-            watch.ratio(),
+            watch.drifts(),
         )
         assert isinstance(outcome, Measured)
         return outcome
 
-    clock = itertools.count(step=drift_module.EVERY_S)
-    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
     watch = DriftWatch(session, times)
+    watch.prepare()
     assert one(watch).drift == 1.0
     now["us"] = 150.0
+    watch._due_at = 0.0
     slowed = one(watch)
     assert slowed.drift == pytest.approx(1.5, rel=0.01)
     assert slowed.objective == pytest.approx(1.0, rel=0.01)

@@ -12,7 +12,7 @@ from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage, told
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import SliceEnd
 from warpsmith.domain.template import RuleFault, Template
-from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.objective import steady_times_us, time_us
 from warpsmith.tuning.ports import Searcher, TrialSink
 from warpsmith.tuning.session.device_session import CheckedLaunch, DeviceSession
 from warpsmith.tuning.session.output_checks import CheckResult
@@ -41,6 +41,8 @@ class SliceStart:
     """Outcomes of the candidate's earlier slices: how workloads, and energy and time, relate."""
     include_dirs: Mapping[str, Path] = field(default_factory=dict)
     """Permitted include folders by name, as the template was made with."""
+    best: float | None = None
+    """The best objective of the job so far; None: nothing was measured yet."""
     leftover: Sequence[Configuration] = ()
     """Configurations that run first and are not proposed anew."""
 
@@ -69,7 +71,8 @@ def run_slice(
     pruner, energy_pruner = _pruners(session.job, baseline, start.earlier)
     times = _times_us(session.job, baseline)
     pipeline = TrialPipeline(session, template, searcher, sink, limits, list(start.leftover))
-    slice_ = _Slice(session, template, searcher, sink, limits, times, pruner, energy_pruner)
+    drift = DriftWatch(session, times, start.best)
+    slice_ = _Slice(session, template, searcher, sink, limits, times, drift, pruner, energy_pruner)
     for outcome in start.earlier:
         slice_.learn(outcome)
     if start.gate:
@@ -121,8 +124,8 @@ class FinishedRun:
     trial: Trial
     seconds: float
     """On the device."""
-    drift: float
-    """Of the device while it ran, as a ratio of times."""
+    drifts: Mapping[str, float]
+    """Of the device while it ran, as ratios of times by workload key."""
 
 
 @dataclass
@@ -133,6 +136,7 @@ class _Running:
     finished: "Future[FinishedRun]"
 
 
+_Confirm = Callable[[Outcome, Pending], Outcome]
 _Start = Callable[[Pending], "Future[FinishedRun]"]
 
 
@@ -144,6 +148,7 @@ class _Slice:
     sink: TrialSink
     limits: SliceLimits
     baseline_us: Mapping[str, float]
+    drift: DriftWatch
     pruner: Pruner
     energy_pruner: EnergyPruner | None = None
     done: int = 0
@@ -160,10 +165,15 @@ class _Slice:
         self.sink.proposed([configuration])
         kernel = self.template.configured(configuration)
         compiling = self.session.submit(kernel)
+        self.drift.prepare(kernel, compiling)
         pipeline.begin(configuration)
-        outcome = run_gate(
-            self.session, self.template, kernel, compiling.result(), self.baseline_us, self.energy_pruner
+        compiled = compiling.result()
+        outcome: Outcome = run_gate(
+            self.session, self.template, kernel, compiled, self.baseline_us, self.energy_pruner
         )
+        if isinstance(outcome, Measured):
+            outcome = corrected(self.session.job, outcome, self.drift.drifts())
+            outcome = self.drift.confirmed(outcome, kernel, compiled)
         self.finish(configuration, outcome, time.monotonic() - began)
         return outcome if isinstance(outcome, Rejected) else None
 
@@ -192,7 +202,7 @@ class _Slice:
 
     def search(self, lane: Executor, evaluate: Evaluate, pipeline: TrialPipeline) -> SliceResult:
         """One trial on the device, one with the evaluation, the others with the compilers."""
-        drift = DriftWatch(self.session, self.baseline_us)
+        self.drift.prepare()
         overlaps = not isinstance(lane, _Here)
         context = TrialContext(
             self.session,
@@ -203,7 +213,11 @@ class _Slice:
         )
 
         def start(pending: Pending) -> "Future[FinishedRun]":
-            return lane.submit(self._run, pending, context, drift)
+            return lane.submit(self._run, pending, context)
+
+        def confirm(outcome: Outcome, pending: Pending) -> Outcome:
+            kernel, compiled = pending.kernel, pending.compiled.result()
+            return lane.submit(self.drift.confirmed, outcome, kernel, compiled).result()
 
         running: _Running | None = None
         exhausted = False
@@ -223,7 +237,7 @@ class _Slice:
             if before is None and running is None:
                 return self.result(self._end(exhausted))
             if before is not None:
-                pipeline.device_s(self._collect(before, running, start))
+                pipeline.device_s(self._collect(before, running, start, confirm))
 
     def finish(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
         """Tell searcher, pruners and sink."""
@@ -236,12 +250,11 @@ class _Slice:
             self.refusal = f"{outcome.stage.value}: {outcome.reason}"
 
     def learn(self, outcome: Measured) -> None:
-        """Let the pruners learn from an outcome, unless the device drifted."""
-        if outcome.drift != 1.0:
-            return
-        times_us = {t.workload: time_us(self.session.job, t) or 0.0 for t in outcome.timings}
+        """Let the pruners learn from an outcome; of energies, unless the device drifted."""
+        self.drift.learn(outcome)
+        times_us = steady_times_us(self.session.job, outcome)
         self.pruner.learn(times_us)
-        if self.energy_pruner is not None:
+        if self.energy_pruner is not None and outcome.drift == 1.0:
             self.energy_pruner.learn(
                 {t.workload: (times_us[t.workload], t.energy_mj or 0.0) for t in outcome.timings}
             )
@@ -267,34 +280,37 @@ class _Slice:
         end = SliceEnd.EXHAUSTED if exhausted else SliceEnd.LIMIT
         return self.searcher.cut_off or end
 
-    def _run(self, pending: Pending, context: TrialContext, drift: DriftWatch) -> FinishedRun:
+    def _run(self, pending: Pending, context: TrialContext) -> FinishedRun:
         """In the thread of the device."""
         compiled = pending.compiled.result()
         if self.spoilt:
             self.spoilt = False
             self.session.renew()
-        self.pruner.steady = drift.is_steady
+        drifts = self.drift.drifts()
+        self.pruner.steady = self.drift.is_steady
         began = time.monotonic()
         trial = Trial(self.template, pending.kernel, compiled, context)
         trial.run()
         seconds = time.monotonic() - began
-        return FinishedRun(trial, seconds, drift.ratio())
+        return FinishedRun(trial, seconds, drifts)
 
-    def _collect(self, running: _Running, after: _Running | None, start: _Start) -> float:
+    def _collect(self, running: _Running, after: _Running | None, start: _Start, confirm: _Confirm) -> float:
         """Settle a trial and report it; returns its seconds on the device.
 
         Args:
             after: the trial that runs, or ran, after it in the same child.
             start: runs a trial on the device.
+            confirm: times an apparent best again there.
         """
         run = running.finished.result()
-        outcome = corrected(self.session.job.objective.metric, run.trial.settle(), run.drift)
+        outcome = corrected(self.session.job, run.trial.settle(), run.drifts)
         if isinstance(outcome, Rejected) and outcome.stage is Stage.GUARD:
             # It wrote outside its buffers, which may be why what ran after it in this child failed.
             failed = after is not None and isinstance(after.finished.result().trial.settle(), Rejected)
             self.spoilt = True
             if after is not None and failed:
                 after.finished = start(after.pending)
+        outcome = confirm(outcome, running.pending)
         self.finish(running.pending.configuration, outcome, run.seconds)
         return run.seconds
 

@@ -11,7 +11,7 @@ from warpsmith.domain.outcome import Comparison, Measured, NoGain, Verdict
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.measure.energy import pareto
-from warpsmith.tuning.objective import costs, time_us
+from warpsmith.tuning.objective import costs, steady_times_us, time_us
 from warpsmith.tuning.tasks import BaselineResult, Choice
 from warpsmith.tuning.timing.energy import saves_energy
 from warpsmith.tuning.winners.cover_workloads import choose_few
@@ -88,10 +88,7 @@ def searched_cost(job: Job, workload: Workload, finalist: Finalist) -> float:
 
 def searched_us(job: Job, workload: Workload, finalist: Finalist) -> float:
     """Time of a finalist on a workload in the search, µs; infinity if unknown."""
-    for timing in finalist.outcome.timings:
-        if timing.workload == workload.key:
-            return (time_us(job, timing) or math.inf) / finalist.outcome.drift
-    return math.inf
+    return steady_times_us(job, finalist.outcome).get(workload.key) or math.inf
 
 
 def speedups(
