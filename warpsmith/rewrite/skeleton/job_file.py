@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import yaml
@@ -21,6 +21,7 @@ from warpsmith.rewrite.skeleton.guesses import ELEMENTS, Bindings, Surroundings,
 from warpsmith.rewrite.skeleton.reference_stub import reference_lines
 from warpsmith.rewrite.skeleton.stand_ins import stand_ins
 from warpsmith.rewrite.skeleton.struct_arguments import StructWriter
+from warpsmith.rewrite.skeleton.symbols import function_bodies, symbol_lines
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
 
 _MAX_SHOWN = 20
@@ -86,6 +87,7 @@ def job_skeleton(
         argument_line(n, a, kernel, bindings, dimensions, block, StructWriter(index, known, extent))
         for n, a in enumerate(kernel.arguments)
     ]
+    symbols = _symbols(kernel, (source_text, *given.headers), constants)
     lines = [
         f"# Job for the kernel {kernel.qualified_name} of {path_text} (line {kernel.line}).",
         f"# Look at every {TODO}: shapes, roles and values there are guesses.",
@@ -96,7 +98,7 @@ def job_skeleton(
         *_source(functions, given, path_text),
         *_options(given.defines),
         *_entry(kernel, bindings, entry, functions),
-        *_arguments(arguments),
+        *_arguments(arguments, symbols),
         "  launch:",
         *_launch(kernel, dialect, block, next(iter(dimensions.values()))[0]),
         "workloads:",
@@ -104,7 +106,7 @@ def job_skeleton(
         *reference_lines(
             kernel,
             [yaml.safe_load(f"{{{a.fields}}}") for a in arguments],
-            [yaml.safe_load(f"{{{text}}}") for a in arguments for text in a.buffers],
+            [yaml.safe_load(f"{{{text}}}") for text in _behind(arguments, symbols)],
         ),
         "budget: {rounds: 2, trials: 200, seconds: 300}",
         *_parameters(_undefined(kernel, source_text, given), dialect),
@@ -251,7 +253,25 @@ def _entry(
     yield f"  entry: {yaml_word(name)}"
 
 
-def _arguments(arguments: list[ArgumentLine]) -> Iterator[str]:
+def _behind(arguments: Iterable[ArgumentLine], symbols: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Fields of the memory that is no argument."""
+    yield from (text for a in arguments for text in a.buffers)
+    yield from (fields for fields, _ in symbols if fields)
+
+
+def _symbols(
+    kernel: KernelDefinition, texts: Sequence[str], constants: Iterable[FoundConstant]
+) -> list[tuple[str, str]]:
+    """Fields of the constant memory that the kernel reads and host code fills, each with its comment."""
+    whole = [blank(text) for text in texts]
+    bodies = {m.group(1): m.group(2) for text in whole for m in _MACRO.finditer(text)}
+    for text in whole:
+        bodies |= function_bodies(text)
+    used = set(_expanded(blank(kernel.body), bodies))
+    return list(symbol_lines(texts, used, {c.name: c.value for c in constants}))
+
+
+def _arguments(arguments: list[ArgumentLine], symbols: Sequence[tuple[str, str]]) -> Iterator[str]:
     if not arguments:
         yield f"  arguments: []  # {TODO}: this kernel has none, and a job compares what a kernel writes"
         return
@@ -263,8 +283,11 @@ def _arguments(arguments: list[ArgumentLine]) -> Iterator[str]:
     buffers = [text for a in arguments for text in a.buffers]
     if buffers:
         yield f"  # {TODO}: what the pointers in structs lead to: shapes, roles, or no buffer at all (null)."
+    if buffers or any(fields for fields, _ in symbols):
         yield "  buffers:"
         yield from (f"    - {{{text}}}" for text in buffers)
+    for fields, comment in symbols:
+        yield f"    - {{{fields}}}  # {comment}" if fields else f"  # {comment}"
 
 
 def _block(
