@@ -5,11 +5,20 @@ from pathlib import Path
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Value
-from warpsmith.domain.job import Job
+from warpsmith.domain.job import Job, Workload
+from warpsmith.errors import ExpressionError
 from warpsmith.job_checks.each_launch import of_each_launch
 from warpsmith.job_checks.finding import Finding
 from warpsmith.rewrite.analysis.kernel_facts import AXES
-from warpsmith.rewrite.analysis.working_threads import Counts, Need, enough, needs, takes_turns, too_much
+from warpsmith.rewrite.analysis.working_threads import (
+    Counts,
+    Need,
+    Work,
+    enough,
+    needs,
+    takes_turns,
+    too_much,
+)
 from warpsmith.rewrite.source.work_limit import limited_work
 from warpsmith.rewrite.templater import STEPS, TOO_MUCH, first_draft
 
@@ -41,14 +50,16 @@ def _of_launch(
             if takes_turns(draft):
                 found = tuple(need for need in found if need.counts is not Counts.NOTHING)
             much = too_much(draft, found, job.workloads, device)
-    except (LookupError, *TOO_MUCH):
-        return []
-    if much is None:
-        return []
-    workload, counted = much
+            return [] if much is None else list(_of_axes(job, found, *much))
+    except (LookupError, ExpressionError, *TOO_MUCH):
+        return []  # ExpressionError: the extent that would do is too long to be one
+
+
+def _of_axes(job: Job, found: tuple[Need, ...], workload: Workload, counted: Work) -> Iterator[Finding]:
     said = f"of {counted.threads} threads {counted.working} have work ({workload.key})"
-    idle = [need for need in found if need.number in counted.idle_axes]
-    return [finding for need in idle for finding in _of_axis(job, need, said)]
+    for need in found:
+        if need.number in counted.idle_axes:
+            yield from _of_axis(job, need, said)
 
 
 def _of_axis(job: Job, need: Need, said: str) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ CUDA = (
 COUNTS = CHECKED.replace("y[i] = 2.0f * x[i];", "atomic_inc((volatile __global int *)y);")
 
 
-def launched(source: str, grid: list[str], block: list[int], backend: str = "opencl") -> Job:
+def launched(source: str, grid: list[str], block: list[int | str], backend: str = "opencl") -> Job:
     return job_of(source, backend=backend, launch={"grid": grid, "block": block})
 
 
@@ -74,11 +74,12 @@ def test_an_axis_is_said_where_the_rule_cannot_prove_that_once_is_enough(body: s
         (CHECKED.replace("i >= n", "i >= get_global_size(0) / 2"), ["n"], [64]),
         (COUNTS, ["ceil_div(n, 64)"], [64, 1, 4]),
         (CHECKED.replace("add(", "other("), ["n"], [64]),
+        (CHECKED, ["n"], ["64" + 13 * " + 9000000000000000 - 9000000000000000"]),
     ],
-    ids=["right", "rounds up", "no check", "asks for the size", "counts its runs", "not found"],
+    ids=["right", "rounds up", "no check", "asks for the size", "counts its runs", "not found", "too long"],
 )
 def test_nothing_is_said_of_a_launch_that_is_meant_or_unclear(
-    source: str, grid: list[str], block: list[int]
+    source: str, grid: list[str], block: list[int | str]
 ) -> None:
     assert said(launched(source, grid, block)) == {}
 
