@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.block_places import WARP, is_warp_size, is_warps, resolved
+from warpsmith.rewrite.analysis.constant_values import constant_value
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator, strip_index
 from warpsmith.rewrite.reader.named_constants import find_constants, integer_value
@@ -144,7 +145,7 @@ def _kind(facts: Facts, index: Node) -> str:
     condition = None if condition is None else strip(condition)
     if condition is None or condition.type != "binary_expression":
         return "counter"
-    numbers = [n for n in operands(condition) if resolved(facts, n).type == "number_literal"]
+    numbers = [n for n in operands(condition) if _constant(facts, n) is not None]
     rises = facts.source.of(operands(condition)[1]) not in ("0", "0u")
     return "fixed counter" if numbers and rises else "counter"
 
@@ -191,12 +192,15 @@ def _fixed_warp(facts: Facts) -> str:
             if operator(n) not in _COMPARES:
                 continue
             for a, b in (operands(n), operands(n)[::-1]):
-                number = resolved(facts, b)
-                text = facts.source.of(number)
+                number = _constant(facts, b)
                 placed = is_warps(facts, a, "tid") or _is_lane(facts, a)
-                if number.type == "number_literal" and placed and text.strip("uU") not in ("0", "31", "32"):
+                if placed and number not in (None, 0, WARP - 1, WARP):
                     return f"`{facts.source.of(n)}` may stand for a fixed number of warps"
     return ""
+
+
+def _constant(facts: Facts, node: Node) -> int | None:
+    return constant_value(facts, facts.source.of(resolved(facts, node)))
 
 
 def _room_of_object(facts: Facts, v: Variable) -> int | str:

@@ -1,13 +1,15 @@
 """The block's extents become parameters if the kernel reads them instead of assuming them."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.rewrite.analysis.block_limits import divisors, own_limit, why_fixed
 from warpsmith.rewrite.analysis.block_places import WARP, Unit
 from warpsmith.rewrite.analysis.callees import synchronises
+from warpsmith.rewrite.analysis.constant_values import constant_value
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.grid_places import Follows, follows, is_global_index, strides_over_grid
 from warpsmith.rewrite.analysis.index_bounds import bound, covered, guarded, parsed
@@ -58,8 +60,9 @@ class _Extent:
 class BlockSize:
     """Lifts extents of the block.
 
-    Proven: the kernel reads the extent (`blockDim`, `get_local_size`, a global index); shared memory has room
-    for the threads of every block, or grows with it; and if the grid is derived from the extent, it follows.
+    Proven: the kernel reads the extent (`blockDim`, `get_local_size`, a global index) and asks for no fixed
+    one; shared memory has room for the threads of every block, or grows with it; what a thread keeps does not
+    depend on it; and if the grid is derived from the extent, it follows. Launch bounds are its limit.
     An extent that the kernel does not read stays as it is.
     """
 
@@ -82,8 +85,15 @@ class BlockSize:
         reason = _why_not(draft, chosen)
         if reason:
             return Declined(reason)
+        own = own_limit(draft.facts, frozenset(known))
         extents = _extents(draft, chosen, axes)
-        return extents if isinstance(extents, Declined) else _lifted(draft, extents, threads)
+        if isinstance(extents, Declined):
+            return extents
+        lifted = _lifted(draft, extents, threads)
+        if isinstance(lifted, Declined):
+            return lifted
+        more = _declared(lifted.kernel.launch, own) + _divided(draft.facts, extents)
+        return replace(lifted, constraints=lifted.constraints + tuple(more))
 
 
 def _unread(facts: Facts, n: int, axes: list[int]) -> str:
@@ -97,6 +107,33 @@ def _unread(facts: Facts, n: int, axes: list[int]) -> str:
     if len(axes) > 1 and n == 0 and not whole and any("shfl" in c and synchronises(c) for c in calls):
         return f"threads along {axis} exchange values, for which their number may have to stay"
     return ""
+
+
+def _declared(launch: Launch, limit: str | None) -> list[Constraint]:
+    """The constraint that the kernel's own launch bounds make."""
+    if limit is None:
+        return []
+    expression = Expression(f"{_product(launch)} <= {limit}")
+    return [Constraint(expression=expression, reason="the kernel's launch bounds allow no more threads")]
+
+
+def _divided(facts: Facts, extents: list[_Extent]) -> list[Constraint]:
+    """Constraints for extents that the kernel divides by a number, such as that of a warp."""
+    found = []
+    for e in extents:
+        for number in sorted(set(divisors(facts, e.axis)) - {1}):
+            kept = f"{e.name} == {e.text}" if e.is_number else f"{e.name} == 0"
+            expression = Expression(f"{kept} or {e.name} % {number} == 0")
+            found.append(
+                Constraint(
+                    expression=expression, reason=f"the kernel divides the block's {e.axis} by {number}"
+                )
+            )
+    return found
+
+
+def _product(launch: Launch) -> str:
+    return " * ".join(e.text if e.text.isidentifier() else f"({e.text})" for e in launch.block)
 
 
 def _extents(draft: Draft, chosen: list[int], axes: list[int]) -> list[_Extent] | Declined:
@@ -230,7 +267,7 @@ def _overhang(draft: Draft, e: _Extent, elements: str, block: str) -> list[Const
 
 def _fits(launch: Launch, extents: list[_Extent], threads: int) -> Constraint:
     """The device's limit; and that of shared arrays if they have room for fewer threads."""
-    product = " * ".join(e.text if e.text.isidentifier() else f"({e.text})" for e in launch.block)
+    product = _product(launch)
     if all(e.name == "WS_BLOCK" for e in extents):
         product = "WS_BLOCK"
     limit = f"{product} <= device.max_threads_per_block"
@@ -245,7 +282,8 @@ def _fits(launch: Launch, extents: list[_Extent], threads: int) -> Constraint:
 def _why_not(draft: Draft, axes: list[int]) -> str | None:
     facts, launch = draft.facts, draft.kernel.launch
     shared = why_places_not(facts) or why_not_shared(facts, launch, axes) or why_not(facts)
-    return shared or _compare_reason(facts) or _unfollowed(facts)
+    fixed = next((why for n in axes if (why := why_fixed(facts, AXES[n]))), None)
+    return shared or fixed or _compare_reason(facts) or _unfollowed(facts)
 
 
 def _compare_reason(facts: Facts) -> str | None:
@@ -255,7 +293,7 @@ def _compare_reason(facts: Facts) -> str | None:
         left, right = operands(n)
         for a, b in ((left, right), (right, left)):
             coordinate = facts.coordinate(a)
-            fixed = b.type == "number_literal" and facts.source.of(b) != "0"
+            fixed = constant_value(facts, facts.source.of(b)) not in (None, 0)
             if coordinate and coordinate.startswith("tid.") and fixed:
                 return f"`{facts.source.of(n)}` compares the thread index with a fixed number"
     return None

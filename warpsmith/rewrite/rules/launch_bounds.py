@@ -7,6 +7,7 @@ from tree_sitter import Node
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.rewrite.analysis.block_limits import head_of
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.source.syntax_tree import Edit, split_arguments
 
@@ -44,9 +45,7 @@ class LaunchBounds:
         declarator, kind = kernel.child_by_field_name("declarator"), kernel.child_by_field_name("type")
         if declarator is None or kind is None:
             return Declined("the definition's form is not understood")
-        start = max(0, kernel.start_byte - 300)
-        head = draft.source.between(start, declarator.end_byte)
-        head = head[max(head.rfind(c, 0, kernel.start_byte - start) for c in ";}") + 1 :]
+        head = head_of(draft.source)
         if draft.is_opencl:
             if not named:
                 return Declined("an extent of the block is an expression that the source cannot name")
