@@ -11,7 +11,7 @@ from warpsmith.tuning.session.device_session import Case, DeviceSession
 from warpsmith.verify.worlds import SCALED, SPECIAL, WORLDS, WorldKind, kind_of
 
 WORLD_BYTES = 128 << 10
-"""Limit on the bytes of all buffers of a world's shape, unless no smaller one can be found."""
+"""Limit on the bytes of all buffers of a world's shape. A job that is larger at any shape has no worlds."""
 LISTED_BYTES = 1 << 20
 """Limit on the bytes of a listed workload that serves as the shape of a world."""
 MOST_SHAPES = 24
@@ -104,7 +104,10 @@ def _shape(session: DeviceSession, lots: random.Random) -> Workload | None:
             return None
         if size <= WORLD_BYTES:
             return workload
-        name = lots.choice([n for n, extent in drawn.items() if extent > 1])
+        above_one = [n for n, extent in drawn.items() if extent > 1]
+        if not above_one:  # a table whose size follows from no dimension
+            return None
+        name = lots.choice(above_one)
         drawn[name] = _extent(max(1, drawn[name] // 2), lots)
     return None
 

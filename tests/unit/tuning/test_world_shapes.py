@@ -1,0 +1,23 @@
+"""Shapes of worlds, where a job leaves little to choose."""
+
+from warpsmith.testing.fakes import fake_ports
+from warpsmith.testing.jobs import scale_job
+from warpsmith.tuning.checks.world_cases import WORLD_BYTES, proposed_worlds
+from warpsmith.tuning.session.device_session import DeviceSession
+
+
+def session_with(shape: list[object]) -> DeviceSession:
+    """A job whose input has this shape beside the dimension `n`."""
+    job = scale_job()
+    data = job.model_dump(mode="json")
+    next(a for a in data["kernel"]["arguments"] if a["name"] == "x")["shape"] = shape
+    ports, _ = fake_ports(lambda configuration, workload: 100.0)
+    return DeviceSession(type(job).model_validate(data), ports)
+
+
+def test_a_table_whose_size_follows_from_no_dimension_leaves_no_world() -> None:
+    assert proposed_worlds(session_with([WORLD_BYTES])) == []
+
+
+def test_a_small_table_leaves_worlds() -> None:
+    assert proposed_worlds(session_with(["n"]))
