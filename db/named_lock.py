@@ -3,7 +3,6 @@
 import fcntl
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -56,7 +55,7 @@ def alone(database: Database, kind: str, name: str, *, wait: bool) -> Iterator[H
                     connection.execute(text(f"SELECT pg_advisory_unlock({key})"), bound)
         return
     number = int(hashlib.sha256(name.encode()).hexdigest(), 16) % LOCK_FILES
-    path = Path(tempfile.gettempdir()) / f"warpsmith-{kind}-{os.getuid()}-{number}.lock"
+    path = Path(f"{database.engine.url.database}-{kind}-{number}.lock")
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield Held() if _locked(descriptor, wait) else None

@@ -1,6 +1,7 @@
 """Fixtures that every folder of tests may use, and the two parts in which `make test` runs the suite."""
 
 import gc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from testbed.databases import (
     sqlite_template,
 )
 from testbed.servers import postgres_session, postgres_url, redis_session, redis_url
+from warpsmith.temporary_folder import temporary_folder
 
 __all__ = [
     "database",
@@ -27,6 +29,13 @@ __all__ = [
     "redis_url",
     "sqlite_template",
 ]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_folder() -> Iterator[None]:
+    """What tests start, and what they kill, leaves nothing on this machine."""
+    with temporary_folder():
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,7 +3,6 @@
 import fcntl
 import os
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import Unavailable
 from warpsmith.own_files import is_own, own_folder
+from warpsmith.temporary_folder import shared_temporary_folder
 
 POLL_S = 0.05
 
@@ -47,12 +47,12 @@ def lock_folder() -> Path:
     """The folder of this user's locks on this machine, which nobody else may enter.
 
     Raises:
-        Unavailable: somebody else has made a folder with its name, and there is no home folder either.
+        Unavailable: there is no home folder, and somebody else has made the folder in the temporary one.
     """
     home = Path("~").expanduser() / ".cache" / "warpsmith" / f"locks-{os.uname().nodename}"
-    # If one user of the machine took the first name, all workers of this user find that out, and meet in the
-    # second place.
-    for folder in (Path(tempfile.gettempdir()) / f"warpsmith-{os.getuid()}", home):
+    # The home folder is the same for workers with different temporary folders, such as those of Slurm. Where
+    # there is none, all workers of this user find that out, and meet in the second place.
+    for folder in (home, shared_temporary_folder() / f"warpsmith-{os.getuid()}"):
         with suppress(OSError):
             own_folder(folder)
             if is_own(folder):

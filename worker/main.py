@@ -28,6 +28,7 @@ from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import Unavailable, WarpsmithError
 from warpsmith.parent_death import die_with_parent
 from warpsmith.settings import Settings, settings
+from warpsmith.temporary_folder import temporary_folder
 from worker.pool_plans import ALL_COMPILERS, ALL_DEVICES, PoolPlan, compilers_missing, plan_pools
 from worker.steward import Steward
 from worker.stop_request import StopRequest
@@ -43,6 +44,7 @@ SCHEMA_WAIT_S = 30.0
 log = logging.getLogger(__name__)
 
 
+@temporary_folder()
 def run(
     queues: Sequence[str] = (),
     *,

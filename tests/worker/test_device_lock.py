@@ -25,6 +25,7 @@ from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.state import JobState
 from warpsmith.errors import LeaseLost
+from warpsmith.temporary_folder import temporary_folder
 from warpsmith.testing.fakes import FakeOpener
 from warpsmith.testing.jobs import DEVICE, scale_job
 from worker.device_lock import POLL_S, device_lock, lock_folder
@@ -168,11 +169,27 @@ def test_another_user_cannot_keep_the_lock(
     """Somebody else has the folder's name first, as a folder that everybody may enter or a link."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert lock_folder() == tmp_path / f"warpsmith-{os.getuid()}"
-    (tmp_path / f"warpsmith-{os.getuid()}").chmod(0o777)
+    first = lock_folder()
+    assert first.is_relative_to(tmp_path / "home")
+    first.chmod(0o777)
     with device_lock(device):
-        assert lock_folder().is_relative_to(tmp_path / "home")
+        assert lock_folder() == tmp_path / f"warpsmith-{os.getuid()}"
         assert [p.name[:7] for p in lock_folder().iterdir()] == ["device-", "device-"]
-    (tmp_path / f"warpsmith-{os.getuid()}").rmdir()
-    (tmp_path / f"warpsmith-{os.getuid()}").symlink_to(tmp_path)
-    assert lock_folder().is_relative_to(tmp_path / "home")
+    first.rmdir()
+    first.symlink_to(tmp_path)
+    assert lock_folder() == tmp_path / f"warpsmith-{os.getuid()}"
+
+
+def test_workers_with_different_temporary_folders_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm gives each task a temporary folder of its own, and so does every command."""
+    for home in (tmp_path / "home", Path(os.devnull)):
+        monkeypatch.setenv("HOME", str(home))
+        before = lock_folder()
+        with temporary_folder():
+            assert lock_folder() == before
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    before = lock_folder()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert lock_folder() == before

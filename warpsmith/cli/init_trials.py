@@ -17,6 +17,7 @@ from warpsmith.jobfile import JobFile
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
 from warpsmith.settings import Settings
+from warpsmith.temporary_folder import temporary_folder
 
 _TRIALS = 12
 """Limit on the compilations of one `init`."""
@@ -40,6 +41,7 @@ class _Trial:
     wanted: Wanted
 
 
+@temporary_folder()
 def tried_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, settings: Settings) -> str:
     """The job file of `skeleton`, with other guesses where a CUDA compiler of this machine refuses the first.
 

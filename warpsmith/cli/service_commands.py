@@ -9,8 +9,10 @@ from warpsmith.client import Client
 from warpsmith.errors import Unavailable
 from warpsmith.loopback import is_loopback
 from warpsmith.settings import settings
+from warpsmith.temporary_folder import temporary_folder
 
 
+@temporary_folder()
 def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
     """Run the API until SIGTERM or SIGINT, or until the process ends that started it for its own use.
 

@@ -30,11 +30,13 @@ from warpsmith.own_files import own_file, own_folder
 from warpsmith.parent_death import PARENT
 from warpsmith.report.bundle import write_bundle
 from warpsmith.settings import settings
+from warpsmith.temporary_folder import temporary_folder
 
 READY_S = 60.0
 STOP_S = 25.0
 
 
+@temporary_folder()
 def tune(path: Path, out: Path, include_dirs: Sequence[Path] = (), checks: bool = True) -> int:
     """Tune one job file; returns the exit code, 128 plus the number of a signal that ended it.
 

@@ -21,6 +21,7 @@ from warpsmith.jobfile import InvalidJob, JobFile, placed
 from warpsmith.rewrite.templater import TemplateReport
 from warpsmith.sandbox.device_host import Probe, probe_devices
 from warpsmith.settings import Settings
+from warpsmith.temporary_folder import temporary_folder
 
 _GIVEN = re.compile(r"kernel\.cl(?=:\d)|kernel\.cu(?=[(:]\d)|<source>(?=:\d)")
 """Names under which compilers report the source."""
@@ -62,6 +63,7 @@ class Wishes:
     """Returns the devices of this machine."""
 
 
+@temporary_folder()
 def validate(path: Path, wishes: Wishes) -> Report:
     """Check a job file."""
     report = Report(path)
