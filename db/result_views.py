@@ -39,6 +39,7 @@ from warpsmith.http_models import (
     WorkerList,
     WorkerView,
 )
+from warpsmith.rewrite.source.published_source import published_source
 from warpsmith.tuning.analysis.search_facts import Facts, facts_of
 from warpsmith.tuning.decisions.task_history import faults_in
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
@@ -203,6 +204,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         trials_per_second=row.trials_done / busy_s if busy_s else 0.0,
         rejections=tuple(_rejections(session, job_id)),
         seconds=elapsed_s(session, row),
+        finished_at=row.finished_at,
         candidates=tuple(_candidate(c) for c in candidates),
         rule_faults=faults_in(t.result for t in TaskRepository(session).of_job(job_id)),
         facts=_facts(session, row.spec, baseline, candidates),
@@ -283,7 +285,7 @@ def _entry(
         source = None
     else:
         kernel = templates[choice.candidate].configured(choice.configuration)
-        source = kernel.source
+        source = published_source(kernel, job.kernel.text)
     size = launch_size(kernel, workload, baseline.device)
     return DispatchEntry(
         workload=workload.key,

@@ -154,7 +154,8 @@ class DispatchEntry(Frozen):
     configuration: Configuration | None
     candidate: str | None
     source: str | None
-    """Complete tuned source with its macros set; None if the baseline is kept."""
+    """Complete tuned source with its macros set, of which only the chosen branches are shown; None if the
+    baseline is kept."""
     entry: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -220,6 +221,8 @@ class JobResult(Frozen):
     trials_per_second: float
     rejections: tuple[RejectionCount, ...]
     seconds: float
+    finished_at: datetime | None = None
+    """When the job ended; None in older results."""
     candidates: tuple[CandidateView, ...]
     rule_faults: tuple[RuleFault, ...] = ()
     """Rewrite rules whose template failed with its default configuration; later templates leave them out."""

@@ -12,7 +12,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import CLexer, CudaLexer, DiffLexer
 
 from warpsmith.domain.device import Backend
-from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult, TrialView
+from warpsmith.http_models import DispatchEntry, JobResult, TrialView
 from warpsmith.report.dispatch_module import launcher_source
 from warpsmith.report.evidence import counter_rows, evidence_rows
 from warpsmith.report.progress_curve import progress_svg
@@ -27,6 +27,7 @@ from warpsmith.report.tables import (
     is_replayed,
     reason_lines,
 )
+from warpsmith.report.tuned_file import launch_text, tuned_file
 
 
 def write_bundle(result: JobResult, trials: Sequence[TrialView], folder: Path) -> list[Path]:
@@ -43,7 +44,7 @@ def write_bundle(result: JobResult, trials: Sequence[TrialView], folder: Path) -
             path = folder / f"{name}.{ending}"
             if path in written:
                 path = folder / f"{name}-{len(written)}.{ending}"
-            path.write_text(entry.source, encoding="utf-8")
+            path.write_text(tuned_file(result, entry), encoding="utf-8")
             names[entry.workload] = path.name
             written.append(path)
     # Results of older versions lack the launch expressions.
@@ -91,34 +92,27 @@ class _Source:
         original = result.job.kernel.text
         lexer = CLexer() if result.job.kernel.backend is Backend.OPENCL else CudaLexer()
         formatter = HtmlFormatter(cssclass="code")
-        self.workloads = [e.workload for e in result.dispatch if e.source == entry.source]
+        self.workloads = [e.workload for e in result.dispatch if _name(e) == _name(entry)]
         self.configuration = configuration_text(entry.configuration)
-        texts = [f"{s.entry}: {_launch_text(s)}" for s in entry.launches] or [_launch_text(entry)]
-        if entry.scratch_bytes:
-            texts.append(f"scratch {', '.join(str(n) for n in entry.scratch_bytes)} B")
-        self.launch = "; ".join(texts)
-        self.html = Markup(highlight(entry.source, lexer, formatter))
+        self.launch = launch_text(entry)
+        self.html = Markup(highlight(tuned_file(result, entry), lexer, formatter))
         lines = difflib.unified_diff(
             original.splitlines(), entry.source.splitlines(), "original", "tuned", lineterm=""
         )
         self.diff = Markup(highlight("\n".join(lines), DiffLexer(), formatter))
 
 
-def _launch_text(entry: DispatchEntry | DispatchLaunch) -> str:
-    text = f"grid {entry.grid}, block {entry.block}, shared {entry.shared_bytes} B"
-    if entry.local_bytes:
-        text += f", local arguments {', '.join(str(n) for n in entry.local_bytes)} B"
-    if entry.launch is not None and entry.launch.attributes_text:
-        text += f", {entry.launch.attributes_text}"
-    return text
-
-
 def _distinct(result: JobResult) -> list[DispatchEntry]:
     seen: dict[str, DispatchEntry] = {}
     for entry in result.dispatch:
         if entry.source is not None:
-            seen.setdefault(entry.source, entry)
+            seen.setdefault(_name(entry), entry)
     return list(seen.values())
+
+
+def _name(entry: DispatchEntry) -> str:
+    """Name of a tuned kernel: two configurations may differ in their launches alone."""
+    return f"{entry.candidate} {sorted((entry.configuration or {}).items())}"
 
 
 def _file_name(workload: str) -> str:

@@ -36,6 +36,7 @@ from warpsmith.report.tables import (
     energy_words,
     outcome_table,
 )
+from warpsmith.report.tuned_file import tuned_file
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 from warpsmith.tuning.analysis.search_facts import Facts, KernelFacts
 
@@ -270,7 +271,7 @@ def test_the_bundle_is_complete_and_reads_back(tmp_path: Path) -> None:
     assert sorted(p.name for p in written) == ["report.html", "result.json", "tuned-n_4096.cl"]
     assert sorted(folder.iterdir()) == sorted(written)
     assert JobResult.model_validate_json((folder / "result.json").read_bytes()) == result()
-    assert (folder / "tuned-n_4096.cl").read_text() == result().dispatch[0].source
+    assert (folder / "tuned-n_4096.cl").read_text() == tuned_file(result(), result().dispatch[0])
     assert write_bundle(result(), (), folder) == written
 
 
@@ -290,13 +291,13 @@ def test_no_source_overwrites_another(tmp_path: Path) -> None:
     many = result(dispatch=tuple(entry(w, BEST, f"// {w}\n") for w in workloads))
     written = write_bundle(many, (), tmp_path)
     assert len(set(written)) == 6
-    assert [p.read_text() for p in written[2:]] == [f"// {w}\n" for w in workloads]
+    assert [p.read_text().splitlines()[-1] for p in written[2:]] == [f"// {w}" for w in workloads]
 
 
 def test_text_of_the_bundle_is_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = "// grüße 中文\n" + SCALE_SOURCE
     written = write_bundle(result(dispatch=(entry("n=4096", BEST, source),)), (), tmp_path)
-    assert written[2].read_bytes().decode() == source
+    assert written[2].read_bytes().decode().endswith("\n\n" + source)
     assert "grüße 中文" in written[1].read_bytes().decode()
 
 

@@ -185,7 +185,7 @@ def test_the_module_of_a_bundle_picks_the_same_and_computes_the_launch(tmp_path:
         tuned_ones += 1
         chosen = lookup.servers[number].configuration
         block, per = int(chosen["BLOCK"]), int(chosen["PER"])
-        assert (tmp_path / launch.file).read_text() == f"// {chosen}"
+        assert (tmp_path / launch.file).read_text().endswith(f"\n\n// {chosen}")
         assert (launch.entry, launch.block, launch.shared_bytes) == ("scale", (block,), 0)
         assert launch.grid == (-(-n // (block * per)),)
     assert tuned_ones > 50

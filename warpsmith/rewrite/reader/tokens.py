@@ -140,6 +140,26 @@ class Tokens:
         return group[-1]
 
 
+@dataclass(frozen=True)
+class Directive:
+    """A preprocessor line, with its continuations."""
+
+    keyword: str
+    rest: str
+    """Text after the keyword, on one line, without comments."""
+    text: str
+    """The whole, as it stands there."""
+    start: int
+    end: int
+
+
+def directives(text: str) -> Iterator[Directive]:
+    """The preprocessor lines of a source."""
+    for line in _DIRECTIVE.finditer(blank(text)):
+        rest = " ".join(line.group(2).replace("\\\n", " ").split())
+        yield Directive(line.group(1), rest, text[line.start() : line.end()], line.start(), line.end())
+
+
 def tokenise(text: str, defines: Mapping[str, str] | None = None) -> Tokens:
     """Tokens of a source in CUDA, HIP or OpenCL C.
 

@@ -1,0 +1,54 @@
+"""The file of a tuned source: what it is, where it was measured and how it is launched, then the source."""
+
+from collections.abc import Iterator
+
+from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult
+from warpsmith.printable import one_line
+from warpsmith.report.tables import configuration_text
+
+
+def tuned_file(result: JobResult, entry: DispatchEntry) -> str:
+    """The text of the file; empty if the baseline is kept."""
+    if entry.source is None:
+        return ""
+    return "".join(f"// {_harmless(line)}\n" for line in _lines(result, entry)) + "\n" + entry.source
+
+
+def launch_text(entry: DispatchEntry) -> str:
+    """Grid, block and memory of each launch of a tuned kernel."""
+    texts = [f"{s.entry}: {_one_launch(s)}" for s in entry.launches] or [_one_launch(entry)]
+    if entry.scratch_bytes:
+        texts.append(f"scratch {', '.join(str(n) for n in entry.scratch_bytes)} B")
+    return "; ".join(texts)
+
+
+def _lines(result: JobResult, entry: DispatchEntry) -> Iterator[str]:
+    when = f", {result.finished_at:%Y-%m-%d}" if result.finished_at else ""
+    yield f"{result.job.name}, tuned by Warpsmith {result.warpsmith_version}: job {result.id}{when}."
+    yield f"Device: {result.device}, driver {result.driver}."
+    yield f"Workload: {entry.workload}{_speedup(result, entry.workload)}."
+    yield f"Launch: {launch_text(entry)}."
+    yield f"Configuration: {configuration_text(entry.configuration)}."
+    if result.job.kernel.options:
+        yield f"Options: {' '.join(result.job.kernel.options)}"
+
+
+def _speedup(result: JobResult, workload: str) -> str:
+    found = next((c.speedup for c in result.comparisons if c.workload == workload), None)
+    if found is None:
+        return ""
+    return f", {found.estimate:.2f}x [{found.low:.2f}, {found.high:.2f}] of the original's speed"
+
+
+def _one_launch(entry: DispatchEntry | DispatchLaunch) -> str:
+    text = f"grid {entry.grid}, block {entry.block}, shared {entry.shared_bytes} B"
+    if entry.local_bytes:
+        text += f", local arguments {', '.join(str(n) for n in entry.local_bytes)} B"
+    if entry.launch is not None and entry.launch.attributes_text:
+        text += f", {entry.launch.attributes_text}"
+    return text
+
+
+def _harmless(text: str) -> str:
+    """One line of a comment that goes on in no other line: no backslash, no trigraph of one."""
+    return one_line(text.replace("??/", "?/")).replace("\\", "/")
