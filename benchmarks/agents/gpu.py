@@ -66,6 +66,9 @@ class Series:
         self._http = http
         self._ids = state / "jobs.json"
         self.known: Known = json.loads(self._ids.read_text()) if self._ids.exists() else {}
+        asked = state / "requests.json"
+        self._keys: Known = json.loads(asked.read_text()) if asked.exists() else {}
+        """Names of files by the ids of requests."""
         for folder in ("questions", "replies", "refused", "results"):
             (state / folder).mkdir(exist_ok=True)
 
@@ -109,7 +112,7 @@ class Series:
         name = next((n for n, id_ in self.known.items() if id_ == request["job"]), None)
         if name is None:
             return False
-        key = f"{name}.{request['role']}{request['round']}.{request['id'][-6:]}.json"
+        key = self._key(name, request)
         question, reply = self._state / "questions" / key, self._state / "replies" / key
         if not question.exists():
             shown = {k: request[k] for k in ("instructions", "question", "wanted")}
@@ -130,6 +133,15 @@ class Series:
         if sent.status_code == 422:
             complaint.write_text(sent.text + "\n")
         return sent.status_code in (200, 409)
+
+    def _key(self, name: str, request: dict[str, Any]) -> str:
+        """Name of a question's files: the same in every series that asks it, so that a reply serves again."""
+        if request["id"] not in self._keys:
+            stem = f"{name}.{request['role']}{request['round']}"
+            place = sum(key.startswith(f"{stem}.") for key in self._keys.values())
+            self._keys[request["id"]] = f"{stem}.{place}.json"
+            (self._state / "requests.json").write_text(json.dumps(self._keys, indent=1) + "\n")
+        return self._keys[request["id"]]
 
     def _keep(self, name: str, id_: str) -> None:
         """Write down what became of a job."""
