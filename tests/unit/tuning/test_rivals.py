@@ -115,3 +115,15 @@ def test_a_heat_that_exhausts_its_space_is_not_searched_again() -> None:
 def test_small_budgets_end_as_well(trials: int, rounds: int) -> None:
     end = rows(trials=trials, rounds=rounds).run()
     assert (end.state, end.trials_done) == (JobState.DONE, trials)
+
+
+def test_a_heat_whose_seconds_went_into_checks_goes_on() -> None:
+    """One trial, of defaults that are as slow as the user's kernel, says nothing of a template."""
+
+    def slow(job: Rows, payload: SlicePayload) -> SliceResult | None:
+        return SliceResult(trials=1) if payload.heat else None
+
+    ran = slices([t.payload for t in replace(rows(), slice=slow).run().tasks])
+    heats = [p.candidate for p in ran if p.heat]
+    assert (heats.count(MODEL), heats.count(OWN)) == (7, 7)
+    assert {p.candidate for p in ran if not p.heat} == {MODEL}

@@ -6,6 +6,7 @@ from warpsmith.tuning.decisions.device_waits import given_up, pin
 from warpsmith.tuning.decisions.rivals import (
     finalist,
     had_heat,
+    heat_goes_on,
     heat_share,
     is_contested,
     rules_question,
@@ -214,9 +215,10 @@ def _search(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[Action,
     floor = at_the_floor(snapshot.job, baseline_of(snapshot), candidate.best_objective)
     if exhausted or left <= 0 or floor or budget_spent(snapshot):
         return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
-    if is_contested(snapshot) and had_heat(snapshot, candidate):
+    ran = is_contested(snapshot) and had_heat(snapshot, candidate)
+    if ran and not heat_goes_on(snapshot, candidate):
         return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
-    if runs_heat(snapshot, candidate):
+    if ran or runs_heat(snapshot, candidate):
         trials, seconds = heat_share(snapshot)
         return (_searching(candidate), _slice(snapshot, candidate, trials, seconds=seconds, heat=True))
     # A new template is tried on one device before it gets the others.

@@ -10,9 +10,11 @@ from warpsmith.domain.job import RULES, Strategy
 from warpsmith.domain.state import CandidateState
 from warpsmith.tuning.decisions.shares import seconds_left
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView
-from warpsmith.tuning.decisions.task_history import steps_of
+from warpsmith.tuning.decisions.task_history import is_exhausted, steps_of
 from warpsmith.tuning.tasks import SlicePayload, StepPayload, StepResult
 
+LEAST_TRIALS = 7
+"""Trials by which a template is judged: its defaults, and up to six configurations that its author names."""
 ROUND = 1
 """Round in which the rules have a template of their own. Later rounds start from the better one."""
 
@@ -35,6 +37,12 @@ def is_contested(snapshot: JobSnapshot) -> bool:
     if job.strategy is not Strategy.TEMPLATE or not job.rewrite.enabled:
         return False
     return any(_by_model(task) for task in snapshot.tasks)
+
+
+def heat_goes_on(snapshot: JobSnapshot, candidate: CandidateSummary) -> bool:
+    """Whether a heat that has run says too little: its seconds may have gone into the first checks, and the
+    defaults of a template are as slow as the kernel that they imitate."""
+    return candidate.trials < LEAST_TRIALS and not is_exhausted(snapshot.tasks, candidate.id)
 
 
 def runs_heat(snapshot: JobSnapshot, candidate: CandidateSummary) -> bool:
