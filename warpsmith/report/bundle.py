@@ -13,6 +13,7 @@ from pygments.lexers import CLexer, CudaLexer, DiffLexer
 
 from warpsmith.domain.device import Backend
 from warpsmith.http_models import DispatchEntry, JobResult, TrialView
+from warpsmith.report.boxes import reproduce_rows, use_rows
 from warpsmith.report.dispatch_module import launcher_source
 from warpsmith.report.evidence import counter_rows, evidence_rows
 from warpsmith.report.progress_curve import progress_svg
@@ -36,19 +37,12 @@ def write_bundle(result: JobResult, trials: Sequence[TrialView], folder: Path) -
     written = [folder / "result.json", folder / "report.html"]
     written[0].write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
     written[1].write_text(report_html(result, trials), encoding="utf-8")
-    names: dict[str, str] = {}
+    names = _file_names(result)
     for entry in result.dispatch:
-        if entry.source is not None:
-            ending = "cl" if result.job.kernel.backend is Backend.OPENCL else "cu"
-            name = f"tuned-{_file_name(entry.workload)}"
-            path = folder / f"{name}.{ending}"
-            if path in written:
-                path = folder / f"{name}-{len(written)}.{ending}"
-            path.write_text(tuned_file(result, entry), encoding="utf-8")
-            names[entry.workload] = path.name
-            written.append(path)
-    # Results of older versions lack the launch expressions.
-    if names and result.limits is not None and all(e.launch is not None for e in result.dispatch):
+        if entry.workload in names:
+            written.append(folder / names[entry.workload])
+            written[-1].write_text(tuned_file(result, entry), encoding="utf-8")
+    if _has_dispatch_module(result):
         written.append(folder / "dispatch.py")
         written[-1].write_text(launcher_source(Lookup(result), names), encoding="utf-8")
     return written
@@ -68,6 +62,10 @@ def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
         why=reason_lines(result),
         untuned=list(baseline_rows(result)),
         rows=list(comparison_rows(result)),
+        use=list(use_rows(result, _file_names(result))),
+        options=" ".join(result.job.kernel.options),
+        dispatch_module=_has_dispatch_module(result),
+        reproduce=list(reproduce_rows(result)),
         energies=list(energy_rows(result)),
         no_energy=energy_words(result),
         evidence=list(evidence_rows(result)),
@@ -113,6 +111,24 @@ def _distinct(result: JobResult) -> list[DispatchEntry]:
 def _name(entry: DispatchEntry) -> str:
     """Name of a tuned kernel: two configurations may differ in their launches alone."""
     return f"{entry.candidate} {sorted((entry.configuration or {}).items())}"
+
+
+def _has_dispatch_module(result: JobResult) -> bool:
+    """Results of older versions lack the launch expressions."""
+    known = result.limits is not None and all(e.launch is not None for e in result.dispatch)
+    return known and any(e.source is not None for e in result.dispatch)
+
+
+def _file_names(result: JobResult) -> dict[str, str]:
+    """File names of the tuned sources, by workload; no two are the same."""
+    ending = "cl" if result.job.kernel.backend is Backend.OPENCL else "cu"
+    names: dict[str, str] = {}
+    for entry in result.dispatch:
+        if entry.source is not None:
+            stem = f"tuned-{_file_name(entry.workload)}"
+            taken = f"{stem}.{ending}" in names.values()
+            names[entry.workload] = f"{stem}-{len(names) + 2}.{ending}" if taken else f"{stem}.{ending}"
+    return names
 
 
 def _file_name(workload: str) -> str:

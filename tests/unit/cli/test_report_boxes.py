@@ -1,0 +1,107 @@
+"""The boxes of the report, for results of today and of older versions; and a page that fits a phone."""
+
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.test_report import BEST, HOSTILE, VOID, Page, entry, result, trials
+from warpsmith.domain.state import JobState
+from warpsmith.report.boxes import reproduce_rows
+from warpsmith.report.bundle import report_html, write_bundle
+from warpsmith.testing.jobs import SCALE_SOURCE
+
+SOURCE = "#define BLOCK 256\n" + SCALE_SOURCE
+
+
+class Outside(HTMLParser):
+    """Collects wide elements that stand outside a container that scrolls."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[bool] = []
+        self.seen: list[str] = []
+        self.found: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("table", "svg"):
+            self.seen.append(tag)
+            if not any(self.open):
+                self.found.append(tag)
+        if tag not in VOID:
+            self.open.append(("class", "scroll") in attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.open.pop()
+
+
+def _box(text: str, title: str) -> str:
+    return " ".join(Page(text).text.partition(f"\n{title}\n")[2].split())
+
+
+def test_use_it_gives_file_launch_and_defines_of_each_workload() -> None:
+    shown = _box(report_html(result()), "Use it")
+    launch = "grid (4, 1, 1), block (256, 1, 1), shared 0 B"
+    assert f"n=4096 tuned-n_4096.cl {launch} BLOCK=256 PER=4" in shown
+    assert f"n=1001 your kernel as posted {launch} The files lie" in shown
+    assert "dispatch.py" not in shown, "an older result has none"
+
+
+def test_use_it_names_the_files_that_the_bundle_writes(tmp_path: Path) -> None:
+    alike = result(dispatch=(entry("a=1", BEST, SOURCE), entry("a_1", BEST, SOURCE)))
+    tuned = [p.name for p in write_bundle(alike, (), tmp_path) if p.name.startswith("tuned-")]
+    assert len(set(tuned)) == 2
+    shown = _box((tmp_path / "report.html").read_text(), "Use it")
+    assert all(f"{key} {name} grid" in shown for key, name in zip(("a=1", "a_1"), tuned, strict=True))
+
+
+def test_use_it_stands_only_where_there_is_something_to_use() -> None:
+    assert "Use it" not in report_html(result(dispatch=(entry("n=4096"), entry("n=1001"))))
+    failed = result(state=JobState.FAILED, speedup=None, comparisons=(), dispatch=())
+    assert "Use it" not in report_html(failed)
+    assert "job job1" in _box(report_html(failed), "Reproduce")
+
+
+def test_reproduce_says_what_the_result_knows() -> None:
+    job = result().job
+    job = job.model_copy(
+        update={"seed": 7, "budget": job.budget.model_copy(update={"trials": 30, "seconds": 60.0})}
+    )
+    found = result(job=job, finished_at=datetime(2026, 1, 2, 3, tzinfo=UTC))
+    assert dict(reproduce_rows(found)) == {
+        "date": "2026-01-02",
+        "device": "Test GPU",
+        "driver": "1.2",
+        "device class": "opencl-test-gpu-1.2",
+        "budget": f"30 trials, 60 s, rounds: {job.budget.rounds}",
+        "seed of the search": "7",
+        "job": "job1",
+        "Warpsmith": "0.1.0",
+    }
+    shown = _box(report_html(found), "Reproduce")
+    assert "date 2026-01-02 device Test GPU driver 1.2" in shown
+
+
+@pytest.mark.parametrize("field", ["device", "driver", "device_class"])
+def test_reproduce_leaves_out_what_the_result_does_not_know(field: str) -> None:
+    names = dict(reproduce_rows(result(**{field: ""})))
+    assert field.replace("_", " ") not in names
+    assert "date" not in names
+    assert "job" in names
+
+
+def test_on_a_phone_what_is_wide_scrolls_in_its_own_container() -> None:
+    text = report_html(result(), trials(1.0, 2.0))
+    page = Outside(text)
+    assert {"table", "svg"} <= set(page.seen)
+    assert page.found == []
+    assert "overflow-wrap: break-word" in text, "a long name breaks; a table's least width stays"
+
+
+def test_boxes_take_hostile_text() -> None:
+    dirty = result(device=HOSTILE, driver=HOSTILE, dispatch=(entry(HOSTILE, {HOSTILE: "x"}, SOURCE),))
+    text = report_html(dirty)
+    assert "<script" not in text
+    assert HOSTILE in _box(text, "Use it")
