@@ -50,21 +50,28 @@ class Replay:
     differences: tuple[str, ...]
 
 
-def replay(session: Session, job_id: str, include_dirs: Mapping[str, Path]) -> Replay:
+def replay(
+    session: Session, job_id: str, include_dirs: Mapping[str, Path], *, answers: bool = True
+) -> Replay:
     """Repeat the decisions of a job, from its first row to its end.
 
     Args:
         include_dirs: permitted include folders by name, as at the time of the job.
+        answers: False to take the results of agent steps as they were recorded, for records whose texts were
+            taken out.
 
     Raises:
         NotFound: no job has that id.
     """
-    return _Run(session, job_id, include_dirs).run()
+    return _Run(session, job_id, include_dirs, answers).run()
 
 
 class _Run:
-    def __init__(self, session: Session, job_id: str, include_dirs: Mapping[str, Path]) -> None:
+    def __init__(
+        self, session: Session, job_id: str, include_dirs: Mapping[str, Path], answers: bool
+    ) -> None:
         self._session = session
+        self._answers = answers
         self._include_dirs = include_dirs
         self._job: JobRow = JobRepository(session).get(job_id, with_spec=True)
         self._tasks: Sequence[TaskRow] = TaskRepository(session).of_job(job_id)
@@ -190,7 +197,7 @@ class _Run:
             self._open.append(row)
             self._now = apply(self._now, StartTask(recorded), row.id)
             return
-        if isinstance(recorded, StepPayload) and isinstance(result, StepResult):
+        if self._answers and isinstance(recorded, StepPayload) and isinstance(result, StepResult):
             result = self._step(row, recorded, result)
         if row.state is not TaskState.CANCELLED:
             started = apply(self._now, action if recorded is None else StartTask(recorded), row.id)

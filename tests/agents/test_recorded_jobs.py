@@ -1,0 +1,55 @@
+"""Jobs that ran on a GPU with a model's replies are decided again as they were."""
+
+import lzma
+from pathlib import Path
+
+import pytest
+from sqlalchemy import delete, select
+
+from db import migrate
+from db.engine import Database
+from db.tables import JobRow, TrialRow
+from worker.replay import replay
+
+ROOT = Path(__file__).resolve().parents[2]
+HISTORIES = sorted((ROOT / "benchmarks" / "results" / "agents").glob("*.db.xz"))
+
+
+def opened(history: Path, folder: Path) -> Database:
+    """The recorded rows in a database of today's form."""
+    (folder / "history.db").write_bytes(lzma.decompress(history.read_bytes()))
+    url = f"sqlite:///{folder / 'history.db'}"
+    migrate.upgrade(url)
+    return Database(url)
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=lambda p: p.stem)
+def test_recorded_jobs_are_decided_again_as_they_were(history: Path, tmp_path: Path) -> None:
+    database = opened(history, tmp_path)
+    with database.read() as session:
+        jobs = session.scalars(select(JobRow.id)).all()
+        found = {job: replay(session, job, {}, answers=False) for job in jobs}
+    database.dispose()
+    assert len(jobs) > 10
+    assert {job: f.differences for job, f in found.items() if f.differences} == {}
+    assert sum(f.candidates for f in found.values()) >= len(jobs)
+
+
+def test_a_record_without_one_trial_is_not_decided_alike(tmp_path: Path) -> None:
+    database = opened(HISTORIES[0], tmp_path)
+    with database.write() as session:
+        best = session.scalars(
+            select(TrialRow).where(TrialRow.objective.is_not(None)).order_by(TrialRow.objective)
+        ).first()
+        assert best is not None
+        job = best.job_id
+        session.execute(delete(TrialRow).where(TrialRow.id == best.id))
+    with database.read() as session:
+        assert replay(session, job, {}, answers=False).differences
+    database.dispose()
+
+
+def test_records_hold_nobodys_kernel() -> None:
+    for history in HISTORIES:
+        text = lzma.decompress(history.read_bytes())
+        assert b"__global__" not in text
