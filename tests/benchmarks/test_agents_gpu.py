@@ -21,7 +21,7 @@ def test_replies_are_files_and_jobs_go_on_with_them(tmp_path: Path, monkeypatch:
     state, jobs = tmp_path / "state", tmp_path / "jobs"
     jobs.mkdir()
     (jobs / "scale.json").write_text(scale_job().model_dump_json())
-    limits = ("--seconds", 10, "--trials", 6, "--arms", "rules", "direct", "template")
+    limits = ("--seconds", 300, "--trials", 9, "--arms", "rules", "direct", "template")
     assert call(monkeypatch, "go", "--state", state, "--jobs-dir", jobs, *limits) == 1
     asked = {p.name.split(".")[1]: p.name for p in (state / "questions").iterdir()}
     assert set(asked) == {"direct", "template"}, "the rules wait for nobody"

@@ -19,6 +19,7 @@ import pytest
 from benchmarks.opencl_corpus.sources import Project
 from benchmarks.production.sources import PROJECTS
 from benchmarks.provenance import record_folder
+from db import migrate
 from tests.benchmarks.test_opencl_corpus import SOURCE
 from tests.benchmarks.test_recorded_spaces import ktt_result
 from warpsmith.domain.device import Backend
@@ -347,6 +348,18 @@ def test_agents(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("benchmarks.agents.strategies.run_all", lambda options: runs)
     assert bench("agents.strategies", "--seeds", 1, "--out", tmp_path) == 0
     assert written(tmp_path / "agents-strategies.json")["limits"]["seeds"] == 1
+
+
+def test_a_series_with_a_model(bench: Bench, tmp_path: Path) -> None:
+    """What it does with jobs and replies is tested in `test_agents_gpu`, what a history holds in
+    `tests/agents/test_recorded_jobs`."""
+    state = tmp_path / "state"
+    (state / "data").mkdir(parents=True)
+    assert bench("agents.gpu", "record", "--state", state, "--out", tmp_path / "out") == 1
+    migrate.upgrade(f"sqlite:///{state / 'data' / 'warpsmith.db'}")
+    (state / "jobs.json").write_text("{}")
+    assert bench("agents.history", "--state", state, "--out", tmp_path / "h.db.xz") == 0
+    assert (tmp_path / "h.db.xz").stat().st_size > 0
 
 
 def test_examples_on_a_gpu(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
