@@ -10,7 +10,7 @@ from typing import Any
 from warpsmith.domain.device import DeviceInfo
 
 ROOT = Path(__file__).resolve().parents[1]
-_PLACES = re.compile(r" --(out|resume|keep|peer|spaces|hub|history|mirrors|checkouts|jobs-dir) \S+")
+_PLACES = re.compile(r" --(out|state|resume|keep|peer|spaces|hub|history|mirrors|checkouts|jobs-dir) \S+")
 """Files and folders of one machine, which say nothing to anyone else."""
 
 

@@ -78,7 +78,7 @@ def _means(rows: Sequence[Row]) -> Iterator[str]:
         gains = sum(s > 1 for s in by_arm[arm].values())
         trials = sum(r["trials"] for r in mine)
         device = sum(r["stages_s"][s] for r in mine for s in ("baseline", "search", "verification"))
-        characters = sum(len(s["reply"]) for r in mine for s in r["steps"])
+        characters = sum(s["reply_characters"] for r in mine for s in r["steps"])
         shown = f"{mean:.2f} [{low:.2f}, {high:.2f}]"
         yield f"| {arm} | {len(by_arm[arm])} | {shown} | {gains} | {trials} | {device:.0f} | {characters} |"
     for other in ("direct", "rules"):

@@ -7,7 +7,7 @@
 in `DIR/questions`; a reply is put into `DIR/replies` under the same name, as it came. `go` again takes the
 replies and goes on, on another machine if DIR was carried there, so that no device is held while somebody
 writes. A reply that the service cannot use stays open with the complaint beside it, in `DIR/refused`.
-`record` makes the page of what has ended.
+`record` makes the page of what has ended; other people's kernels and what was made of them are hashes there.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from typing import Any
 import httpx2
 
 from benchmarks.agents.arms_page import page
+from benchmarks.agents.history import hidden
 from benchmarks.production.service import embedded_service, stage_seconds
 from benchmarks.provenance import commit_name, plain_command, record_folder
 from warpsmith.client import Client
@@ -249,10 +250,12 @@ def record(options: argparse.Namespace) -> int:
     if not rows:
         print(f"{options.state} has no result", file=sys.stderr)
         return 1
+    for step in (s for row in rows for s in row["steps"]):
+        step["reply_characters"] = len(step["reply"])
     calls = [json.loads(line) for line in (options.state / "calls.jsonl").read_text().splitlines()]
     posted_ = json.loads((options.state / "jobs.json").read_text())
     missing = sorted(set(posted_) - {r["name"] for r in rows})
-    made = {"calls": calls, "answers_by": "a large language model", "missing": missing, "jobs": rows}
+    made = {"calls": calls, "answers_by": "a large language model", "missing": missing, "jobs": hidden(rows)}
     (options.out / f"{options.name}.json").write_text(json.dumps(made, indent=1) + "\n")
     (options.out / f"{options.name}.md").write_text(page(made))
     return 0

@@ -28,7 +28,7 @@ TABLES = (
     "trial",
     "agent_step",
 )
-HIDDEN = ("source", "reply", "prompt", "log", "detail")
+HIDDEN = ("source", "reply", "prompt", "log")
 """Fields that hold somebody's text."""
 
 

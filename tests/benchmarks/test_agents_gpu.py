@@ -40,6 +40,7 @@ def test_replies_are_files_and_jobs_go_on_with_them(tmp_path: Path, monkeypatch:
     assert call(monkeypatch, "record", "--state", state, "--out", tmp_path / "out") == 0
     page = (tmp_path / "out" / "agents-gpu.md").read_text()
     assert "Not ended: scale.direct.0" in page
+    assert "__kernel" not in (tmp_path / "out" / "agents-gpu.json").read_text()
     assert "| scale | 0 | template |" in page
 
 
