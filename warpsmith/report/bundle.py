@@ -70,7 +70,7 @@ def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
         no_energy=energy_words(result),
         evidence=list(evidence_rows(result)),
         counters=list(counter_rows(result)),
-        curve=Markup(progress_svg(trials)),
+        curve=Markup(progress_svg(trials, result.speedup if result.comparisons else None)),
         sources=[_Source(result, entry) for entry in _distinct(result)],
         styles=Markup(
             light.get_style_defs(".code")

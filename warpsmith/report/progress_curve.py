@@ -8,14 +8,18 @@ from warpsmith.http_models import TrialView
 WIDTH, HEIGHT, MARGIN = 720, 220, 44
 
 
-def progress_svg(trials: Sequence[TrialView]) -> str:
+def progress_svg(trials: Sequence[TrialView], verified: float | None = None) -> str:
     """The SVG: a dot per trial at its speed-up over the baseline, and a line for the best so far; empty
-    without data."""
+    without data.
+
+    Args:
+        verified: verified speed-up over the verified baseline, ringed at the right end; None: no ring.
+    """
     points = [(t.number, 1.0 / t.outcome.objective) for t in trials if isinstance(t.outcome, Measured)]
     if len(points) < 2:
         return ""
     last = max(number for number, _ in points)
-    top = max(1.05, *(value for _, value in points)) * 1.05
+    top = max(1.05, verified or 0.0, *(value for _, value in points)) * 1.05
 
     def x(number: float) -> float:
         return MARGIN + (WIDTH - 2 * MARGIN) * number / max(1, last)
@@ -31,6 +35,7 @@ def progress_svg(trials: Sequence[TrialView]) -> str:
             path += f" V{y(value):.1f} "
             best = value
     path += f"H{x(last):.1f}"
+    mark = "" if verified is None else _mark(x(last), y(verified), verified)
     ticks = "".join(
         f'<line class="grid" x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{y(v):.1f}" y2="{y(v):.1f}"/>'
         f'<text x="{MARGIN - 6}" y="{y(v) + 4:.1f}" text-anchor="end">{v:.2g}x</text>'
@@ -39,6 +44,13 @@ def progress_svg(trials: Sequence[TrialView]) -> str:
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="best speed-up so far over the trials">'
         f'{ticks}<line class="one" x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{y(1):.1f}" y2="{y(1):.1f}"/>'
-        f'<g class="dots">{dots}</g><path class="best" d="{path}"/>'
+        f'<g class="dots">{dots}</g><path class="best" d="{path}"/>{mark}'
         f'<text x="{WIDTH / 2}" y="{HEIGHT - 10}" text-anchor="middle">trial</text></svg>'
+    )
+
+
+def _mark(x: float, y: float, verified: float) -> str:
+    return (
+        f'<circle class="verified" cx="{x:.1f}" cy="{y:.1f}" r="6"/>'
+        f'<text x="{x - 10:.1f}" y="{y + 14:.1f}" text-anchor="end">verified {verified:.2f}x</text>'
     )

@@ -1,5 +1,6 @@
 """The boxes of the report, for results of today and of older versions; and a page that fits a phone."""
 
+import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,6 +11,7 @@ from tests.unit.cli.test_report import BEST, HOSTILE, VOID, Page, entry, result,
 from warpsmith.domain.state import JobState
 from warpsmith.report.boxes import reproduce_rows
 from warpsmith.report.bundle import report_html, write_bundle
+from warpsmith.report.progress_curve import HEIGHT, progress_svg
 from warpsmith.testing.jobs import SCALE_SOURCE
 
 SOURCE = "#define BLOCK 256\n" + SCALE_SOURCE
@@ -105,3 +107,24 @@ def test_boxes_take_hostile_text() -> None:
     text = report_html(dirty)
     assert "<script" not in text
     assert HOSTILE in _box(text, "Use it")
+
+
+def test_the_plot_marks_the_verified_speed_up_against_the_verified_baseline() -> None:
+    text = report_html(result(speedup=1.5), trials(1.0, 3.0))
+    assert "verified 1.50x" in Page(text).text
+    ring = re.search(r'class="verified" cx="[\d.]+" cy="([\d.]+)"', text)
+    one = re.search(r'class="one" [^>]*y1="([\d.]+)"', text)
+    dots = [float(y) for y in re.findall(r'<circle cx="[\d.]+" cy="([\d.]+)"', text)]
+    assert ring and one
+    assert dots[0] == float(one[1])
+    assert (dots[0] - float(ring[1])) / (dots[0] - dots[1]) == pytest.approx(0.25, abs=0.01)
+
+
+def test_the_plot_has_no_ring_where_nothing_was_verified() -> None:
+    for shown in (result(speedup=None), result(speedup=1.0, comparisons=())):
+        assert 'class="verified"' not in report_html(shown, trials(1.0, 3.0))
+
+
+def test_a_verified_figure_above_all_trials_stays_in_the_frame() -> None:
+    ring = re.search(r'class="verified" cx="[\d.]+" cy="([\d.]+)"', progress_svg(trials(1.0, 2.0), 9.0))
+    assert ring and 0 <= float(ring[1]) <= HEIGHT
