@@ -162,8 +162,10 @@ def test_wrong_keys_in_a_row_are_slowed_and_lock_nobody_out(tmp_path: Path) -> N
                 replies.append(guessing.get("/v1/jobs"))
         statuses = [r.status_code for r in replies]
         assert statuses[: int(auth.WRONG_AT_ONCE)] == [401] * int(auth.WRONG_AT_ONCE)
-        assert statuses.count(429) >= 20
-        assert int(replies[-1].headers["retry-after"]) >= 1
+        # How many get through is how long the sixty take: one more every two seconds.
+        slowed = [r for r in replies if r.status_code == 429]
+        assert len(slowed) >= 20
+        assert all(int(r.headers["retry-after"]) >= 1 for r in slowed)
         assert service.http.get("/v1/jobs").status_code == 200
 
 

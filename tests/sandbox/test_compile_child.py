@@ -211,8 +211,9 @@ def test_a_compile_bomb_ends_at_its_deadline_and_the_pool_goes_on(
     wait_until(lambda: len(leaders("compile_child") - others) == 1)
     (leader,) = leaders("compile_child") - others
     wait_until(lambda: len(group_of(leader)) >= (4 if compiler == "nvcc" else 2))
-    result = future.result(5 * limit_s)
-    assert time.monotonic() - started < 4 * limit_s
+    result = future.result(HANGS_S)
+    # The machine may have become slower since the limit was set.
+    assert time.monotonic() - started < 2 * limit_s + stretched(4)
     assert isinstance(result, Rejected)
     assert f"did not finish within {limit_s:.3g} s" in result.reason
     wait_until(lambda: not group_of(leader))

@@ -15,7 +15,7 @@ from warpsmith.domain.plan import BufferPlan, Compiled, Family, WorkloadPlan
 from warpsmith.domain.source_text import code_of
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.session.mismatch_causes import Mismatch, why_wrong
-from warpsmith.tuning.session.symbols_without_unit import without_unit
+from warpsmith.tuning.session.symbols import variable_of, without_unit
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import Budget, compare
 from warpsmith.verify.defences import Defences
@@ -184,8 +184,7 @@ def _declared_in(kernel: ConfiguredKernel) -> Callable[[str], bool]:
     """Says whether a text of the job declares the variable of a symbol."""
     declarations = _VARIABLE.findall(code_of(_text_of(kernel), characters=False))
     words = {word for declaration in declarations for word in re.findall(r"\w+", declaration)}
-    ends = tuple(f"{len(word)}{word}{end}" for word in words for end in ("", "E"))
-    return lambda symbol: symbol in words or symbol.endswith(ends)
+    return lambda symbol: variable_of(symbol) in words
 
 
 @lru_cache(maxsize=1024)
@@ -198,11 +197,11 @@ def _is_constant(source: str, symbol: str) -> bool:
     if _COMPILERS.fullmatch(symbol) and symbol not in source:
         return True
     code = code_of(source, characters=False)
-    names = {n for n in _DECLARED.findall(code) if n == symbol or f"{len(n)}{n}" in symbol}
-    if not names:
+    name = variable_of(symbol)
+    if name not in _DECLARED.findall(code):
         return False
     plain = (text for text in _DEVICE.findall(code) if not re.search(r"\bconst(expr)?\b", text))
-    return not any(re.search(rf"\b{name}\b", text) for text in plain for name in names)
+    return not any(re.search(rf"\b{name}\b", text) for text in plain)
 
 
 def _has_budget(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase) -> bool:

@@ -1,8 +1,8 @@
-"""Variables of internal linkage are compared without the hash of the source in their names."""
+"""What a source calls a variable is read from its symbol, whatever compilers put around it."""
 
 import pytest
 
-from warpsmith.tuning.session.symbols_without_unit import without_unit
+from warpsmith.tuning.session.symbols import variable_of, without_unit
 
 # As NVRTC 13.0 and nvcc 12 name them for two kernels that differ by one statement.
 SAME = [
@@ -34,3 +34,23 @@ def test_another_variable_of_the_same_unit_keeps_its_name() -> None:
 )
 def test_other_names_stay_as_they_are(symbol: str) -> None:
     assert without_unit(symbol) == symbol
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("memo", "memo"),
+        ("_ZL4memo", "memo"),
+        ("_ZZ1fPKfPfiE5table", "table"),
+        ("_ZZ1fPKfPfiE5table_0", "table"),
+        ("_ZZN2ns1fIfLi4EEEvPKT_PS1_E5table", "table"),
+        ("_ZN51_INTERNAL_1a3f0000_17_default_program_abcdef01_12345callsE", "calls"),
+        ("_ZN3foo7calls1aE", "calls1a"),
+        ("_Z5callsI1aE", "calls"),
+        ("_ZN3cub10AlignBytesI10ulong4_16aE11ALIGN_BYTESE", "ALIGN_BYTES"),
+        (SAME[1][0], "memo2"),
+        ("_ZN99short", ""),
+    ],
+)
+def test_the_variable_of_a_symbol_is_what_the_source_calls_it(symbol: str, name: str) -> None:
+    assert variable_of(symbol) == name
