@@ -22,6 +22,7 @@ from benchmarks.provenance import record_folder
 from db import migrate
 from tests.benchmarks.test_opencl_corpus import SOURCE
 from tests.benchmarks.test_recorded_spaces import ktt_result
+from tests.benchmarks.test_strangers import row as job_row
 from warpsmith.domain.device import Backend
 from warpsmith.jobfile import load_job
 from warpsmith.sandbox import probe_devices
@@ -176,6 +177,18 @@ def test_first_hour(bench: Bench, checkouts: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("benchmarks.first_hour.tolerance.wrong", lambda *a: mutants)
     assert bench("first_hour.tolerance", "--runs", 1, "--out", tmp_path) == 0
     assert written(tmp_path / "first-hour-tolerance.json")["mutants"] == mutants
+
+    ran = job_row("matvec", 2.0, 1.5)
+    monkeypatch.setattr("benchmarks.first_hour.jobs.run", lambda *a: ran)
+    on = ("--mirrors", tmp_path, "--out", tmp_path, "--only", "matvec")
+    assert bench("first_hour.jobs", *on, "--before", "HEAD", "--live", 3) == 0
+    assert written(tmp_path / "nine-jobs.json")["pairs"][0]["before"] == ran
+    assert bench("first_hour.jobs", *on, "--live", 1, "--busy", 1) == 0
+    assert [(s["busy"], s["of"]) for s in written(tmp_path / "live-figures.json")["series"]] == [
+        (0, 3),
+        (1, 1),
+    ]
+    assert bench("first_hour.jobs", *on) == 2, "neither a tree nor live figures were asked for"
 
     mistakes = importlib.import_module("benchmarks.first_hour.mistakes")
     monkeypatch.setattr(mistakes, "MISTAKES", mistakes.MISTAKES[:1])
