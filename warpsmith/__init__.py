@@ -7,6 +7,7 @@ What stands in `__all__` is the Python interface. Each name is loaded when it is
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from warpsmith.client import AsyncClient, Client
     from warpsmith.domain.argument import Argument
     from warpsmith.domain.job import (
         Budget,
@@ -20,15 +21,21 @@ if TYPE_CHECKING:
     from warpsmith.domain.kernel import Kernel
     from warpsmith.domain.launch import Launch
     from warpsmith.domain.space import Constraint, Parameter
-    from warpsmith.errors import InvalidInput, NotFound, Unavailable, WarpsmithError
+    from warpsmith.errors import InvalidInput, NotFound, TimedOut, Unavailable, WarpsmithError
+    from warpsmith.http_models import AgentRequest, JobStatus
+    from warpsmith.jobfile import load_job
     from warpsmith.python.result import Result
 
 __all__ = [
+    "AgentRequest",
     "Argument",
+    "AsyncClient",
     "Budget",
+    "Client",
     "Constraint",
     "InvalidInput",
     "Job",
+    "JobStatus",
     "Kernel",
     "KernelReference",
     "Launch",
@@ -37,16 +44,19 @@ __all__ = [
     "Objective",
     "Parameter",
     "Result",
+    "TimedOut",
     "Tolerance",
     "Unavailable",
     "WarpsmithError",
     "Workload",
     "__version__",
+    "load_job",
 ]
 
 __version__ = "0.1.0"
 
 _PLACES = {
+    "client": ("AsyncClient", "Client"),
     "domain.argument": ("Argument",),
     "domain.job": (
         "Budget",
@@ -60,7 +70,9 @@ _PLACES = {
     "domain.kernel": ("Kernel",),
     "domain.launch": ("Launch",),
     "domain.space": ("Constraint", "Parameter"),
-    "errors": ("InvalidInput", "NotFound", "Unavailable", "WarpsmithError"),
+    "errors": ("InvalidInput", "NotFound", "TimedOut", "Unavailable", "WarpsmithError"),
+    "http_models": ("AgentRequest", "JobStatus"),
+    "jobfile": ("load_job",),
     "python.result": ("Result",),
 }
 
