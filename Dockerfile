@@ -2,6 +2,7 @@
 #
 #   docker build --target api -t warpsmith-api .
 #
+# `--build-arg WARPSMITH_COMMIT=...` names the commit, which a context made by `make release` does by itself.
 # Packages come from the hashed locks alone. Python is 3.12 in all of them, so that the CUDA image can
 # use the interpreter of its distribution.
 ARG PYTHON_IMAGE=python:3.12-slim-bookworm
@@ -37,6 +38,8 @@ COPY agents agents
 COPY db db
 COPY api api
 USER warpsmith
+ARG WARPSMITH_COMMIT=""
+ENV WARPSMITH_COMMIT=$WARPSMITH_COMMIT
 ENV WARPSMITH_HOST=0.0.0.0 \
     WARPSMITH_PORT=8765
 EXPOSE 8765
@@ -57,6 +60,8 @@ COPY agents agents
 COPY db db
 COPY worker worker
 USER warpsmith
+ARG WARPSMITH_COMMIT=""
+ENV WARPSMITH_COMMIT=$WARPSMITH_COMMIT
 HEALTHCHECK --interval=30s --timeout=20s --start-period=60s --retries=3 CMD ["python", "-m", "worker.health"]
 ENTRYPOINT ["python", "-m"]
 CMD ["warpsmith", "worker"]
@@ -99,6 +104,8 @@ COPY agents agents
 COPY db db
 COPY worker worker
 USER warpsmith
+ARG WARPSMITH_COMMIT=""
+ENV WARPSMITH_COMMIT=$WARPSMITH_COMMIT
 HEALTHCHECK --interval=30s --timeout=20s --start-period=60s --retries=3 CMD ["python", "-m", "worker.health"]
 ENV NVIDIA_VISIBLE_DEVICES=all \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility

@@ -1,12 +1,11 @@
 """Where a record goes, of which commit it is, and which command made it."""
 
-import os
 import re
-import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from warpsmith.commit import commit_name
 from warpsmith.domain.device import DeviceInfo
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -19,16 +18,6 @@ def record_folder(text: str) -> Path:
     path = Path(text)
     path.mkdir(parents=True, exist_ok=True)
     return path
-
-
-def commit_name() -> str:
-    """What WARPSMITH_COMMIT says, for a tree that was carried elsewhere; else as git describes it."""
-    if named := os.environ.get("WARPSMITH_COMMIT"):
-        return named
-    described = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return described.stdout.strip() or "unknown"
 
 
 def head(device: DeviceInfo, command: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from db.snapshot import elapsed_s, job_baseline, last_result
 from db.tables import CandidateRow, TrialRow, WorkerRow
 from db.unserved_jobs import PUT_ASIDE
 from warpsmith import __version__
+from warpsmith.commit import commit_name
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.launch_size import LaunchSize, launch_size
@@ -209,6 +210,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         rule_faults=faults_in(t.result for t in TaskRepository(session).of_job(job_id)),
         facts=_facts(session, row.spec, baseline, candidates),
         warpsmith_version=__version__,
+        warpsmith_commit=commit_name(),
     )
 
 

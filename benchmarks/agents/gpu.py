@@ -24,8 +24,9 @@ import httpx2
 from benchmarks.agents.arms_page import page
 from benchmarks.agents.history import hidden
 from benchmarks.production.service import embedded_service, stage_seconds
-from benchmarks.provenance import commit_name, plain_command, record_folder
+from benchmarks.provenance import plain_command, record_folder
 from warpsmith.client import Client
+from warpsmith.commit import commit_name
 from warpsmith.domain.job import Job
 from warpsmith.http_models import JobResult
 from warpsmith.jobfile import load_job

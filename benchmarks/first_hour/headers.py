@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.production.sources import PROJECTS, fetch_all
-from benchmarks.provenance import ROOT, commit_name, record_folder
+from benchmarks.provenance import ROOT, record_folder
 from warpsmith.backends.cuda_toolkit import cccl_version
 from warpsmith.cli.init import Wanted
 from warpsmith.cli.init_trials import tried_skeleton
 from warpsmith.cli.validate import Wishes, validate
+from warpsmith.commit import commit_name
 from warpsmith.errors import InvalidInput
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, find_kernels
 from warpsmith.settings import Settings

@@ -12,8 +12,9 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.first_hour.mistake_list import MISTAKES, SOURCE_NAME, FoundBy, Mistake
-from benchmarks.provenance import ROOT, commit_name
+from benchmarks.provenance import ROOT
 from warpsmith.cli.validate import Report, Wishes, validate
+from warpsmith.commit import commit_name
 from warpsmith.domain.device import Backend
 from warpsmith.job_checks.finding import Finding
 from warpsmith.sandbox.device_host import Probe, probe_devices

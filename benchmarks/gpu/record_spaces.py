@@ -23,8 +23,9 @@ from typing import Any
 
 from benchmarks.gpu.smaller import with_smallest
 from benchmarks.job_files import FAMILIES, load
-from benchmarks.provenance import commit_name, plain_command, record_folder
+from benchmarks.provenance import plain_command, record_folder
 from benchmarks.trust.record import first_device
+from warpsmith.commit import commit_name
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, SearcherName
 from warpsmith.domain.outcome import CutShort, Measured, Outcome

@@ -22,8 +22,9 @@ from typing import Any
 from benchmarks.production.jobs import checkout_options, sources_of_record
 from benchmarks.production.sources import PROJECTS, fetch_all
 from benchmarks.production.struct_types import TypeIndex
-from benchmarks.provenance import commit_name, plain_command, record_folder
+from benchmarks.provenance import plain_command, record_folder
 from benchmarks.trust.record import RESULTS
+from warpsmith.commit import commit_name
 from warpsmith.rewrite.reader.declarations import KernelArgument
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
 

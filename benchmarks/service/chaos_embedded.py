@@ -27,7 +27,7 @@ import httpx2
 from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
-from benchmarks.provenance import commit_name, plain_command
+from benchmarks.provenance import plain_command
 from benchmarks.service.chaos import TERMINAL
 from benchmarks.service.faults import descendants
 from benchmarks.service.fleet import Program
@@ -36,6 +36,7 @@ from db.engine import Database
 from db.tables import JobRow, TaskRow
 from testbed.recordings import replay_job, write_recording
 from testbed.servers import free_port
+from warpsmith.commit import commit_name
 from warpsmith.domain.state import TaskState
 
 READY_S = 60.0

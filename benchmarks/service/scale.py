@@ -31,13 +31,14 @@ from typing import Any
 import httpx2
 from sqlalchemy import func, select
 
-from benchmarks.provenance import commit_name, plain_command
+from benchmarks.provenance import plain_command
 from benchmarks.service.fleet import Fleet
 from benchmarks.service.poller import Poller
 from db.tables import TaskRow, TrialRow
 from testbed.postgres_process import PostgresProcess, private_redis
 from testbed.recordings import replay_job, write_recording
 from warpsmith import __version__
+from warpsmith.commit import commit_name
 from warpsmith.domain.state import TaskKind
 
 TRIAL_S = 0.1

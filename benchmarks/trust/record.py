@@ -5,7 +5,8 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from benchmarks.provenance import commit_name, plain_command
+from benchmarks.provenance import plain_command
+from warpsmith.commit import commit_name
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.sandbox import probe_devices
 

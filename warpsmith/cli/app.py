@@ -11,21 +11,43 @@ from typing import Annotated, Any
 
 import typer
 
+from warpsmith import __version__
 from warpsmith.cli.keys import keys
 from warpsmith.cli.output import echo
+from warpsmith.commit import commit_name, version_text
 from warpsmith.domain.device import Backend
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, WarpsmithError
 from warpsmith.jobfile import InvalidJob, placed
 
+NAME = "warpsmith"
+"""Name under which a shell knows this program, however it was started: completion asks for it."""
+
 app = typer.Typer(
-    add_completion=False,
+    name=NAME,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Tune GPU kernels: templates, constrained search, measured evidence.",
 )
 
 app.add_typer(keys, name="keys")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        echo(f"{NAME} {version_text(__version__, commit_name())}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show version and commit."),
+    ] = False,
+) -> None:
+    pass
+
 
 Url = Annotated[str, typer.Option(envvar="WARPSMITH_URL", help="Where the service is.")]
 JobFile = Annotated[Path, typer.Argument(help="Job file, YAML or JSON.", exists=True, dir_okay=False)]
@@ -331,7 +353,7 @@ def _messages(exc: WarpsmithError) -> list[str]:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point; errors become one line on stderr and an exit code."""
     try:
-        code: Any = app(args=arguments, standalone_mode=False)
+        code: Any = app(args=arguments, prog_name=NAME, standalone_mode=False)
     except (InvalidInput, NotFound) as exc:
         echo("\n".join(f"error: {line}" for line in _messages(exc)), err=True)
         code = 2

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from warpsmith.commit import version_text
 from warpsmith.domain.job import Budget
 from warpsmith.http_models import JobResult
 from warpsmith.report.tables import configuration_text
@@ -32,9 +33,15 @@ def reproduce_rows(result: JobResult) -> Iterator[tuple[str, str]]:
         ("budget", _budget_words(result.job.budget)),
         ("seed of the search", str(result.job.seed)),
         ("job", result.id),
-        ("Warpsmith", result.warpsmith_version),
+        ("Warpsmith", _program(result)),
     )
     yield from ((name, value) for name, value in rows if value)
+
+
+def _program(result: JobResult) -> str:
+    if result.warpsmith_commit is None:
+        return result.warpsmith_version
+    return version_text(result.warpsmith_version, result.warpsmith_commit)
 
 
 def _budget_words(budget: Budget) -> str:

@@ -30,7 +30,9 @@ def write_export(result: JobResult, form: str, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / name, folder / "evidence.json"]
     paths[0].write_text(text, encoding="utf-8")
-    shown = result.model_dump(mode="json", include=EVIDENCE | {"warpsmith_version", "limits"})
+    shown = result.model_dump(
+        mode="json", include=EVIDENCE | {"warpsmith_version", "warpsmith_commit", "limits"}
+    )
     shown["options"] = list(result.job.kernel.options)
     paths[1].write_text(json.dumps(shown, indent=1) + "\n", encoding="utf-8")
     return paths

@@ -12,6 +12,7 @@ import pytest
 
 from testbed.deadlines import HANGS_S
 from warpsmith.backends import cuda
+from warpsmith.commit import FILE, UNKNOWN, commit_name
 from warpsmith.errors import Unavailable
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -74,6 +75,11 @@ def test_the_wheel_carries_its_licence_and_command(wheel: zipfile.ZipFile) -> No
     assert "Apache License" in wheel.read(licence).decode()
     (commands,) = (n for n in names if n.endswith(".dist-info/entry_points.txt"))
     assert "warpsmith = warpsmith.cli:main" in wheel.read(commands).decode()
+
+
+def test_the_wheel_names_its_commit(wheel: zipfile.ZipFile) -> None:
+    assert commit_name() != UNKNOWN
+    assert wheel.read(f"warpsmith/{FILE}").decode() == f"{commit_name()}\n"
 
 
 def test_every_file_of_the_applications_is_in_the_wheel_below_the_core(wheel: zipfile.ZipFile) -> None:
