@@ -5,6 +5,8 @@ OUT ?= .
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.demo-installed
+RELEASE_VENV ?= .venv-release
+RELEASE_STAMP := $(RELEASE_VENV)/.installed
 UV ?= uv
 SPACES ?=
 SEEDS ?= 20
@@ -20,7 +22,7 @@ chmod +x $(BIN)/warpsmith
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-gpu check lock wheelhouse bench-search clean
+.PHONY: help setup demo test test-gpu check lock release wheelhouse bench-search clean
 
 help: ## List the commands
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -69,6 +71,16 @@ lock: ## Pin every dependency anew (needs uv)
 	$(LOCK) --extra cuda --extra otel -o requirements/worker-gpu.txt
 	$(LOCK) --extra cuda-compile -o requirements/node.txt
 	$(COMPILE) benchmarks/search/requirements.in -o requirements/bench.txt
+	$(COMPILE) requirements/release.in -o requirements/release.txt
+	$(UV) run --no-project --quiet --with 'pip>=25.1' --with packaging python scripts/licences.py
+
+$(RELEASE_STAMP): requirements/release.txt
+	$(PYTHON) -m venv $(RELEASE_VENV)
+	$(RELEASE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	touch $@
+
+release: $(RELEASE_STAMP) ## Build wheel, sdist and image context of a clean tree, and check them: [OUT=dist] [TRIAL=1]
+	$(RELEASE_VENV)/bin/python -m scripts.release --out $(if $(filter file,$(origin OUT)),dist,$(OUT)) $(if $(TRIAL),--trial)
 
 wheelhouse: $(STAMP) ## Collect the wheels of an offline GPU node: PYTHON=3.12 [EXTRA=folder of built wheels]
 	$(BIN)/python scripts/wheelhouse.py --python $(if $(filter 3.%,$(PYTHON)),$(PYTHON),3.12) $(if $(EXTRA),--extra $(EXTRA))
@@ -80,5 +92,5 @@ bench-search: $(STAMP) ## Our search against its peers: SPACES=folder of recordi
 	$(BIN)/python -m benchmarks.search --spaces $(SPACES) --seeds $(SEEDS) $(if $(KEEP),--keep $(KEEP))
 
 clean: ## Remove the environment, caches and the embedded mode's data
-	rm -rf $(VENV) .venv-bench .wheelhouse .warpsmith .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-bench .venv-release .wheelhouse .warpsmith .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
