@@ -60,12 +60,12 @@ def geometric_mean(figures: Sequence[float]) -> float | None:
 
 
 def totals(rows: Sequence[Row]) -> Row:
-    """Summary of runs: a run without a verified speed-up counts in no mean."""
+    """Summary of runs: a job without a result leaves the kernel as it is, so its speed-up counts as 1."""
     ratios = [r["ratio"] for r in map(with_ratio, rows) if r["ratio"] is not None]
     return {
         "jobs": len(rows),
         "failed": sum("failed" in r or r.get("state") != "done" for r in rows),
-        "speedup": geometric_mean([r["speedup"] for r in rows if r.get("speedup")]),
+        "speedup": geometric_mean([r.get("speedup") or 1.0 for r in rows]),
         "gained": sum(any(c["verdict"] == "faster" for c in r.get("comparisons", ())) for r in rows),
         "refused": share(sum(r.get("rejected", 0) for r in rows), sum(r.get("trials", 0) for r in rows)),
         "shown over verified": geometric_mean(ratios),
@@ -101,7 +101,8 @@ def pairs_page(record: Row) -> str:
         f"{record['when']}. `{record['command']}`",
         "",
         "`shown` is the best speed-up in the status when the verification began. `verified` is the result's, "
-        "where a kept baseline counts as 1. The tree that goes first changes from kernel to kernel.",
+        "where a kept baseline counts as 1; so does a job that failed. The tree that goes first changes from "
+        "kernel to kernel.",
         "",
         "| tree | jobs with a gain | verified, geometric mean | shown over verified, mean | trials refused |",
         "|---|---|---|---|---|",

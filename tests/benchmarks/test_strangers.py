@@ -108,10 +108,10 @@ def test_a_series_counts_the_rows_within_the_limit() -> None:
     assert "3 of 3 are at most 1.25" in page
 
 
-def test_totals_leave_out_what_was_not_measured() -> None:
+def test_totals_count_a_job_that_failed_as_no_gain() -> None:
     failed = {"kernel": "e", "seed": 0, "seconds": 3.0, "load": 1.0, "failed": "exit 3"}
     found = totals([row("a", 4.0, 2.0), row("b", None, 8.0), failed])
-    assert found["speedup"] == pytest.approx(4.0)
+    assert found["speedup"] == pytest.approx(16 ** (1 / 3))
     assert found["shown over verified"] == pytest.approx(2.0)
     assert (found["failed"], found["gained"]) == (1, 2)
     assert (found["refused"]["hits"], found["refused"]["of"]) == (2, 8)
