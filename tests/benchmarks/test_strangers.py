@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.first_hour.jobs import older_tree, run, tuned
+from benchmarks.first_hour.jobs import older_tree, tuned
 from benchmarks.first_hour.jobs_record import live_page, live_series, pairs_page, shown, totals
 from benchmarks.first_hour.strangers import JOBS, KERNELS, Kernel, as_text, lay_out
 from benchmarks.provenance import ROOT
+from testbed.deadlines import HANGS_S
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.jobfile import parse_job
 
@@ -123,14 +124,22 @@ def test_totals_count_a_job_that_failed_as_no_gain() -> None:
     assert "- a, after: 1 at check: wrong" in page
 
 
-def test_a_whole_job_runs_on_the_tree_that_is_named(mirrors: Path, opencl_device: DeviceInfo) -> None:
+def test_a_whole_job_runs_on_the_tree_that_is_named(
+    mirrors: Path, tmp_path: Path, opencl_device: DeviceInfo
+) -> None:
     mine = Kernel("sgemm", "nobody/mine", "HEAD", ("a.cl",), "kernel.cl")
-    found = run(mine, ROOT, mirrors, seed=3, seconds=4)
+    (tmp_path / "job").mkdir()
+    path = lay_out(mine, mirrors, tmp_path / "job", 3, HANGS_S)
+    job = yaml.safe_load(path.read_text())
+    job["workloads"] = [{"dimensions": {"m": 64, "n": 64, "k": 16}}]
+    # It ends by its trials, however busy the machine is.
+    job["budget"]["trials"] = 2
+    path.write_text(yaml.safe_dump(job))
+    found = tuned(path, ROOT, tmp_path / "job", HANGS_S)
     assert found["state"] == "done", found
     assert found["speedup"] >= 1
-    assert found["trials"] >= 1
-    assert found["feasible"] > 1
-    assert (found["kernel"], found["seed"]) == ("sgemm", 3)
+    assert 1 <= found["trials"] <= 2
+    assert found["feasible"] > 2
 
 
 def test_a_tree_that_holds_no_package_is_not_taken_for_another(mirrors: Path, tmp_path: Path) -> None:
