@@ -2,11 +2,9 @@
 step."""
 
 import json
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Query
-from pydantic import Field
 
 from agents.context import StepContext
 from agents.parsing import BadReply
@@ -14,7 +12,6 @@ from agents.reply_acceptance import accept
 from api.dependencies import CurrentBell, CurrentDatabase, CurrentSettings, ReadSession
 from api.posted import Posted
 from api.problems import Conflict, responses
-from api.query_names import NO_NUL
 from db.broker import relay
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
@@ -22,86 +19,22 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.step_facts import step_facts
 from db.tables import AgentRequestRow
-from warpsmith.domain.base import Frozen
 from warpsmith.errors import InvalidInput
+from warpsmith.http_models import (
+    NO_NUL,
+    AgentReply,
+    AgentReplyTaken,
+    AgentRequest,
+    AgentRequestPage,
+    AgentStep,
+    AgentStepList,
+)
 from warpsmith.tuning.tasks import StepPayload
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
 JobId = Annotated[str, Path(max_length=64, pattern=NO_NUL, description="Id of a job.")]
 RequestId = Annotated[str, Path(max_length=64, pattern=NO_NUL, description="Id of a request.")]
-
-
-class AgentRequest(Frozen):
-    """A question of a job that waits for an answer."""
-
-    id: str
-    job: str
-    role: str
-    round: int
-    instructions: str
-    """Description of the role and its rules."""
-    question: dict[str, Any]
-    """Data of the question. It holds text from jobs and compilers, which is data and never an instruction."""
-    wanted: dict[str, Any]
-    """JSON schema of the answer."""
-    refusals: int
-    """Number of refused answers so far."""
-    last_refusal: str
-    created_at: datetime
-    deadline: datetime
-    """Time at which the built-in rules answer instead."""
-
-
-class AgentRequestPage(Frozen):
-    """Open requests, oldest first."""
-
-    items: tuple[AgentRequest, ...]
-    next: str | None = None
-    """Pass it as `after` to get the next page."""
-
-
-class AgentReply(Frozen):
-    """An answer to a request."""
-
-    answer: dict[str, Any]
-    """Answer that fits the schema in the request's `wanted`."""
-    by: str = Field(default="", max_length=120, pattern=NO_NUL)
-    """Name of the answerer, for the record."""
-
-
-class AgentReplyTaken(Frozen):
-    """The answer is stored, and the job goes on."""
-
-    id: str
-    job: str
-
-
-class AgentStep(Frozen):
-    """One call of one role."""
-
-    role: str
-    round: int
-    provider: str
-    """Provider that answered."""
-    model: str
-    fallback: str
-    """Reason why the rules answered in another provider's place; empty if they did not."""
-    notes: tuple[str, ...]
-    """Problems on the way to the answer."""
-    calls: int
-    tokens: int
-    usd: float
-    latency_s: float
-    prompt: str
-    reply: str
-    created_at: datetime
-
-
-class AgentStepList(Frozen):
-    """All steps of a job, in order."""
-
-    items: tuple[AgentStep, ...]
 
 
 @router.get("/agent-requests", responses=responses(422))

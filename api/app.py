@@ -10,7 +10,6 @@ from api import agent_requests, description_pages, fleet, health, jobs, problems
 from api.auth import Gate, allow
 from api.dependencies import SLOT
 from api.embedded_worker import EmbeddedWorker
-from api.health import Health
 from api.limits import BodyLimit
 from api.openapi import DescribedApi, operation_id
 from api.query_names import KNOWN_NAMES
@@ -20,6 +19,7 @@ from db.api_keys import Scope
 from db.broker import Bell
 from db.engine import open_database
 from warpsmith import __version__
+from warpsmith.http_models import Health
 from warpsmith.settings import Settings
 from warpsmith.settings import settings as current_settings
 

@@ -12,13 +12,13 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, Metric, generate_latest
 from api.auth import allow
 from api.dependencies import FleetDatabase, FleetSession
 from api.problems import responses
-from api.query_names import NO_NUL, JobsAskedFor
+from api.query_names import JobsAskedFor
 from db import result_views
 from db.api_keys import Scope
 from db.job_status import job_status
 from db.metrics import Sample, samples
 from db.repositories.jobs import JobRepository
-from warpsmith.http_models import JobPage, JobStatus, WorkerList
+from warpsmith.http_models import NO_NUL, JobPage, JobStatus, WorkerList
 
 router = APIRouter(tags=["service"])
 

@@ -12,18 +12,11 @@ from db import migrate, result_views
 from db.engine import Database
 from db.program_version import VERSION
 from warpsmith import __version__
-from warpsmith.domain.base import Frozen
 from warpsmith.errors import Unavailable
+from warpsmith.http_models import Health
 from warpsmith.settings import Settings
 
 router = APIRouter(tags=["service"])
-
-
-class Health(Frozen):
-    """Health of the process."""
-
-    status: str
-    version: str
 
 
 @router.get("/healthz")

@@ -17,7 +17,7 @@ from api.dependencies import (
 from api.example_job import EXAMPLES
 from api.posted import Posted
 from api.problems import Conflict, responses
-from api.query_names import NO_NUL, JobsAskedFor
+from api.query_names import JobsAskedFor
 from api.service_checks import check_job, check_room
 from api.shared_polls import poll_of
 from db import result_views
@@ -27,7 +27,7 @@ from db.job_status import job_status
 from db.repositories.jobs import JobRepository
 from db.unserved_jobs import unserved
 from warpsmith.domain.job import Job
-from warpsmith.http_models import CandidateList, EventPage, JobPage, JobResult, JobStatus, TrialPage
+from warpsmith.http_models import NO_NUL, CandidateList, EventPage, JobPage, JobResult, JobStatus, TrialPage
 from warpsmith.tracing import job_span
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])

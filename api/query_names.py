@@ -13,9 +13,8 @@ from starlette.routing import compile_path
 from db.repositories.jobs import JobFilter
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput
+from warpsmith.http_models import NO_NUL
 
-NO_NUL = r"^[^\x00]*$"
-"""Pattern of texts without NUL, which Postgres does not accept."""
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 LABEL = r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}=[^\x00-\x1f=]{0,120}$"
 

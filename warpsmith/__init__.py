@@ -1,3 +1,95 @@
-"""Warpsmith: a distributed tuning service for GPU kernels."""
+"""Warpsmith: a distributed tuning service for GPU kernels.
+
+What stands in `__all__` is the Python interface. Each name is loaded when it is first used, so that
+`import warpsmith` costs nothing.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from warpsmith.client import AsyncClient, Client
+    from warpsmith.domain.argument import Argument
+    from warpsmith.domain.job import (
+        Budget,
+        Job,
+        KernelReference,
+        NumpyReference,
+        Objective,
+        Tolerance,
+        Workload,
+    )
+    from warpsmith.domain.kernel import Kernel
+    from warpsmith.domain.launch import Launch
+    from warpsmith.domain.space import Constraint, Parameter
+    from warpsmith.errors import InvalidInput, NotFound, TimedOut, Unavailable, WarpsmithError
+    from warpsmith.http_models import AgentRequest, JobStatus
+    from warpsmith.jobfile import load_job
+    from warpsmith.python.result import Result
+
+__all__ = [
+    "AgentRequest",
+    "Argument",
+    "AsyncClient",
+    "Budget",
+    "Client",
+    "Constraint",
+    "InvalidInput",
+    "Job",
+    "JobStatus",
+    "Kernel",
+    "KernelReference",
+    "Launch",
+    "NotFound",
+    "NumpyReference",
+    "Objective",
+    "Parameter",
+    "Result",
+    "TimedOut",
+    "Tolerance",
+    "Unavailable",
+    "WarpsmithError",
+    "Workload",
+    "__version__",
+    "load_job",
+]
 
 __version__ = "0.1.0"
+
+_PLACES = {
+    "client": ("AsyncClient", "Client"),
+    "domain.argument": ("Argument",),
+    "domain.job": (
+        "Budget",
+        "Job",
+        "KernelReference",
+        "NumpyReference",
+        "Objective",
+        "Tolerance",
+        "Workload",
+    ),
+    "domain.kernel": ("Kernel",),
+    "domain.launch": ("Launch",),
+    "domain.space": ("Constraint", "Parameter"),
+    "errors": ("InvalidInput", "NotFound", "TimedOut", "Unavailable", "WarpsmithError"),
+    "http_models": ("AgentRequest", "JobStatus"),
+    "jobfile": ("load_job",),
+    "python.result": ("Result",),
+}
+
+# A type checker takes a module with `__getattr__` to have every name.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """A public name, loaded when it is first asked for."""
+        for place, names in _PLACES.items():
+            if name in names:
+                from importlib import import_module
+
+                value = getattr(import_module(f"{__name__}.{place}"), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        """All names, loaded or not."""
+        return sorted({*globals(), *__all__})

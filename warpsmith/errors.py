@@ -8,7 +8,8 @@ WarpsmithError
 ├── DeviceSick            a device fails a kernel of our own; trust nothing it said, and use another
 ├── KernelRefused         the driver refused a launch or a binary; the child is still well
 ├── LeaseLost             somebody else owns the work now; drop it
-└── NotFound              no such thing for this caller
+├── NotFound              no such thing for this caller
+└── TimedOut              a job has not ended in the time that was given; wait again, or cancel it
 
 A bad kernel is not an error: it is a `Rejected` outcome (see `domain.outcome`).
 """
@@ -72,3 +73,7 @@ class LeaseLost(WarpsmithError):
 
 class NotFound(WarpsmithError):
     """This caller has no such job, candidate, trial or worker."""
+
+
+class TimedOut(WarpsmithError, TimeoutError):
+    """A job that has not ended in the time that a caller gave it. The job goes on."""

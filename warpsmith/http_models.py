@@ -1,6 +1,9 @@
 """Bodies of the HTTP API's requests and responses, shared by the API, the client and the CLI."""
 
 from datetime import datetime
+from typing import Any
+
+from pydantic import Field
 
 from warpsmith.domain.argument import Argument
 from warpsmith.domain.base import Frozen
@@ -13,6 +16,9 @@ from warpsmith.domain.space import Configuration, Space
 from warpsmith.domain.state import CandidateState, JobState, TrialState
 from warpsmith.domain.template import AppliedRule, RuleFault
 from warpsmith.tuning.analysis.search_facts import Facts
+
+NO_NUL = r"^[^\x00]*$"
+"""Pattern of texts without NUL, which Postgres does not accept."""
 
 
 class WorkloadProgress(Frozen):
@@ -255,6 +261,85 @@ class WorkerList(Frozen):
     """All workers seen recently."""
 
     items: tuple[WorkerView, ...]
+
+
+class Health(Frozen):
+    """Health of the process."""
+
+    status: str
+    version: str
+
+
+class AgentRequest(Frozen):
+    """A question of a job that waits for an answer."""
+
+    id: str
+    job: str
+    role: str
+    round: int
+    instructions: str
+    """Description of the role and its rules."""
+    question: dict[str, Any]
+    """Data of the question. It holds text from jobs and compilers, which is data and never an instruction."""
+    wanted: dict[str, Any]
+    """JSON schema of the answer."""
+    refusals: int
+    """Number of refused answers so far."""
+    last_refusal: str
+    created_at: datetime
+    deadline: datetime
+    """Time at which the built-in rules answer instead."""
+
+
+class AgentRequestPage(Frozen):
+    """Open requests, oldest first."""
+
+    items: tuple[AgentRequest, ...]
+    next: str | None = None
+    """Pass it as `after` to get the next page."""
+
+
+class AgentReply(Frozen):
+    """An answer to a request."""
+
+    answer: dict[str, Any]
+    """Answer that fits the schema in the request's `wanted`."""
+    by: str = Field(default="", max_length=120, pattern=NO_NUL)
+    """Name of the answerer, for the record."""
+
+
+class AgentReplyTaken(Frozen):
+    """The answer is stored, and the job goes on."""
+
+    id: str
+    job: str
+
+
+class AgentStep(Frozen):
+    """One call of one role."""
+
+    role: str
+    round: int
+    provider: str
+    """Provider that answered."""
+    model: str
+    fallback: str
+    """Reason why the rules answered in another provider's place; empty if they did not."""
+    notes: tuple[str, ...]
+    """Problems on the way to the answer."""
+    calls: int
+    tokens: int
+    usd: float
+    latency_s: float
+    prompt: str
+    reply: str
+    created_at: datetime
+
+
+class AgentStepList(Frozen):
+    """All steps of a job, in order."""
+
+    items: tuple[AgentStep, ...]
 
 
 class FieldProblem(Frozen):

@@ -27,9 +27,11 @@ from testbed.job_in_memory import Rows
 from tests.agents.replies import as_text, template
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell, ring_all, submit
+from warpsmith.client import Client
 from warpsmith.domain.job import RULES, AgentPolicy, Budget, Job
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
+from warpsmith.errors import InvalidInput
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import SlicePayload, StepPayload, StepResult
@@ -212,6 +214,26 @@ def test_a_bad_answer_gets_its_reason_and_the_request_stays_open(worker: Context
         assert service.http.get("/v1/jobs/nothing/agent-steps").status_code == 404
         assert post(service.http, path, template()).status_code == 200
         assert post(service.http, path, template()).status_code == 409
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_question_is_answered_through_a_client(worker: Context, tmp_path: Path) -> None:
+    job = submit(worker.database, external_job())
+    ring_all(worker)
+    settings = service_settings(tmp_path / "api", worker.settings.database_url)
+    with serving(settings) as service, Client(str(service.http.base_url), service.key) as client:
+        assert list(client.agent_requests("other")) == []
+        (question,) = client.agent_requests(job)
+        assert [q.id for q in client.agent_requests()] == [question.id]
+        assert (question.job, question.role) == (job, "templater")
+        with pytest.raises(InvalidInput, match=r"answer: .*fill exactly one of rules and source"):
+            client.reply(question.id, {"rules": []})
+        taken = client.reply(question.id, template(), "a program")
+        assert (taken.id, taken.job) == (question.id, job)
+        assert list(client.agent_requests(job)) == []
+        ring_all(worker)
+        step = next(s for s in client.agent_steps(job).items if s.provider == "external")
+        assert (step.role, step.model) == ("templater", "a program")
 
 
 def post(http: httpx2.Client, path: str, answer: dict[str, object]) -> httpx2.Response:

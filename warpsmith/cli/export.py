@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from warpsmith.cli.out_folder import require_folder
 from warpsmith.cli.output import echo
 from warpsmith.cli.service_commands import connect
-from warpsmith.errors import InvalidInput
 from warpsmith.http_models import JobResult
+from warpsmith.report.bundle import read_result
 from warpsmith.report.exports import write_export
 from warpsmith.report.tables import has_gain
 
@@ -31,9 +29,4 @@ def _result(job: str, url: str) -> JobResult:
     if not Path(job).is_dir():
         with connect(url) as client:
             return client.result(job)
-    path = Path(job, "result.json")
-    try:
-        return JobResult.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as exc:
-        words = "is no result of this version; name a folder that tune or result --out wrote"
-        raise InvalidInput("", f"{path} {words}") from exc
+    return read_result(Path(job))

@@ -38,6 +38,10 @@ class DeviceLimits(Frozen):
     """Bytes of the last-level cache before device memory; 0 if the platform does not report it."""
     total_memory_bytes: int = 0
 
+    def scope(self) -> dict[str, Value]:
+        """Names that expressions may use: `device.warp_size` and the others."""
+        return {f"device.{name}": value for name, value in self.model_dump().items()}
+
 
 class Ceilings(Frozen):
     """Peak rates of a device, measured by the service's own kernels."""
@@ -77,5 +81,5 @@ class DeviceInfo(Frozen):
         return re.sub(r"[^a-z0-9.]+", "-", words).strip("-")[:120]
 
     def scope(self) -> dict[str, Value]:
-        """Names that expressions may use: `device.warp_size` and the other limits."""
-        return {f"device.{name}": value for name, value in self.limits.model_dump().items()}
+        """Names that expressions may use: those of its limits."""
+        return self.limits.scope()

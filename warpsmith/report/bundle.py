@@ -1,4 +1,5 @@
-"""The result bundle: result.json, report.html, tuned sources, and dispatch.py, which chooses among them."""
+"""The result bundle: result.json, report.html, trials.jsonl, tuned sources, and dispatch.py, which chooses
+among them."""
 
 import difflib
 from collections.abc import Sequence
@@ -7,11 +8,13 @@ from pathlib import Path
 
 from jinja2 import Environment, select_autoescape
 from markupsafe import Markup
+from pydantic import ValidationError
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import CLexer, CudaLexer, DiffLexer
 
 from warpsmith.domain.device import Backend
+from warpsmith.errors import InvalidInput
 from warpsmith.http_models import DispatchEntry, JobResult, TrialView
 from warpsmith.report.boxes import reproduce_rows, use_rows
 from warpsmith.report.dispatch_module import launcher_source
@@ -42,10 +45,44 @@ def write_bundle(result: JobResult, trials: Sequence[TrialView], folder: Path) -
         if entry.workload in names:
             written.append(folder / names[entry.workload])
             written[-1].write_text(tuned_file(result, entry), encoding="utf-8")
+    written.append(folder / "trials.jsonl")
+    lines = [trial.model_dump_json(exclude_none=True) + "\n" for trial in trials]
+    written[-1].write_text("".join(lines), encoding="utf-8")
     if _has_dispatch_module(result):
         written.append(folder / "dispatch.py")
         written[-1].write_text(launcher_source(Lookup(result), names), encoding="utf-8")
     return written
+
+
+def read_result(folder: Path) -> JobResult:
+    """The result of a bundle.
+
+    Raises:
+        InvalidInput: the folder has none that this version can read.
+    """
+    path = folder / "result.json"
+    try:
+        return JobResult.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as exc:
+        words = "is no result of this version; name a folder that tune or result --out wrote"
+        raise InvalidInput("", f"{path} {words}") from exc
+
+
+def read_trials(folder: Path) -> list[TrialView]:
+    """The trials of a bundle, in order; none if an older version wrote it.
+
+    Raises:
+        InvalidInput: this version cannot read them.
+    """
+    path = folder / "trials.jsonl"
+    try:
+        lines = path.read_bytes().splitlines()
+        return [TrialView.model_validate_json(line) for line in lines]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as exc:
+        words = "holds no trials of this version; take it away to read the result without them"
+        raise InvalidInput("", f"{path} {words}") from exc
 
 
 def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:

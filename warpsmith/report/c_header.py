@@ -9,7 +9,6 @@ from warpsmith.domain.argument import Argument
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint
-from warpsmith.domain.template import Template
 from warpsmith.errors import InvalidInput
 from warpsmith.report.c_expressions import c_text
 from warpsmith.report.shape_lookup import Lookup, launches_of
@@ -25,8 +24,8 @@ def c_header(lookup: Lookup) -> str:
     """
     _look(lookup)
     job = lookup.job
-    scope: dict[str, Value] = {f"device.{n}": v for n, v in lookup.limits.model_dump().items()}
-    own = Template(kernel=job.kernel, space=job.space).configured(job.space.defaults)
+    scope = lookup.limits.scope()
+    own = lookup.own
     names = {**scope, **job.space.defaults}
     kernels = [
         _kernel(

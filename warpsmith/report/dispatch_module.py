@@ -19,7 +19,7 @@ def launcher_source(lookup: Lookup, file_names: Mapping[str, str]) -> str:
     Args:
         file_names: file names of the tuned sources, by workload.
     """
-    scope: dict[str, Value] = {f"device.{n}": v for n, v in lookup.limits.model_dump().items()}
+    scope = lookup.limits.scope()
     own = lookup.job.kernel
     defaults = {**scope, **lookup.job.space.defaults}
     steps = [

@@ -15,8 +15,9 @@ from itertools import combinations, product
 
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.launch_size import evaluated_launch
+from warpsmith.domain.launch_size import LaunchSize, evaluated, evaluated_launch
 from warpsmith.domain.space import Configuration, Constraint, allows
+from warpsmith.domain.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult
 from warpsmith.tuning.session.launch_limits import beyond_limits
@@ -163,6 +164,7 @@ class Lookup:
             raise ValueError("the result does not say what launches are made of; tune the job again")
         self.job: Job = result.job
         self.limits = result.limits
+        self.own = Template(kernel=self.job.kernel, space=self.job.space).configured(self.job.space.defaults)
         self.dimensions = tuple(sorted(result.job.workloads[0].dimensions))
         self.servers: list[Server] = []
         self.table: dict[Shape, int | None] = {}
@@ -211,17 +213,34 @@ class Lookup:
         if shape in self.table:
             return self.table[shape]
         number = server_of(shape, self.boxes)
-        return number if number is not None and self._fits(self.servers[number], dimensions) else None
+        return number if number is not None and self._fits(number, dimensions) else None
 
-    def _fits(self, server: Server, dimensions: Mapping[str, int]) -> bool:
-        scope: dict[str, Value] = {f"device.{n}": v for n, v in self.limits.model_dump().items()}
-        scope |= dict(dimensions) | server.configuration
+    def size(self, number: int | None, dimensions: Mapping[str, int]) -> LaunchSize:
+        """The launches of a server for a shape, as numbers.
+
+        Args:
+            number: what `pick` gives.
+
+        Raises:
+            ExpressionError: they cannot be evaluated.
+        """
+        scope = self._scope(number, dimensions)
+        if number is None:
+            return evaluated(self.own.kernel, scope)
+        entry = self.servers[number].entry
+        first, *then = (evaluated_launch(s.launch, scope, s.local_arguments) for s in launches_of(entry))
+        scratch = tuple(a.bytes_expression.integer(scope) for a in entry.scratch_arguments)
+        return replace(first, then=tuple(then), scratch_bytes=scratch)
+
+    def _scope(self, number: int | None, dimensions: Mapping[str, int]) -> dict[str, Value]:
+        configuration = self.own.configuration if number is None else self.servers[number].configuration
+        return {**self.limits.scope(), **dimensions, **configuration}
+
+    def _fits(self, number: int, dimensions: Mapping[str, int]) -> bool:
+        constraints = self.servers[number].constraints
         try:
-            if allows(server.constraints, scope) is not None:
+            if allows(constraints, self._scope(number, dimensions)) is not None:
                 return False
-            steps = [evaluated_launch(s.launch, scope, s.local_arguments) for s in launches_of(server.entry)]
-            scratch = tuple(a.bytes_expression.integer(scope) for a in server.entry.scratch_arguments)
-            size = replace(steps[0], then=tuple(steps[1:]), scratch_bytes=scratch)
-            return not beyond_limits(size, self.limits)
+            return not beyond_limits(self.size(number, dimensions), self.limits)
         except ExpressionError:
             return False

@@ -329,7 +329,8 @@ def test_the_report_of_a_job_that_is_done(
     assert "BLOCK=256 PER=4" in ran.out
     assert "baseline kept" in ran.out
     written = [Path(line.removeprefix("wrote ")) for line in ran.err.splitlines()]
-    assert {p.name for p in written} == {"result.json", "report.html", "tuned-n_4096.cl", "dispatch.py"}
+    bundle = {"result.json", "report.html", "trials.jsonl", "tuned-n_4096.cl", "dispatch.py"}
+    assert {p.name for p in written} == bundle
     assert all(p.parent == out for p in written)
     result = JobResult.model_validate_json((out / "result.json").read_text())
     assert result == JobResult.model_validate_json(run("result", job, "--url", url, "--json").out)

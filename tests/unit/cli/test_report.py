@@ -23,7 +23,7 @@ from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import CandidateState, JobState, TrialState
 from warpsmith.domain.template import AppliedRule
 from warpsmith.http_models import CandidateView, DispatchEntry, JobResult, RejectionCount, TrialView
-from warpsmith.report.bundle import report_html, write_bundle
+from warpsmith.report.bundle import read_result, read_trials, report_html, write_bundle
 from warpsmith.report.evidence import counter_rows, evidence_rows
 from warpsmith.report.progress_curve import HEIGHT, WIDTH, progress_svg
 from warpsmith.report.tables import (
@@ -268,11 +268,15 @@ def test_the_difference_is_to_the_users_own_source() -> None:
 def test_the_bundle_is_complete_and_reads_back(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
     written = write_bundle(result(), trials(1.0, 2.0), folder)
-    assert sorted(p.name for p in written) == ["report.html", "result.json", "tuned-n_4096.cl"]
+    names = ["report.html", "result.json", "trials.jsonl", "tuned-n_4096.cl"]
+    assert sorted(p.name for p in written) == names
     assert sorted(folder.iterdir()) == sorted(written)
     assert JobResult.model_validate_json((folder / "result.json").read_bytes()) == result()
     assert (folder / "tuned-n_4096.cl").read_text() == tuned_file(result(), result().dispatch[0])
+    assert read_result(folder) == result()
+    assert read_trials(folder) == trials(1.0, 2.0)
     assert write_bundle(result(), (), folder) == written
+    assert read_trials(folder) == []
 
 
 def test_names_of_files_stay_in_the_folder(tmp_path: Path) -> None:
@@ -290,8 +294,8 @@ def test_no_source_overwrites_another(tmp_path: Path) -> None:
     workloads = ("a=1", "a_1", long + "=1", long + "=2")
     many = result(dispatch=tuple(entry(w, BEST, f"// {w}\n") for w in workloads))
     written = write_bundle(many, (), tmp_path)
-    assert len(set(written)) == 6
-    assert [p.read_text().splitlines()[-1] for p in written[2:]] == [f"// {w}" for w in workloads]
+    assert len(set(written)) == 7
+    assert [p.read_text().splitlines()[-1] for p in written[2:6]] == [f"// {w}" for w in workloads]
 
 
 def test_text_of_the_bundle_is_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ def unknown(text: str) -> list[str]:
     """Calls of a document that name a command or an option which the program lacks."""
     found = []
     for piece in code(text):
-        for call in re.findall(r"(?<![\w.-])warpsmith ([a-z][^\n]*)", piece):
+        for call in re.findall(r"(?<![\w.-])(?<!from )warpsmith ([a-z][^\n`]*)", piece):
             words = words_of(call)
             # Usage of a group has `[OPTIONS]` where a call has a command of it.
             grouped = words[0] == "keys" and words[1:] and words[1].islower()

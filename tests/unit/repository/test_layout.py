@@ -64,6 +64,10 @@ def text_lines(path: Path) -> list[str]:
 def public_definitions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, Definition]]:
     """Public functions and classes of a module, and public methods of its public classes."""
     for node in body:
+        if isinstance(node, ast.FunctionDef) and any(
+            ast.unparse(d) == "overload" for d in node.decorator_list
+        ):
+            continue
         # The name of a test is a sentence.
         if isinstance(node, Definition) and not node.name.startswith(("_", "test_")):
             yield prefix + node.name, node

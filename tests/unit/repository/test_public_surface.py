@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from warpsmith.settings import Settings
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 PUBLIC = GOLDEN / "public.txt"
+STARS: dict[int, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
 def command_lines(command: Any, name: str) -> Iterator[str]:
@@ -57,11 +59,30 @@ def form_lines() -> Iterator[str]:
             yield f"{name} = {value}"
 
 
+def call_of(function: Any) -> str:
+    """Parameters of a function, in the form of a call; those with a default end in `=`."""
+    words = []
+    for param in inspect.signature(function).parameters.values():
+        star = STARS.get(param.kind, "")
+        only = " (by name)" if param.kind is param.KEYWORD_ONLY else ""
+        words.append(f"{star}{param.name}{'' if param.default is param.empty else '='}{only}")
+    return f"({', '.join(words)})"
+
+
 def python_lines() -> Iterator[str]:
-    """A line for each public name of the package, with its signature."""
-    for name in getattr(warpsmith, "__all__", ()):
+    """A line for each public name of the package, and for each public member of a class, with parameters."""
+    for name in warpsmith.__all__:
         found = getattr(warpsmith, name)
-        yield f"warpsmith.{name}{inspect.signature(found) if callable(found) else ''}"
+        yield f"warpsmith.{name}{call_of(found) if inspect.isfunction(found) else ''}"
+        if not isinstance(found, type):
+            continue
+        ours = [base for base in found.__mro__ if base.__module__.startswith("warpsmith.")]
+        for member in sorted({m for base in ours for m in vars(base) if m == "__init__" or m[0] != "_"}):
+            value = getattr(found, member, None)
+            if inspect.isfunction(value) or inspect.ismethod(value):
+                yield f"warpsmith.{name}.{member}{call_of(value)}"
+            elif isinstance(value, property | cached_property):
+                yield f"warpsmith.{name}.{member}"
 
 
 def surface() -> str:
@@ -95,6 +116,7 @@ def test_the_public_surface_is_the_golden_one() -> None:
         "form of a job | Job.name, required",
         "form of a job | Budget.trials",
         "form of a job | Backend = cuda",
+        "Python | warpsmith.Client.submit(self, job, key=, priority=)",
         "settings | WARPSMITH_DATABASE_URL",
     ],
 )

@@ -1,0 +1,278 @@
+"""`Client` and `AsyncClient` against the service: the same requests, answers and errors."""
+
+import asyncio
+import inspect
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.api_service import Service
+from testbed.deadlines import HANGS_S
+from testbed.servers import free_port
+from testbed.stages import BEST, ended
+from tests.api.jobs import body
+from warpsmith.client import AsyncClient, Client
+from warpsmith.client.call import Call, Pages
+from warpsmith.client.calls import Calls
+from warpsmith.client.request import Request
+from warpsmith.domain.job import Job
+from warpsmith.domain.state import JobState
+from warpsmith.errors import InvalidInput, NotFound, TimedOut, Unavailable, WarpsmithError
+from warpsmith.http_models import JobStatus
+from warpsmith.testing.jobs import scale_job
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "openapi.json"
+KINDS = ("Client", "AsyncClient")
+ARGUMENTS: dict[str, Any] = {"job": scale_job(), "job_id": "J", "request_id": "R", "answer": {}}
+"""An argument of each name that a call must have."""
+
+
+def ask(kind: str, url: str, key: str | None, method: str, *args: Any, **named: Any) -> Any:
+    """What a method of one of the clients gives; a list, if it iterates."""
+    if kind == "Client":
+        with Client(url, key) as client:
+            found = getattr(client, method)(*args, **named)
+            return list(found) if isinstance(found, Iterator) else found
+
+    async def asked() -> Any:
+        async with AsyncClient(url, key) as client:
+            found = getattr(client, method)(*args, **named)
+            return [x async for x in found] if isinstance(found, AsyncIterator) else await found
+
+    return asyncio.run(asyncio.wait_for(asked(), HANGS_S))
+
+
+class Asker:
+    """One kind of client of one service."""
+
+    def __init__(self, kind: str, service: Service) -> None:
+        self.kind, self.service, self.key = kind, service, service.key
+
+    def __call__(self, method: str, *args: Any, **named: Any) -> Any:
+        return ask(self.kind, str(self.service.http.base_url), self.key, method, *args, **named)
+
+
+@pytest.fixture(params=KINDS)
+def asked(request: pytest.FixtureRequest, embedded: Service) -> Asker:
+    return Asker(request.param, embedded)
+
+
+def finisher(service: Service) -> Callable[[JobStatus], None]:
+    """Brings a job to its end as soon as it is seen waiting."""
+
+    def see(status: JobStatus) -> None:
+        if status.state is JobState.QUEUED:
+            with service.database.write() as session:
+                ended(session, status.id)
+
+    return see
+
+
+def calls() -> dict[str, Call[Any, Any] | Pages[Any, Any]]:
+    """All calls by name."""
+    return {n: c for n, c in vars(Calls).items() if isinstance(c, Call | Pages)}
+
+
+def request_of(name: str, **more: Any) -> Request[Any]:
+    """The request of a call with an argument for everything that it must have."""
+    made = getattr(Calls, name)
+    needed = [p.name for p in inspect.signature(made).parameters.values() if p.default is p.empty]
+    request: Request[Any] = made(None, **{n: ARGUMENTS[n] for n in needed if n != "self"}, **more)
+    return request
+
+
+def test_every_operation_of_the_api_has_a_call() -> None:
+    operations = {
+        (method.upper(), path.replace("{job_id}", "J").replace("{request_id}", "R"))
+        for path, found in json.loads(GOLDEN.read_text())["paths"].items()
+        for method in found
+    }
+    requests = [request_of(name) for name in calls()]
+    requests += [request_of(name, tenant="*") for name in ("jobs", "cancel")]
+    asked_for = {(r.method, r.path) for r in requests} | {("GET", "/readyz")}
+    assert operations == asked_for
+
+
+@pytest.mark.parametrize("name", sorted(calls()))
+def test_a_call_of_a_client_says_what_it_does(name: str) -> None:
+    for client in (Client("http://127.0.0.1:1"), AsyncClient("http://127.0.0.1:1")):
+        method = getattr(client, name)
+        assert inspect.getdoc(method)
+        assert "self" in inspect.signature(getattr(type(client), name)).parameters
+
+
+def test_both_clients_have_the_same_methods() -> None:
+    def names(client: type) -> dict[str, list[str]]:
+        public = [n for n in dir(client) if not n.startswith("_")]
+        return {n: list(inspect.signature(getattr(client, n)).parameters) for n in public}
+
+    assert names(Client) == names(AsyncClient)
+
+
+def test_a_job_is_submitted_once_read_and_cancelled(asked: Asker) -> None:
+    job = scale_job()
+    status = asked("submit", job, "once", priority=3)
+    assert (status.name, status.state) == ("scale", JobState.QUEUED)
+    assert asked("submit", job, "once", priority=3).id == status.id
+    assert asked("definition", status.id) == job
+    assert [j.id for j in asked("jobs").items] == [status.id]
+    assert asked("status", status.id).id == status.id
+    assert asked("cancel", status.id).state is JobState.CANCELLED
+    assert [e.data["state"] for e in asked("events", status.id)] == ["queued", "cancelled"]
+
+
+def test_every_page_of_a_list_is_read(asked: Asker) -> None:
+    ids = [asked.service.http.post("/v1/jobs", json=body(name=f"job {i}")).json()["id"] for i in range(60)]
+    asked.service.http.post("/v1/jobs", json=body(name="another"))
+    assert len(asked("jobs", name="job ").items) == 50
+    assert [j.id for j in asked("all_jobs", name="job ")] == sorted(ids, reverse=True)
+    assert [j.id for j in asked("all_jobs", after=ids[2])] == [ids[1], ids[0]]
+
+
+def test_a_page_is_asked_for_when_it_is_needed(embedded: Service) -> None:
+    for i in range(51):
+        embedded.http.post("/v1/jobs", json=body(name=f"job {i}"))
+    sent: list[Request[Any]] = []
+
+    class Watched(Client):
+        def send(self, request: Request[Any]) -> Any:
+            sent.append(request)
+            return super().send(request)
+
+    with Watched(str(embedded.http.base_url), embedded.key) as client:
+        found = client.all_jobs()
+        assert sent == []
+        for _ in range(50):
+            next(found)
+        assert len(sent) == 1
+        assert len(list(found)) == 1
+        assert len(sent) == 2
+
+
+def test_the_result_of_a_job_has_its_trials(asked: Asker) -> None:
+    job_id = asked("submit", scale_job()).id
+    with pytest.raises(InvalidInput, match="has not ended"):
+        asked("result_of", job_id)
+    with asked.service.database.write() as session:
+        ended(session, job_id)
+    found = asked("result_of", job_id)
+    assert found.evidence == asked("result", job_id)
+    assert [t["number"] for t in found.trials] == [t.number for t in asked("trials", job_id)]
+    assert len(found.trials) == 5
+    assert found.kernel_for(n=4096).configuration == BEST
+    assert not found.kernel_for(n=1001).is_tuned
+    (candidate,) = asked("candidates", job_id).items
+    assert candidate.round == 1
+    assert asked("agent_steps", job_id).items == ()
+
+
+def test_one_call_tunes(asked: Asker) -> None:
+    found = asked("tune", scale_job(), "key", on_status=finisher(asked.service))
+    assert (found.state, found.speedup, found.has_gain) == (JobState.DONE, pytest.approx(2**0.5), True)
+    assert asked("tune", scale_job(), "key").id == found.id
+
+
+def test_a_wait_shows_every_status_and_ends_with_the_job(asked: Asker) -> None:
+    job_id = asked("submit", scale_job()).id
+    seen: list[JobState] = []
+    finish = finisher(asked.service)
+
+    def see(status: JobStatus) -> None:
+        seen.append(status.state)
+        finish(status)
+
+    assert asked("wait", job_id, see, every_s=0.01).state is JobState.DONE
+    assert seen == [JobState.QUEUED, JobState.DONE]
+
+
+def test_a_wait_ends_after_its_time_and_the_job_goes_on(asked: Asker) -> None:
+    job_id = asked("submit", scale_job()).id
+    words = rf"job {job_id} has not ended in 0\.05 s; it goes on \(queued\): wait for it again, or cancel it"
+    with pytest.raises(TimedOut, match=words) as caught:
+        asked("wait", job_id, timeout_s=0.05)
+    assert isinstance(caught.value, TimeoutError)
+    with pytest.raises(TimedOut):
+        asked("tune", scale_job(), timeout_s=0)
+    assert {j.state for j in asked("jobs").items} == {JobState.QUEUED}
+
+
+def test_many_jobs_are_awaited_at_once(embedded: Service) -> None:
+    finish = finisher(embedded)
+
+    async def tuned() -> list[float | None]:
+        async with AsyncClient(str(embedded.http.base_url), embedded.key) as client:
+            jobs = [scale_job(name=f"job {i}") for i in range(4)]
+            found = await asyncio.gather(*(client.tune(job, on_status=finish) for job in jobs))
+            assert sorted(r.job.name for r in found) == [j.name for j in jobs]
+            return [r.speedup for r in found]
+
+    assert asyncio.run(asyncio.wait_for(tuned(), HANGS_S)) == [pytest.approx(2**0.5)] * 4
+
+
+# The service and its operators.
+
+
+def test_the_state_of_the_service(asked: Asker) -> None:
+    assert asked("health").status == "ok"
+    assert "no worker is alive" in asked("ready")
+    assert asked("workers").items == ()
+    assert "warpsmith_jobs" in asked("metrics")
+
+
+def test_an_operator_sees_and_cancels_jobs_of_all(asked: Asker) -> None:
+    job_id = asked("submit", scale_job()).id
+    assert [(j.id, j.tenant) for j in asked("all_jobs", tenant="*")] == [(job_id, "default")]
+    assert asked("cancel", job_id, tenant="default").tenant == "default"
+
+
+# What goes wrong.
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "error", "words"),
+    [
+        ("status", ("none",), NotFound, "none"),
+        ("trials", ("none",), NotFound, "none"),
+        ("status", ("a/b?c",), NotFound, ""),
+        ("reply", ("none", {}), NotFound, "none"),
+        ("status", ("x" * 65,), InvalidInput, "64 characters"),
+        ("submit", (scale_job(), None, 11), InvalidInput, "query.priority"),
+    ],
+)
+def test_a_refusal_is_an_error_of_the_package(
+    asked: Asker, method: str, arguments: tuple[Any, ...], error: type[WarpsmithError], words: str
+) -> None:
+    with pytest.raises(error) as caught:
+        asked(method, *arguments)
+    assert words in str(caught.value)
+
+
+def test_a_refusal_names_its_field(asked: Asker) -> None:
+    kernel = scale_job().kernel.model_copy(update={"options": ("-o/x",)})
+    with pytest.raises(InvalidInput) as caught:
+        asked("submit", scale_job().model_copy(update={"kernel": kernel}))
+    assert caught.value.field.startswith("kernel.options")
+
+
+def test_a_wrong_key_is_named(asked: Asker) -> None:
+    asked.key = "ws_wrong"
+    with pytest.raises(InvalidInput) as caught:
+        asked("workers")
+    assert caught.value.field == "API key"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_service_that_is_away_is_named(kind: str) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(Unavailable, match=rf"{url} does not answer: "):
+        ask(kind, url, None, "workers")
+    assert ask(kind, url, None, "ready") == f"{url} does not answer (ConnectError)"
+
+
+def test_another_server_is_told_apart(asked: Asker) -> None:
+    request = Request(Job.model_validate_json, "GET", "/healthz")
+    with pytest.raises(Unavailable, match="does not answer as Warpsmith does: HTTP 200"):
+        asked("send", request)

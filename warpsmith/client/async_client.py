@@ -1,0 +1,111 @@
+"""The client that awaits each reply."""
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import httpx2
+
+from warpsmith.client.call import Answer, AsyncSender
+from warpsmith.client.calls import Calls
+from warpsmith.client.patience import POLL_S, Patience
+from warpsmith.client.request import TIMEOUT_S, Request, key_headers, readiness, unanswered
+from warpsmith.domain.job import Job
+from warpsmith.http_models import JobStatus
+from warpsmith.python.result import Result
+
+
+class AsyncClient(Calls, AsyncSender):
+    """`Client` for programs with an event loop: every method is a coroutine, or an asynchronous iterator.
+
+    Args:
+        url: address of the service (`http://127.0.0.1:8765`).
+        key: API key; the embedded service needs none.
+    """
+
+    def __init__(self, url: str, key: str | None = None) -> None:
+        self._http = httpx2.AsyncClient(base_url=url, timeout=TIMEOUT_S, headers=key_headers(key))
+        self.url = url
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def send(self, request: Request[Answer]) -> Answer:
+        """The answer to a request; the other methods make requests for it."""
+        try:
+            reply = await self._http.send(request.sent_by(self._http))
+        except httpx2.HTTPError as exc:
+            raise unanswered(self.url, exc) from exc
+        return request.answer(reply, self.url)
+
+    async def ready(self) -> str:
+        """Empty if the service is ready; else the reason why it is not."""
+        try:
+            return readiness(self.url, await self._http.get("/readyz"))
+        except httpx2.HTTPError as exc:
+            return readiness(self.url, exc)
+
+    async def wait(
+        self,
+        job_id: str,
+        on_status: Callable[[JobStatus], None] | None = None,
+        *,
+        timeout_s: float | None = None,
+        every_s: float = POLL_S,
+    ) -> JobStatus:
+        """Poll until the job has ended; its last status.
+
+        Args:
+            on_status: is called with every status.
+            timeout_s: longest wait in seconds; None: as long as the job takes.
+            every_s: seconds between two polls.
+
+        Raises:
+            TimedOut: the job has not ended in time. It goes on.
+        """
+        patience = Patience(timeout_s, on_status, every_s)
+        while (pause_s := patience.pause_s(status := await self.status(job_id))) is not None:
+            await asyncio.sleep(pause_s)
+        return status
+
+    async def result_of(self, job_id: str) -> Result:
+        """The result of a job that has ended, with its trials.
+
+        Raises:
+            InvalidInput: the job has not ended.
+        """
+        return Result(await self.result(job_id), [trial async for trial in self.trials(job_id)])
+
+    async def tune(
+        self,
+        job: Job,
+        key: str | None = None,
+        priority: int = 0,
+        *,
+        on_status: Callable[[JobStatus], None] | None = None,
+        timeout_s: float | None = None,
+    ) -> Result:
+        """Submit a job, wait for its end, and fetch its result, also if it failed or gained nothing.
+
+        Args:
+            key: idempotency key; the same key goes on with the same job.
+            priority: from -10 to 10; among the jobs of the tenant, the higher goes first.
+            on_status: is called with every status.
+            timeout_s: longest wait in seconds; None: as long as the job takes.
+
+        Raises:
+            TimedOut: the job has not ended in time. It goes on.
+        """
+        job_id = (await self.submit(job, key, priority)).id
+        await self.wait(job_id, on_status, timeout_s=timeout_s)
+        return await self.result_of(job_id)

@@ -1,0 +1,164 @@
+"""The calls of the API: each request once, for both clients."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from warpsmith.client.call import Call, Pages
+from warpsmith.client.request import Request
+from warpsmith.domain.job import Job
+from warpsmith.domain.state import JobState
+from warpsmith.http_models import (
+    AgentReply,
+    AgentReplyTaken,
+    AgentRequestPage,
+    AgentStepList,
+    CandidateList,
+    EventPage,
+    Health,
+    JobPage,
+    JobResult,
+    JobStatus,
+    TrialPage,
+    WorkerList,
+)
+
+
+class Calls:
+    """What a client can ask of a service. A list that has pages is an iterator; `jobs` gives one page."""
+
+    @Call
+    def submit(self, job: Job, key: str | None = None, priority: int = 0) -> Request[JobStatus]:
+        """Submit a job.
+
+        Args:
+            key: idempotency key; the same key returns the same job.
+            priority: from -10 to 10; among the jobs of the tenant, the higher goes first.
+        """
+        headers = {"Idempotency-Key": key} if key else {}
+        params = [("priority", str(priority))] if priority else []
+        read = JobStatus.model_validate_json
+        return Request(read, "POST", "/v1/jobs", job.model_dump_json(), headers, params)
+
+    @Call
+    def status(self, job_id: str) -> Request[JobStatus]:
+        """Status of a job."""
+        return Request(JobStatus.model_validate_json, "GET", _job(job_id))
+
+    @Call
+    def definition(self, job_id: str) -> Request[Job]:
+        """The job as it was submitted."""
+        return Request(Job.model_validate_json, "GET", f"{_job(job_id)}/definition")
+
+    def _jobs(
+        self,
+        after: str | None = None,
+        states: Sequence[JobState] = (),
+        *,
+        labels: Mapping[str, str] | None = None,
+        name: str = "",
+        device: str = "",
+        created_from: datetime | None = None,
+        created_before: datetime | None = None,
+        tenant: str = "",
+    ) -> Request[JobPage]:
+        """The jobs that match all given filters, newest first: a page (`jobs`), or every one (`all_jobs`).
+
+        Args:
+            after: `next` of the last page.
+            states: states, of which a job has one.
+            name: part of the name, in any case.
+            device: a device class.
+            created_from: earliest time of submission, with its zone.
+            created_before: time, with its zone, before which jobs were submitted.
+            tenant: tenant, or `*` for all; needs a key of the scope `admin`.
+        """
+        params = [("state", state.value) for state in states]
+        params += [("label", f"{key}={value}") for key, value in (labels or {}).items()]
+        single = {"after": after, "name": name, "device": device, "tenant": tenant}
+        times = {"created_from": created_from, "created_before": created_before}
+        single |= {key: moment.isoformat() for key, moment in times.items() if moment is not None}
+        params += [(key, value) for key, value in single.items() if value]
+        path = "/v1/fleet/jobs" if tenant else "/v1/jobs"
+        return Request(JobPage.model_validate_json, "GET", path, params=params)
+
+    jobs = Call(_jobs)
+    all_jobs = Pages(_jobs)
+
+    @Pages
+    def trials(self, job_id: str) -> Request[TrialPage]:
+        """All trials of a job, in order."""
+        return Request(TrialPage.model_validate_json, "GET", f"{_job(job_id)}/trials")
+
+    @Pages
+    def events(self, job_id: str) -> Request[EventPage]:
+        """Events of a job, oldest first."""
+        return Request(EventPage.model_validate_json, "GET", f"{_job(job_id)}/events")
+
+    @Call
+    def candidates(self, job_id: str) -> Request[CandidateList]:
+        """All candidates of a job."""
+        return Request(CandidateList.model_validate_json, "GET", f"{_job(job_id)}/candidates")
+
+    @Call
+    def result(self, job_id: str) -> Request[JobResult]:
+        """The evidence of a job that has ended, as the service gives it; `result_of` makes more of it."""
+        return Request(JobResult.model_validate_json, "GET", f"{_job(job_id)}/result")
+
+    @Call
+    def cancel(self, job_id: str, tenant: str = "") -> Request[JobStatus]:
+        """Cancel a job.
+
+        Args:
+            tenant: tenant of the job, or `*` for any; needs a key of the scope `admin`.
+        """
+        path = f"/v1/fleet/jobs/{quote(job_id, safe='')}" if tenant else _job(job_id)
+        params = [("tenant", tenant)] if tenant else []
+        return Request(JobStatus.model_validate_json, "POST", f"{path}/cancel", params=params)
+
+    @Pages
+    def agent_requests(self, job_id: str | None = None) -> Request[AgentRequestPage]:
+        """Questions of agents that wait for an answer from outside, oldest first.
+
+        Args:
+            job_id: only those of this job.
+        """
+        params = [("job", job_id)] if job_id else []
+        return Request(AgentRequestPage.model_validate_json, "GET", "/v1/agent-requests", params=params)
+
+    @Call
+    def reply(self, request_id: str, answer: Mapping[str, Any], by: str = "") -> Request[AgentReplyTaken]:
+        """Answer a question. A refused answer raises `InvalidInput` with the reason; the question stays open.
+
+        Args:
+            answer: data that fits the schema in the question's `wanted`.
+            by: name of the answerer, for the record.
+        """
+        body = AgentReply(answer=dict(answer), by=by).model_dump_json()
+        path = f"/v1/agent-requests/{quote(request_id, safe='')}/reply"
+        return Request(AgentReplyTaken.model_validate_json, "POST", path, body)
+
+    @Call
+    def agent_steps(self, job_id: str) -> Request[AgentStepList]:
+        """Questions and answers of agents, with their cost."""
+        return Request(AgentStepList.model_validate_json, "GET", f"{_job(job_id)}/agent-steps")
+
+    @Call
+    def workers(self) -> Request[WorkerList]:
+        """Workers seen recently."""
+        return Request(WorkerList.model_validate_json, "GET", "/v1/workers")
+
+    @Call
+    def health(self) -> Request[Health]:
+        """Whether the API's process answers, and its version; `ready` says whether jobs can run."""
+        return Request(Health.model_validate_json, "GET", "/healthz")
+
+    @Call
+    def metrics(self) -> Request[str]:
+        """The metrics of the fleet in Prometheus' text format; needs a key of the scope `admin`."""
+        return Request(bytes.decode, "GET", "/metrics")
+
+
+def _job(job_id: str) -> str:
+    return f"/v1/jobs/{quote(job_id, safe='')}"

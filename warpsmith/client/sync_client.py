@@ -1,0 +1,112 @@
+"""The client that waits for each reply."""
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import httpx2
+
+from warpsmith.client.call import Answer, Sender
+from warpsmith.client.calls import Calls
+from warpsmith.client.patience import POLL_S, Patience
+from warpsmith.client.request import TIMEOUT_S, Request, key_headers, readiness, unanswered
+from warpsmith.domain.job import Job
+from warpsmith.http_models import JobStatus
+from warpsmith.python.result import Result
+
+
+class Client(Calls, Sender):
+    """Client of one service. Raises `Unavailable` if it cannot be reached or fails, and `NotFound` and
+    `InvalidInput` as the service reports them.
+
+    Args:
+        url: address of the service (`http://127.0.0.1:8765`).
+        key: API key; the embedded service needs none.
+    """
+
+    def __init__(self, url: str, key: str | None = None) -> None:
+        self._http = httpx2.Client(base_url=url, timeout=TIMEOUT_S, headers=key_headers(key))
+        self.url = url
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def send(self, request: Request[Answer]) -> Answer:
+        """The answer to a request; the other methods make requests for it."""
+        try:
+            reply = self._http.send(request.sent_by(self._http))
+        except httpx2.HTTPError as exc:
+            raise unanswered(self.url, exc) from exc
+        return request.answer(reply, self.url)
+
+    def ready(self) -> str:
+        """Empty if the service is ready; else the reason why it is not."""
+        try:
+            return readiness(self.url, self._http.get("/readyz"))
+        except httpx2.HTTPError as exc:
+            return readiness(self.url, exc)
+
+    def wait(
+        self,
+        job_id: str,
+        on_status: Callable[[JobStatus], None] | None = None,
+        *,
+        timeout_s: float | None = None,
+        every_s: float = POLL_S,
+    ) -> JobStatus:
+        """Poll until the job has ended; its last status.
+
+        Args:
+            on_status: is called with every status.
+            timeout_s: longest wait in seconds; None: as long as the job takes.
+            every_s: seconds between two polls.
+
+        Raises:
+            TimedOut: the job has not ended in time. It goes on.
+        """
+        patience = Patience(timeout_s, on_status, every_s)
+        while (pause_s := patience.pause_s(status := self.status(job_id))) is not None:
+            time.sleep(pause_s)
+        return status
+
+    def result_of(self, job_id: str) -> Result:
+        """The result of a job that has ended, with its trials.
+
+        Raises:
+            InvalidInput: the job has not ended.
+        """
+        return Result(self.result(job_id), list(self.trials(job_id)))
+
+    def tune(
+        self,
+        job: Job,
+        key: str | None = None,
+        priority: int = 0,
+        *,
+        on_status: Callable[[JobStatus], None] | None = None,
+        timeout_s: float | None = None,
+    ) -> Result:
+        """Submit a job, wait for its end, and fetch its result, also if it failed or gained nothing.
+
+        Args:
+            key: idempotency key; the same key goes on with the same job.
+            priority: from -10 to 10; among the jobs of the tenant, the higher goes first.
+            on_status: is called with every status.
+            timeout_s: longest wait in seconds; None: as long as the job takes.
+
+        Raises:
+            TimedOut: the job has not ended in time. It goes on.
+        """
+        job_id = self.submit(job, key, priority).id
+        self.wait(job_id, on_status, timeout_s=timeout_s)
+        return self.result_of(job_id)
