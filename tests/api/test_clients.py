@@ -5,7 +5,7 @@ import inspect
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 
@@ -21,7 +21,7 @@ from warpsmith.client.request import Request
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, TimedOut, Unavailable, WarpsmithError
-from warpsmith.http_models import JobStatus
+from warpsmith.http_models import JobStatus, TrialView
 from warpsmith.testing.jobs import scale_job
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "openapi.json"
@@ -110,6 +110,23 @@ def test_both_clients_have_the_same_methods() -> None:
         return {n: list(inspect.signature(getattr(client, n)).parameters) for n in public}
 
     assert names(Client) == names(AsyncClient)
+
+
+def test_the_types_of_both_clients_are_known() -> None:
+    """What matters here is that the type checker agrees."""
+    client, other = Client("http://127.0.0.1:1"), AsyncClient("http://127.0.0.1:1")
+    assert_type(client.trials("J"), Iterator[TrialView])
+    assert_type(other.trials("J"), AsyncIterator[TrialView])
+    with pytest.raises(Unavailable):
+        assert_type(client.status("J"), JobStatus)
+
+    async def status() -> None:
+        assert_type(await other.status("J"), JobStatus)
+
+    with pytest.raises(Unavailable):
+        asyncio.run(status())
+    with pytest.raises(TypeError):
+        client.status(job="J")  # type: ignore[call-arg]
 
 
 def test_a_job_is_submitted_once_read_and_cancelled(asked: Asker) -> None:
