@@ -149,6 +149,11 @@ def test_every_page_of_a_list_is_read(asked: Asker) -> None:
     assert [j.id for j in asked("all_jobs", after=ids[2])] == [ids[1], ids[0]]
 
 
+def test_the_next_page_replaces_where_the_first_began() -> None:
+    request = request_of("jobs", after="first", device="mine").after("second")
+    assert sorted(request.params) == [("after", "second"), ("device", "mine")]
+
+
 def test_a_page_is_asked_for_when_it_is_needed(embedded: Service) -> None:
     for i in range(51):
         embedded.http.post("/v1/jobs", json=body(name=f"job {i}"))

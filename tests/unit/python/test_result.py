@@ -2,6 +2,7 @@
 
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from warpsmith.domain.outcome import NoGain, Stage, Verdict
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.python.result import Result
+from warpsmith.python.workload_results import html_table
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 
 SHAPES = (1, 33, 1000, 1001, 1024, 1500, 2048, 4096, 8192, 10000, 16384, 30000, 65536, 100000)
@@ -186,6 +188,13 @@ def test_the_table_of_a_notebook_has_the_figures() -> None:
     assert "n=4096 123.46 61.73 2.00x (1.95 to 2.05) faster BLOCK=256 PER=4" in words
     assert "n=1001 123.46 123.58 1.00x (0.98 to 1.02) equal baseline kept" in words
     assert "color" not in Result(result())._repr_html_()
+
+
+def test_no_text_of_a_cell_is_read_as_html() -> None:
+    (row, _) = Result(result()).workloads
+    page = Page(html_table(HOSTILE, [replace(row, workload=HOSTILE)], [HOSTILE]))
+    assert {"script", "img"} & set(page.tags) == set()
+    assert page.text.count(HOSTILE) == 3
 
 
 def test_no_text_of_a_job_is_read_as_html() -> None:
