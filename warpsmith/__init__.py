@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from warpsmith.http_models import AgentRequest, JobStatus
     from warpsmith.jobfile import load_job
     from warpsmith.python.result import Result
+    from warpsmith.python.tune import tune
 
 __all__ = [
     "AgentRequest",
@@ -51,6 +52,7 @@ __all__ = [
     "Workload",
     "__version__",
     "load_job",
+    "tune",
 ]
 
 __version__ = "0.1.0"
@@ -74,6 +76,7 @@ _PLACES = {
     "http_models": ("AgentRequest", "JobStatus"),
     "jobfile": ("load_job",),
     "python.result": ("Result",),
+    "python.tune": ("tune",),
 }
 
 # A type checker takes a module with `__getattr__` to have every name.

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,24 @@ def load(name: str) -> Any:
             return import_module(name)
     except ModuleNotFoundError as exc:
         if exc.name is not None and exc.name.split(".")[0] in SERVICE_MODULES:
-            words = f"{exc.name} is missing; install warpsmith[opencl], warpsmith[cuda] or warpsmith[service]"
-            raise Unavailable(words) from exc
+            raise _missing(exc.name) from exc
         raise
+
+
+def require_service() -> None:
+    """Look, without importing them, whether the libraries of the extra `service` are there.
+
+    Raises:
+        Unavailable: one is missing.
+    """
+    for name in sorted(SERVICE_MODULES):
+        if find_spec(name) is None:
+            raise _missing(name)
+
+
+def _missing(name: str) -> Unavailable:
+    words = f"{name} is missing; install warpsmith[opencl], warpsmith[cuda] or warpsmith[service]"
+    return Unavailable(words)
 
 
 def command(module: str, *arguments: str) -> list[str]:

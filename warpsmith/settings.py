@@ -116,6 +116,11 @@ class Settings(BaseSettings):
     """Limit on the tokens of one reply."""
 
     @property
+    def api_key_text(self) -> str | None:
+        """The API key that a client presents; None without one."""
+        return None if self.api_key is None else self.api_key.get_secret_value()
+
+    @property
     def embedded(self) -> bool:
         """True where neither a database nor a broker is configured."""
         return self.database_url is None and self.broker_url is None

@@ -5,15 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from warpsmith.cli.init_sources import FoundSource, find_source
 from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
+from warpsmith.kernel_sources import FoundSource, find_source
 from warpsmith.rewrite.reader.kernel_definitions import find_kernels
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
 from warpsmith.rewrite.skeleton.job_file import Given, job_skeleton
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
 
 _MAX_SHOWN = 8
+_OPTIONS = ("backend", "entry")
+"""Fields of a job that are options of `init`."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,15 @@ def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
     Raises:
         InvalidInput: the language is unclear, or the sources have no such kernel.
     """
+    try:
+        return _skeleton(sources, target, wanted)
+    except InvalidInput as exc:
+        if exc.field in _OPTIONS:
+            raise InvalidInput(f"--{exc.field}", exc.message) from exc
+        raise
+
+
+def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
     defines = _defines(wanted.defines)
     found = find_source(
         sources, target, wanted.backend, wanted.include_dirs, wanted.permitted, wanted.first_headers
@@ -55,13 +66,33 @@ def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
         found.dialect,
         wanted.entry,
         Given(
-            found.lines,
-            (*found.header_lines, *_missing(wanted)),
+            tuple(_source_lines(found)),
+            (*_header_lines(found), *_missing(wanted)),
             defines,
             found.header_texts,
             wanted.element,
         ),
     )
+
+
+def _source_lines(found: FoundSource) -> Iterator[str]:
+    """Lines of the job's `kernel` with the source."""
+    if found.source is None:
+        yield f"source_file: {yaml_word(found.source_file)}"
+        return
+    rows = [row.rstrip().expandtabs(4) for row in found.source.strip("\n").split("\n")]
+    rows = [re.sub(r"[^\x20-\x7e\xa0-\ud7ff]", " ", row) for row in rows]
+    yield "source: |2"
+    yield from (f"  {row}" if row else "" for row in rows)
+
+
+def _header_lines(found: FoundSource) -> Iterator[str]:
+    """Lines of the job's `kernel` that lead to its headers."""
+    if found.include_dirs:
+        listed = ", ".join(map(yaml_word, found.include_dirs))
+        yield f"include_dirs: [{listed}]  # headers are sent from there"
+    if found.includes:
+        yield f"includes: [{', '.join(found.includes)}]  # folders of the operator"
 
 
 def _missing(wanted: Wanted) -> Iterator[str]:

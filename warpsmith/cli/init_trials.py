@@ -7,13 +7,13 @@ from pathlib import Path
 
 from warpsmith.cli.compile_check import compiled_alone
 from warpsmith.cli.init import Wanted, skeleton
-from warpsmith.cli.init_sources import HEADER_ENDINGS
 from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import path_problem
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import JobFile
+from warpsmith.kernel_sources import HEADER_ENDINGS
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
 from warpsmith.settings import Settings

@@ -59,5 +59,4 @@ def worker(queues: Sequence[str], concurrency: int) -> None:
 
 def connect(url: str) -> Client:
     """A client that sends the key of `WARPSMITH_API_KEY`."""
-    key = settings().api_key
-    return Client(url, None if key is None else key.get_secret_value())
+    return Client(url, settings().api_key_text)

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
-from warpsmith.cli.output import SafeConsole, echo
+from warpsmith.cli.output import echo
 from warpsmith.client import Client
 from warpsmith.domain.state import JobState
 from warpsmith.http_models import EventView, JobResult, JobStatus
 from warpsmith.printable import one_line
+from warpsmith.report.safe_console import SafeConsole
+from warpsmith.report.status_views import status_lines, status_panel
 from warpsmith.report.tables import (
     baseline_table,
     chosen_table,
@@ -27,28 +27,6 @@ from warpsmith.report.tables import (
 )
 
 LINE_EVERY_TRIALS = 10
-
-
-def status_lines(status: JobStatus) -> list[str]:
-    """A status as plain lines."""
-    best = "" if status.best_speedup is None else f", best {status.best_speedup:.2f}x"
-    left = "" if status.seconds_left is None else f", {status.seconds_left:.0f} s left"
-    lines = [
-        f"{status.id} {status.name}: {status.state.value}, round {status.round}/{status.rounds}, "
-        f"{status.trials_done}/{status.trials_budget} trials ({status.trials_rejected} rejected){best}{left}"
-    ]
-    if status.detail:
-        lines.append(f"  {one_line(status.detail)}")
-    if status.reason is not None:
-        said = (status.reason.sentence, status.reason.search)
-        lines += [f"  {one_line(line)}" for line in said if line and line != status.detail]
-    lines += [
-        f"  {w.workload}: {w.baseline_us:.2f} µs"
-        + (f" → {w.best_us:.2f} µs ({w.speedup:.2f}x)" if w.best_us and w.speedup else "")
-        for w in status.workloads
-        if w.baseline_us is not None
-    ]
-    return lines
 
 
 def listed_line(status: JobStatus) -> str:
@@ -122,7 +100,7 @@ class _Shower:
 
     def __call__(self, status: JobStatus) -> None:
         if self._live is not None:
-            self._live.update(_panel(status))
+            self._live.update(status_panel(status))
             return
         mark = (f"{status.state.value} {status.detail}", status.trials_done // LINE_EVERY_TRIALS)
         if mark != self._said:
@@ -130,29 +108,3 @@ class _Shower:
             echo(
                 status_lines(status)[0] + (f" - {one_line(status.detail)}" if status.detail else ""), err=True
             )
-
-
-def _panel(status: JobStatus) -> Group:
-    head = Text.assemble((status.name, "bold"), f"  {status.state.value}", ("  " + status.detail, "dim"))
-    bar = ProgressBar(total=max(1, status.trials_budget), completed=status.trials_done, width=40)
-    left = "" if status.seconds_left is None else f"{status.seconds_left:.0f} s left"
-    feasible = "" if status.feasible is None else f"of {status.feasible} feasible"
-    counts = Table.grid(padding=(0, 2))
-    counts.add_row(
-        bar,
-        f"{status.trials_done}/{status.trials_budget} trials {feasible}",
-        f"{status.trials_rejected} rejected",
-        f"round {status.round}/{status.rounds}",
-        left,
-    )
-    table = Table(box=None, padding=(0, 2))
-    for title in ("workload", "baseline µs", "best so far µs", "speed-up"):
-        table.add_column(title, justify="left" if title == "workload" else "right")
-    for w in status.workloads:
-        table.add_row(
-            w.workload,
-            "" if w.baseline_us is None else f"{w.baseline_us:.2f}",
-            "" if w.best_us is None else f"{w.best_us:.2f}",
-            "" if w.speedup is None else f"{w.speedup:.2f}x",
-        )
-    return Group(head, counts, table)

@@ -46,7 +46,7 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     def started(*_: object, **__: object) -> None:
         pytest.fail("it started before it looked at --out")
 
-    monkeypatch.setattr("warpsmith.cli.tune._service", started)
+    monkeypatch.setattr("warpsmith.cli.tune.embedded_service", started)
     monkeypatch.setattr("warpsmith.cli.result.connect", started)
     monkeypatch.setattr("warpsmith.cli.export.connect", started)
 
@@ -113,15 +113,15 @@ def test_whatever_ends_the_writing_says_how_to_fetch_the_result(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     @contextmanager
-    def service(_: object) -> Iterator[_EndedJob]:
+    def service(*_: object) -> Iterator[_EndedJob]:
         yield _EndedJob()
 
     def failing(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(tune_module, "_service", service)
+    monkeypatch.setattr(tune_module, "embedded_service", service)
     ended = SimpleNamespace(id="job7", state=JobState.DONE, detail="")
-    monkeypatch.setattr(tune_module, "_submit", lambda *_: ended)
+    monkeypatch.setattr(tune_module, "submit_or_resume", lambda *_: ended)
     monkeypatch.setattr(tune_module, "follow", lambda *_: ended)
     monkeypatch.setattr(tune_module, "print_report", lambda _: None)
     monkeypatch.setattr(tune_module, "write_bundle", failing)

@@ -14,8 +14,9 @@ from testbed.api_service import Service, service_settings, serving
 from tests.api.jobs import body
 from warpsmith import logs
 from warpsmith.cli.app import main
-from warpsmith.cli.output import SafeConsole, echo
+from warpsmith.cli.output import echo
 from warpsmith.printable import one_line, printable
+from warpsmith.report.safe_console import SafeConsole
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eabc"
 """Sets the title, clears the screen, turns red, and turns the direction of writing."""

@@ -226,9 +226,9 @@ namespace b { __global__ void f(int* x) { x[0] = 1; } }
     ("source", "entry", "field", "words"),
     [
         ("int x;", None, "source", "no kernel definition"),
-        (TWO, None, "--entry", "name one of a::f, b::f"),
-        (TWO, "g", "--entry", "it has a::f, b::f"),
-        (TWO, "f", "--entry", "2 such kernels"),
+        (TWO, None, "entry", "name one of a::f, b::f"),
+        (TWO, "g", "entry", "it has a::f, b::f"),
+        (TWO, "f", "entry", "2 such kernels"),
     ],
 )
 def test_choice_of_the_kernel_is_an_error_that_names_them(

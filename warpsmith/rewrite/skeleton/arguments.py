@@ -157,7 +157,7 @@ def _image(
 def _buffer(
     name: str, a: KernelArgument, dtype: Dtype | None, lanes: int, kernel: KernelDefinition, size: str
 ) -> ArgumentLine:
-    role, doubt = _role(a, kernel)
+    role, doubt = buffer_role(a, kernel)
     said = _said_of_type(a, dtype, lanes) + ([doubt] if doubt else [])
     draw = _ZEROS if dtype is None else ""
     if dtype is not None and dtype.is_float and a.name and is_under_root(kernel.body, a.name):
@@ -179,8 +179,8 @@ def _may_hold_indices(dtype: Dtype | None) -> bool:
     return dtype is not None and not dtype.is_float and dtype is not Dtype.BOOL
 
 
-def _role(a: KernelArgument, kernel: KernelDefinition) -> tuple[Role, str]:
-    """The role of a buffer, and what else it may be."""
+def buffer_role(a: KernelArgument, kernel: KernelDefinition) -> tuple[Role, str]:
+    """The role of a buffer, as the body shows it, and in words what else it may be; empty if it is sure."""
     if a.is_const or a.address_space == "constant":
         return Role.INPUT, ""
     usage = pointer_usage(kernel.body, a.name) if a.name else None

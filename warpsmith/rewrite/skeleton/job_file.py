@@ -215,9 +215,9 @@ def choose_kernel(
     listed = ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else "")
     chosen = names if entry is None else _named(names, entry)
     if entry is None and len(chosen) > 1:
-        raise InvalidInput("--entry", f"{path_text} defines {len(names)} kernels; name one of {listed}")
+        raise InvalidInput("entry", f"{path_text} defines {len(names)} kernels; name one of {listed}")
     if len(chosen) != 1:
-        raise InvalidInput("--entry", f"{entry}: {len(chosen)} such kernels in {path_text}; it has {listed}")
+        raise InvalidInput("entry", f"{entry}: {len(chosen)} such kernels in {path_text}; it has {listed}")
     found = [k for k in kernels if k.qualified_name == chosen[0]]
     given = re.search(r"<(.*)>", entry or "")
     special = [k for k in found if given and _tight(k.specialisation) == _tight(given.group(1))]

@@ -1,4 +1,4 @@
-"""Inputs of `init`: device sources, headers, and host files that hold kernels as text."""
+"""Files that hold kernels: device sources, headers, and host files with kernels as text."""
 
 import os
 import re
@@ -11,7 +11,6 @@ from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
 from warpsmith.rewrite.reader.embedded_kernels import embedded_sources
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, find_kernels
-from warpsmith.rewrite.skeleton.yaml_text import yaml_word
 from warpsmith.rewrite.source.included_headers import Library, included
 
 _ENDINGS = {
@@ -32,16 +31,20 @@ _LEVELS = 8
 
 @dataclass(frozen=True)
 class FoundSource:
-    """Source from which a skeleton is made."""
+    """Source of which a job is made. Paths are relative to the job file's folder."""
 
     text: str
     """All device code that is searched for kernels."""
     shown: str
     """Name of the source in messages."""
-    lines: tuple[str, ...]
-    """Lines of the job's `kernel` with the source."""
-    header_lines: tuple[str, ...]
-    """Lines of the job's `kernel` that lead to its headers."""
+    source: str | None
+    """Text of the job's source; None: the job names `source_file`."""
+    source_file: str
+    """The first of the files."""
+    include_dirs: tuple[str, ...]
+    """Folders from which headers are sent."""
+    includes: tuple[str, ...]
+    """Names of the operator's folders that have headers which were found nowhere else."""
     headers: SentHeaders
     header_texts: tuple[str, ...]
     """Texts of headers of the source, those of the operator's folders included."""
@@ -72,38 +75,58 @@ def find_source(
     folder = target.resolve().parent
     shown = [os.path.relpath(path.resolve(), folder) for path in paths]
     inner = [_inside(text, dialect) for text in texts]
-    held = [text for text in inner if text is not None]
-    if held:
+    written: str | None = None
+    beside = folder
+    if any(text is not None for text in inner):
         texts = [text if found is None else found for text, found in zip(texts, inner, strict=True)]
-        source = "\n".join(texts)
-        lines = _block(source)
-        beside = folder
+        written = "\n".join(texts)
     elif len(paths) > 1 or paths[0].suffix in HEADER_ENDINGS:
-        source = "".join(f"#include <{name}>\n" for name in first_headers)
-        source += "".join(f'#include "{path.name}"\n' for path in paths)
-        lines = _block(source)
+        written = "".join(f"#include <{name}>\n" for name in first_headers)
+        written += "".join(f'#include "{path.name}"\n' for path in paths)
         include_dirs = [*dict.fromkeys(path.resolve().parent for path in paths), *include_dirs]
-        beside = folder
     else:
-        source = texts[0]
-        lines = [f"source_file: {yaml_word(shown[0])}"]
         beside = paths[0].resolve().parent
+    source = texts[0] if written is None else written
     folders, headers = _folders(source, beside, include_dirs)
-    header_lines: list[str] = []
-    if folders:
-        listed = ", ".join(yaml_word(os.path.relpath(d, folder)) for d in folders)
-        header_lines.append(f"include_dirs: [{listed}]  # headers are sent from there")
-    names = _libraries(headers, permitted or {})
-    if names:
-        header_lines.append(f"includes: [{', '.join(names)}]  # folders of the operator")
-    library = Library([(permitted or {})[name] for name in names], headers.files, headers.include_dirs)
+    permitted = permitted or {}
+    names = _libraries(headers, permitted)
+    library = Library([permitted[name] for name in names], headers.files, headers.include_dirs)
     return FoundSource(
         "\n".join(texts),
         ", ".join(shown),
-        tuple(lines),
-        tuple(header_lines),
+        written,
+        shown[0],
+        tuple(os.path.relpath(d, folder) for d in folders),
+        tuple(names),
         headers,
         tuple(headers.files.values()) if not names else included(source, library),
+        dialect,
+    )
+
+
+def source_of_text(
+    text: str, folder: Path, backend: Backend | None, include_dirs: Sequence[Path]
+) -> FoundSource:
+    """A source that is no file.
+
+    Args:
+        folder: searched for its headers, as if the source lay there.
+        backend: used if the text does not show it.
+
+    Raises:
+        InvalidInput: the language is unclear.
+    """
+    dialect = Dialect.from_backend(backend or _backend_of((), (text,)))
+    folders, headers = _folders(text, folder, include_dirs)
+    return FoundSource(
+        text,
+        "the source",
+        text,
+        "",
+        tuple(os.path.relpath(d, folder) for d in folders),
+        (),
+        headers,
+        tuple(headers.files.values()),
         dialect,
     )
 
@@ -116,11 +139,10 @@ def _backend_of(paths: Sequence[Path], texts: Sequence[str]) -> Backend:
     for word, backend in (("__global__", Backend.CUDA), ("__kernel", Backend.OPENCL)):
         if re.search(rf"\b{word}\b", whole):
             return backend
-    raise InvalidInput(
-        "--backend",
-        f"{paths[0].name}: neither its ending ({', '.join(_ENDINGS)}) nor its text says what it is; give "
-        "cuda or opencl",
-    )
+    words = "its text does not say what it is"
+    if paths:
+        words = f"{paths[0].name}: neither its ending ({', '.join(_ENDINGS)}) nor its text says what it is"
+    raise InvalidInput("backend", f"{words}; give cuda or opencl")
 
 
 def _inside(text: str, dialect: Dialect) -> str | None:
@@ -131,13 +153,6 @@ def _inside(text: str, dialect: Dialect) -> str | None:
     names = {k.name for e in found for k in find_kernels(e.text, dialect)}
     outside = {k.name for k in find_kernels(text, dialect)} - names - {e.macro for e in found}
     return "\n".join(e.text for e in found) if names and not outside else None
-
-
-def _block(text: str) -> list[str]:
-    """`source: |` with the text in its lines."""
-    rows = [row.rstrip().expandtabs(4) for row in text.strip("\n").split("\n")]
-    rows = [re.sub(r"[^\x20-\x7e\xa0-\ud7ff]", " ", row) for row in rows]
-    return ["source: |2", *(f"  {row}" if row else "" for row in rows)]
 
 
 def _folders(source: str, beside: Path, include_dirs: Sequence[Path]) -> tuple[list[Path], SentHeaders]:

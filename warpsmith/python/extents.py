@@ -1,0 +1,96 @@
+"""Numbers of examples as expressions over the dimensions of a workload."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations, combinations_with_replacement
+from math import prod
+
+from warpsmith.errors import InvalidInput
+
+_Sets = Callable[[Iterable[str], int], Iterable[tuple[str, ...]]]
+_PRODUCTS: tuple[tuple[_Sets, int], ...] = (
+    (combinations, 1),
+    (combinations, 2),
+    (combinations_with_replacement, 2),
+    (combinations, 3),
+)
+"""Kinds of products, the likeliest first: one dimension, two different ones, a square, three different."""
+
+
+def products(number: int, dimensions: Mapping[str, int]) -> list[str]:
+    """The products of dimensions that have this value, of the most likely kind that has any; none for 1 if no
+    dimension is 1."""
+    for choose, count in _PRODUCTS:
+        found = [
+            " * ".join(names)
+            for names in choose(dimensions, count)
+            if prod(dimensions[name] for name in names) == number
+        ]
+        if found:
+            return found
+    return []
+
+
+def shape_of(name: str, extents: Iterable[int], dimensions: Mapping[str, int], lanes: int = 1) -> list[str]:
+    """The extents of an example as expressions.
+
+    An extent is the one dimension with its value, or else the one product of dimensions, or else 1. Several
+    of them that have the value are never chosen among.
+
+    Args:
+        name: argument, for messages.
+        dimensions: those of the workload that the example belongs to.
+        lanes: numbers in an element as the kernel has it (4 for `float4*`); an extent may be so many times a
+            dimension, and the last one the lanes themselves.
+
+    Raises:
+        InvalidInput: an extent is no product of dimensions, or is several.
+    """
+    whole = list(extents)
+    return [
+        _extent(name, place, whole, dimensions, lanes if place == len(whole) - 1 else 1)
+        for place in range(len(whole))
+    ]
+
+
+def _extent(name: str, place: int, extents: list[int], dimensions: Mapping[str, int], lanes: int) -> str:
+    number = extents[place]
+    found = products(number, dimensions)
+    if not found and lanes > 1:
+        if number == lanes:
+            return str(lanes)
+        if number % lanes == 0:
+            found = [f"{lanes} * {text}" for text in products(number // lanes, dimensions)]
+    if len(found) == 1:
+        return found[0]
+    if number == 1 and not found:
+        return "1"
+    sizes = ", ".join(f"{key}={value}" for key, value in dimensions.items())
+    what = f"extent {number} (axis {place} of {tuple(extents)}) is "
+    what += f"{' and '.join(found)} alike" if found else f"no dimension of the first workload ({sizes})"
+    given = ", ".join(repr(text) for text in _likely(extents, dimensions))
+    instead = f'write {{"example": ..., "shape": [{given}]}} with the expressions that you mean'
+    more = ", or an example and a first workload of which no two sizes are equal" if found else ""
+    raise InvalidInput(f"arguments.{name}", f"{what}; {instead}{more}")
+
+
+def _likely(extents: Iterable[int], dimensions: Mapping[str, int]) -> Iterator[str]:
+    used: set[str] = set()
+    for number in extents:
+        found = products(number, dimensions) or [str(number)]
+        used.add(text := next((text for text in found if text not in used), found[0]))
+        yield text
+
+
+def scalar_value(name: str, number: int, dimensions: Mapping[str, int]) -> str:
+    """A whole number that a kernel takes, as a dimension or product of two where exactly one has its value.
+
+    Other numbers, and 1 and below, are constants.
+
+    Raises:
+        InvalidInput: several dimensions have this value.
+    """
+    found = products(number, dimensions) if number > 1 else []
+    if len(found) > 1:
+        words = f"{number} is {' and '.join(found)} alike; write the one that you mean as text"
+        raise InvalidInput(f"arguments.{name}", f"{words}, such as {found[0]!r}, or {str(number)!r}")
+    return found[0] if found else str(number)
