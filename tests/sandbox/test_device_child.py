@@ -182,6 +182,16 @@ def test_a_write_beside_a_buffer_is_found(child: ChildDevice, build: Build, at: 
     assert report.changed_inputs == ()
 
 
+@pytest.mark.parametrize(("dtype", "word"), [(Dtype.FLOAT32, "float"), (Dtype.FLOAT64, "double")])
+def test_an_addition_beside_a_buffer_is_found_every_time(
+    child: ChildDevice, build: Build, dtype: Dtype, word: str
+) -> None:
+    """Not-a-number and large numbers stay as they are; whether a shape is right must not hang on that."""
+    compiled = build(f"if (i < 0) y[i] = x[i]; if (i == 0) ((__global {word}*)y)[n] += 1e-3f;")
+    found = [_run(child, compiled, plan(N, dtype, key=f"w{turn}")) for turn in range(20)]
+    assert [report.guard_violations for report in found] == [("y",)] * 20
+
+
 def test_a_write_beside_an_input_is_found(child: ChildDevice, build: Build) -> None:
     body = f"{SCALE} if (i == 0) ((__global float*)x)[n] = 1.0f;"
     assert _run(child, build(body)).guard_violations == ("x",)

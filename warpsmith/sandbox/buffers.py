@@ -13,6 +13,7 @@ from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.memory import DEFAULT_CACHE_BYTES, DISTINCT_VARIANTS, MAX_SETS, cold_sets
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.sandbox.binding import AddressTables, bind
+from warpsmith.sandbox.canaries import canary_pair
 from warpsmith.sandbox.frames import Received
 from warpsmith.sandbox.rotation import Pair, rotation
 from warpsmith.sandbox.scratch import Scratch
@@ -246,9 +247,7 @@ class WorkloadBuffers:
         slots = []
         for buffer in self.plan.allocated:
             guard = self._guard if buffer.image is None else 0
-            slot = _Slot(
-                buffer, self._reserve(buffer), (secrets.token_bytes(guard), secrets.token_bytes(guard))
-            )
+            slot = _Slot(buffer, self._reserve(buffer), canary_pair(buffer, guard))
             if guard:
                 slot.memory.write(np.frombuffer(slot.canaries[0], np.uint8), 0)
                 slot.memory.write(np.frombuffer(slot.canaries[1], np.uint8), slot.end)

@@ -1,0 +1,33 @@
+"""What guard zones hold: secret bytes that a write changes, and that a read shows. In the device child."""
+
+import secrets
+
+import numpy as np
+
+from warpsmith.domain.argument import Role
+from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.plan import BufferPlan
+from warpsmith.verify.dtypes import narrowed
+
+WRITTEN = (Role.OUTPUT, Role.INOUT)
+LEAST, MOST = 0.5, 2.0
+"""Size of the numbers behind a written buffer of floats."""
+
+
+def canary_pair(buffer: BufferPlan, guard_bytes: int) -> tuple[bytes, bytes]:
+    """Contents of the zones before and behind a buffer.
+
+    A kernel may add to what lies there. Not-a-number and large numbers would stay as they are, and whether a
+    shape is right would be luck. So floats that are written have numbers of the size of common values.
+    """
+    signed_float = buffer.dtype.is_float and buffer.dtype is not Dtype.FLOAT8_E8M0FNU
+    if buffer.role not in WRITTEN or not signed_float:
+        return secrets.token_bytes(guard_bytes), secrets.token_bytes(guard_bytes)
+    return _numbers(buffer.dtype, guard_bytes), _numbers(buffer.dtype, guard_bytes)
+
+
+def _numbers(dtype: Dtype, count_bytes: int) -> bytes:
+    lots = np.random.default_rng(secrets.randbits(128))
+    count = count_bytes // dtype.size_bytes
+    sizes = lots.uniform(LEAST, MOST, count) * lots.choice([-1.0, 1.0], count)
+    return narrowed(sizes, dtype).tobytes()
