@@ -2,14 +2,23 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr, WithJsonSchema
+from pydantic import (
+    BeforeValidator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    TypeAdapter,
+    WithJsonSchema,
+)
 
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.job import AgentRole
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.space import Configuration
 from warpsmith.tuning.analysis.search_facts import Facts
-from warpsmith.tuning.tasks import Bottleneck, Profile
+from warpsmith.tuning.tasks import Bottleneck, Profile, ToolName
 
 Text = Field(default="", max_length=8000)
 PlainValue = StrictBool | StrictInt | StrictFloat | StrictStr
@@ -135,6 +144,17 @@ class PlannerInput(Frozen):
     """Number of rejected trials by stage and reason."""
 
 
+class CallInput(Frozen):
+    """A tool that was used, and what it said."""
+
+    tool: ToolName
+    draft: str
+    """Name of the template that it was used on; empty if it needs none."""
+    configurations: tuple[Configuration, ...]
+    ok: bool
+    answer: str
+
+
 class TemplaterInput(PlannerInput):
     """Input of the templater: that of the planner, and the plan."""
 
@@ -143,6 +163,12 @@ class TemplaterInput(PlannerInput):
     """Rewrite rules that the reply may name instead of source."""
     parameters_wanted: bool
     """False if no search follows: every value stands in the source and `parameters` stays empty."""
+    tools: int = 0
+    """Number of tool calls that may still be made before the answer."""
+    drafts: dict[str, TemplateInput] = {}
+    """Templates that were given to tools so far, by name."""
+    calls: tuple[CallInput, ...] = ()
+    """Tools that were used so far, in order."""
 
 
 class RepairerInput(TemplaterInput):
@@ -236,6 +262,9 @@ class TemplateReply(Frozen):
     """Rewrite rules to apply to the user's kernel; empty if `source` is given."""
     source: str = Field(default="", max_length=MAX_SOURCE_BYTES)
     """The whole source, with parameters as macros that it does not define; empty if `rules` are named."""
+    draft: str = Field(default="", max_length=16)
+    """Name of a template that was given to a tool before, in place of rules or source and of all that belongs
+    to them but `warm_starts`."""
     parameters: tuple[ParameterText, ...] = Field(default=(), max_length=32)
     constraints: tuple[ConstraintText, ...] = Field(default=(), max_length=64)
     grid: tuple[ExpressionText, ...] = Field(default=(), max_length=3)
@@ -246,6 +275,25 @@ class TemplateReply(Frozen):
     """Dynamic shared memory as an expression; empty to keep the user's."""
     warm_starts: tuple[tuple[ValueOf, ...], ...] = Field(default=(), max_length=16)
     """Configurations to try first, the most promising one first; each sets every parameter."""
+    reasoning: str = Text
+
+
+class CallText(Frozen):
+    """A tool to use."""
+
+    tool: ToolName
+    draft: str = Field(default="", max_length=16)
+    """Name of a template that an earlier call gave; empty if `template` gives a new one or none is needed."""
+    template: TemplateReply | None = None
+    """A new template, which gets the next name: `d0`, `d1` and so on."""
+    configurations: tuple[tuple[ValueOf, ...], ...] = Field(default=(), max_length=6)
+    """Configurations of the template, each of which sets every parameter; empty: its defaults."""
+
+
+class CallsReply(Frozen):
+    """Tools to use before answering."""
+
+    calls: tuple[CallText, ...] = Field(min_length=1, max_length=8)
     reasoning: str = Text
 
 
@@ -271,8 +319,15 @@ REPLIES: dict[AgentRole, type[Reply]] = {
 }
 
 
-def reply_schema(role: AgentRole) -> dict[str, Any]:
-    """The JSON schema of a role's answer."""
+def reply_schema(role: AgentRole, tools: int = 0) -> dict[str, Any]:
+    """The JSON schema of a role's answer.
+
+    Args:
+        tools: number of tool calls that may be made in place of an answer.
+    """
+    if tools:
+        either: Any = REPLIES[role] | CallsReply
+        return TypeAdapter(either).json_schema()
     return REPLIES[role].model_json_schema()
 
 

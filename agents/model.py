@@ -1,5 +1,6 @@
 """The provider `openai`: asks a model within the job's budget, and checks everything that it replies."""
 
+import hashlib
 import json
 import secrets
 import time
@@ -9,6 +10,7 @@ from typing import Any
 
 from agents.context import StepContext
 from agents.contracts import strict_schema
+from agents.functions import as_reply, functions
 from agents.model_budget import Cost, Price, Purse, prompt_bound
 from agents.model_transport import Call, CallFailed, Completion, Form, Transport
 from agents.parsing import BadReply
@@ -16,7 +18,6 @@ from agents.prompting import HIDDEN, Message, Prompt, prompt
 from agents.reply_acceptance import accept
 from agents.role_inputs import question
 from agents.step_record import NoAnswer, Record
-from warpsmith.domain.job import AgentRole
 from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
@@ -63,6 +64,11 @@ class _Step:
         self._context = context
         self._ends = time.monotonic() + provider.seconds
         self._form, self._newer = Form.SCHEMA, False
+        self._functions = functions() if payload.tools else []
+        self._with_turns = bool(payload.tools or context.turns)
+        """Whether the server knows functions, as far as is known, and there is need of them."""
+        self._cache_key = f"warpsmith-{hashlib.sha256(context.job.kernel.text.encode()).hexdigest()[:24]}"
+        self._canary = secrets.token_hex(8)
         self._record = Record(model=provider.settings.model_of(payload.role))
         price = provider.settings.price_of(self._record.model)
         if not self._record.model or price is None:
@@ -73,17 +79,18 @@ class _Step:
         self._price = Price(*price)
 
     def run(self) -> StepResult:
-        role: AgentRole = self._payload.role
-        canary = secrets.token_hex(8)
-        asked = prompt(role, question(self._payload, self._context), canary)
+        asked = self._question()
         complaint = ""
         for _ in range(self._p.settings.openai_repairs + 1):
-            self._record.prompt = asked.record(canary)
-            completion = self._complete(asked)
-            text = completion.text.replace("\0", "").replace(canary, HIDDEN)
+            completion, asked = self._complete(asked)
+            self._record.prompt = asked.record(self._canary)
+            said, problem = _said(completion)
+            text = said.replace(self._canary, HIDDEN)
             self._record.reply = text
             try:
-                if text != completion.text.replace("\0", ""):
+                if problem:
+                    raise BadReply(problem)
+                if text != said:
                     raise BadReply("it repeats what must not be repeated")
                 result = accept(text, self._p.name, self._payload, self._context)
             except BadReply as exc:
@@ -95,15 +102,22 @@ class _Step:
             return self._record.on(result)
         raise NoAnswer(f"no reply was of use: {complaint}"[:2000], self._record)
 
-    def _complete(self, asked: Prompt) -> Completion:
-        """One reply, with retries."""
+    def _question(self) -> Prompt:
+        """The question, with earlier turns as messages if the server knows functions."""
+        turns = self._context.turns if self._with_turns else None
+        return prompt(self._payload.role, question(self._payload, self._context), self._canary, turns)
+
+    def _complete(self, asked: Prompt) -> tuple[Completion, Prompt]:
+        """One reply, with retries, and the prompt that it answers: a server may know no functions."""
         failures = 0
         while True:
             call = self._call(asked)
             try:
-                return self._paid(call)
+                return self._paid(call), asked
             except CallFailed as exc:
+                knew = self._with_turns
                 if exc.unsupported and self._weaken(exc.reason):
+                    asked = asked if self._with_turns == knew else self._question()
                     continue
                 failures += 1
                 if not exc.again or failures > self._p.settings.openai_retries:
@@ -113,13 +127,13 @@ class _Step:
     def _call(self, asked: Prompt) -> Call:
         """The next call, as large as the budget and the time limit allow."""
         schema = strict_schema(self._payload.role)
-        bound = _bound(asked.messages, self._form, schema)
+        bound = _bound(asked.messages, self._functions, self._form, schema)
         left = self._p.purse.left()
         room = left.tokens - bound
         if self._price.reply > 0:
-            usd = left.usd - self._price.cost(bound, 0).usd
+            usd = left.usd - self._price.most(bound, 0).usd
             room = min(room, int(usd / self._price.reply * 1e6) - 1)
-        elif self._price.cost(bound, 0).usd > left.usd:
+        elif self._price.most(bound, 0).usd > left.usd:
             room = 0
         most = min(room, self._p.settings.openai_max_output_tokens)
         if most < MIN_REPLY_TOKENS:
@@ -137,12 +151,14 @@ class _Step:
             schema=schema,
             timeout_s=min(self._p.settings.openai_timeout_s, seconds),
             newer=self._newer,
+            functions=self._functions,
+            cache_key=self._cache_key,
         )
 
     def _paid(self, call: Call) -> Completion:
         """Make the call: its cost is reserved before and settled after it."""
-        bound = _bound(call.messages, call.form, call.schema)
-        reserved = self._price.cost(bound, call.max_tokens)
+        bound = _bound(call.messages, call.functions, call.form, call.schema)
+        reserved = self._price.most(bound, call.max_tokens)
         if not self._p.purse.reserve(reserved):
             raise NoAnswer("another step of this job has spent the budget", self._record)
         self._record.calls += 1
@@ -162,9 +178,13 @@ class _Step:
         if said[0] is None or said[1] is None:
             note = f"call {self._record.calls}: the server does not say what it used; counted by bytes"
             self._record.notes.append(note)
-            said = bound, min(call.max_tokens, len(completion.text.encode()))
+            said = bound, min(call.max_tokens, _bytes_of(completion))
         assert said[0] is not None and said[1] is not None
-        self._settle(reserved, self._price.cost(said[0], said[1]))
+        cached = min(completion.cached_tokens, said[0])
+        written = min(completion.written_tokens, said[0] - cached)
+        self._record.cached_tokens += cached
+        self._record.written_tokens += written
+        self._settle(reserved, self._price.cost(said[0], said[1], cached, written))
         return completion
 
     def _settle(self, reserved: Cost, spent: Cost) -> None:
@@ -179,11 +199,19 @@ class _Step:
         if "max_completion_tokens" in reason and not self._newer:
             self._newer = True
             return True
+        if "cache_key" in reason and self._cache_key:
+            self._cache_key = ""
+            return True
+        if self._functions:
+            # Without functions the reply is one of two objects, which a strict schema cannot say.
+            self._with_turns, self._functions, self._form = False, [], Form.JSON
+            return True
         weaker = self._form.weaker
-        if weaker is None:
-            return False
-        self._form = weaker
-        return True
+        if weaker is not None:
+            self._form = weaker
+            return True
+        known, self._cache_key = bool(self._cache_key), ""
+        return known
 
     def _pause(self, wanted_s: float | None, failures: int) -> None:
         pause_s = wanted_s if wanted_s is not None else FIRST_PAUSE_S * 2 ** (failures - 1)
@@ -192,7 +220,26 @@ class _Step:
         self._p.sleep(pause_s)
 
 
-def _bound(messages: Sequence[Message], form: Form, schema: dict[str, Any]) -> int:
-    """Upper bound on the tokens of the prompt, schema included."""
-    sent = [json.dumps(schema)] if form is Form.SCHEMA else []
-    return prompt_bound([m.content for m in messages] + sent)
+def _bound(
+    messages: Sequence[Message], offered: Sequence[dict[str, Any]], form: Form, schema: dict[str, Any]
+) -> int:
+    """Upper bound on the tokens of the prompt, with the schema or the functions that are sent."""
+    sent = [json.dumps(f) for f in offered]
+    if not sent and form is Form.SCHEMA:
+        sent = [json.dumps(schema)]
+    called = [text for m in messages for c in m.calls for text in (c.id, c.name, c.arguments)]
+    return prompt_bound([*(m.content for m in messages), *called, *sent])
+
+
+def _said(completion: Completion) -> tuple[str, str]:
+    """The text of a reply, and what is wrong with the functions that it calls."""
+    try:
+        text, problem = as_reply(completion.calls) if completion.calls else completion.text, ""
+    except BadReply as exc:
+        text, problem = "\n".join(f"{c.name}({c.arguments})" for c in completion.calls), str(exc)
+    return text.replace("\0", ""), problem
+
+
+def _bytes_of(completion: Completion) -> int:
+    called = "".join(c.name + c.arguments for c in completion.calls)
+    return len(f"{completion.text}{called}".encode())

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
+from agents.functions import FunctionCall
 from agents.prompting import Message
 
 GRACE_S = 0.5
@@ -42,6 +43,10 @@ class Call:
     timeout_s: float
     newer: bool = False
     """True if the server requires `max_completion_tokens`."""
+    functions: Sequence[dict[str, Any]] = ()
+    """Functions that the model may call; with them `form` has no effect, since its answer is one of them."""
+    cache_key: str = ""
+    """Same for all calls that begin alike, for servers that keep prompts; empty: not sent."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,12 @@ class Completion:
     reply_tokens: int | None
     cut: bool = False
     """True if the reply was cut off at its token limit."""
+    calls: tuple[FunctionCall, ...] = ()
+    """Functions that it calls."""
+    cached_tokens: int = 0
+    """Tokens of the prompt that the server had kept."""
+    written_tokens: int = 0
+    """Tokens of the prompt that the server keeps from now on."""
 
 
 class CallFailed(Exception):
@@ -183,11 +194,15 @@ def _late(call: Call) -> CallFailed:
 def _arguments(call: Call) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "model": call.model,
-        "messages": [{"role": m.role, "content": m.content} for m in call.messages],
+        "messages": [m.sent() for m in call.messages],
         "max_completion_tokens" if call.newer else "max_tokens": call.max_tokens,
         "timeout": call.timeout_s,
     }
-    if call.form is Form.SCHEMA:
+    if call.cache_key:
+        arguments["prompt_cache_key"] = call.cache_key
+    if call.functions:
+        arguments["tools"] = list(call.functions)
+    elif call.form is Form.SCHEMA:
         schema = {"name": call.schema_name, "schema": call.schema, "strict": True}
         arguments["response_format"] = {"type": "json_schema", "json_schema": schema}
     elif call.form is Form.JSON:
@@ -202,12 +217,26 @@ def _completion(reply: Any) -> Completion:
     message = getattr(choices[0], "message", None)
     text = getattr(message, "content", None) or getattr(message, "refusal", None) or ""
     usage = getattr(reply, "usage", None)
+    details = getattr(usage, "prompt_tokens_details", None)
     return Completion(
         text=text if isinstance(text, str) else "",
         prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
         reply_tokens=_count(getattr(usage, "completion_tokens", None)),
         cut=getattr(choices[0], "finish_reason", None) == "length",
+        calls=_calls(getattr(message, "tool_calls", None)),
+        cached_tokens=_count(getattr(details, "cached_tokens", None)) or 0,
+        written_tokens=_count(getattr(details, "cache_write_tokens", None)) or 0,
     )
+
+
+def _calls(made: Any) -> tuple[FunctionCall, ...]:
+    """The function calls of a message; what is no such call has no name, and is refused by it."""
+    found = []
+    for call in made if isinstance(made, list) else []:
+        function = getattr(call, "function", None)
+        texts = [getattr(call, "id", ""), getattr(function, "name", ""), getattr(function, "arguments", "")]
+        found.append(FunctionCall(*(t if isinstance(t, str) else "" for t in texts)))
+    return tuple(found)
 
 
 def _count(value: object) -> int | None:

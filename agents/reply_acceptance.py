@@ -4,13 +4,15 @@ Pure, so that a reply means the same on arrival, when its step continues, and in
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.constraint_checks import forbidden_by
 from agents.context import StepContext
 from agents.contracts import (
     REPLIES,
+    CallsReply,
+    CallText,
     PlannerReply,
     ProfilerReply,
     Reply,
@@ -20,10 +22,11 @@ from agents.contracts import (
     ValueOf,
 )
 from agents.fixed_template import fixed, typical
-from agents.parsing import BadReply, parse_reply
-from agents.role_inputs import permitted_rules
+from agents.parsing import BadReply, find_object, parse_reply
+from agents.role_inputs import drafts, permitted_rules
+from agents.tried import history
 from warpsmith.domain.expression_checks import DEVICE_NAMES
-from warpsmith.domain.job import Job, RewritePolicy, Strategy, Workload
+from warpsmith.domain.job import AgentRole, Job, RewritePolicy, Strategy, Workload
 from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space
 from warpsmith.domain.template import AppliedRule, Template
@@ -32,7 +35,17 @@ from warpsmith.jobfile import parse_job
 from warpsmith.rewrite.reader.tokens import tokenise
 from warpsmith.rewrite.source.syntax_tree import entry_name
 from warpsmith.rewrite.templater import make_template
-from warpsmith.tuning.tasks import Profile, ProposedCase, StepPayload, StepResult
+from warpsmith.tuning.tasks import (
+    Profile,
+    ProposedCase,
+    StepPayload,
+    StepResult,
+    ToolAnswer,
+    ToolCall,
+)
+
+WITH_TOOLS: tuple[AgentRole, ...] = ("templater", "repairer")
+"""Roles that may use tools before they answer."""
 
 
 def accept(text: str, provider: str, payload: StepPayload, context: StepContext) -> StepResult:
@@ -41,6 +54,9 @@ def accept(text: str, provider: str, payload: StepPayload, context: StepContext)
     Raises:
         BadReply: it cannot be used; the message is addressed to its author.
     """
+    if payload.role in WITH_TOOLS and "calls" in find_object(text):
+        calls = accept_calls(parse_reply(text, CallsReply), payload, context)
+        return StepResult(provider=provider, tool_calls=calls, plan=payload.plan, reply=text)
     answer: Reply = parse_reply(text, REPLIES[payload.role])
     if isinstance(answer, PlannerReply):
         if bool(answer.stop.strip()) == bool(answer.plan.strip()):
@@ -71,9 +87,16 @@ def accept_template(answer: TemplateReply, context: StepContext) -> tuple[Templa
     Raises:
         BadReply: see `accept`.
     """
-    if bool(answer.rules) == bool(answer.source.strip()):
-        raise BadReply("fill exactly one of rules and source")
+    if [bool(answer.rules), bool(answer.source.strip()), bool(answer.draft)].count(True) != 1:
+        raise BadReply("fill exactly one of rules, source and draft")
     plain = context.job.strategy is Strategy.DIRECT
+    if answer.draft:
+        known = drafts(context)
+        if answer.draft not in known:
+            raise BadReply(f"draft: there is no {answer.draft!r}; known: {', '.join(known) or 'none'}")
+        template = known[answer.draft]
+        starts = _starts(answer.warm_starts, template.space, context)
+        return template.model_copy(update={"warm_starts": (*starts, *template.warm_starts)[:64]}), ()
     if plain and answer.parameters:
         raise BadReply("parameters: no search follows in this job; write every value into the source")
     if answer.rules:
@@ -86,6 +109,54 @@ def accept_template(answer: TemplateReply, context: StepContext) -> tuple[Templa
         return fixed(template, first), declined
     starts = _starts(answer.warm_starts, template.space, context)
     return template.model_copy(update={"warm_starts": (*starts, *template.warm_starts)[:64]}), declined
+
+
+def accept_calls(answer: CallsReply, payload: StepPayload, context: StepContext) -> tuple[ToolCall, ...]:
+    """The tool calls of a turn. A call that cannot be made has its answer, which says why.
+
+    Raises:
+        BadReply: no call may be made any more, or not so many.
+    """
+    if len(answer.calls) > payload.tools:
+        left = f"{payload.tools} tool calls are left" if payload.tools else "no tool call is left"
+        raise BadReply(f"calls: {left}; answer with a template")
+    known = drafts(context)
+    made = []
+    for index, text in enumerate(answer.calls):
+        call = _call(f"{payload.turn}.{index}", text, known, context)
+        if call.template is not None:
+            known[call.draft] = call.template
+        made.append(call)
+    return tuple(made)
+
+
+def _call(name: str, text: CallText, known: Mapping[str, Template], context: StepContext) -> ToolCall:
+    if text.tool == "history":
+        return ToolCall(id=name, tool=text.tool, answer=ToolAnswer(text=history(context)))
+    try:
+        draft, template = _draft(text, known, context)
+        configurations = [
+            _configuration(
+                f"configurations.{i}", {v.name: v.value for v in values}, template.space.parameters
+            )
+            for i, values in enumerate(text.configurations)
+        ]
+    except BadReply as exc:
+        return ToolCall(id=name, tool=text.tool, answer=ToolAnswer(text=f"not done: {exc}"[:4000], ok=False))
+    return ToolCall(
+        id=name, tool=text.tool, draft=draft, template=template, configurations=tuple(configurations)
+    )
+
+
+def _draft(text: CallText, known: Mapping[str, Template], context: StepContext) -> tuple[str, Template]:
+    if text.draft and text.template is None:
+        if text.draft not in known:
+            raise BadReply(f"draft: there is no {text.draft!r}; known: {', '.join(known) or 'none'}")
+        return text.draft, known[text.draft]
+    if text.draft or text.template is None:
+        raise BadReply(f"{text.tool} needs exactly one of draft and template")
+    template, _ = accept_template(text.template, context)
+    return f"d{len(known)}", template
 
 
 def accept_tests(answer: TesterReply, job: Job) -> tuple[ProposedCase, ...]:
@@ -208,7 +279,8 @@ def _starts(
     """
     found: list[Configuration] = []
     for index, values in enumerate(texts):
-        configuration = _configuration(index, {v.name: v.value for v in values}, space.parameters)
+        values_of = {v.name: v.value for v in values}
+        configuration = _configuration(f"warm_starts.{index}", values_of, space.parameters)
         broken = forbidden_by(space.constraints, configuration, context)
         if broken:
             raise BadReply(f"warm_starts.{index}: breaks {broken} on every workload")
@@ -227,15 +299,15 @@ def _constraint(index: int, text: Any, known: set[str]) -> Constraint:
     return constraint
 
 
-def _configuration(index: int, values: dict[str, Any], parameters: tuple[Parameter, ...]) -> Configuration:
+def _configuration(where: str, values: dict[str, Any], parameters: tuple[Parameter, ...]) -> Configuration:
     names = [p.name for p in parameters]
     if sorted(values) != sorted(names):
-        raise BadReply(f"warm_starts.{index}: must set exactly {', '.join(names)}")
+        raise BadReply(f"{where}: must set exactly {', '.join(names)}")
     chosen: Configuration = {}
     for parameter in parameters:
         value = values[parameter.name]
         found = [v for v in parameter.values if v == value and isinstance(v, bool) == isinstance(value, bool)]
         if not found:
-            raise BadReply(f"warm_starts.{index}: {value!r} is no value of {parameter.name}")
+            raise BadReply(f"{where}: {value!r} is no value of {parameter.name}")
         chosen[parameter.name] = found[0]
     return chosen

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from agents.context import StepContext
 from agents.contracts import (
+    CallInput,
     ConstraintText,
     KernelInput,
     ParameterText,
@@ -68,6 +69,19 @@ def question(payload: StepPayload, context: StepContext) -> StepInput:
         plan=payload.plan,
         rules=permitted_rules(job),
         parameters_wanted=job.strategy is not Strategy.DIRECT,
+        tools=payload.tools,
+        drafts={name: _template(template) for name, template in drafts(context).items()},
+        calls=tuple(
+            CallInput(
+                tool=call.tool,
+                draft=call.draft,
+                configurations=call.configurations,
+                ok=answer.ok,
+                answer=answer.text,
+            )
+            for turn in context.turns
+            for call, answer in zip(turn.calls, turn.answers, strict=True)
+        ),
     )
     if payload.role == "templater":
         return templater
@@ -77,6 +91,12 @@ def question(payload: StepPayload, context: StepContext) -> StepInput:
         failure=payload.failure[:MAX_LOG_CHARACTERS],
         log=without_comments(context.log)[:MAX_LOG_CHARACTERS],
     )
+
+
+def drafts(context: StepContext) -> dict[str, Template]:
+    """Templates that were given to tools earlier in a conversation, by name."""
+    calls = [call for turn in context.turns for call in turn.calls]
+    return {call.draft: call.template for call in calls if call.template is not None}
 
 
 def permitted_rules(job: Job) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ class Record:
     notes: list[str] = field(default_factory=list)
     calls: int = 0
     cost: Cost = field(default_factory=Cost)
+    cached_tokens: int = 0
+    written_tokens: int = 0
 
     def on(self, result: StepResult) -> StepResult:
         """The result extended by this record."""
@@ -27,6 +29,8 @@ class Record:
                 "notes": tuple(n.replace("\0", "") for n in self.notes),
                 "calls": self.calls,
                 "tokens": self.cost.tokens,
+                "cached_tokens": self.cached_tokens,
+                "written_tokens": self.written_tokens,
                 "usd": self.cost.usd,
             }
         )

@@ -107,6 +107,8 @@ def agent_steps(job_id: JobId, session: ReadSession) -> AgentStepList:
                 notes=tuple(row.notes.splitlines()),
                 calls=row.calls,
                 tokens=row.tokens,
+                cached_tokens=row.cached_tokens,
+                written_tokens=row.written_tokens,
                 usd=row.usd,
                 latency_s=row.latency_s,
                 prompt=row.prompt,

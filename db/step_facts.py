@@ -1,5 +1,7 @@
 """Input of an agent step, read from the rows of its job."""
 
+from collections.abc import Sequence, Set
+
 from sqlalchemy.orm import Session
 
 from db.repositories.candidates import CandidateRepository
@@ -7,9 +9,21 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.snapshot import job_baseline
+from db.tables import TaskRow
 from warpsmith.domain.outcome import Rejected
-from warpsmith.tuning.step_facts import StepFacts
-from warpsmith.tuning.tasks import StepPayload
+from warpsmith.tuning.analysis.search_facts import best_of
+from warpsmith.tuning.step_facts import StepFacts, Tried, Turn
+from warpsmith.tuning.tasks import (
+    SlicePayload,
+    SliceResult,
+    StepPayload,
+    StepResult,
+    ToolAnswer,
+    ToolPayload,
+    ToolResult,
+)
+
+GIVEN_UP = ToolAnswer(text="the tool could not be used: the workers that tried were lost", ok=False)
 
 
 def step_facts(session: Session, job_id: str, payload: StepPayload, before: int | None = None) -> StepFacts:
@@ -24,9 +38,8 @@ def step_facts(session: Session, job_id: str, payload: StepPayload, before: int 
     candidates, trials = CandidateRepository(session), TrialRepository(session)
     parent = None if payload.parent is None else candidates.get(payload.parent)
     rejected = None if payload.rejected is None else candidates.get(payload.rejected)
-    later: set[str | None] = set()
-    if before is not None:
-        later = {t.id for t in TaskRepository(session).of_job(job_id) if t.number >= before}
+    tasks = TaskRepository(session).of_job(job_id) if before is not None or payload.tools else ()
+    later = {t.id for t in tasks if before is not None and t.number >= before}
     failed = [] if rejected is None else trials.finished(rejected.id)
     logs = [t.outcome.log for t in failed if isinstance(t.outcome, Rejected)]
     return StepFacts(
@@ -42,4 +55,55 @@ def step_facts(session: Session, job_id: str, payload: StepPayload, before: int 
         baseline=job_baseline(session, job_id, before),
         rejected=None if rejected is None else rejected.template,
         log=logs[0] if logs else "",
+        turns=_turns(session, job_id, payload),
+        tried=_tried(session, job_id, tasks, later) if payload.tools else (),
     )
+
+
+def _tried(session: Session, job_id: str, tasks: Sequence[TaskRow], later: Set[str]) -> list[Tried]:
+    """Candidates of a job, without what later tasks made or found."""
+    reasons = {
+        t.payload.candidate: t.result.reason
+        for t in tasks
+        if isinstance(t.payload, SlicePayload) and isinstance(t.result, SliceResult) and t.id not in later
+    }
+    found = []
+    for row in CandidateRepository(session).of_job(job_id, with_templates=True):
+        if row.made_by in later:
+            continue
+        trials = [t for t in TrialRepository(session).finished(row.id) if t.task_id not in later]
+        best = best_of([(t.configuration, t.outcome) for t in trials if t.outcome is not None])
+        found.append(
+            Tried(
+                number=row.number,
+                round=row.round,
+                template=row.template,
+                trials=len(trials),
+                best_objective=None if best is None else best[1].objective,
+                best=None if best is None else best[0],
+                rejected=reasons.get(row.id, ""),
+            )
+        )
+    return found
+
+
+def _turns(session: Session, job_id: str, payload: StepPayload) -> list[Turn]:
+    """Earlier turns of a step's conversation. A tool whose task was given up says so."""
+    if not payload.first_turn:
+        return []
+    tasks = TaskRepository(session).of_job(job_id)
+    said = {
+        t.payload.step: t.result.answers if isinstance(t.result, ToolResult) else {}
+        for t in tasks
+        if isinstance(t.payload, ToolPayload)
+    }
+    found = []
+    for task in tasks:
+        if not isinstance(task.payload, StepPayload) or not isinstance(task.result, StepResult):
+            continue
+        if payload.first_turn not in (task.id, task.payload.first_turn) or not task.result.tool_calls:
+            continue
+        calls, answers = task.result.tool_calls, said.get(task.id, {})
+        answered = [c.answer or answers.get(c.id) or GIVEN_UP for c in calls]
+        found.append(Turn(task.result.reply, calls, answered))
+    return found[: payload.turn]

@@ -258,6 +258,10 @@ class AgentStepRow(Base):
     prompt: Mapped[str] = mapped_column(Text)
     reply: Mapped[str] = mapped_column(Text)
     tokens: Mapped[int]
+    cached_tokens: Mapped[int] = mapped_column(default=0, server_default="0")
+    """Tokens of prompts that the model's server had kept; `tokens` has them too."""
+    written_tokens: Mapped[int] = mapped_column(default=0, server_default="0")
+    """Tokens of prompts that it kept for later; `tokens` has them too."""
     usd: Mapped[float] = mapped_column(Float(53))
     latency_s: Mapped[float] = mapped_column(Float(53))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)

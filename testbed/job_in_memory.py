@@ -33,6 +33,8 @@ from warpsmith.tuning.tasks import (
     SliceResult,
     StepPayload,
     StepResult,
+    ToolPayload,
+    ToolResult,
     VerifyPayload,
     VerifyResult,
 )
@@ -54,9 +56,11 @@ class Rows:
     budget: Budget
     strategy: Strategy = Strategy.TEMPLATE
     parents: int = 1
+    tools: int = 0
     baseline: Answer[BaselinePayload] = by_default
     profile: Answer[ProfilePayload] = by_default
     agent_step: Answer[StepPayload] = by_default
+    tool: Answer[ToolPayload] = by_default
     slice: Answer[SlicePayload] = by_default
     objective: Callable[[CandidateSummary], float] = lambda candidate: 0.5
     provider: str = RULES
@@ -65,7 +69,8 @@ class Rows:
     """Of the tasks that were started, in order."""
 
     def __post_init__(self) -> None:
-        job = scale_job(budget=self.budget, strategy=self.strategy, agents=AgentPolicy(parents=self.parents))
+        agents = AgentPolicy(parents=self.parents, tools=self.tools)
+        job = scale_job(budget=self.budget, strategy=self.strategy, agents=agents)
         self.snapshot = JobSnapshot(job, JobState.QUEUED, None, ("opencl-test",), 0.0, 0, (), ())
 
     def run(self, limit: int = 200) -> JobSnapshot:
@@ -109,6 +114,8 @@ class Rows:
                 return self.profile(self, payload) or ProfileResult(counters=counters)
             case StepPayload():
                 return self.agent_step(self, payload) or self._step(payload)
+            case ToolPayload():
+                return self.tool(self, payload) or ToolResult(seconds=1.0)
             case SlicePayload():
                 return self.slice(self, payload) or SliceResult(trials=min(7, payload.trials))
             case VerifyPayload():

@@ -329,6 +329,10 @@ class AgentStep(Frozen):
     """Problems on the way to the answer."""
     calls: int
     tokens: int
+    cached_tokens: int
+    """Tokens of prompts that the model's server had kept; `tokens` has them too."""
+    written_tokens: int
+    """Tokens of prompts that it kept for later; `tokens` has them too."""
     usd: float
     latency_s: float
     prompt: str

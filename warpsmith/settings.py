@@ -105,7 +105,8 @@ class Settings(BaseSettings):
     openai_models: str = ""
     """Other models for single roles: `templater=large,planner=small`."""
     openai_prices: str = ""
-    """USD per million tokens of prompt and of reply, by model: `large=2.5/10,local=0/0`."""
+    """USD per million tokens of prompt and of reply, by model; if the server keeps prompts, also of what it
+    had kept and of what it keeps from now on: `large=2.5/10/0.25/3.1,local=0/0`."""
     openai_timeout_s: float = Field(default=120, gt=0)
     """Deadline of one call of a model."""
     openai_retries: int = Field(default=3, ge=0, le=10)
@@ -148,13 +149,17 @@ class Settings(BaseSettings):
         """The model that answers for a role."""
         return _by_role(self.openai_models).get(role, self.openai_model)
 
-    def price_of(self, model: str) -> tuple[float, float] | None:
-        """USD per million tokens of prompt and of reply; None where the operator gave none."""
+    def price_of(self, model: str) -> tuple[float, float, float, float] | None:
+        """USD per million tokens of prompt, reply, kept prompt and prompt to keep; None: there are none.
+
+        What is left out costs as the prompt.
+        """
         for item in self.openai_prices.split(","):
             name, separator, price = item.rpartition("=")
             if separator and name.strip() == model:
-                prompt, _, reply = price.partition("/")
-                return float(prompt), float(reply or prompt)
+                given = [float(part) for part in price.split("/")]
+                prompt, reply, cached, written = [*given, *[given[0]] * (4 - len(given))]
+                return prompt, reply, cached, written
         return None
 
     @field_validator(
@@ -191,8 +196,9 @@ class Settings(BaseSettings):
     @classmethod
     def _prices(cls, value: str) -> str:
         for item in filter(None, value.split(",")):
-            if not re.fullmatch(r"\s*\S+=\d+(\.\d+)?(/\d+(\.\d+)?)?\s*", item):
-                raise ValueError(f"{item!r} is not of the form model=prompt/reply, such as large=2.5/10")
+            if not re.fullmatch(r"\s*\S+=\d+(\.\d+)?(/\d+(\.\d+)?){0,3}\s*", item):
+                form = "model=prompt/reply/cached/written, of which the last two may be left out"
+                raise ValueError(f"{item!r} is not of the form {form}, such as large=2.5/10")
         return value
 
     def permitted_includes(self) -> dict[str, Path]:

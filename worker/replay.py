@@ -32,7 +32,14 @@ from warpsmith.tuning.decisions.snapshot import (
     apply,
     end_task,
 )
-from warpsmith.tuning.tasks import Payload, SlicePayload, StepPayload, StepResult, VerifyPayload
+from warpsmith.tuning.tasks import (
+    Payload,
+    SlicePayload,
+    StepPayload,
+    StepResult,
+    ToolPayload,
+    VerifyPayload,
+)
 
 MAX_DECISIONS = 10_000
 REUSED = "reused by "
@@ -219,7 +226,7 @@ class _Run:
         except NoAnswer as exc:
             self._differences.append(f"task {row.number}: {exc.reason}")
             return recorded
-        for field in ("provider", "plan", "stop", "expected_gain", "profile", "cases"):
+        for field in ("provider", "plan", "stop", "expected_gain", "profile", "cases", "tool_calls"):
             said = getattr(recorded, field), getattr(result, field)
             self._compare(f"task {row.number}, {field}", *said)
         return result.model_copy(update={"ask_tuner": recorded.ask_tuner})
@@ -244,7 +251,7 @@ class _Run:
 
 def _by_the_same_clock(replayed: Payload | None, recorded: Payload | None) -> Payload | None:
     """The payload with the recorded seconds, since the clock advanced a little before the row was written."""
-    for kind in (SlicePayload, VerifyPayload):
+    for kind in (SlicePayload, ToolPayload, VerifyPayload):
         if isinstance(replayed, kind) and isinstance(recorded, kind):
             return replayed.model_copy(update={"seconds": recorded.seconds})
     return replayed

@@ -32,6 +32,7 @@ from worker.works.check_cases import check_cases
 from worker.works.outcome import Done, Parked
 from worker.works.profile import profile
 from worker.works.search_slice import search_slice
+from worker.works.tool import tool
 from worker.works.verify import verify
 
 STORE_AGAIN_S = 0.5
@@ -49,6 +50,7 @@ WORK: dict[TaskKind, Worker] = {
     TaskKind.CHECK_CASES: check_cases,
     TaskKind.PROFILE: profile,
     TaskKind.AGENT_STEP: agent_step,
+    TaskKind.TOOL: tool,
     TaskKind.SLICE: search_slice,
     TaskKind.VERIFY: verify,
 }

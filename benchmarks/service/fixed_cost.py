@@ -46,6 +46,7 @@ from worker.process_context import Context
 STAGES = {
     TaskKind.BASELINE: "baseline",
     TaskKind.CHECK_CASES: "baseline",
+    TaskKind.TOOL: "search",
     TaskKind.SLICE: "search",
     TaskKind.VERIFY: "verification",
 }

@@ -32,6 +32,8 @@ class AgentStepRepository:
                 prompt=result.prompt,
                 reply=result.reply,
                 tokens=result.tokens,
+                cached_tokens=result.cached_tokens,
+                written_tokens=result.written_tokens,
                 usd=result.usd,
                 latency_s=result.latency_s,
                 created_at=clock(self._session),

@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,7 +23,11 @@ class Turn:
     delay_s: float = 0.0
     raw: bytes | None = None
     """Sent as the body instead of a completion."""
+    calls: Sequence[tuple[str, str]] = ()
+    """Functions that the reply calls, with their arguments."""
     usage: tuple[int, int] | None = (100, 50)
+    kept: tuple[int, int] | None = None
+    """Tokens of the prompt that were kept, and that are kept from now on."""
     finish: str = "stop"
     message: str = "as the test asked"
     drip_s: float = 0.0
@@ -120,11 +124,19 @@ def model_server(script: Script) -> Iterator[ModelServer]:
 
 def completion(turn: Turn) -> Body:
     """A chat completion as OpenAI's servers send it."""
-    usage = None
+    usage: Body | None = None
     if turn.usage is not None:
         prompt, reply = turn.usage
         usage = {"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply}
-    message = {"role": "assistant", "content": turn.text}
+        if turn.kept is not None:
+            cached, written = turn.kept
+            usage["prompt_tokens_details"] = {"cached_tokens": cached, "cache_write_tokens": written}
+    message: Body = {"role": "assistant", "content": turn.text}
+    if turn.calls:
+        message["tool_calls"] = [
+            {"id": f"x{n}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            for n, (name, arguments) in enumerate(turn.calls)
+        ]
     choice = {"index": 0, "message": message, "finish_reason": turn.finish}
     answer = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
     return answer | ({"usage": usage} if usage else {})

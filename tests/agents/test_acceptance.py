@@ -202,7 +202,7 @@ def test_data_stands_between_marks_that_it_cannot_hold() -> None:
     assert mark not in data
     assert json.loads(data)["kernel"]["entry"] == "scale"
     assert not {"IGNORE", "obey", "END DATA"} & set(data.split())
-    assert "w0rd" in asked.messages[0].content and "w0rd" not in asked.record("w0rd")
+    assert "w0rd" in asked.messages[-1].content and "w0rd" not in asked.record("w0rd")
 
 
 def test_a_question_leaves_out_what_is_nobody_s_business() -> None:

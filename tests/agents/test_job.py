@@ -252,3 +252,52 @@ def test_a_job_whose_every_step_is_answered_from_outside(service: Service) -> No
     assert [s["role"] for s in steps if s["provider"] == "rules"][:1] == ["templater"], "the rival"
     assert status["tokens_used"] == 0
     assert "3 candidates reached again; 13 agent steps" in replay_by_command(service, name)
+
+
+def test_an_agent_uses_tools_before_it_answers(service: Service) -> None:
+    fast = [{"name": name, "value": value} for name, value in WARM.items()]
+    wanted = [
+        {"tool": "compile", "template": template(BROKEN_SOURCE)},
+        {"tool": "check", "template": template(WRONG_SOURCE)},
+        {"tool": "check", "template": template()},
+        {"tool": "time", "draft": "d2", "configurations": [fast]},
+        {"tool": "profile", "draft": "d2"},
+    ]
+    answers: list[dict[str, Any]] = [TESTS, PROFILE, {"plan": "more work for a thread"}]
+    answers += [{"calls": wanted}, {"calls": [{"tool": "history"}]}, {"draft": "d2", "warm_starts": [fast]}]
+    answers += [region(WARM)]
+    job = agent_job(agents={"tools": 6}, budget={"rounds": 1, "trials": 8, "seconds": 600})
+    name = service.submit(job)
+    client = Answerer(service.url, answers)
+    client.start()
+    try:
+        status = service.wait(name, ended)
+    finally:
+        client.stop.set()
+        client.join()
+    assert status["state"] == "done", status["detail"] + service.logs()
+    assert [r["role"] for r in client.seen] == ["tester", "profiler", "planner", *["templater"] * 3, "tuner"]
+    last = client.seen[5]["question"]
+    assert last["tools"] == 0
+    said = last["calls"]
+    assert [(c["tool"], c["draft"], c["ok"]) for c in said] == [
+        ("compile", "d0", False),
+        ("check", "d1", False),
+        ("check", "d2", True),
+        ("time", "d2", True),
+        ("profile", "d2", True),
+        ("history", "", True),
+    ]
+    broken, wrong, right, timed, profiled, tried = (c["answer"] for c in said)
+    assert "undeclared" in broken
+    assert "wrong on" in wrong and "correctness: on n=65536: y is wrong" in wrong
+    assert "right on all" in right
+    assert "n=65536: " in timed and " µs against " in timed
+    assert "bound by: " in profiled
+    assert tried == "nothing was tried in this job yet"
+    assert last["drafts"].keys() == {"d0", "d1", "d2"}
+    candidates = service.get(f"/v1/jobs/{name}/candidates")["items"]
+    assert candidates[0]["source"] == template()["source"]
+    trials = service.get(f"/v1/jobs/{name}/trials")["items"]
+    assert WARM in [t["configuration"] for t in trials]
+    assert "candidates reached again" in replay_by_command(service, name)

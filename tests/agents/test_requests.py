@@ -193,7 +193,7 @@ def test_a_bad_answer_gets_its_reason_and_the_request_stays_open(worker: Context
     with serving(service_settings(tmp_path / "api", url)) as service:
         path = f"/v1/agent-requests/{request.id}/reply"
         bad: dict[str, str] = {
-            "rules": "fill exactly one of rules and source",
+            "rules": "fill exactly one of rules, source and draft",
             "nonsense": "nonsense: no such field",
             "lone": "not valid Unicode",
         }
@@ -226,7 +226,7 @@ def test_a_question_is_answered_through_a_client(worker: Context, tmp_path: Path
         (question,) = client.agent_requests(job)
         assert [q.id for q in client.agent_requests()] == [question.id]
         assert (question.job, question.role) == (job, "templater")
-        with pytest.raises(InvalidInput, match=r"answer: .*fill exactly one of rules and source"):
+        with pytest.raises(InvalidInput, match=r"answer: .*fill exactly one of rules, source and draft"):
             client.reply(question.id, {"rules": []})
         taken = client.reply(question.id, template(), "a program")
         assert (taken.id, taken.job) == (question.id, job)

@@ -222,6 +222,8 @@ class AgentPolicy(Frozen):
     """Providers that differ from `provider`, by role."""
     parents: int = Field(default=1, ge=1, le=8)
     """Number of best candidates from which each round after the first starts."""
+    tools: int = Field(default=0, ge=0, le=64)
+    """Number of tool calls that an agent may make for each template before it answers; 0: none."""
 
 
 class Job(Frozen):

@@ -74,6 +74,8 @@ class TaskKind(StrEnum):
     """Read hardware counters of a candidate's best configuration."""
     AGENT_STEP = "agent_step"
     """Ask an agent."""
+    TOOL = "tool"
+    """Use tools on a device for an agent that has not answered yet."""
     SLICE = "slice"
     """Run trials of a candidate."""
     VERIFY = "verify"

@@ -7,7 +7,34 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Outcome
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
-from warpsmith.tuning.tasks import BaselineResult
+from warpsmith.tuning.tasks import BaselineResult, ToolAnswer, ToolCall
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An earlier turn of a conversation: the tools that an agent wanted used, and what they said."""
+
+    reply: str
+    """The agent's words."""
+    calls: Sequence[ToolCall]
+    answers: Sequence[ToolAnswer]
+    """One for each call."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate of the job, and what it gave."""
+
+    number: int
+    round: int
+    template: Template
+    trials: int
+    best_objective: float | None
+    """Its best time divided by that of the user's kernel; None: nothing was measured."""
+    best: Configuration | None
+    """The configuration with that time."""
+    rejected: str
+    """Why its template was rejected; empty if it was not."""
 
 
 @dataclass(frozen=True)
@@ -25,3 +52,7 @@ class StepFacts:
     """The template that the repairer is to mend."""
     log: str = ""
     """What the compiler said about it."""
+    turns: Sequence[Turn] = ()
+    """Earlier turns of the step's conversation."""
+    tried: Sequence[Tried] = ()
+    """Earlier candidates of the job, in order; only for steps that may use tools."""

@@ -14,6 +14,8 @@ from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import SliceEnd, TaskKind
 from warpsmith.domain.template import RuleFault, Template
 
+MAX_ANSWER_CHARACTERS = 16_000
+
 
 class CheckedCase(Frozen):
     """Inputs and a shape on which the user's kernel is right, so that candidates must be."""
@@ -156,6 +158,54 @@ class Profile(Frozen):
     """Changes and their reasons, most promising first."""
 
 
+ToolName = Literal["compile", "check", "time", "profile", "history"]
+
+
+class ToolAnswer(Frozen):
+    """What a tool says to an agent."""
+
+    text: str = Field(max_length=MAX_ANSWER_CHARACTERS)
+    """Words and numbers for the agent; a compiler's messages in it are data."""
+    ok: bool = True
+    """False if what was asked for did not hold: it does not compile, is wrong, or could not be done."""
+
+
+class ToolCall(Frozen):
+    """A tool that an agent wants used."""
+
+    id: str
+    """Unique in its conversation."""
+    tool: ToolName
+    draft: str = ""
+    """Name of the template in this conversation (`d0`, `d1`); empty if the tool needs none."""
+    template: Template | None = None
+    """That template, as it was accepted."""
+    configurations: tuple[Configuration, ...] = ()
+    """Configurations of the template; empty: its defaults."""
+    answer: ToolAnswer | None = None
+    """The answer if it needs no device; None: a worker has to find it."""
+
+
+class ToolPayload(Frozen):
+    """Tools are to be used for an agent."""
+
+    kind: Literal[TaskKind.TOOL] = TaskKind.TOOL
+    step: str
+    """Task of the turn that wants them; its result holds the calls."""
+    seconds: float = Field(gt=0)
+    """Limit on the seconds of all its calls; one that has begun is finished."""
+
+
+class ToolResult(Frozen):
+    """What the tools said."""
+
+    kind: Literal[TaskKind.TOOL] = TaskKind.TOOL
+    answers: dict[str, ToolAnswer] = {}
+    """By id of the call."""
+    seconds: float = 0.0
+    """Seconds that all this took."""
+
+
 class StepPayload(Frozen):
     """A question to an agent."""
 
@@ -182,10 +232,16 @@ class StepPayload(Frozen):
     """Rules that made templates of this job fail; they must not be used again."""
     provider: ProviderName | None = None
     """Who must answer; None: whom the job or the operator chose."""
+    turn: int = Field(default=0, ge=0)
+    """Number of earlier turns of this conversation, each of which wanted tools used."""
+    first_turn: str = ""
+    """Task of the conversation's first turn; empty in that turn itself."""
+    tools: int = Field(default=0, ge=0)
+    """Number of tool calls that are left."""
 
 
 class StepResult(Frozen):
-    """An agent's answer."""
+    """An agent's answer, or the tools that it wants used before it answers."""
 
     kind: Literal[TaskKind.AGENT_STEP] = TaskKind.AGENT_STEP
     provider: str
@@ -200,6 +256,8 @@ class StepResult(Frozen):
     """The profiler's reply."""
     cases: tuple[ProposedCase, ...] = ()
     """The tester's cases."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """Empty in an answer."""
     ask_tuner: bool = False
     """True if the template goes to the tuner before it is searched."""
     prompt: str = ""
@@ -211,6 +269,10 @@ class StepResult(Frozen):
     """Problems on the way: refused calls, unusable replies."""
     calls: int = 0
     tokens: int = 0
+    cached_tokens: int = 0
+    """Tokens of prompts that the server had kept; `tokens` has them too."""
+    written_tokens: int = 0
+    """Tokens of prompts that the server kept for later; `tokens` has them too."""
     usd: float = 0.0
     latency_s: float = 0.0
 
@@ -313,12 +375,18 @@ class VerifyResult(Frozen):
 
 
 Payload = Annotated[
-    BaselinePayload | CasesPayload | ProfilePayload | StepPayload | SlicePayload | VerifyPayload,
+    BaselinePayload
+    | CasesPayload
+    | ProfilePayload
+    | StepPayload
+    | ToolPayload
+    | SlicePayload
+    | VerifyPayload,
     Field(discriminator="kind"),
 ]
 """Payloads of tasks."""
 Result = Annotated[
-    BaselineResult | CasesResult | ProfileResult | StepResult | SliceResult | VerifyResult,
+    BaselineResult | CasesResult | ProfileResult | StepResult | ToolResult | SliceResult | VerifyResult,
     Field(discriminator="kind"),
 ]
 """Results of tasks."""

@@ -18,7 +18,7 @@ from warpsmith.domain.space import Configuration
 from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports
 from warpsmith.testing.jobs import noises
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.checks import extra_cases, reference_prefetch
+from warpsmith.tuning.checks import reference_prefetch
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.output_checker import OutputChecker
@@ -143,7 +143,6 @@ def test_a_case_is_compared_while_the_next_one_is_on_the_device(monkeypatch: Any
 
 
 def test_a_wrong_case_is_refused_whatever_came_after_it() -> None:
-    assert extra_cases._refused(None) is None
     ports, _ = fake_ports(times, lambda c: "wrong" if c.get("BLOCK") == 256 else "")
     found = verified(ports)
     assert all("y is wrong" in words for words in found.withdrawn)

@@ -1,8 +1,9 @@
 """Checks of first-time candidates and winners beyond their workloads' own draws."""
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
@@ -164,6 +165,18 @@ def check_further(
     cases += further_cases(session, template, kernel, workloads, every)
     for workload in workloads if every else ():
         cases += between_cases(session, template, kernel, workload)
+    with closing(judged(session, kernel, compiled, cases)) as found:
+        return next((in_case(case, result) for case, result in found if isinstance(result, Rejected)), None)
+
+
+def judged(
+    session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, cases: Sequence[Case]
+) -> Generator[tuple[Case, CheckResult], None, None]:
+    """Each case with what a checked launch on it left, in every element.
+
+    Cases whose reference cannot be computed are left out. A launch that a device limit forbids ends the
+    cases. Raises as `check_further` does.
+    """
     failed = session.expected.compute(cases)
     handle: int | None = None
     before: tuple[Case, Future[CheckResult]] | None = None
@@ -173,21 +186,23 @@ def check_further(
                 continue
             size = size_within_limits(kernel, case.workload, session.info)
             if isinstance(size, Rejected):
-                return _refused(before) or _in_case(case, size)
+                if before is not None:
+                    yield before[0], before[1].result()
+                yield case, size
+                return
             device = session.device(case)
             handle = device.load(compiled) if handle is None else handle
             loaded = LoadedKernel(handle, case.workload, size)
             launch = session.checker.launch(loaded, whole=True, on=case)
             session.release(case)
-            refused = _refused(before)
-            if refused is not None:
-                return refused
+            if before is not None:
+                yield before[0], before[1].result()
             # Compared while the next case is on the device; no more than two reports are held.
             before = case, comparing.submit(session.checker.evaluate, launch)
-        refused = _refused(before)
-    if refused is None and handle is not None:
+        if before is not None:
+            yield before[0], before[1].result()
+    if handle is not None:
         device.unload(handle)
-    return refused
 
 
 def _families(session: DeviceSession, workload: Workload) -> list[Family]:
@@ -196,16 +211,8 @@ def _families(session: DeviceSession, workload: Workload) -> list[Family]:
     return [c.family for c in known if c.family not in (Family.DECLARED, Family.WORLD)]
 
 
-def _refused(judged: "tuple[Case, Future[CheckResult]] | None") -> Rejected | None:
-    """Why a case was refused, once that is known; None if it was right or there is none."""
-    if judged is None:
-        return None
-    case, future = judged
-    found = future.result()
-    return _in_case(case, found) if isinstance(found, Rejected) else None
-
-
-def _in_case(case: Case, rejected: Rejected) -> Rejected:
+def in_case(case: Case, rejected: Rejected) -> Rejected:
+    """The rejection, with its case in words."""
     reason = f"{describe(case)}: {rejected.reason}"[:2000]
     return rejected.model_copy(update={"reason": reason, "workload": case.workload.key})
 

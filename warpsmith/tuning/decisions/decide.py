@@ -46,6 +46,7 @@ from warpsmith.tuning.decisions.task_history import (
     steps_of,
     to_profile,
 )
+from warpsmith.tuning.decisions.tool_turns import calls_left, use_tools
 from warpsmith.tuning.tasks import (
     BaselinePayload,
     BaselineResult,
@@ -167,6 +168,8 @@ def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
     assert isinstance(payload, StepPayload)
     assert isinstance(result, StepResult)
     role = payload.role
+    if result.tool_calls:
+        return use_tools(snapshot, step.id, payload, result)
     if role == "tester":
         checked = any(t.kind is TaskKind.CHECK_CASES for t in snapshot.tasks)
         if result.cases and not checked:
@@ -185,15 +188,20 @@ def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
     if stop:
         return _go_on(snapshot, stop)
     if role == "planner":
-        known = {"role": "templater", "plan": result.plan, "faults": faults_of(snapshot)}
+        known = {
+            "role": "templater",
+            "plan": result.plan,
+            "faults": faults_of(snapshot),
+            "tools": calls_left(snapshot),
+        }
         return _ask(payload.model_copy(update=known))
     template = result.template
     if template is None or (payload.provider == RULES and not template.applied):
         return _go_on(snapshot, f"the {role} brought no template")
     if result.ask_tuner:
-        return _ask(
-            payload.model_copy(update={"role": "tuner", "draft": template, "declined": result.declined})
-        )
+        asked = {"role": "tuner", "draft": template, "declined": result.declined}
+        alone = {"turn": 0, "first_turn": "", "tools": 0}
+        return _ask(payload.model_copy(update=asked | alone))
     candidate = AddCandidate(
         number=len(snapshot.candidates),
         round=payload.round,
@@ -333,6 +341,7 @@ def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None
         failure="\n".join((last.reason if last is not None else "", *(f.words for f in faults))).strip(),
         faults=faults,
         rejected=newest.id,
+        tools=calls_left(snapshot),
     )
     return StartTask(payload)
 

@@ -96,8 +96,8 @@ def is_spent(tasks: Iterable[TaskView], candidate: str, trials: int) -> bool:
 
 
 def is_fatal(task: TaskView) -> bool:
-    """Whether a task was given up that a job cannot do without; it can do without a profile."""
-    return task.state is TaskState.DEAD and task.kind is not TaskKind.PROFILE
+    """Whether a task was given up that a job cannot do without; it can do without a profile or a tool."""
+    return task.state is TaskState.DEAD and task.kind not in (TaskKind.PROFILE, TaskKind.TOOL)
 
 
 def to_profile(tasks: Sequence[TaskView], baseline: JobBaseline, candidate: str | None) -> bool:

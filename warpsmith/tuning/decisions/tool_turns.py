@@ -1,0 +1,67 @@
+"""Turns of a conversation: tools are used for an agent, and it is asked again with what they said. Pure."""
+
+from warpsmith.domain.state import JobState
+from warpsmith.tuning.decisions.shares import seconds_left
+from warpsmith.tuning.decisions.snapshot import Action, JobSnapshot, SetJobState, StartTask, TaskView
+from warpsmith.tuning.tasks import StepPayload, StepResult, ToolPayload, ToolResult
+
+TOOL_SHARE = 0.3
+"""Share of a job's seconds that tools may take in all; the search needs the rest."""
+
+
+def calls_left(snapshot: JobSnapshot, used: int = 0) -> int:
+    """Number of tool calls that an agent may make before its next answer.
+
+    Args:
+        used: number of calls of its conversation so far.
+    """
+    if _tool_seconds_left(snapshot) <= 0:
+        return 0
+    return max(0, snapshot.job.agents.tools - used)
+
+
+def use_tools(
+    snapshot: JobSnapshot, step: str, payload: StepPayload, result: StepResult
+) -> tuple[Action, ...]:
+    """What follows a turn that wants tools: their use on a device, then the next turn.
+
+    Args:
+        step: task of the turn.
+    """
+    waiting = any(call.answer is None for call in result.tool_calls)
+    if waiting and _tool_task(snapshot, step) is None:
+        detail = f"round {payload.round}: tools for the {payload.role}"
+        seconds = max(0.001, min(_tool_seconds_left(snapshot), seconds_left(snapshot)))
+        return (
+            SetJobState(JobState.PLANNING, detail),
+            StartTask(ToolPayload(step=step, seconds=seconds)),
+        )
+    first = payload.first_turn or step
+    used = sum(len(turn.tool_calls) for turn in _turns(snapshot, first))
+    following = payload.model_copy(
+        update={"turn": payload.turn + 1, "first_turn": first, "tools": calls_left(snapshot, used)}
+    )
+    detail = f"round {payload.round}: {payload.role} at work, {used} tool calls so far"
+    return (SetJobState(JobState.PLANNING, detail), StartTask(following))
+
+
+def _turns(snapshot: JobSnapshot, first: str) -> list[StepResult]:
+    """The turns of a conversation that have ended, in order."""
+    return [
+        t.result
+        for t in snapshot.tasks
+        if isinstance(t.payload, StepPayload)
+        and isinstance(t.result, StepResult)
+        and first in (t.id, t.payload.first_turn)
+    ]
+
+
+def _tool_task(snapshot: JobSnapshot, step: str) -> TaskView | None:
+    return next(
+        (t for t in snapshot.tasks if isinstance(t.payload, ToolPayload) and t.payload.step == step), None
+    )
+
+
+def _tool_seconds_left(snapshot: JobSnapshot) -> float:
+    used = sum(t.result.seconds for t in snapshot.tasks if isinstance(t.result, ToolResult))
+    return snapshot.job.budget.seconds * TOOL_SHARE - used

@@ -1,0 +1,1 @@
+"""Tools that agents use on a device before they answer: compile, check, time, profile."""

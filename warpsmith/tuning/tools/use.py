@@ -1,0 +1,61 @@
+"""Uses tools on a device for an agent that has not answered yet, within seconds of its job's budget."""
+
+import time
+from collections.abc import Sequence
+
+from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.tasks import BaselineResult, ToolAnswer, ToolCall, ToolName, ToolResult
+from warpsmith.tuning.tools.check import check
+from warpsmith.tuning.tools.compile import compile_
+from warpsmith.tuning.tools.profile import Interpret, profile
+from warpsmith.tuning.tools.time import time_
+from warpsmith.tuning.tools.workbench import Workbench
+
+LATE = ToolAnswer(text="not done: the seconds that tools may take were spent by earlier calls", ok=False)
+ON_DEVICE: tuple[ToolName, ...] = ("compile", "check", "time", "profile")
+"""Tools that need a worker with a device."""
+
+
+def use(
+    session: DeviceSession,
+    baseline: BaselineResult,
+    calls: Sequence[ToolCall],
+    seconds: float,
+    interpret: Interpret,
+) -> ToolResult:
+    """What the tools say, call by call.
+
+    Args:
+        calls: those without an answer, in order.
+        seconds: after which no further call begins.
+        interpret: the diagnosis in the answer of `profile`.
+
+    Raises:
+        InvalidInput: the job's reference cannot be used.
+    """
+    session.baseline.learn(baseline)
+    bench = Workbench(session, baseline)
+    began = time.monotonic()
+    answers: dict[str, ToolAnswer] = {}
+    for call in calls:
+        if answers and time.monotonic() - began > seconds:
+            answers[call.id] = LATE
+            continue
+        answers[call.id] = _answer(bench, call, interpret)
+    return ToolResult(answers=answers, seconds=time.monotonic() - began)
+
+
+def _answer(bench: Workbench, call: ToolCall, interpret: Interpret) -> ToolAnswer:
+    template = call.template
+    assert template is not None, "calls that need a device name a template"
+    configurations = call.configurations or (template.space.defaults,)
+    match call.tool:
+        case "compile":
+            return compile_(bench, template, configurations)
+        case "check":
+            return check(bench, template, configurations)
+        case "time":
+            return time_(bench, template, configurations)
+        case "profile":
+            return profile(bench, template, configurations[0], interpret)
+    raise AssertionError(f"{call.tool} needs no device")

@@ -1,0 +1,87 @@
+"""What the tools share: the session of a job, its baseline, and words for configurations and refusals."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from warpsmith.domain.outcome import Measured, Outcome, Rejected
+from warpsmith.domain.plan import Compiled
+from warpsmith.domain.space import Configuration
+from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.tasks import MAX_ANSWER_CHARACTERS, BaselineResult, ToolAnswer
+from warpsmith.tuning.timing.drift import DriftWatch
+from warpsmith.tuning.trials.first_trial import run_trial
+
+MAX_LOG_CHARACTERS = 3000
+"""Limit on a compiler's messages in an answer."""
+
+
+class Workbench:
+    """A device session with the job's baseline."""
+
+    def __init__(self, session: DeviceSession, baseline: BaselineResult) -> None:
+        self.session = session
+        self.baseline = baseline
+
+    @cached_property
+    def baseline_us(self) -> Mapping[str, float]:
+        """Time of the user's kernel by workload key, µs, in the objective's cache state."""
+        times = {t.workload: time_us(self.session.job, t) for t in self.baseline.timings}
+        return {key: us or 0.0 for key, us in times.items()}
+
+    def compile(self, template: Template, configuration: Configuration) -> "Built | Rejected":
+        """The kernel of a configuration, compiled and allowed to run."""
+        kernel = template.configured(configuration)
+        compiled = self.session.compile(kernel)
+        if isinstance(compiled, Rejected):
+            return compiled
+        refused = self.session.checker.binary_refusal(kernel, compiled)
+        return Built(kernel, compiled) if refused is None else refused
+
+    def measure(self, template: Template, configuration: Configuration) -> Outcome:
+        """Checked on samples of every workload and timed in pairs with the user's kernel, as trials are.
+
+        Raises:
+            InvalidInput: the job's reference cannot be used.
+        """
+        kernel = template.configured(configuration)
+        compiled = self.session.compile(kernel)
+        outcome = run_trial(self.session, template, kernel, compiled, self.baseline_us)
+        if not isinstance(outcome, Measured):
+            return outcome
+        # A watch that has seen nothing takes every outcome for an apparent best, and times it in pairs.
+        watch = DriftWatch(self.session, self.baseline_us)
+        watch.prepare()
+        return watch.confirmed(outcome, kernel, compiled)
+
+
+class Built:
+    """A configured kernel and its binary."""
+
+    def __init__(self, kernel: ConfiguredKernel, compiled: Compiled) -> None:
+        self.kernel = kernel
+        self.compiled = compiled
+
+
+def told(parts: list[str], ok: bool = True) -> ToolAnswer:
+    """An answer of these lines."""
+    text = "\n".join(parts)
+    if len(text) > MAX_ANSWER_CHARACTERS:
+        text = text[: MAX_ANSWER_CHARACTERS - 20] + "\n[shortened]"
+    return ToolAnswer(text=text, ok=ok)
+
+
+def named(configuration: Configuration) -> str:
+    """`WS_BLOCK=128, WS_ITEMS=4`; without parameters: `as it is`."""
+    return ", ".join(f"{name}={value}" for name, value in configuration.items()) or "as it is"
+
+
+def refused(configuration: Configuration, why: Rejected) -> str:
+    """Why a configuration was refused, with the end of the compiler's messages."""
+    where = f" at {why.workload}" if why.workload else ""
+    words = f"{named(configuration)}: refused ({why.stage.value}{where}): {why.reason}"
+    log = why.log.strip()
+    if not log or log in why.reason:
+        return words
+    return f"{words}\nmessages of the compiler:\n{log[:MAX_LOG_CHARACTERS]}"
