@@ -110,7 +110,7 @@ def _of_floats(values: Array) -> dict[str, Any]:
         std = _short(values.std(), 2)
         return {
             "distribution": Distribution.NORMAL,
-            "mean": _short(round(float(values.mean()) / std, 1) * std),
+            "mean": _short(round(float(values.mean()) / std, 1) * std) + 0.0,
             "std": std,
         }
     return {"distribution": Distribution.UNIFORM, "low": low, "high": high}

@@ -13,13 +13,18 @@ _PRODUCTS: tuple[tuple[_Sets, int], ...] = (
     (combinations_with_replacement, 2),
     (combinations, 3),
 )
-"""Kinds of products, the likeliest first: one dimension, two different ones, a square, three different."""
+"""Kinds of products, the likeliest first: one dimension, two different ones, a square, three different.
+
+A square counts only if there is no other dimension."""
 
 
 def products(number: int, dimensions: Mapping[str, int]) -> list[str]:
     """The products of dimensions that have this value, of the most likely kind that has any; none for 1 if no
     dimension is 1."""
     for choose, count in _PRODUCTS:
+        if choose is combinations_with_replacement and len(dimensions) > 1:
+            # Among several dimensions a square is too often a coincidence: 64 is n // 32 as well as z * z.
+            continue
         found = [
             " * ".join(names)
             for names in choose(dimensions, count)

@@ -105,6 +105,7 @@ def test_a_type_that_no_argument_can_have_is_named(dtype: Any, words: str) -> No
 def test_floats_around_zero_are_normal_with_the_same_moments() -> None:
     values = np.random.default_rng(1).normal(3, 2, 4096).astype(np.float32)
     assert drawn(values) == {"distribution": "normal", "mean": 3.0, "std": 2.0}
+    assert str(drawn(values - 3.01)["mean"]) == "0.0", "no -0.0"
     assert drawn(values / 1000 - 0.01) == {"distribution": "normal", "mean": -0.007, "std": 0.002}
 
 
