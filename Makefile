@@ -13,6 +13,8 @@ SEEDS ?= 20
 COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate --quiet
 LOCK := $(COMPILE) pyproject.toml
+# The GPU image and the offline node have a CUDA toolkit.
+OWN_TOOLKIT := $(addprefix --no-emit-package nvidia-cuda-,cccl crt nvrtc runtime)
 
 # The environment uses the tree as it stands, and $(BIN)/warpsmith calls it.
 define CALLABLE
@@ -42,7 +44,7 @@ $(DEMO_STAMP): requirements/demo.txt
 	touch $@
 
 demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP)) ## Tune a kernel on this machine; leaves report.html and result.json in OUT
-	$(BIN)/python scripts/demo.py --out $(OUT)
+	$(BIN)/python -m warpsmith demo --out $(OUT)
 
 test: $(STAMP) ## Run the whole suite, or what PYTEST_ARGS selects of it
 	$(BIN)/python scripts/suite.py $(PYTEST_ARGS)
@@ -64,12 +66,12 @@ check: $(STAMP) ## Lint, types, import contracts, layout; warns of long files
 	@$(BIN)/python scripts/lengths.py
 
 lock: ## Pin every dependency anew (needs uv)
-	$(LOCK) --extra opencl --extra cuda-compile --extra cuda-toolkit --extra otel --extra dev -o requirements/dev.txt
+	$(LOCK) --extra opencl --extra cuda --extra otel --extra dev -o requirements/dev.txt
 	$(LOCK) --extra opencl -o requirements/demo.txt
-	$(LOCK) --extra service --extra otel -o requirements/api.txt
-	$(LOCK) --extra opencl --extra otel -o requirements/worker-cpu.txt
-	$(LOCK) --extra cuda --extra otel -o requirements/worker-gpu.txt
-	$(LOCK) --extra cuda-compile -o requirements/node.txt
+	$(LOCK) --extra serve --extra otel -o requirements/api.txt
+	$(LOCK) --extra worker --extra opencl --extra models --extra otel -o requirements/worker-cpu.txt
+	$(LOCK) $(OWN_TOOLKIT) --extra worker --extra pycuda --extra models --extra otel -o requirements/worker-gpu.txt
+	$(LOCK) $(OWN_TOOLKIT) --extra serve --extra cuda -o requirements/node.txt
 	$(COMPILE) benchmarks/search/requirements.in -o requirements/bench.txt
 	$(COMPILE) requirements/release.in -o requirements/release.txt
 	$(UV) run --no-project --quiet --with 'pip>=25.1' --with packaging python scripts/licences.py

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from agents.functions import FunctionCall
 from agents.prompting import Message
+from warpsmith.extras import naming_extras
 
 GRACE_S = 0.5
 """Seconds after which a call is ended that exceeded the client's own deadline."""
@@ -125,7 +126,8 @@ class OpenAITransport:
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="model")
 
     def _open(self) -> Any:
-        import openai
+        with naming_extras():
+            import openai
 
         # Retries cost money; the caller counts them.
         # A redirect would send a user's kernel to wherever the server says.

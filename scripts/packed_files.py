@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-APPLICATIONS = ("agents", "api", "db", "worker")
+PACKED = ("agents", "api", "db", "examples", "worker")
 BESIDE = ("scripts/build_hook.py", "CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml", ".gitignore")
 """Files of a source distribution outside of the packages."""
 METADATA = ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")
@@ -39,21 +39,21 @@ def read_archive(path: Path) -> dict[str, bytes]:
 
 
 def in_wheel(tree: Iterable[str], version: str) -> set[str]:
-    """Names that a wheel must have, from those of the tree: the applications lie below the core."""
+    """Names that a wheel must have, from those of the tree: applications and examples lie below the core."""
     found = {f"warpsmith-{version}.dist-info/{name}" for name in METADATA}
     for name in tree:
         top = name.split("/", 1)[0]
         if top == "warpsmith":
             found.add(name)
-        elif top in APPLICATIONS:
+        elif top in PACKED:
             found.add(f"warpsmith/_apps/{name}")
     return found
 
 
 def in_sdist(tree: Iterable[str]) -> set[str]:
     """Names that a source distribution must have."""
-    packages = ("warpsmith", *APPLICATIONS)
-    return {name for name in tree if name.split("/", 1)[0] in packages or name in BESIDE} | {"PKG-INFO"}
+    tops = ("warpsmith", *PACKED)
+    return {name for name in tree if name.split("/", 1)[0] in tops or name in BESIDE} | {"PKG-INFO"}
 
 
 def in_context(tree: Iterable[str], dockerfile: str) -> set[str]:

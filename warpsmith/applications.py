@@ -10,19 +10,17 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from warpsmith.errors import Unavailable
+from warpsmith.extras import naming_extras
 from warpsmith.quick_imports import without_collector
 
 OWN_FILE = Path("db", "repositories", "search_histories.py")
 """A file beside which every application lies that is installed: an image has those that it needs."""
 PACKED = "_apps"
 """The folder inside of this package that holds them in a wheel."""
-SERVICE_MODULES = frozenset({"alembic", "celery", "fastapi", "optuna", "sqlalchemy", "uvicorn"})
-"""Top-level modules of the extra `service`."""
 
 
 def load(name: str) -> Any:
@@ -36,29 +34,20 @@ def load(name: str) -> Any:
         sys.path.insert(0, path)
     if name in sys.modules:
         return sys.modules[name]
-    try:
-        with without_collector():
-            return import_module(name)
-    except ModuleNotFoundError as exc:
-        if exc.name is not None and exc.name.split(".")[0] in SERVICE_MODULES:
-            raise _missing(exc.name) from exc
-        raise
+    with naming_extras(), without_collector():
+        return import_module(name)
 
 
-def require_service() -> None:
-    """Look, without importing them, whether the libraries of the extra `service` are there.
+def examples() -> Path:
+    """The folder of the example jobs.
 
     Raises:
-        Unavailable: one is missing.
+        Unavailable: this installation has none, as images have none.
     """
-    for name in sorted(SERVICE_MODULES):
-        if find_spec(name) is None:
-            raise _missing(name)
-
-
-def _missing(name: str) -> Unavailable:
-    words = f"{name} is missing; install warpsmith[opencl], warpsmith[cuda] or warpsmith[service]"
-    return Unavailable(words)
+    found = _folder() / "examples"
+    if not found.is_dir():
+        raise Unavailable("this installation has no examples; install the wheel or use a checkout")
+    return found
 
 
 def command(module: str, *arguments: str) -> list[str]:

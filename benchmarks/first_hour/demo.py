@@ -133,7 +133,7 @@ def main() -> int:
             print(json.dumps(record["fresh_clone"]), flush=True)
         with busy_processes(arguments.busy):
             for _ in range(arguments.runs):
-                demo = [sys.executable, str(ROOT / "scripts" / "demo.py"), "--out", str(folder)]
+                demo = [sys.executable, "-m", "warpsmith", "demo", "--out", str(folder)]
                 row = run(demo, ROOT, folder)
                 print(json.dumps(row), flush=True)
                 record["runs"].append(row)

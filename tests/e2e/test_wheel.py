@@ -1,51 +1,105 @@
-"""The wheel in an environment of its own: it tunes there, away from the checkout, whatever lies beside it."""
+"""The wheel in an environment of its own: all of the product works there, away from the checkout."""
 
 import json
 import os
+import re
 import subprocess
 import sys
-import sysconfig
 import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
 
-from testbed.deadlines import HANGS_S
+from testbed.deadlines import HANGS_S, comes_true
+from testbed.servers import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 JOB = ROOT / "examples" / "silu_and_mul" / "opencl.yaml"
+IMPORT_S = 0.3
+SCRIPT = """
+import numpy as np
+import warpsmith
+
+def reference(x):
+    return 2 * x
+
+x = np.random.default_rng(0).normal(size=5000).astype(np.float32)
+arguments = {"x": x, "y": np.empty_like(x)}
+launch = {"grid": "ceil_div(n, 64)", "block": 64}
+budget = {"seconds": 60, "trials": 3, "rounds": 1}
+result = warpsmith.tune("twice.cl", arguments, {"n": 5000}, reference=reference, **launch, **budget)
+print(result.state.value, len(result.trials))
+"""
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of a fresh environment that has the wheel, and our libraries without the checkout."""
+    """The interpreter of a fresh environment with the wheel, its extra `opencl`, and nothing else."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
-    venv.create(folder / "environment", with_pip=True)
+    venv.create(folder / "environment")
     found = folder / "environment" / "bin" / "python"
-    install = [str(found), "-m", "pip", "install", "-q", "--no-index", "--no-deps", str(wheel)]
-    subprocess.run(install, check=True)
-    purelib = [str(found), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    site = subprocess.run(purelib, check=True, capture_output=True, text=True).stdout.strip()
-    # A path file of a folder that is named in a path file is not read: that of the checkout has no effect.
-    libraries = [p for p in sys.path if Path(p, "celery").is_dir()] or [sysconfig.get_path("purelib")]
-    Path(site, "libraries.pth").write_text("\n".join(libraries) + "\n")
+    # The versions of the lock are in pip's cache since `make setup`.
+    constraints = folder / "constraints.txt"
+    constraints.write_text(without_hashes((ROOT / "requirements" / "dev.txt").read_text()))
+    ran = pip(found, "install", "--quiet", "--constraint", str(constraints), f"{wheel}[opencl]")
+    assert ran.returncode == 0, ran.stderr
     return found
 
 
+def pip(python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Our own pip, at work in the environment of that interpreter."""
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--python",
+        str(python),
+        *arguments,
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def without_hashes(lock: str) -> str:
+    """The versions of a lock as constraints, which may have neither hashes nor extras."""
+    return re.sub(r"^([^=\s\[]+)\[[^\]]*\]==", r"\1==", re.sub(r" \\\n\s+--hash=\S+", "", lock), flags=re.M)
+
+
+def clean(folder: Path) -> dict[str, str]:
+    """An environment that does not lead to the checkout."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    return kept | {"WARPSMITH_DATA_DIR": str(folder / "data")}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with packages that have the names of ours, and a small job."""
+    for name in ("agents", "api", "db", "worker"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"raise SystemExit('the wrong {name}')\n")
+    job = yaml.safe_load(JOB.read_text())
+    job["kernel"]["source"] = (JOB.parent / job["kernel"].pop("source_file")).read_text()
+    job["workloads"] = job["workloads"][:1]
+    job["budget"] = {"trials": 3, "seconds": 60}
+    (tmp_path / "job.json").write_text(json.dumps(job))
+    return tmp_path
+
+
 def run(python: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command, in a folder whose packages have the names of ours."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    environment["WARPSMITH_DATA_DIR"] = str(folder / "data")
+    """A program of the environment."""
+    program, *rest = arguments
     return subprocess.run(
-        [str(python.parent / "warpsmith"), *arguments],
+        [str(python.parent / program), *rest],
         cwd=folder,
-        env=environment,
+        env=clean(folder),
         capture_output=True,
         text=True,
         check=False,
@@ -53,25 +107,87 @@ def run(python: Path, folder: Path, *arguments: str) -> subprocess.CompletedProc
     )
 
 
-def test_it_tunes_an_example(python: Path, tmp_path: Path) -> None:
-    for name in ("agents", "api", "db", "worker"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text(f"raise SystemExit('the wrong {name}')\n")
-    where = subprocess.run(
-        [python, "-c", "import warpsmith; print(warpsmith.__file__)"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert str(python.parents[1]) in where.stdout, "the checkout's own is not meant"
-    job = yaml.safe_load(JOB.read_text())
-    job["kernel"]["source"] = (JOB.parent / job["kernel"].pop("source_file")).read_text()
-    job["workloads"] = job["workloads"][:1]
-    job["budget"] = {"trials": 3, "seconds": 60}
-    (tmp_path / "job.json").write_text(json.dumps(job))
-    ran = run(python, tmp_path, "tune", "job.json", "--out", "out")
+@contextmanager
+def serving(python: Path, folder: Path) -> Iterator[str]:
+    """The embedded service of the environment; its address."""
+    port = free_port()
+    command = [str(python.parent / "warpsmith"), "serve", "--port", str(port)]
+    with (folder / "service.log").open("w") as log:
+        process = subprocess.Popen(command, cwd=folder, env=clean(folder), stderr=log)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(HANGS_S)
+
+
+def test_its_libraries_fit_each_other_and_none_is_of_the_checkout(python: Path, tmp_path: Path) -> None:
+    checked = pip(python, "check")
+    assert checked.returncode == 0, checked.stdout
+    names = {package["name"].lower() for package in json.loads(pip(python, "list", "--format=json").stdout)}
+    assert "pyopencl" in names
+    assert names & {"psycopg", "redis", "openai", "pycuda", "pytest"} == set()
+    documented = re.search(r"with `opencl`, (\d+)", (ROOT / "docs" / "installing.md").read_text())
+    assert documented is not None
+    assert len(names) <= int(documented.group(1)), sorted(names)
+    where = run(python, tmp_path, "python", "-c", "import warpsmith; print(warpsmith.__file__)")
+    assert str(python.parents[1]) in where.stdout
+
+
+def test_its_import_is_quick_and_loads_no_service(python: Path, tmp_path: Path) -> None:
+    code = "import sys, time; import warpsmith; print(time.process_time(), *sys.modules)"
+    seconds = []
+    for _ in range(5):
+        ran = run(python, tmp_path, "python", "-c", code)
+        took, *modules = ran.stdout.split()
+        seconds.append(float(took))
+        assert {"celery", "fastapi", "sqlalchemy", "optuna"} & set(modules) == set()
+    assert min(seconds) < IMPORT_S
+
+
+def test_it_tunes_an_example(python: Path, folder: Path) -> None:
+    ran = run(python, folder, "warpsmith", "tune", "job.json", "--out", "out")
     assert ran.returncode == 0, ran.stderr + ran.stdout
-    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    result = json.loads((folder / "out" / "result.json").read_text())
     assert result["state"] == "done"
     assert result["trials_measured"] >= 1
+
+
+def test_ten_lines_of_python_tune(python: Path, folder: Path) -> None:
+    (folder / "twice.cl").write_text(
+        "__kernel void twice(__global const float* x, __global float* y, const int n) {\n"
+        "  int i = get_global_id(0);\n  if (i < n) y[i] = 2.0f * x[i];\n}\n"
+    )
+    (folder / "script.py").write_text(SCRIPT)
+    ran = run(python, folder, "python", "script.py")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("done "), ran.stdout + ran.stderr
+
+
+def test_its_service_takes_a_job(python: Path, folder: Path) -> None:
+    with serving(python, folder) as url:
+        assert comes_true(
+            lambda: run(python, folder, "warpsmith", "workers", "--url", url).stdout.count("alive") == 1,
+            60,
+        ), (folder / "service.log").read_text()
+        sent = run(python, folder, "warpsmith", "submit", "job.json", "--url", url)
+        assert sent.returncode == 0, sent.stderr
+        job = sent.stdout.strip()
+
+        def begun() -> bool:
+            shown = run(python, folder, "warpsmith", "status", job, "--json", "--url", url)
+            return bool(json.loads(shown.stdout)["state"] != "queued")
+
+        assert comes_true(begun, HANGS_S)
+        ended = run(python, folder, "warpsmith", "cancel", job, "--url", url)
+        assert ended.stdout.strip() == "cancelled", ended.stderr
+
+
+def test_the_doctor_says_that_it_can_tune(python: Path, folder: Path) -> None:
+    ran = run(python, folder, "warpsmith", "doctor", "--json")
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    found = json.loads(ran.stdout)
+    states = {check["subject"]: check["state"] for check in found["checks"]}
+    assert found["can_tune"] is True
+    assert states["opencl device"] == states["PoCL"] == states["service"] == "ok"
+    assert states["database"] == states["broker"] == states["model"] == "not used"

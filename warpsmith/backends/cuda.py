@@ -5,6 +5,7 @@ PyCUDA and the driver are optional at import: `probe` says what is missing.
 
 from typing import Any
 
+from warpsmith import extras
 from warpsmith.backends.base import CompileRequest, Device
 from warpsmith.backends.cuda_compile import compile_cuda, import_compiler
 from warpsmith.backends.cuda_device import CudaDevice
@@ -48,12 +49,12 @@ def _driver() -> Any:
     try:
         from pycuda import driver
     except ImportError as exc:
-        words = "the NVIDIA driver is missing" if "libcuda" in str(exc) else "install PyCUDA, extra [cuda]"
+        words = "the NVIDIA driver is missing" if "libcuda" in str(exc) else extras.advice("pycuda")
         raise Unavailable(f"cuda: {words} ({exc})") from exc
     try:
         from cuda.bindings import driver as bindings  # noqa: F401  graph replay needs it
     except ImportError as exc:
-        raise Unavailable(f"cuda: install the [cuda] extra ({exc})") from exc
+        raise Unavailable(f"cuda: {extras.advice('cuda')} ({exc})") from exc
     try:
         driver.init()
     except driver.Error as exc:

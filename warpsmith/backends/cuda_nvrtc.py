@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from warpsmith import extras
 from warpsmith.backends.base import CompileRequest, CompileWay
 from warpsmith.backends.cuda_cubin import Cubin, Refused, is_plain_c
 from warpsmith.backends.cuda_toolkit import toolkit_includes
@@ -46,7 +47,7 @@ def load_nvrtc() -> Any:
 
         nvrtc.nvrtcVersion()
     except (ImportError, RuntimeError) as exc:
-        raise Unavailable(f"cuda: NVRTC is missing; install the [cuda] extra ({exc})") from exc
+        raise Unavailable(f"cuda: NVRTC is missing; {extras.advice('cuda')} ({exc})") from exc
     return nvrtc
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from warpsmith import extras
 from warpsmith.backends.pocl_cpu_name import name_unknown_cpu
 from warpsmith.errors import Unavailable
 
@@ -17,7 +18,7 @@ def opencl() -> Any:
     try:
         import pyopencl
     except ImportError as exc:
-        raise Unavailable(f"opencl: install the [opencl] extra ({exc})") from exc
+        raise Unavailable(f"opencl: {extras.advice('pyopencl')} ({exc})") from exc
     return pyopencl
 
 

@@ -18,6 +18,7 @@ from warpsmith.commit import commit_name, version_text
 from warpsmith.domain.device import Backend
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, WarpsmithError
+from warpsmith.extras import naming_extras
 from warpsmith.jobfile import InvalidJob, placed
 
 NAME = "warpsmith"
@@ -284,6 +285,30 @@ def tune(
 
 
 @app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for result.json, report.html, sources.")] = Path(),
+) -> None:
+    """Tune an example on this machine, on its GPU or else its CPU."""
+    from warpsmith.cli.demo import demo as run
+
+    raise typer.Exit(run(out))
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """What this machine can do, and how to get what it lacks. Exit code 1 if nothing can be tuned here."""
+    from warpsmith.cli import doctor as run
+    from warpsmith.settings import settings
+
+    found = run.diagnose(settings())
+    if as_json:
+        echo(found.model_dump_json(indent=1))
+    else:
+        run.show(found)
+    raise typer.Exit(0 if found.can_tune else 1)
+
+
+@app.command()
 def init(
     sources: Annotated[
         list[Path],
@@ -353,7 +378,8 @@ def _messages(exc: WarpsmithError) -> list[str]:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point; errors become one line on stderr and an exit code."""
     try:
-        code: Any = app(args=arguments, prog_name=NAME, standalone_mode=False)
+        with naming_extras():
+            code: Any = app(args=arguments, prog_name=NAME, standalone_mode=False)
     except (InvalidInput, NotFound) as exc:
         echo("\n".join(f"error: {line}" for line in _messages(exc)), err=True)
         code = 2

@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Sequence
 
-from warpsmith import applications, logs, parent_death, tracing
+from warpsmith import applications, extras, parent_death
 from warpsmith.cli.output import echo
 from warpsmith.client import Client
 from warpsmith.errors import Unavailable
@@ -21,11 +21,14 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
     """
     parent_death.end_with_parent(signal.SIGTERM)
     current = settings()
+    with_worker = current.embedded if embedded is None else embedded
+    extras.require(extras.wanted_by(current, models=with_worker))
     create_app = applications.load("api.app").create_app
+    # A client has not their libraries.
+    from warpsmith import logs, tracing
 
     logs.configure()
     tracing.configure("warpsmith-api")
-    with_worker = current.embedded if embedded is None else embedded
     address, number = host or current.host, port or current.port
     mode = "embedded: SQLite and one worker of its own" if with_worker else "API only"
     where = f", data in {current.data_dir.absolute()}" if current.embedded else ""
@@ -53,8 +56,12 @@ def _look_for_keys(address: str) -> None:
 
 def worker(queues: Sequence[str], concurrency: int) -> None:
     """Run a worker until SIGTERM or SIGINT."""
+    extras.require(extras.wanted_by(settings(), models=not queues or "agents" in queues))
+    run = applications.load("worker.main").run
+    from warpsmith import logs
+
     logs.configure()
-    applications.load("worker.main").run(tuple(queues), concurrency=concurrency)
+    run(tuple(queues), concurrency=concurrency)
 
 
 def connect(url: str) -> Client:

@@ -28,6 +28,7 @@ def tune(path: Path, out: Path, include_dirs: Sequence[Path] = (), checks: bool 
 
     Raises:
         InvalidInput: the job is wrong, or `out` can be no folder.
+        Unavailable: a library of the embedded mode is missing.
     """
     require_folder(out)
     file = JobFile.read(path, include_dirs)

@@ -13,13 +13,14 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from warpsmith import applications
+from warpsmith import applications, extras
 from warpsmith.client import Client
 from warpsmith.domain.job import Job
 from warpsmith.errors import Unavailable
 from warpsmith.http_models import JobStatus
 from warpsmith.own_files import own_file, own_folder
 from warpsmith.parent_death import PARENT
+from warpsmith.settings import settings
 
 READY_S = 60.0
 STOP_S = 25.0
@@ -39,7 +40,7 @@ def embedded_service(
     Raises:
         Unavailable: the service cannot start here.
     """
-    applications.require_service()
+    extras.require_embedded(settings())
     folder = data_dir.absolute()
     own_folder(folder)
     port = _free_port()

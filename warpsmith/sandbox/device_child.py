@@ -30,7 +30,7 @@ def main(argument: dict[str, Any]) -> None:
     """Probe, or open a device and serve requests until the parent closes the pipe."""
     channel = take_channel()
     if argument.get("probe"):
-        channel.send(_probe())
+        channel.send(_probe([Backend(name) for name in argument["probe"]]))
         return
     backend = Backend(argument["backend"])
     module = backend_module(backend)
@@ -61,9 +61,9 @@ def _end(channel: Channel, reason: str) -> NoReturn:
     os._exit(1)
 
 
-def _probe() -> Json:
+def _probe(backends: Sequence[Backend]) -> Json:
     devices, unavailable = [], {}
-    for backend in (Backend.CUDA, Backend.OPENCL):
+    for backend in backends:
         try:
             devices += [d.model_dump(mode="json") for d in backend_module(backend).probe()]
         except Unavailable as exc:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from warpsmith.child_environment import child_environment, preloads
 from warpsmith.domain.argument import Role
-from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.errors import ChildDied, KernelRefused
@@ -22,6 +22,8 @@ from warpsmith.sandbox.process import ChildProcess, note_confinement
 from warpsmith.verify.run_report import Ranges, RunReport, Timed, TimedReport
 
 OPEN_TIMEOUT_S = 60
+PROBED = (Backend.CUDA, Backend.OPENCL)
+"""Back ends with devices, best first."""
 SLOWER_WHEN_WATCHED = 3
 PREPARE_BYTES_PER_S = 200e6
 """Slowest rate in bytes per second at which inputs are drawn and uploaded; sets the deadline of `prepare`."""
@@ -36,14 +38,20 @@ class Probe:
     """Back ends that cannot be used here, with the reason."""
 
 
-def probe_devices() -> Probe:
+def probe_devices(backends: Sequence[Backend] = PROBED) -> Probe:
     """Look for devices in a child process, so that this process never loads a driver.
+
+    Args:
+        backends: back ends to ask, all in one child.
 
     Raises:
         ChildDied: a driver crashed or hung.
     """
     child = ChildProcess(
-        "warpsmith.sandbox.device_child", {"probe": True}, child_environment(None), preload=preloads(None)
+        "warpsmith.sandbox.device_child",
+        {"probe": [b.value for b in backends]},
+        child_environment(None),
+        preload=preloads(None),
     )
     try:
         reply, _ = child.channel.receive(time.monotonic() + OPEN_TIMEOUT_S, 0)

@@ -69,5 +69,10 @@ def profiler_for(device: DeviceInfo, opener: ChildOpener) -> NsightCompute | Non
     """The profiler of a device; None if the platform has none."""
     if device.backend is not Backend.CUDA:
         return None
+    return NsightCompute(opener, find_ncu())
+
+
+def find_ncu() -> Path | None:
+    """Nsight Compute of this machine; None if it is not installed."""
     found = shutil.which("ncu")
-    return NsightCompute(opener, Path(found) if found else next((p for p in WELL_KNOWN if p.exists()), None))
+    return Path(found) if found else next((p for p in WELL_KNOWN if p.exists()), None)

@@ -1,22 +1,30 @@
 """What is installed where: the wheel, the locked requirements, and what each image may import."""
 
+import os
 import re
 import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+from agents.model_transport import OpenAITransport
 from testbed.deadlines import HANGS_S
 from warpsmith.backends import cuda
 from warpsmith.commit import FILE, UNKNOWN, commit_name
 from warpsmith.errors import Unavailable
+from warpsmith.extras import BRINGERS, EMBEDDED, naming_extras
 
 ROOT = Path(__file__).resolve().parents[3]
 REQUIREMENTS = sorted((ROOT / "requirements").glob("*.txt"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DEVICE_MODULES = ("pyopencl", "pycuda", "cuda", "pynvml")
 
 PINNED = re.compile(
@@ -84,30 +92,146 @@ def test_the_wheel_names_its_commit(wheel: zipfile.ZipFile) -> None:
 
 def test_every_file_of_the_applications_is_in_the_wheel_below_the_core(wheel: zipfile.ZipFile) -> None:
     packed = set(wheel.namelist())
-    for application in ("agents", "api", "db", "worker"):
+    for application in ("agents", "api", "db", "examples", "worker"):
         files = [p for p in (ROOT / application).rglob("*") if p.is_file() and "__pycache__" not in p.parts]
         assert len(files) > 10
         assert {f"warpsmith/_apps/{p.relative_to(ROOT)}" for p in files} - packed == set()
 
 
 def test_a_client_needs_no_library_of_the_service() -> None:
-    blocked = "import sys\nfor name in sys.argv[1].split(): sys.modules[name] = None\n"
-    code = blocked + "from warpsmith.cli import main; main(sys.argv[2:])"
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    names = [re.split(r"[^a-z0-9-]", requirement, maxsplit=1)[0] for requirement in extras["service"]]
-    assert {"celery", "fastapi", "optuna", "sqlalchemy"} <= set(names)
-    modules = " ".join(name.replace("-", "_") for name in names)
-    job = "examples/silu_and_mul/opencl.yaml"
-    run = subprocess.run(
-        [sys.executable, "-c", code, modules, "validate", job],
+    run = command_without(BRINGERS, "validate", "examples/silu_and_mul/opencl.yaml")
+    assert run.returncode == 0, run.stderr
+    assert "configurations of the template" in run.stdout
+
+
+def command_without(
+    modules: Iterable[str], *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """The command line where these modules cannot be imported."""
+    code = (
+        "import sys\nfor name in sys.argv[1].split(): sys.modules[name] = None\n"
+        "from warpsmith.cli import main; main(sys.argv[2:])"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, " ".join(modules), *arguments],
         cwd=ROOT,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         check=False,
         timeout=HANGS_S,
     )
-    assert run.returncode == 0, run.stderr
-    assert "configurations of the template" in run.stdout
+
+
+POSTGRES = {"WARPSMITH_DATABASE_URL": "postgresql+psycopg://nobody@127.0.0.1:1/none"}
+REDIS = {"WARPSMITH_BROKER_URL": "redis://127.0.0.1:1/0"}
+MODEL = {"WARPSMITH_OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
+JOB = "examples/silu_and_mul/opencl.yaml"
+OF_FLEETS = "install warpsmith[serve] or warpsmith[worker]"
+TO_TUNE = "install warpsmith[opencl], warpsmith[pycuda]"
+
+
+@pytest.mark.parametrize(
+    ("missing", "arguments", "environment", "words"),
+    [
+        ("celery", ("tune", JOB), {}, TO_TUNE),
+        ("structlog", ("tune", JOB), {}, TO_TUNE),
+        ("openai", ("tune", JOB), MODEL, "install warpsmith[models]"),
+        ("fastapi", ("demo",), {}, TO_TUNE),
+        ("uvicorn", ("serve",), {}, TO_TUNE),
+        ("structlog", ("serve",), {}, TO_TUNE),
+        ("psycopg", ("serve",), POSTGRES, OF_FLEETS),
+        ("redis", ("serve",), REDIS, OF_FLEETS),
+        ("alembic", ("worker",), {}, TO_TUNE),
+        ("psycopg", ("worker",), POSTGRES, OF_FLEETS),
+        ("redis", ("worker",), REDIS, OF_FLEETS),
+        ("openai", ("worker", "--queues", "agents"), MODEL, "install warpsmith[models]"),
+        ("sqlalchemy", ("keys", "list"), {}, TO_TUNE),
+        ("psycopg", ("keys", "list"), POSTGRES, OF_FLEETS),
+        ("psycopg", ("drain", "any"), POSTGRES, OF_FLEETS),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else None,
+)
+def test_a_command_names_the_extra_of_what_is_missing(
+    missing: str, arguments: tuple[str, ...], environment: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    ran = command_without([missing], *arguments, **environment, WARPSMITH_DATA_DIR=str(tmp_path))
+    assert ran.returncode == 3, ran.stderr + ran.stdout
+    assert f"error: {missing} is missing; {words}" in ran.stderr
+
+
+def test_a_model_that_is_asked_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(Unavailable, match=r"openai is missing; install warpsmith\[models\]"):
+        OpenAITransport("http://127.0.0.1:1/v1", "")
+
+
+def test_another_missing_module_is_our_fault_and_stays_what_it_is() -> None:
+    with pytest.raises(ModuleNotFoundError, match="nonesuch"), naming_extras():
+        import_module("nonesuch")
+
+
+def extras() -> dict[str, list[Requirement]]:
+    """The requirements of the extras, without those that they take from each other."""
+    found = PROJECT["optional-dependencies"]
+    return {extra: [r for r in map(Requirement, found[extra]) if r.name != "warpsmith"] for extra in found}
+
+
+def of_extra(extra: str) -> list[Requirement]:
+    """Everything that an extra asks for, also through other extras."""
+    wanted = [Requirement(text) for text in PROJECT["optional-dependencies"][extra]]
+    own = [r for r in wanted if r.name != "warpsmith"]
+    return own + [inner for r in wanted if r.name == "warpsmith" for e in r.extras for inner in of_extra(e)]
+
+
+def closure(requirements: Iterable[Requirement]) -> dict[str, set[str]]:
+    """Every distribution that these requirements install here, and with which of its own extras."""
+    found: dict[str, set[str]] = {}
+    waiting = [(requirement, {""}) for requirement in requirements]
+    while waiting:
+        requirement, chosen = waiting.pop()
+        if requirement.marker and not any(requirement.marker.evaluate({"extra": e}) for e in chosen):
+            continue
+        name = canonicalize_name(requirement.name)
+        if name in found and requirement.extras <= found[name]:
+            continue
+        with_extras = found.setdefault(name, set())
+        with_extras |= requirement.extras
+        waiting += [(Requirement(text), {"", *with_extras}) for text in requires(name) or ()]
+    return found
+
+
+def test_an_extra_brings_the_modules_that_it_is_named_for() -> None:
+    tops = packages_distributions()
+    for module, named in BRINGERS.items():
+        if module in ("pycuda", "opentelemetry.sdk", "opentelemetry.exporter"):
+            continue  # not installed here, and one name of several distributions
+        distributions = {canonicalize_name(name) for name in tops[module]}
+        for extra in named:
+            installed = set(closure(r for r in of_extra(extra) if r.name != "pycuda"))
+            assert distributions & installed, f"{extra} does not bring {module}"
+    assert "pycuda" in {r.name for r in of_extra("pycuda")}
+
+
+def test_the_embedded_mode_is_what_its_extra_brings() -> None:
+    modules = {r.name.replace("-", "_") for r in of_extra("embedded")} - {"opentelemetry_api"}
+    assert set(EMBEDDED) == modules
+
+
+def test_extras_agree_on_the_versions_of_a_library() -> None:
+    wanted: dict[str, set[str]] = {}
+    for requirement in (r for found in extras().values() for r in found):
+        wanted.setdefault(requirement.name, set()).add(str(requirement.specifier))
+    assert {name: found for name, found in wanted.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize(("extra", "words"), [("", "Plain, "), ("opencl", "with `opencl`, ")])
+def test_an_installation_has_no_more_packages_than_is_documented(extra: str, words: str) -> None:
+    core = [Requirement(text) for text in PROJECT["dependencies"]]
+    installed = closure([*core, *(of_extra(extra) if extra else ())])
+    documented = re.search(rf"{words}(\d+)", (ROOT / "docs" / "installing.md").read_text())
+    assert documented is not None
+    assert len(installed) + 1 <= int(documented.group(1)), sorted(installed)
 
 
 def test_there_are_locks() -> None:
@@ -171,9 +295,9 @@ def test_nothing_but_a_device_child_loads_a_device_library(name: str) -> None:
 def test_without_pycuda_the_cuda_back_end_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its module imports anywhere; using it names the missing package."""
     monkeypatch.setitem(sys.modules, "pycuda", None)
-    with pytest.raises(Unavailable, match=r"cuda: install PyCUDA, extra \[cuda\]"):
+    with pytest.raises(Unavailable, match=r"cuda: install warpsmith\[pycuda\]"):
         cuda.probe()
-    with pytest.raises(Unavailable, match=r"cuda: install PyCUDA"):
+    with pytest.raises(Unavailable, match=r"cuda: install warpsmith"):
         cuda.open_device(0)
 
 
@@ -187,7 +311,7 @@ def test_importing_the_cuda_back_end_needs_no_cuda_package() -> None:
         "except Unavailable as exc: print(exc)\n"
     )
     assert run.returncode == 0, run.stderr
-    assert "install PyCUDA, extra [cuda]" in run.stdout
+    assert "install warpsmith[pycuda]" in run.stdout
 
 
 @pytest.mark.parametrize("target", ["setup", "demo"])

@@ -1,0 +1,63 @@
+"""What `doctor` finds: one check per thing that this machine has, lacks or does not use."""
+
+from enum import StrEnum
+
+from warpsmith.domain.base import Frozen
+
+
+class State(StrEnum):
+    """Outcomes of a check."""
+
+    OK = "ok"
+    MISSING = "missing"
+    NOT_USED = "not used"
+
+
+class Check(Frozen):
+    """One thing that was looked at."""
+
+    subject: str
+    state: State
+    detail: str
+    """What was found, or why it is missing."""
+    remedy: str = ""
+    """What brings it: an extra, a package, a setting."""
+    blocks: bool = False
+    """True if nothing can be tuned here while it is missing."""
+    tunes: str = ""
+    """Name of the back end that this check shows to be able to tune."""
+
+
+class Diagnosis(Frozen):
+    """What this machine can do."""
+
+    version: str
+    commit: str
+    """See `warpsmith.commit.commit_name`."""
+    python: str
+    can_tune: bool
+    """True if a kernel can be tuned here with some back end."""
+    reason: str
+    """Why it can or cannot."""
+    checks: tuple[Check, ...]
+
+
+def concluded(version: str, commit: str, python: str, checks: list[Check]) -> Diagnosis:
+    """The diagnosis of these checks."""
+    backends = [check.tunes for check in checks if check.state is State.OK and check.tunes]
+    blocks = [check for check in checks if check.state is State.MISSING and check.blocks]
+    if blocks:
+        reason = "; ".join(f"{c.subject}: {c.detail}; {c.remedy}" for c in blocks)
+    elif backends:
+        reason = f"tunes with {' and '.join(dict.fromkeys(backends))}"
+    else:
+        lacking = [c for c in checks if c.state is State.MISSING and c.subject.endswith(" device")]
+        reason = "no device: " + "; ".join(check.detail for check in lacking)
+    return Diagnosis(
+        version=version,
+        commit=commit,
+        python=python,
+        can_tune=bool(backends) and not blocks,
+        reason=reason,
+        checks=tuple(checks),
+    )

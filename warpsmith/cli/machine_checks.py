@@ -1,0 +1,180 @@
+"""Checks of devices, compilers, sandbox and profiler. Drivers and compilers are asked in child processes."""
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+
+from warpsmith.cli.compile_check import check_compilation
+from warpsmith.cli.diagnosis import Check, State
+from warpsmith.cli.launch_check import launch_check
+from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.job import Job
+from warpsmith.errors import ChildDied, WarpsmithError
+from warpsmith.extras import advice
+from warpsmith.sandbox.confine import landlock_abi
+from warpsmith.sandbox.device_host import PROBED, Probe, probe_devices
+from warpsmith.sandbox.ncu_host import find_ncu
+from warpsmith.settings import Settings
+
+POCL = "Portable Computing Language"
+C_COMPILERS = ("cc", "gcc", "clang")
+ARCH = "sm_90"
+"""CUDA architecture to compile for where there is no GPU."""
+_SOURCES = {
+    Backend.CUDA: """extern "C" __global__ void twice(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = 2.0f * x[i];
+}
+""",
+    Backend.OPENCL: """__kernel void twice(__global const float* x, __global float* y, const int n) {
+    int i = get_global_id(0);
+    if (i < n) y[i] = 2.0f * x[i];
+}
+""",
+}
+_REMEDIES = {
+    Backend.CUDA: f"an NVIDIA GPU with its driver, and {advice('pycuda')}",
+    Backend.OPENCL: f"{advice('pyopencl')}; for a GPU, its vendor's OpenCL driver (ICD)",
+}
+
+Ask = Callable[[Sequence[Backend]], Probe]
+
+
+def machine_checks(settings: Settings, ask: Ask = probe_devices) -> Iterator[Check]:
+    """Everything about this machine.
+
+    Args:
+        ask: looks for devices of back ends; see `probe_devices`.
+    """
+    devices: list[DeviceInfo] = []
+    for backend in PROBED:
+        found, lacking = _devices(backend, ask)
+        devices += found
+        yield from (_launched(device, settings) for device in found)
+        if not found:
+            yield Check(
+                subject=f"{backend.value} device",
+                state=State.MISSING,
+                detail=lacking,
+                remedy=_REMEDIES[backend],
+            )
+    yield _nvrtc(devices, settings)
+    yield _nvcc()
+    yield from _pocl(devices)
+    yield _landlock()
+    yield _profiler(devices, settings)
+
+
+def small_job(backend: Backend, compiler: str = "auto") -> Job:
+    """A job whose kernel doubles 1000 numbers."""
+    return Job.model_validate(
+        {
+            "name": "doctor",
+            "kernel": {
+                "backend": backend.value,
+                "source": _SOURCES[backend],
+                "entry": "twice",
+                "compiler": compiler,
+                "arguments": [
+                    {"name": "x", "dtype": "float32", "role": "input", "shape": ["n"]},
+                    {"name": "y", "dtype": "float32", "role": "output", "shape": ["n"]},
+                    {"name": "n", "dtype": "int32", "role": "scalar", "value": "n"},
+                ],
+                "launch": {"grid": ["ceil_div(n, 64)"], "block": [64]},
+            },
+            "workloads": [{"dimensions": {"n": 1000}}],
+            "reference": {
+                "kind": "numpy",
+                "source": "def reference(inputs, dims):\n    return {'y': 2.0 * inputs['x']}\n",
+            },
+        }
+    )
+
+
+def _devices(backend: Backend, ask: Ask) -> tuple[Sequence[DeviceInfo], str]:
+    """Devices of a back end, or the reason why there is none."""
+    try:
+        probe = ask((backend,))
+    except ChildDied as exc:
+        return (), f"the process that asked the driver ended ({exc})"
+    lacking = probe.unavailable.get(backend.value, "the driver knows no device")
+    return probe.devices, lacking.removeprefix(f"{backend.value}: ")
+
+
+def _launched(device: DeviceInfo, settings: Settings) -> Check:
+    """The check of a device: a kernel is compiled, launched and compared with its reference."""
+    name = device.backend.value
+    words = f"{device.name}, driver {device.driver}, {device.architecture}"
+    try:
+        findings = list(launch_check(small_job(device.backend), device, settings))
+    except WarpsmithError as exc:
+        said = str(exc)
+    else:
+        said = "; ".join(finding.message for finding in findings)
+    if said:
+        words, fix = f"{words}; a kernel of two lines fails: {said[:500]}", _REMEDIES[device.backend]
+        return Check(subject=f"{name} device", state=State.MISSING, detail=words, remedy=fix)
+    return Check(subject=f"{name} device", state=State.OK, detail=f"{words}; ran a kernel", tunes=name)
+
+
+def _nvrtc(devices: Sequence[DeviceInfo], settings: Settings) -> Check:
+    own = [d for d in devices if d.backend is Backend.CUDA]
+    found = check_compilation(small_job(Backend.CUDA, "nvrtc"), None, own, "", settings, ARCH)
+    if found.note:
+        return Check(subject="NVRTC", state=State.OK, detail=found.note)
+    detail = "; ".join(finding.message for finding in found.findings)[:500]
+    return Check(subject="NVRTC", state=State.MISSING, detail=detail, remedy=advice("cuda") or "")
+
+
+def _nvcc() -> Check:
+    from warpsmith.backends.cuda_toolkit import find_nvcc
+
+    program = find_nvcc()
+    if program is not None:
+        return Check(subject="nvcc", state=State.OK, detail=str(program))
+    return Check(
+        subject="nvcc",
+        state=State.NOT_USED,
+        detail="only CUDA sources that NVRTC cannot read need it",
+        remedy="install the CUDA toolkit; CUDA_HOME names its folder",
+    )
+
+
+def _pocl(devices: Sequence[DeviceInfo]) -> Iterator[Check]:
+    """PoCL, and the host's compiler, with which it links kernels."""
+    linker = next((path for name in C_COMPILERS if (path := shutil.which(name))), None)
+    if any(POCL in d.driver for d in devices):
+        yield Check(subject="PoCL", state=State.OK, detail="OpenCL on the host's cores")
+        state, detail = State.MISSING, "PoCL links kernels with it"
+    else:
+        fix = advice("pyopencl") or ""
+        yield Check(subject="PoCL", state=State.MISSING, detail="no OpenCL on the host's cores", remedy=fix)
+        state, detail = State.NOT_USED, "only PoCL and nvcc need it"
+    if linker is not None:
+        yield Check(subject="C compiler", state=State.OK, detail=linker)
+    else:
+        yield Check(subject="C compiler", state=state, detail=detail, remedy="install the package gcc")
+
+
+def _landlock() -> Check:
+    abi = landlock_abi()
+    if abi > 0:
+        return Check(subject="sandbox", state=State.OK, detail=f"Landlock, version {abi}")
+    return Check(
+        subject="sandbox",
+        state=State.MISSING,
+        detail="no Landlock: kernels and references may read what this user may read",
+        remedy="Linux 5.13 or later with Landlock; in a container, a seccomp profile that lets it through",
+    )
+
+
+def _profiler(devices: Sequence[DeviceInfo], settings: Settings) -> Check:
+    program = find_ncu()
+    where = "not installed" if program is None else str(program)
+    if not settings.ncu or not any(d.backend is Backend.CUDA for d in devices):
+        fix = "WARPSMITH_NCU=true profiles the kernels of CUDA jobs"
+        return Check(
+            subject="Nsight Compute", state=State.NOT_USED, detail=where, remedy="" if settings.ncu else fix
+        )
+    state = State.MISSING if program is None else State.OK
+    fix = "install the CUDA toolkit, which has ncu" if program is None else ""
+    return Check(subject="Nsight Compute", state=state, detail=where, remedy=fix)
