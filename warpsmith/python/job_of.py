@@ -14,7 +14,6 @@ from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Budget, Job, Reference
 from warpsmith.domain.launch import Launch
-from warpsmith.domain.space import Constraint
 from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.all_findings import source_findings
 from warpsmith.jobfile import InvalidJob, JobFile, parse_job
@@ -22,6 +21,7 @@ from warpsmith.kernel_sources import FoundSource
 from warpsmith.python.argument_fields import ArgumentWriter, by_name, sizes_of
 from warpsmith.python.callable_source import Names, reference_fields, text_fields
 from warpsmith.python.job_parts import (
+    Constraints,
     Extents,
     Fields,
     GivenTolerance,
@@ -62,7 +62,7 @@ class Call:
     reference: Callable[..., Any] | str | Mapping[str, Any] | Reference | None = None
     tolerances: Mapping[str, GivenTolerance] = field(default_factory=dict)
     parameters: Parameters = ()
-    constraints: Sequence[str | Constraint | Mapping[str, Any]] = ()
+    constraints: Constraints = ()
     options: Sequence[str] = ()
     include_dirs: Sequence[str | Path] = ()
     name: str | None = None
@@ -128,7 +128,7 @@ def _of_source(call: Call, folders: Sequence[Path]) -> Job:
         "workloads": workloads,
         "tolerances": {name: tolerance_fields(name, pair) for name, pair in call.tolerances.items()},
         "parameters": parameter_fields(call.parameters),
-        "constraints": [constraint_fields(c) for c in call.constraints],
+        "constraints": constraint_fields(call.constraints),
         "budget": _limits(call),
     }
     reference = _reference(call, arguments, workloads[0].get("dimensions", {}))

@@ -1,8 +1,9 @@
 """Parts of a job as a program writes them, in the job form."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel
 
 from warpsmith.domain.job import Budget, Tolerance, Workload
@@ -19,7 +20,9 @@ Extents = Extent | Sequence[Extent]
 Workloads = Mapping[str, int] | Sequence[Mapping[str, Any] | Workload]
 GivenTolerance = Tolerance | Mapping[str, float] | tuple[float, float]
 """With `rtol` and `atol`, or these two."""
-Parameters = Mapping[str, Sequence[Any]] | Sequence[Parameter | Mapping[str, Any]]
+Parameters = Mapping[str, Iterable[Any]] | Sequence[Parameter | Mapping[str, Any]]
+GivenConstraint = str | Constraint | Mapping[str, Any]
+Constraints = GivenConstraint | Sequence[GivenConstraint]
 
 
 def workload_fields(workloads: Workloads | None, sizes: Mapping[str, int]) -> list[Fields]:
@@ -90,17 +93,42 @@ def tolerance_fields(name: str, given: GivenTolerance) -> Fields:
 
 
 def parameter_fields(given: Parameters) -> list[Fields]:
-    """The tunables; of those with values only, the first is the default."""
+    """The tunables; of those with values only, the first is the default.
+
+    Raises:
+        InvalidInput: the values of one are no list.
+    """
     if isinstance(given, Mapping):
-        return [{"name": name, "values": list(values)} for name, values in given.items()]
+        return [{"name": name, "values": _values(name, values)} for name, values in given.items()]
     return [plain(p) if isinstance(p, Parameter) else dict(p) for p in given]
 
 
-def constraint_fields(given: str | Constraint | Mapping[str, Any]) -> Fields:
-    """One constraint."""
+def _values(name: str, given: Iterable[Any]) -> list[Any]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidInput(f"parameters.{name}", f"{given!r} is no list of values; write [{given!r}]")
+    return [value.item() if isinstance(value, np.generic) else value for value in given]
+
+
+def constraint_fields(given: Constraints) -> list[Fields]:
+    """The constraints; one alone needs no list.
+
+    Raises:
+        InvalidInput: one is neither an expression nor in the job form.
+    """
+    alone = isinstance(given, str | Constraint | Mapping) or not isinstance(given, Iterable)
+    return [_constraint(n, c) for n, c in enumerate([given] if alone else given)]
+
+
+def _constraint(number: int, given: Any) -> Fields:
     if isinstance(given, str):
         return {"expression": given}
-    return plain(given) if isinstance(given, Constraint) else dict(given)
+    if isinstance(given, Constraint):
+        return plain(given)
+    if isinstance(given, Mapping):
+        return dict(given)
+    what = "a function, which is not sent" if callable(given) else f"{given!r}"
+    words = f'this is {what}; write an expression as text, such as "BLOCK * TILE <= 1024"'
+    raise InvalidInput(f"constraints.{number}", words)
 
 
 def budget_fields(given: Budget | Mapping[str, Any] | None, **single: float | None) -> Fields:

@@ -11,12 +11,11 @@ from warpsmith.client import Client
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Budget, Job, Reference
 from warpsmith.domain.launch import Launch
-from warpsmith.domain.space import Constraint
 from warpsmith.domain.state import JobState
 from warpsmith.errors import Unavailable
 from warpsmith.python.embedded import embedded_service, submit_or_resume
 from warpsmith.python.job_of import Call, job_of
-from warpsmith.python.job_parts import Extents, GivenTolerance, Parameters, Workloads
+from warpsmith.python.job_parts import Constraints, Extents, GivenTolerance, Parameters, Workloads
 from warpsmith.python.kernel_given import GivenKernel
 from warpsmith.python.progress import Progress, shown
 from warpsmith.python.result import Result
@@ -39,7 +38,7 @@ def tune(
     reference: Callable[..., Any] | str | Mapping[str, Any] | Reference | None = None,
     tolerances: Mapping[str, GivenTolerance] | None = None,
     parameters: Parameters = (),
-    constraints: Sequence[str | Constraint | Mapping[str, Any]] = (),
+    constraints: Constraints = (),
     options: Sequence[str] = (),
     include_dirs: Sequence[str | Path] = (),
     name: str | None = None,
@@ -76,7 +75,7 @@ def tune(
             the kernel itself.
         tolerances: `(rtol, atol)` by output.
         parameters: your own tunables: macros of the source with their values, the default first.
-        constraints: expressions that every configuration meets.
+        constraints: expressions that every configuration meets; one alone needs no list.
         options: compile options.
         include_dirs: folders that are searched for headers.
         name: name of the job. Default: the kernel's.

@@ -15,7 +15,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Budget, Job, KernelReference, NumpyReference, Tolerance, Workload
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.launch import Launch
-from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.domain.space import Constraint, Parameter, holds
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import InvalidJob
 from warpsmith.python.job_of import Call, job_of
@@ -76,6 +76,44 @@ def test_a_list_is_in_the_order_of_the_kernel_and_sizes_are_its_dimensions() -> 
     assert listed.workloads == (Workload(dimensions={"n": 64}),)
     value = given(job)["a"].value
     assert value is not None and value.text == "0.1"
+
+
+def test_parameters_and_restrictions_of_kernel_tuner_need_no_change() -> None:
+    """Its values come from lists, ranges and arrays of NumPy; its restrictions are text of Python."""
+    job = call(
+        parameters={"block_size_x": np.arange(32, 129, 32), "tile": range(1, 3), "scale": [np.float64(0.5)]},
+        constraints=["block_size_x * tile <= 192", "block_size_x in (32, 64) or tile == 1", "scale < 1"],
+    )
+    values = {p.name: p.values for p in job.parameters}
+    assert values == {"block_size_x": (32, 64, 96, 128), "tile": (1, 2), "scale": (0.5,)}
+    assert all(type(v) is int for v in values["block_size_x"]), "a macro 32.0 is no size of a block"
+    scopes = [{"block_size_x": size, "tile": 2, "scale": 0.5} for size in values["block_size_x"]]
+    allowed = [scope["block_size_x"] for scope in scopes if holds(job.constraints, scope)]
+    assert allowed == [32, 64]
+
+
+def test_one_constraint_needs_no_list() -> None:
+    alone: tuple[Any, ...] = ("B <= n", {"expression": "B <= n"}, Constraint(expression="B <= n"))
+    for constraint in alone:
+        job = call(parameters={"B": [64, 32]}, constraints=constraint)
+        assert [c.expression.text for c in job.constraints] == ["B <= n"]
+
+
+@pytest.mark.parametrize("wrong", [lambda p: p["B"] < 64, [{"expression": "1"}, lambda p: p["B"] < 64]])
+def test_a_constraint_that_is_a_function_is_refused_with_the_way_out(wrong: Any) -> None:
+    exc = refused(parameters={"B": [64, 32]}, constraints=wrong)
+    assert exc.field == f"constraints.{len(wrong) - 1 if isinstance(wrong, list) else 0}"
+    assert "a function, which is not sent; write an expression as text" in exc.message
+    assert refused(constraints=[3]).message.startswith("this is 3; write an expression")
+
+
+@pytest.mark.parametrize("values", [64, "fast"])
+def test_values_of_a_parameter_that_are_no_list_are_named(values: Any) -> None:
+    exc = refused(parameters={"B": values})
+    assert (exc.field, exc.message) == (
+        "parameters.B",
+        f"{values!r} is no list of values; write [{values!r}]",
+    )
 
 
 def test_the_form_of_a_job_may_be_mixed_in() -> None:
