@@ -1,5 +1,6 @@
 """What an array says of an argument: its type, and how others like it are drawn."""
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -8,8 +9,10 @@ import pytest
 
 from warpsmith.domain.draw import Draw
 from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput
 from warpsmith.python.example_arguments import Example, draw_of, is_example
+from warpsmith.python.job_of import Call, job_of
 
 Array = np.ndarray[Any, Any]
 
@@ -156,6 +159,28 @@ def test_data_is_read_wherever_it_lies() -> None:
     assert drawn(Tensor(np.array([1, 2]), "torch.int64"))["high"] == 3
     assert drawn(OnDevice(np.array([1, 2])))["high"] == 3
     assert drawn(np.array([1, 2], ml_dtypes.bfloat16))["high"] == 2
+
+
+def test_tensors_describe_the_same_job_as_arrays() -> None:
+    source = """
+    __kernel void gather(__global const float* table, __global const long* index, __global float* out,
+                         int n) {
+      int i = get_global_id(0);
+      if (i < n) out[i] = table[index[i]];
+    }
+    """
+    table = np.random.default_rng(0).normal(size=100).astype(np.float32)
+    index = np.array([0, 99, 3, 50, 7, 3, 2, 1], np.int64)
+    sizes = {"rows": 100, "n": 8}
+
+    def job(kind: Callable[[Array], Any]) -> Job:
+        arrays = [kind(table), kind(index), kind(np.empty(8, np.float32)), 8]
+        return job_of(Call(source, arrays, sizes, grid="ceil_div(n, 64)", block=64))
+
+    tensors = job(lambda array: Tensor(array, f"torch.{array.dtype}"))
+    assert tensors == job(lambda array: array)
+    draw = tensors.kernel.arguments[1].draw
+    assert draw is not None and draw.high is not None and str(draw.high) == "rows"
 
 
 def test_an_empty_example_is_refused() -> None:
