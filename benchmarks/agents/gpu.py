@@ -36,8 +36,10 @@ ARMS: dict[str, dict[str, Any]] = {
     "rules": {"strategy": "template", "agents": {"provider": "rules"}},
     "direct": {"strategy": "direct"},
     "template": {"strategy": "template"},
+    "tools": {"strategy": "template", "tools": 8},
 }
-"""The user's own constants searched; the rules; a model that rewrites; a model that writes a template."""
+"""The user's own constants searched; the rules; a model that rewrites; a model that writes a template, without
+and with tools."""
 QUIET = dict.fromkeys(("tester", "profiler", "planner", "tuner"), "rules")
 """Roles that the rules play in every arm, so that a model is asked for the kernel alone."""
 PATIENCE_S = 7 * 86400
@@ -54,8 +56,9 @@ Known = dict[str, str]
 
 def posted(job: Job, arm: str, seed: int, limits: Mapping[str, float]) -> Job:
     """A job in one arm, with the limits that all arms have."""
-    outside = {"provider": "external", "roles": QUIET}
-    change = {"agents": outside} | ARMS[arm] | {"seed": seed, "budget": dict(limits)}
+    wanted = dict(ARMS[arm])
+    outside = {"provider": "external", "roles": QUIET, "tools": wanted.pop("tools", 0)}
+    change = {"agents": outside} | wanted | {"seed": seed, "budget": dict(limits)}
     return Job.model_validate(job.model_dump() | change)
 
 
