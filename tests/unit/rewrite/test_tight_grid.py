@@ -173,3 +173,21 @@ def test_the_grid_that_has_work_gives_the_same_results(tmp_path: Path) -> None:
         kernel = template.configured({**template.space.defaults, **chosen})
         cases += [OpenClCase(str(chosen), job, kernel, w) for w in job.workloads]
     assert run_opencl(cases, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void k",
+        "__attribute__((work_group_size_hint(64, 1, 1))) __kernel void k",
+    ],
+)
+def test_an_attribute_is_no_call(head: str) -> None:
+    kind = next(k for k in KINDS if k.name == "a grid that is the global size, and a third axis")
+    job = written(kind, STYLES[0], "as written", "opencl").job
+    source = job.kernel.text.replace(
+        f"__kernel void {job.kernel.entry}", head.replace(" k", f" {job.kernel.entry}")
+    )
+    assert head.split("((")[1][:10] in source
+    found = make_template(job.model_copy(update={"kernel": job.kernel.model_copy(update={"source": source})}))
+    assert not [d for d in found.declined if "definition is not in the source" in d]

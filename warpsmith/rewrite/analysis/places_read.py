@@ -7,7 +7,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.callees import known
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
-from warpsmith.rewrite.source.syntax_tree import find, plain
+from warpsmith.rewrite.source.syntax_tree import ancestors, find, plain
 
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?((?:[^\n]*\\\n)*[^\n]*)", re.M)
@@ -73,6 +73,8 @@ def _reached(facts: Facts) -> str:
 def _unknown(facts: Facts) -> str:
     for function in facts.source.reachable:
         for call in find(function, "call_expression"):
+            if any(n.type == "attribute_specifier" for n in ancestors(call)):
+                continue
             name = facts.source.callee(call)
             if not _is_known(facts, name, call):
                 return f"it calls {name}, whose definition is not in the source"
