@@ -153,6 +153,8 @@ class CallInput(Frozen):
     configurations: tuple[Configuration, ...]
     ok: bool
     answer: str
+    seconds: float
+    """Seconds that it took."""
 
 
 class TemplaterInput(PlannerInput):
@@ -165,6 +167,8 @@ class TemplaterInput(PlannerInput):
     """False if no search follows: every value stands in the source and `parameters` stays empty."""
     tools: int = 0
     """Number of tool calls that may still be made before the answer."""
+    tool_seconds: float = 0.0
+    """Seconds that they may take together."""
     drafts: dict[str, TemplateInput] = {}
     """Templates that were given to tools so far, by name."""
     calls: tuple[CallInput, ...] = ()

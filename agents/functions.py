@@ -75,7 +75,8 @@ def of_turn(turn: Turn, number: int) -> tuple[tuple[FunctionCall, ...], tuple[st
         text = json.dumps(arguments, ensure_ascii=False)
         calls.append(FunctionCall(f"call_{number}_{place}", call.tool, text))
         name = f"{call.draft}: " if call.draft else ""
-        said.append(f"{name}{answer.text}" if answer.ok else f"{name}FAILED: {answer.text}")
+        took = f"\n({answer.seconds:.1f} s)" if answer.seconds else ""
+        said.append(f"{name}{answer.text if answer.ok else f'FAILED: {answer.text}'}{took}")
     return tuple(calls), tuple(said)
 
 

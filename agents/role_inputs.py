@@ -70,6 +70,7 @@ def question(payload: StepPayload, context: StepContext) -> StepInput:
         rules=permitted_rules(job),
         parameters_wanted=job.strategy is not Strategy.DIRECT,
         tools=payload.tools,
+        tool_seconds=round(payload.tool_seconds, 1),
         drafts={name: _template(template) for name, template in drafts(context).items()},
         calls=tuple(
             CallInput(
@@ -78,6 +79,7 @@ def question(payload: StepPayload, context: StepContext) -> StepInput:
                 configurations=call.configurations,
                 ok=answer.ok,
                 answer=answer.text,
+                seconds=round(answer.seconds, 1),
             )
             for turn in context.turns
             for call, answer in zip(turn.calls, turn.answers, strict=True)

@@ -38,8 +38,8 @@ ARMS: dict[str, dict[str, Any]] = {
     "template": {"strategy": "template"},
     "tools": {"strategy": "template", "tools": 8},
 }
-"""The user's own constants searched; the rules; a model that rewrites; a model that writes a template, without
-and with tools."""
+"""The user's own constants searched; the rules; a model that rewrites; a model that writes a template;
+the same with tools."""
 QUIET = dict.fromkeys(("tester", "profiler", "planner", "tuner"), "rules")
 """Roles that the rules play in every arm, so that a model is asked for the kernel alone."""
 PATIENCE_S = 7 * 86400

@@ -57,7 +57,7 @@ def test_functions_are_called_and_answered_by_their_ids(provider: Make, context:
         json.loads(TIME[1]),
     ]
     assert told[0]["content"] == f"d0: {SAID[0]}"
-    assert told[1]["content"].startswith(f"d0: {SAID[1]}\n\nTool calls left: 3.")
+    assert told[1]["content"].startswith(f"d0: {SAID[1]}\n\nTool calls left: 3, in ")
     assert first["prompt_cache_key"] == second["prompt_cache_key"]
 
 
@@ -83,7 +83,7 @@ def test_without_calls_left_no_function_is_offered(provider: Make, context: Step
     assert answer.template is not None
     assert "tools" not in request
     assert request["response_format"]["type"] == "json_schema"
-    assert "Tool calls left: 0." in request["messages"][-1]["content"]
+    assert "Tool calls left: 0, in 0 seconds." in request["messages"][-1]["content"]
 
 
 def test_a_server_without_functions_is_asked_in_text(provider: Make, context: StepContext) -> None:

@@ -168,6 +168,8 @@ class ToolAnswer(Frozen):
     """Words and numbers for the agent; a compiler's messages in it are data."""
     ok: bool = True
     """False if what was asked for did not hold: it does not compile, is wrong, or could not be done."""
+    seconds: float = 0.0
+    """Seconds that it took."""
 
 
 class ToolCall(Frozen):
@@ -238,6 +240,8 @@ class StepPayload(Frozen):
     """Task of the conversation's first turn; empty in that turn itself."""
     tools: int = Field(default=0, ge=0)
     """Number of tool calls that are left."""
+    tool_seconds: float = 0.0
+    """Seconds that tools may still take; a call that has begun is finished."""
 
 
 class StepResult(Frozen):

@@ -46,7 +46,7 @@ from warpsmith.tuning.decisions.task_history import (
     steps_of,
     to_profile,
 )
-from warpsmith.tuning.decisions.tool_turns import calls_left, use_tools
+from warpsmith.tuning.decisions.tool_turns import use_tools, with_tools
 from warpsmith.tuning.tasks import (
     BaselinePayload,
     BaselineResult,
@@ -192,15 +192,14 @@ def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
             "role": "templater",
             "plan": result.plan,
             "faults": faults_of(snapshot),
-            "tools": calls_left(snapshot),
         }
-        return _ask(payload.model_copy(update=known))
+        return _ask(with_tools(snapshot, payload.model_copy(update=known)))
     template = result.template
     if template is None or (payload.provider == RULES and not template.applied):
         return _go_on(snapshot, f"the {role} brought no template")
     if result.ask_tuner:
         asked = {"role": "tuner", "draft": template, "declined": result.declined}
-        alone = {"turn": 0, "first_turn": "", "tools": 0}
+        alone = {"turn": 0, "first_turn": "", "tools": 0, "tool_seconds": 0.0}
         return _ask(payload.model_copy(update=asked | alone))
     candidate = AddCandidate(
         number=len(snapshot.candidates),
@@ -341,9 +340,8 @@ def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None
         failure="\n".join((last.reason if last is not None else "", *(f.words for f in faults))).strip(),
         faults=faults,
         rejected=newest.id,
-        tools=calls_left(snapshot),
     )
-    return StartTask(payload)
+    return StartTask(with_tools(snapshot, payload))
 
 
 def _summary(result: Result | None) -> str:

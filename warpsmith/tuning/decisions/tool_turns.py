@@ -9,15 +9,17 @@ TOOL_SHARE = 0.3
 """Share of a job's seconds that tools may take in all; the search needs the rest."""
 
 
-def calls_left(snapshot: JobSnapshot, used: int = 0) -> int:
-    """Number of tool calls that an agent may make before its next answer.
+def with_tools(snapshot: JobSnapshot, payload: StepPayload, used: int = 0) -> StepPayload:
+    """A question for a template, with the calls and seconds that tools may take before the answer.
 
     Args:
         used: number of calls of its conversation so far.
     """
-    if _tool_seconds_left(snapshot) <= 0:
-        return 0
-    return max(0, snapshot.job.agents.tools - used)
+    left = snapshot.job.agents.tools - used
+    seconds = _tool_seconds_left(snapshot)
+    if left <= 0 or seconds <= 0:
+        left, seconds = 0, 0.0
+    return payload.model_copy(update={"tools": left, "tool_seconds": seconds})
 
 
 def use_tools(
@@ -38,11 +40,9 @@ def use_tools(
         )
     first = payload.first_turn or step
     used = sum(len(turn.tool_calls) for turn in _turns(snapshot, first))
-    following = payload.model_copy(
-        update={"turn": payload.turn + 1, "first_turn": first, "tools": calls_left(snapshot, used)}
-    )
+    following = payload.model_copy(update={"turn": payload.turn + 1, "first_turn": first})
     detail = f"round {payload.round}: {payload.role} at work, {used} tool calls so far"
-    return (SetJobState(JobState.PLANNING, detail), StartTask(following))
+    return (SetJobState(JobState.PLANNING, detail), StartTask(with_tools(snapshot, following, used)))
 
 
 def _turns(snapshot: JobSnapshot, first: str) -> list[StepResult]:

@@ -41,7 +41,9 @@ def use(
         if answers and time.monotonic() - began > seconds:
             answers[call.id] = LATE
             continue
-        answers[call.id] = _answer(bench, call, interpret)
+        from_here = time.monotonic()
+        answer = _answer(bench, call, interpret)
+        answers[call.id] = answer.model_copy(update={"seconds": time.monotonic() - from_here})
     return ToolResult(answers=answers, seconds=time.monotonic() - began)
 
 
