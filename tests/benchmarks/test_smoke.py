@@ -255,6 +255,27 @@ def test_search(bench: Bench, spaces: Path, tmp_path: Path, monkeypatch: pytest.
     assert written(tmp_path / "prior.json")
 
 
+def test_side_by_side(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    side_by_side = importlib.import_module("benchmarks.search.side_by_side")
+    asked: list[str] = []
+
+    def ran(python: str, kernel: str, program: str, told: str) -> dict[str, Any]:
+        asked.append(program)
+        winner = side_by_side.DEFAULTS | {"tile_size_x": 2} if python == "theirs" else None
+        kernel_of = {} if winner else {"kernel": side_by_side.as_launched(kernel, side_by_side.DEFAULTS)}
+        return {"seconds": 1.0, "load_before": 0.1, "evaluations": 3, "winner": winner, **kernel_of}
+
+    monkeypatch.setattr(side_by_side, "ran", ran)
+    monkeypatch.setattr(side_by_side, "LAUNCHES", 3)
+    assert bench("search.side_by_side", "--peer", "theirs", "--runs", 1, "--out", tmp_path) == 0
+    theirs, ours, without_rules = asked
+    assert "tune_kernel" in theirs and "warpsmith.tune" in ours and "rewrite" not in ours
+    assert "warpsmith.tune" in without_rules and '"rewrite": {"enabled": False}' in without_rules
+    clock = written(tmp_path / "side-by-side.json")["clock"]
+    assert len(clock) == 4 and all(row["right"] and row["min_us"] > 0 for row in clock.values())
+    assert "| Kernel Tuner | 1 | 1.0 | 3 | block_size_x=16" in (tmp_path / "side-by-side.md").read_text()
+
+
 def test_recordings_of_the_hub(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = gzip.compress(json.dumps({"Results": [ktt_result(64, 1, 2000.0)]}).encode())
     monkeypatch.setattr("benchmarks.search.hub.RECORDINGS", {})
