@@ -1,16 +1,18 @@
 """Input and reply of each role. The JSON schema of a reply is generated from these classes."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     BeforeValidator,
     Field,
+    SerializerFunctionWrapHandler,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
     TypeAdapter,
     WithJsonSchema,
+    model_serializer,
 )
 
 from warpsmith.domain.base import Frozen
@@ -173,6 +175,15 @@ class TemplaterInput(PlannerInput):
     """Templates that were given to tools so far, by name."""
     calls: tuple[CallInput, ...] = ()
     """Tools that were used so far, in order."""
+    guides: dict[str, str] = {}
+    """Guides that fit the kernel, by name, with one line each. Left out if there are none."""
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, others: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        shown: dict[str, Any] = others(self)
+        if not self.guides:
+            del shown["guides"]
+        return shown
 
 
 class RepairerInput(TemplaterInput):
@@ -195,6 +206,11 @@ class TunerInput(Frozen):
 
 
 StepInput = TesterInput | ProfilerInput | PlannerInput | TemplaterInput | RepairerInput | TunerInput
+
+
+def has_guides(question: StepInput) -> bool:
+    """Whether a question lists guides to read."""
+    return isinstance(question, TemplaterInput) and bool(question.guides)
 
 
 class ValueOf(Frozen):
@@ -292,6 +308,8 @@ class CallText(Frozen):
     """A new template, which gets the next name: `d0`, `d1` and so on."""
     configurations: tuple[tuple[ValueOf, ...], ...] = Field(default=(), max_length=6)
     """Configurations of the template, each of which sets every parameter; empty: its defaults."""
+    topic: str = Field(default="", max_length=32)
+    """Name of the guide to read; empty for other tools."""
 
 
 class CallsReply(Frozen):
@@ -323,16 +341,27 @@ REPLIES: dict[AgentRole, type[Reply]] = {
 }
 
 
-def reply_schema(role: AgentRole, tools: int = 0) -> dict[str, Any]:
+def tool_names(guides: bool) -> tuple[ToolName, ...]:
+    """The tools of a conversation, with or without guides to read."""
+    return tuple(name for name in get_args(ToolName) if guides or name != "read_guide")
+
+
+def reply_schema(role: AgentRole, tools: int = 0, guides: bool = False) -> dict[str, Any]:
     """The JSON schema of a role's answer.
 
     Args:
         tools: number of tool calls that may be made in place of an answer.
+        guides: whether there are guides to read.
     """
-    if tools:
-        either: Any = REPLIES[role] | CallsReply
-        return TypeAdapter(either).json_schema()
-    return REPLIES[role].model_json_schema()
+    if not tools:
+        return REPLIES[role].model_json_schema()
+    either: Any = REPLIES[role] | CallsReply
+    schema = TypeAdapter(either).json_schema()
+    if not guides:
+        call = schema["$defs"]["CallText"]["properties"]
+        del call["topic"]
+        call["tool"]["enum"] = list(tool_names(guides))
+    return schema
 
 
 def strict_schema(role: AgentRole) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agents.context import StepContext
-from agents.contracts import StepInput, reply_schema
+from agents.contracts import StepInput, has_guides, reply_schema
 from agents.parsing import BadReply
 from agents.prompting import instructions, version
 from agents.reply_acceptance import accept
@@ -93,6 +93,6 @@ def ask(payload: StepPayload, asked: StepInput) -> Question:
     return Question(
         instructions=instructions(payload.role, asked, DATA),
         question=asked.model_dump(mode="json"),
-        wanted=reply_schema(payload.role, payload.tools),
+        wanted=reply_schema(payload.role, payload.tools, has_guides(asked)),
         version=version(payload.role, asked),
     )

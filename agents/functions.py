@@ -3,9 +3,9 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
-from agents.contracts import CallText, TemplateReply
+from agents.contracts import CallText, TemplateReply, tool_names
 from agents.parsing import BadReply, find_object
 from warpsmith.tuning.step_facts import Turn
 from warpsmith.tuning.tasks import ToolName
@@ -18,6 +18,7 @@ _PURPOSE: dict[ToolName, str] = {
     "time": "Time configurations of a draft beside the user's kernel.",
     "profile": "Say what bounds a configuration of a draft, with the figures behind it.",
     "history": "Say what was tried in this job and what it gave.",
+    "read_guide": "Show one of the guides that the data list, by its name.",
 }
 _FIELDS: dict[ToolName, tuple[str, ...]] = {
     "compile": ("template", "draft", "configurations"),
@@ -25,6 +26,7 @@ _FIELDS: dict[ToolName, tuple[str, ...]] = {
     "time": ("draft", "configurations"),
     "profile": ("draft", "configurations"),
     "history": (),
+    "read_guide": ("topic",),
 }
 
 
@@ -38,22 +40,29 @@ class FunctionCall:
     """JSON, if the model kept to it."""
 
 
-def functions() -> list[dict[str, Any]]:
-    """The tools and the answer, as `tools` of a chat completion."""
+def functions(guides: bool = False) -> list[dict[str, Any]]:
+    """The tools and the answer, as `tools` of a chat completion.
+
+    Args:
+        guides: whether there are guides to read.
+    """
     schema = CallText.model_json_schema()
-    made = [_function(name, _PURPOSE[name], _part(schema, _FIELDS[name])) for name in get_args(ToolName)]
+    made = [_function(name, _PURPOSE[name], _part(schema, _FIELDS[name])) for name in tool_names(guides)]
     last = "Answer with a template: a draft by its name, or a new one."
     return [*made, _function(ANSWER, last, TemplateReply.model_json_schema())]
 
 
-def as_reply(calls: Sequence[FunctionCall]) -> str:
+def as_reply(calls: Sequence[FunctionCall], guides: bool = False) -> str:
     """The calls of one message as the text of a reply. An answer beside calls of tools is left out: it was
     given before they said anything.
+
+    Args:
+        guides: whether there are guides to read.
 
     Raises:
         BadReply: a function is not known, or its arguments are no object.
     """
-    known = {*get_args(ToolName), ANSWER}
+    known = {*tool_names(guides), ANSWER}
     made = []
     for call in calls:
         if call.name not in known:
@@ -87,4 +96,5 @@ def _function(name: str, purpose: str, parameters: dict[str, Any]) -> dict[str, 
 def _part(schema: dict[str, Any], fields: Sequence[str]) -> dict[str, Any]:
     """The schema of an object with some of its fields only."""
     part: dict[str, Any] = {"type": "object", "properties": {n: schema["properties"][n] for n in fields}}
-    return part | ({"$defs": schema["$defs"]} if fields else {}) | {"additionalProperties": False}
+    refers = "#/$defs/" in json.dumps(part)
+    return part | ({"$defs": schema["$defs"]} if refers else {}) | {"additionalProperties": False}

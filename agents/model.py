@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.context import StepContext
-from agents.contracts import strict_schema
+from agents.contracts import has_guides, strict_schema
 from agents.functions import as_reply, functions
 from agents.model_budget import Cost, Price, Purse, prompt_bound
 from agents.model_transport import Call, CallFailed, Completion, Form, Transport
@@ -64,7 +64,8 @@ class _Step:
         self._context = context
         self._ends = time.monotonic() + provider.seconds
         self._form, self._newer = Form.SCHEMA, False
-        self._functions = functions() if payload.tools else []
+        self._asked = question(payload, context)
+        self._functions = functions(has_guides(self._asked)) if payload.tools else []
         self._with_turns = bool(payload.tools or context.turns)
         """Whether the server knows functions, as far as is known, and there is need of them."""
         self._cache_key = f"warpsmith-{hashlib.sha256(context.job.kernel.text.encode()).hexdigest()[:24]}"
@@ -84,7 +85,7 @@ class _Step:
         for _ in range(self._p.settings.openai_repairs + 1):
             completion, asked = self._complete(asked)
             self._record.prompt = asked.record(self._canary)
-            said, problem = _said(completion)
+            said, problem = _said(completion, has_guides(self._asked))
             text = said.replace(self._canary, HIDDEN)
             self._record.reply = text
             try:
@@ -105,7 +106,7 @@ class _Step:
     def _question(self) -> Prompt:
         """The question, with earlier turns as messages if the server knows functions."""
         turns = self._context.turns if self._with_turns else None
-        return prompt(self._payload.role, question(self._payload, self._context), self._canary, turns)
+        return prompt(self._payload.role, self._asked, self._canary, turns)
 
     def _complete(self, asked: Prompt) -> tuple[Completion, Prompt]:
         """One reply, with retries, and the prompt that it answers: a server may know no functions."""
@@ -231,10 +232,10 @@ def _bound(
     return prompt_bound([*(m.content for m in messages), *called, *sent])
 
 
-def _said(completion: Completion) -> tuple[str, str]:
+def _said(completion: Completion, guides: bool) -> tuple[str, str]:
     """The text of a reply, and what is wrong with the functions that it calls."""
     try:
-        text, problem = as_reply(completion.calls) if completion.calls else completion.text, ""
+        text, problem = as_reply(completion.calls, guides) if completion.calls else completion.text, ""
     except BadReply as exc:
         text, problem = "\n".join(f"{c.name}({c.arguments})" for c in completion.calls), str(exc)
     return text.replace("\0", ""), problem

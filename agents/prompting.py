@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from agents.contracts import StepInput, TemplaterInput, reply_schema
+from agents.contracts import StepInput, TemplaterInput, has_guides, reply_schema
 from agents.functions import FunctionCall, of_turn
 from warpsmith.domain.job import AgentRole
 from warpsmith.tuning.step_facts import Turn
@@ -82,19 +82,21 @@ def instructions(role: AgentRole, question: StepInput, where: str) -> str:
     for name, value in (("role", role), ("where", where)):
         common = common.replace("{" + name + "}", value)
     parts = [common.strip(), _file(_name(role, question))[1]]
-    return "\n\n".join([*parts, _file("tools")[1]] if _has_tools(question) else parts)
+    return "\n\n".join([*parts, *(_file(name)[1] for name in _more(question))])
 
 
-def _has_tools(question: StepInput) -> bool:
-    """Whether a conversation has tools, or had some before its calls were used up."""
-    return isinstance(question, TemplaterInput) and bool(question.tools or question.calls)
+def _more(question: StepInput) -> tuple[str, ...]:
+    """Names of the further prompt files of a conversation that has tools, or had some before its calls were
+    used up."""
+    if not isinstance(question, TemplaterInput) or not (question.tools or question.calls):
+        return ()
+    return ("tools", "guides") if question.guides else ("tools",)
 
 
 def version(role: AgentRole, question: StepInput) -> str:
     """Names and versions of the prompt files of a question."""
     name = _name(role, question)
-    tools = f".tools-{_file('tools')[0]}" if _has_tools(question) else ""
-    return f"common-{_file('common')[0]}.{name}-{_file(name)[0]}{tools}"
+    return ".".join(f"{n}-{_file(n)[0]}" for n in ("common", name, *_more(question)))
 
 
 def prompt(role: AgentRole, question: StepInput, canary: str, turns: Sequence[Turn] | None = None) -> Prompt:
@@ -114,7 +116,7 @@ def prompt(role: AgentRole, question: StepInput, canary: str, turns: Sequence[Tu
     # The delimiter is derived from the data, so that the data cannot contain it.
     mark = hashlib.sha256(data.encode()).hexdigest()[:16]
     tools = question.tools if isinstance(question, TemplaterInput) and turns is None else 0
-    schema = json.dumps(reply_schema(role, tools), separators=(",", ":"))
+    schema = json.dumps(reply_schema(role, tools, has_guides(question)), separators=(",", ":"))
     body = f"BEGIN DATA {mark}\n{data}\nEND DATA {mark}\n\nThe schema of the answer:\n{schema}"
     where = f"between the lines `BEGIN DATA {mark}` and `END DATA {mark}`"
     messages = [Message("system", instructions(role, question, where)), Message("user", body)]

@@ -20,8 +20,10 @@ from agents.contracts import (
     TesterReply,
     TunerReply,
     ValueOf,
+    tool_names,
 )
 from agents.fixed_template import fixed, typical
+from agents.guide_pages import guides
 from agents.parsing import BadReply, find_object, parse_reply
 from agents.role_inputs import drafts, permitted_rules
 from agents.tried import history
@@ -123,6 +125,7 @@ def accept_calls(answer: CallsReply, payload: StepPayload, context: StepContext)
     known = drafts(context)
     made = []
     for index, text in enumerate(answer.calls):
+        _check_topic(index, text, context.job)
         call = _call(f"{payload.turn}.{index}", text, known, context)
         if call.template is not None:
             known[call.draft] = call.template
@@ -133,6 +136,8 @@ def accept_calls(answer: CallsReply, payload: StepPayload, context: StepContext)
 def _call(name: str, text: CallText, known: Mapping[str, Template], context: StepContext) -> ToolCall:
     if text.tool == "history":
         return ToolCall(id=name, tool=text.tool, answer=ToolAnswer(text=history(context)))
+    if text.tool == "read_guide":
+        return ToolCall(id=name, tool=text.tool, answer=_guide(text.topic))
     try:
         draft, template = _draft(text, known, context)
         configurations = [
@@ -146,6 +151,22 @@ def _call(name: str, text: CallText, known: Mapping[str, Template], context: Ste
     return ToolCall(
         id=name, tool=text.tool, draft=draft, template=template, configurations=tuple(configurations)
     )
+
+
+def _check_topic(index: int, text: CallText, job: Job) -> None:
+    """Guides are for jobs that want them, and topics for guides."""
+    if text.tool == "read_guide" and not job.agents.guides:
+        raise BadReply(f"calls.{index}.tool: must be one of {', '.join(tool_names(guides=False))}")
+    if text.topic and text.tool != "read_guide":
+        raise BadReply(f"calls.{index}.topic: no such field for {text.tool}; leave it out")
+
+
+def _guide(topic: str) -> ToolAnswer:
+    """A guide, also one that was not listed: what a kernel is like, its reader may know better."""
+    found = guides().get(topic)
+    if found is not None:
+        return ToolAnswer(text=found.page)
+    return ToolAnswer(text=f"topic: there is no {topic!r}; known: {', '.join(guides())}", ok=False)
 
 
 def _draft(text: CallText, known: Mapping[str, Template], context: StepContext) -> tuple[str, Template]:

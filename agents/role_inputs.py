@@ -19,6 +19,7 @@ from agents.contracts import (
     TrialInput,
     TunerInput,
 )
+from agents.guide_finding import guides_for
 from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.job import Job, Strategy, Workload
 from warpsmith.domain.launch import SequencedLaunch
@@ -84,6 +85,7 @@ def question(payload: StepPayload, context: StepContext) -> StepInput:
             for turn in context.turns
             for call, answer in zip(turn.calls, turn.answers, strict=True)
         ),
+        guides={g.name: g.line for g in guides_for(context)} if payload.tools or context.turns else {},
     )
     if payload.role == "templater":
         return templater

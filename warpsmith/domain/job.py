@@ -224,6 +224,8 @@ class AgentPolicy(Frozen):
     """Number of best candidates from which each round after the first starts."""
     tools: int = Field(default=0, ge=0, le=64)
     """Number of tool calls that an agent may make for each template before it answers; 0: none."""
+    guides: bool = False
+    """Whether such a call may read one of the guides that fit the kernel."""
 
 
 class Job(Frozen):

@@ -158,7 +158,7 @@ class Profile(Frozen):
     """Changes and their reasons, most promising first."""
 
 
-ToolName = Literal["compile", "check", "time", "profile", "history"]
+ToolName = Literal["compile", "check", "time", "profile", "history", "read_guide"]
 
 
 class ToolAnswer(Frozen):
