@@ -195,7 +195,7 @@ class ToolPayload(Frozen):
     step: str
     """Task of the turn that wants them; its result holds the calls."""
     seconds: float = Field(gt=0)
-    """Limit on the seconds of all its calls; one that has begun is finished."""
+    """Limit on the seconds of all its calls; a configuration that has begun is finished."""
 
 
 class ToolResult(Frozen):
@@ -241,7 +241,7 @@ class StepPayload(Frozen):
     tools: int = Field(default=0, ge=0)
     """Number of tool calls that are left."""
     tool_seconds: float = 0.0
-    """Seconds that tools may still take; a call that has begun is finished."""
+    """Seconds that tools may still take; a configuration that has begun is finished."""
 
 
 class StepResult(Frozen):

@@ -28,8 +28,8 @@ def check(bench: Workbench, template: Template, configurations: Sequence[Configu
     Raises:
         InvalidInput: the job's reference cannot be used.
     """
-    parts, ok = [], True
-    for place, configuration in enumerate(configurations):
+    parts, ok = list[str](), True
+    for place, configuration in enumerate(bench.in_time(configurations, parts)):
         built = bench.compile(template, configuration)
         if isinstance(built, Rejected):
             parts.append(refused(configuration, built))

@@ -15,8 +15,8 @@ from warpsmith.tuning.tools.workbench import Built, Workbench, named, refused, t
 
 def compile_(bench: Workbench, template: Template, configurations: Sequence[Configuration]) -> ToolAnswer:
     """Registers, spills, shared memory and occupancy of each, or the compiler's messages."""
-    parts, ok = [], True
-    for configuration in configurations:
+    parts, ok = list[str](), True
+    for configuration in bench.in_time(configurations, parts):
         built = bench.compile(template, configuration)
         if isinstance(built, Rejected):
             parts.append(refused(configuration, built))

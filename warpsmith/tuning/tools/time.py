@@ -18,8 +18,8 @@ def time_(bench: Workbench, template: Template, configurations: Sequence[Configu
     Raises:
         InvalidInput: the job's reference cannot be used.
     """
-    parts, ok = [], True
-    for configuration in configurations:
+    parts, ok = list[str](), True
+    for configuration in bench.in_time(configurations, parts):
         outcome = bench.measure(template, configuration)
         if isinstance(outcome, Measured):
             parts.append(f"{named(configuration)}: {1 / outcome.objective:.2f}x of your kernel's speed")

@@ -27,14 +27,14 @@ def use(
 
     Args:
         calls: those without an answer, in order.
-        seconds: after which no further call begins.
+        seconds: after which no further call and no further configuration begins.
         interpret: the diagnosis in the answer of `profile`.
 
     Raises:
         InvalidInput: the job's reference cannot be used.
     """
     session.baseline.learn(baseline)
-    bench = Workbench(session, baseline)
+    bench = Workbench(session, baseline, seconds)
     began = time.monotonic()
     answers: dict[str, ToolAnswer] = {}
     for call in calls:

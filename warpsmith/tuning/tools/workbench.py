@@ -1,9 +1,10 @@
 """What the tools share: the session of a job, its baseline, and words for configurations and refusals."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from warpsmith.domain.outcome import Measured, Outcome, Rejected
+from warpsmith.domain.outcome import Outcome, Rejected
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import ConfiguredKernel, Template
@@ -18,11 +19,35 @@ MAX_LOG_CHARACTERS = 3000
 
 
 class Workbench:
-    """A device session with the job's baseline."""
+    """A device session with the job's baseline.
 
-    def __init__(self, session: DeviceSession, baseline: BaselineResult) -> None:
+    Args:
+        seconds: after which no further configuration is begun.
+    """
+
+    def __init__(self, session: DeviceSession, baseline: BaselineResult, seconds: float) -> None:
         self.session = session
         self.baseline = baseline
+        self._ends = time.monotonic() + seconds
+
+    def in_time(self, configurations: Sequence[Configuration], said: list[str]) -> Iterator[Configuration]:
+        """The configurations that there is time for, the first in any case.
+
+        Args:
+            said: lines of the answer, to which is added how many were left out.
+        """
+        for place, configuration in enumerate(configurations):
+            if place and time.monotonic() > self._ends:
+                said.append(f"the other {len(configurations) - place} were not done: the seconds are spent")
+                return
+            yield configuration
+
+    @cached_property
+    def _watch(self) -> DriftWatch:
+        """One that has seen nothing takes every outcome for an apparent best, and times it in pairs."""
+        watch = DriftWatch(self.session, self.baseline_us)
+        watch.prepare()
+        return watch
 
     @cached_property
     def baseline_us(self) -> Mapping[str, float]:
@@ -48,12 +73,7 @@ class Workbench:
         kernel = template.configured(configuration)
         compiled = self.session.compile(kernel)
         outcome = run_trial(self.session, template, kernel, compiled, self.baseline_us)
-        if not isinstance(outcome, Measured):
-            return outcome
-        # A watch that has seen nothing takes every outcome for an apparent best, and times it in pairs.
-        watch = DriftWatch(self.session, self.baseline_us)
-        watch.prepare()
-        return watch.confirmed(outcome, kernel, compiled)
+        return self._watch.confirmed(outcome, kernel, compiled)
 
 
 class Built:
