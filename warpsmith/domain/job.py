@@ -221,7 +221,11 @@ class AgentPolicy(Frozen):
     roles: dict[AgentRole, ProviderName] = {}
     """Providers that differ from `provider`, by role."""
     parents: int = Field(default=1, ge=1, le=8)
-    """Number of best candidates from which each round after the first starts."""
+    """Number of best candidates from which each round after the first starts; those of different ideas come
+    first."""
+    ideas: int = Field(default=1, ge=1, le=8)
+    """Number of templates that differ in kind for which a planner may ask in each branch of a round. The
+    trials go to those that earn them."""
     tools: int = Field(default=0, ge=0, le=64)
     """Number of tool calls that an agent may make for each template before it answers; 0: none."""
     guides: bool = False

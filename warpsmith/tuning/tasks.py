@@ -208,6 +208,19 @@ class ToolResult(Frozen):
     """Seconds that all this took."""
 
 
+class Idea(Frozen):
+    """One of the ways that a planner wants tried."""
+
+    name: str = ""
+    """By which the job knows it again; empty if its planner named a single plan."""
+    sentence: str = ""
+    """How it differs from the others."""
+    plan: str = ""
+    """Task for the templater."""
+    expected_gain: float | None = None
+    """Expected speed-up over the best so far; None if unknown."""
+
+
 class StepPayload(Frozen):
     """A question to an agent."""
 
@@ -242,6 +255,11 @@ class StepPayload(Frozen):
     """Number of tool calls that are left."""
     tool_seconds: float = 0.0
     """Seconds that tools may still take; a configuration that has begun is finished."""
+    """Seconds that tools may still take; a call that has begun is finished."""
+    ideas: int = Field(default=1, ge=1)
+    """Number of ideas that the planner may answer with."""
+    idea: str = ""
+    """Name of the idea that the template follows; empty if its planner named none."""
 
 
 class StepResult(Frozen):
@@ -255,7 +273,9 @@ class StepResult(Frozen):
     stop: str = ""
     """Reason why there is nothing more to try; empty if there is something."""
     expected_gain: float | None = None
-    """The planner's expected speed-up over the best so far; None if it gives none."""
+    """The planner's expected speed-up over the best so far, by its best idea; None if it gives none."""
+    ideas: tuple[Idea, ...] = ()
+    """The planner's ideas, most promising first; empty if it gave a single plan."""
     profile: Profile | None = None
     """The profiler's reply."""
     cases: tuple[ProposedCase, ...] = ()
@@ -307,8 +327,10 @@ class SlicePayload(Frozen):
     candidate_trials: int | None = None
     """If shared: number of trials that the candidate may have in total."""
     heat: bool = False
-    """True if it shows what its template is worth beside a rival of the same round, before the rest of the
-    budget goes to the better one."""
+    """True if it shows what its template is worth beside others of the same round, before the rest of the
+    budget goes to the best one."""
+    rung: int = Field(default=0, ge=0)
+    """Of a heat: how often the better half of the contestants was chosen before it."""
     seen: Seen | None = None
     """None: not recorded by older versions."""
 

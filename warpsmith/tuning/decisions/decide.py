@@ -2,16 +2,9 @@
 
 from warpsmith.domain.job import RULES, Strategy
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind
+from warpsmith.tuning.decisions.contests import Share, contest_of, rules_question
 from warpsmith.tuning.decisions.device_waits import given_up, pin
-from warpsmith.tuning.decisions.rivals import (
-    finalist,
-    had_heat,
-    heat_goes_on,
-    heat_share,
-    is_contested,
-    rules_question,
-    runs_heat,
-)
+from warpsmith.tuning.decisions.ideas import gainless, ideas_wanted, next_idea
 from warpsmith.tuning.decisions.shares import (
     budget_spent,
     parents,
@@ -31,7 +24,7 @@ from warpsmith.tuning.decisions.snapshot import (
     StartTask,
     TaskView,
 )
-from warpsmith.tuning.decisions.stopping import at_the_floor, no_gain
+from warpsmith.tuning.decisions.stopping import at_the_floor
 from warpsmith.tuning.decisions.task_history import (
     baseline_of,
     best_so_far,
@@ -68,8 +61,9 @@ MAX_REPAIRS = 2
 def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
     """The next actions; none while a task is open or the job has ended.
 
-    The way of a job: baseline, test plan; then in every round, from each of its parents, profile, plan,
-    template, region, gate and search; in the end the winners are verified.
+    The way of a job: baseline, test plan; then in every round, from each of its parents, profile and plan,
+    and for each of the planner's ideas template, region, gate and search; in the end the winners are
+    verified.
 
     Applying the actions and asking again with the new state leads on until the job ends. Asking
     twice about the same state gives the same answer.
@@ -123,14 +117,13 @@ def _go_on(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
     spent = budget_spent(snapshot) or at_the_floor(snapshot.job, baseline_of(snapshot), best_so_far(snapshot))
     if spent:
         return _finish_search(snapshot, spent)
-    rules = rules_question(snapshot)
-    if rules is not None:
-        return _ask(rules)
-    best = finalist(snapshot)
-    resumed = () if best is None else _resume(snapshot, best, "the better template gets the rest")
-    if resumed:
-        return resumed
     round_ = max((p.round for p in steps_of(snapshot)), default=1)
+    question = next_idea(snapshot, round_) or rules_question(snapshot)
+    if question is not None:
+        return _ask(question)
+    contested = _contest(snapshot, round_)
+    if contested:
+        return contested
     waiting = unopened(snapshot, round_)
     if waiting:
         return _open(snapshot, round_, waiting[0])
@@ -142,6 +135,18 @@ def _go_on(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
             snapshot, f"all {planned} rounds are done" if planned > 1 else "one round was asked for"
         )
     return _open(snapshot, round_ + 1, parents(snapshot, round_ + 1)[0])
+
+
+def _contest(snapshot: JobSnapshot, round_: int) -> tuple[Action, ...]:
+    """The next run of the contest of this round; nothing if there is none."""
+    contest = contest_of(snapshot, round_)
+    turn = None if contest is None else contest.turn()
+    if turn is None:
+        return ()
+    if turn.share is None:
+        return _resume(snapshot, turn.candidate, "the better template gets the rest")
+    again = SetCandidate(turn.candidate.id, CandidateState.SEARCHING)
+    return (again, _searching(turn.candidate), _heat(snapshot, turn.candidate, turn.share))
 
 
 def _open(snapshot: JobSnapshot, round_: int, parent: str | None) -> tuple[Action, ...]:
@@ -180,20 +185,16 @@ def _use_step(snapshot: JobSnapshot, step: TaskView) -> tuple[Action, ...]:
             )
         return _open(snapshot, 1, None)
     if role == "profiler":
-        return _ask(payload.model_copy(update={"role": "planner", "profile": result.profile}))
-    # In the first round nothing was measured that a gain could be expected over.
-    judged = payload.round > 1 and snapshot.job.budget.stop_early
-    expected = result.expected_gain if judged else None
-    stop = result.stop or no_gain(expected, baseline_of(snapshot))
-    if stop:
-        return _go_on(snapshot, stop)
-    if role == "planner":
-        known = {
-            "role": "templater",
-            "plan": result.plan,
-            "faults": faults_of(snapshot),
-        }
-        return _ask(with_tools(snapshot, payload.model_copy(update=known)))
+        wanted = ideas_wanted(snapshot, payload.round)
+        return _ask(
+            payload.model_copy(update={"role": "planner", "profile": result.profile, "ideas": wanted})
+        )
+    stop = result.stop or gainless(snapshot, payload.round, result.expected_gain)
+    question = next_idea(snapshot, payload.round) if role == "planner" and not stop else None
+    if question is not None:
+        return _ask(question)
+    if stop or role == "planner":
+        return _go_on(snapshot, stop or "the planner named nothing to try")
     template = result.template
     if template is None or (payload.provider == RULES and not template.applied):
         return _go_on(snapshot, f"the {role} brought no template")
@@ -222,12 +223,12 @@ def _search(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[Action,
     floor = at_the_floor(snapshot.job, baseline_of(snapshot), candidate.best_objective)
     if exhausted or left <= 0 or floor or budget_spent(snapshot):
         return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
-    ran = is_contested(snapshot) and had_heat(snapshot, candidate)
-    if ran and not heat_goes_on(snapshot, candidate):
-        return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
-    if ran or runs_heat(snapshot, candidate):
-        trials, seconds = heat_share(snapshot)
-        return (_searching(candidate), _slice(snapshot, candidate, trials, seconds=seconds, heat=True))
+    contest = contest_of(snapshot, candidate.round)
+    if contest is not None and contest.holds(candidate):
+        share = contest.heat(candidate)
+        if share is None:
+            return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
+        return (_searching(candidate), _heat(snapshot, candidate, share))
     # A new template is tried on one device before it gets the others.
     if candidate.trials == 0 and min(snapshot.devices, left) > 1:
         return (_searching(candidate), _slice(snapshot, candidate, 1))
@@ -265,23 +266,20 @@ def _slices(
     return (_slice(snapshot, of, trials, beside=beside, shared=shared),) * count
 
 
+def _heat(snapshot: JobSnapshot, of: CandidateSummary, share: Share) -> StartTask:
+    whole = _slice(snapshot, of, share.trials).payload
+    return StartTask(whole.model_copy(update={"seconds": share.seconds, "heat": True, "rung": share.rung}))
+
+
 def _slice(
-    snapshot: JobSnapshot,
-    of: CandidateSummary,
-    trials: int,
-    *,
-    seconds: float | None = None,
-    beside: int = 0,
-    shared: bool = False,
-    heat: bool = False,
+    snapshot: JobSnapshot, of: CandidateSummary, trials: int, *, beside: int = 0, shared: bool = False
 ) -> StartTask:
     payload = SlicePayload(
         candidate=of.id,
         trials=trials,
-        seconds=seconds_left(snapshot) if seconds is None else seconds,
+        seconds=seconds_left(snapshot),
         shared=shared,
         candidate_trials=of.trials + trials if shared else None,
-        heat=heat,
         seen=Seen(devices=snapshot.devices, beside=beside, trials=of.trials),
     )
     return StartTask(payload)
@@ -337,6 +335,7 @@ def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None
         provider=made.provider,
         plan=made.plan,
         profile=made.profile,
+        idea=made.idea,
         failure="\n".join((last.reason if last is not None else "", *(f.words for f in faults))).strip(),
         faults=faults,
         rejected=newest.id,

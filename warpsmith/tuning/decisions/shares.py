@@ -3,9 +3,18 @@
 from warpsmith.domain.job import Strategy
 from warpsmith.domain.state import TaskKind
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView
-from warpsmith.tuning.decisions.task_history import baseline_of, best_so_far, last_task, steps_of
+from warpsmith.tuning.decisions.task_history import (
+    baseline_of,
+    best_so_far,
+    idea_of,
+    last_task,
+    steps_of,
+)
 from warpsmith.tuning.decisions.time_budget import first_batch_s, search_s
 from warpsmith.tuning.tasks import StepPayload
+
+LEAST_TRIALS = 7
+"""Trials by which a template is judged: its defaults, and up to six configurations that its author names."""
 
 
 def rounds(snapshot: JobSnapshot) -> int:
@@ -14,11 +23,18 @@ def rounds(snapshot: JobSnapshot) -> int:
 
 
 def parents(snapshot: JobSnapshot, round_: int) -> list[str | None]:
-    """Starting points of a round: the best candidates of earlier rounds, or the user's kernel in the
-    first."""
-    before = [(c.best_objective, c.number, c.id) for c in snapshot.candidates if c.round < round_]
-    ranked = sorted((b, n, i) for b, n, i in before if b is not None)
-    return [i for _, _, i in ranked[: snapshot.job.agents.parents]] or [None]
+    """Starting points of a round: the best candidates of earlier rounds, or the user's kernel in the first.
+
+    The best of every idea comes first; where ideas are fewer than places, the next best fill these.
+    """
+    before = [(c.best_objective, c.number, c) for c in snapshot.candidates if c.round < round_]
+    measured = [(best, number, c) for best, number, c in before if best is not None]
+    ranked = [c for _, _, c in sorted(measured, key=lambda found: found[:2])]
+    firsts: dict[str, CandidateSummary] = {}
+    for candidate in ranked:
+        firsts.setdefault(idea_of(snapshot, candidate), candidate)
+    others = [c for c in ranked if c not in firsts.values()]
+    return [c.id for c in [*firsts.values(), *others][: snapshot.job.agents.parents]] or [None]
 
 
 def unopened(snapshot: JobSnapshot, round_: int) -> list[str | None]:
@@ -28,14 +44,43 @@ def unopened(snapshot: JobSnapshot, round_: int) -> list[str | None]:
 
 
 def trial_share(snapshot: JobSnapshot, candidate: CandidateSummary) -> int:
-    """Trials that this candidate may have in total: the remaining ones divided by the branches to come."""
-    others = sum(c.trials for c in snapshot.candidates if c.id != candidate.id)
-    step = last_task(snapshot, TaskKind.AGENT_STEP)
-    if step is not None and not _is_rivals(step) and step.id not in {c.made_by for c in snapshot.candidates}:
-        return snapshot.job.budget.trials - others  # agents have nothing more to add
+    """Trials that this candidate may have in total: the remaining ones divided by the branches to come.
+
+    With several ideas a round has its trials in common. A candidate then gets what the others of its round
+    leave, and no fewer than any of them had, since it may be the winner.
+    """
+    others = [c for c in snapshot.candidates if c.id != candidate.id]
+    left = snapshot.job.budget.trials - sum(c.trials for c in others)
+    if _agents_are_done(snapshot):
+        return left
+    if snapshot.job.agents.ideas > 1:
+        had = [c.trials for c in others if c.round == candidate.round]
+        rest = round_trials(snapshot, candidate.round) - sum(had)
+        return min(left, max(rest, LEAST_TRIALS, *had))
     later = max(0, rounds(snapshot) - candidate.round) * snapshot.job.agents.parents
     branches = 1 + len(unopened(snapshot, candidate.round)) + later
-    return -(-(snapshot.job.budget.trials - others) // branches)
+    return -(-left // branches)
+
+
+def round_trials(snapshot: JobSnapshot, round_: int) -> int:
+    """Trials that a round of several ideas may have: the remaining ones divided by the rounds to come."""
+    others = sum(c.trials for c in snapshot.candidates if c.round != round_)
+    return -(-(snapshot.job.budget.trials - others) // rounds_left(snapshot, round_))
+
+
+def rounds_left(snapshot: JobSnapshot, round_: int) -> int:
+    """Number of rounds to come, with this one."""
+    return 1 + max(0, rounds(snapshot) - round_)
+
+
+def _agents_are_done(snapshot: JobSnapshot) -> bool:
+    """Whether agents have nothing more to add: the last answer brought nothing, nor did another of its
+    round."""
+    step = last_task(snapshot, TaskKind.AGENT_STEP)
+    if step is None or _is_rivals(step) or step.id in {c.made_by for c in snapshot.candidates}:
+        return False
+    assert isinstance(step.payload, StepPayload)
+    return not any(c.round == step.payload.round for c in snapshot.candidates)
 
 
 def _is_rivals(step: TaskView) -> bool:

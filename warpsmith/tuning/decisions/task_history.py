@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from warpsmith.domain.state import SliceEnd, TaskKind, TaskState
 from warpsmith.domain.template import RuleFault
-from warpsmith.tuning.decisions.snapshot import JobSnapshot, TaskView
+from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView
 from warpsmith.tuning.tasks import (
     JobBaseline,
     ProfilePayload,
@@ -31,6 +31,23 @@ def baseline_of(snapshot: JobSnapshot) -> JobBaseline:
 def steps_of(snapshot: JobSnapshot) -> list[StepPayload]:
     """Questions to agents, in order."""
     return [t.payload for t in snapshot.tasks if isinstance(t.payload, StepPayload)]
+
+
+def idea_of(snapshot: JobSnapshot, candidate: CandidateSummary) -> str:
+    """Name of the idea that a candidate follows; empty if its planner named none."""
+    return next(
+        (
+            t.payload.idea
+            for t in snapshot.tasks
+            if t.id == candidate.made_by and isinstance(t.payload, StepPayload)
+        ),
+        "",
+    )
+
+
+def slices_of(snapshot: JobSnapshot) -> list[SlicePayload]:
+    """Slices of a job, in order."""
+    return [t.payload for t in snapshot.tasks if isinstance(t.payload, SlicePayload)]
 
 
 def last_task(snapshot: JobSnapshot, kind: TaskKind) -> TaskView | None:
