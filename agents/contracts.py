@@ -10,6 +10,7 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    StringConstraints,
     TypeAdapter,
     WithJsonSchema,
     model_serializer,
@@ -146,6 +147,15 @@ class PlannerInput(Frozen):
     """Number of rejected trials by stage and reason."""
 
 
+class IdeasInput(PlannerInput):
+    """Input of the planner if it may name several ideas: that for one, and what they are measured against."""
+
+    ideas: int
+    """Number of ideas that may be named at most."""
+    tried: str
+    """What was tried in this job and what it gave, with the names of the ideas."""
+
+
 class CallInput(Frozen):
     """A tool that was used, and what it said."""
 
@@ -205,7 +215,9 @@ class TunerInput(Frozen):
     static_shared_bytes: int | None
 
 
-StepInput = TesterInput | ProfilerInput | PlannerInput | TemplaterInput | RepairerInput | TunerInput
+StepInput = (
+    TesterInput | ProfilerInput | PlannerInput | IdeasInput | TemplaterInput | RepairerInput | TunerInput
+)
 
 
 def has_guides(question: StepInput) -> bool:
@@ -275,6 +287,32 @@ class PlannerReply(Frozen):
     """Expected speed-up over the best so far: 1.2 for a fifth faster; null if unknown."""
 
 
+IdeaName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _-]*$", max_length=40)]
+
+
+class IdeaText(Frozen):
+    """One way to make the kernel faster."""
+
+    name: IdeaName
+    """Two or three words; the name of an earlier idea if this one goes on with it."""
+    sentence: str = Field(min_length=1, max_length=300)
+    """How it differs in kind from the others."""
+    plan: str = Field(min_length=1, max_length=8000)
+    """Task for the templater, complete in itself."""
+    expected_gain: float | None = Field(default=None, ge=0, le=1000)
+    """Expected speed-up over the best so far: 1.2 for a fifth faster; null if unknown."""
+
+
+class IdeasReply(Frozen):
+    """Ideas to try side by side, or the statement that nothing is worth trying."""
+
+    stop: str = Text
+    """Reason to end the search; empty to continue."""
+    ideas: tuple[IdeaText, ...] = Field(default=(), max_length=8)
+    """Ideas that differ in kind, most promising first; empty only with `stop`."""
+    reasoning: str = Text
+
+
 class TemplateReply(Frozen):
     """A template: either names of rewrite rules, or source with its parameters and launch."""
 
@@ -329,7 +367,7 @@ class TunerReply(Frozen):
     reasoning: str = Text
 
 
-Reply = TesterReply | ProfilerReply | PlannerReply | TemplateReply | TunerReply
+Reply = TesterReply | ProfilerReply | PlannerReply | IdeasReply | TemplateReply | TunerReply
 
 REPLIES: dict[AgentRole, type[Reply]] = {
     "tester": TesterReply,
@@ -346,16 +384,26 @@ def tool_names(guides: bool) -> tuple[ToolName, ...]:
     return tuple(name for name in get_args(ToolName) if guides or name != "read_guide")
 
 
-def reply_schema(role: AgentRole, tools: int = 0, guides: bool = False) -> dict[str, Any]:
+def reply_of(role: AgentRole, ideas: int = 1) -> type[Reply]:
+    """The class of a role's answer.
+
+    Args:
+        ideas: number of ideas that a planner may name.
+    """
+    return IdeasReply if role == "planner" and ideas > 1 else REPLIES[role]
+
+
+def reply_schema(role: AgentRole, tools: int = 0, guides: bool = False, ideas: int = 1) -> dict[str, Any]:
     """The JSON schema of a role's answer.
 
     Args:
         tools: number of tool calls that may be made in place of an answer.
         guides: whether there are guides to read.
+        ideas: see `reply_of`.
     """
     if not tools:
-        return REPLIES[role].model_json_schema()
-    either: Any = REPLIES[role] | CallsReply
+        return reply_of(role, ideas).model_json_schema()
+    either: Any = reply_of(role, ideas) | CallsReply
     schema = TypeAdapter(either).json_schema()
     if not guides:
         call = schema["$defs"]["CallText"]["properties"]
@@ -364,9 +412,9 @@ def reply_schema(role: AgentRole, tools: int = 0, guides: bool = False) -> dict[
     return schema
 
 
-def strict_schema(role: AgentRole) -> dict[str, Any]:
+def strict_schema(role: AgentRole, ideas: int = 1) -> dict[str, Any]:
     """The same schema as structured output requires it: every field required, no bounds."""
-    schema = _strict(reply_schema(role))
+    schema = _strict(reply_schema(role, ideas=ideas))
     assert isinstance(schema, dict)
     return schema
 

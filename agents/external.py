@@ -93,6 +93,6 @@ def ask(payload: StepPayload, asked: StepInput) -> Question:
     return Question(
         instructions=instructions(payload.role, asked, DATA),
         question=asked.model_dump(mode="json"),
-        wanted=reply_schema(payload.role, payload.tools, has_guides(asked)),
+        wanted=reply_schema(payload.role, payload.tools, has_guides(asked), payload.ideas),
         version=version(payload.role, asked),
     )

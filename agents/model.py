@@ -127,7 +127,7 @@ class _Step:
 
     def _call(self, asked: Prompt) -> Call:
         """The next call, as large as the budget and the time limit allow."""
-        schema = strict_schema(self._payload.role)
+        schema = strict_schema(self._payload.role, self._payload.ideas)
         bound = _bound(asked.messages, self._functions, self._form, schema)
         left = self._p.purse.left()
         room = left.tokens - bound

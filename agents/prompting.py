@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from agents.contracts import StepInput, TemplaterInput, has_guides, reply_schema
+from agents.contracts import IdeasInput, StepInput, TemplaterInput, has_guides, reply_schema
 from agents.functions import FunctionCall, of_turn
 from warpsmith.domain.job import AgentRole
 from warpsmith.tuning.step_facts import Turn
@@ -67,7 +67,10 @@ def _file(name: str) -> tuple[str, str]:
 
 
 def _name(role: AgentRole, question: StepInput) -> str:
-    """Name of the prompt file of a role. A templater without parameters gets the prompt for rewriting."""
+    """Name of the prompt file of a role. A templater without parameters gets the prompt for rewriting, and a
+    planner that may name several ideas a prompt of its own."""
+    if isinstance(question, IdeasInput):
+        return "planner_of_ideas"
     plain = isinstance(question, TemplaterInput) and not question.parameters_wanted
     return "rewriter" if plain and role == "templater" else role
 
@@ -116,7 +119,8 @@ def prompt(role: AgentRole, question: StepInput, canary: str, turns: Sequence[Tu
     # The delimiter is derived from the data, so that the data cannot contain it.
     mark = hashlib.sha256(data.encode()).hexdigest()[:16]
     tools = question.tools if isinstance(question, TemplaterInput) and turns is None else 0
-    schema = json.dumps(reply_schema(role, tools, has_guides(question)), separators=(",", ":"))
+    ideas = question.ideas if isinstance(question, IdeasInput) else 1
+    schema = json.dumps(reply_schema(role, tools, has_guides(question), ideas), separators=(",", ":"))
     body = f"BEGIN DATA {mark}\n{data}\nEND DATA {mark}\n\nThe schema of the answer:\n{schema}"
     where = f"between the lines `BEGIN DATA {mark}` and `END DATA {mark}`"
     messages = [Message("system", instructions(role, question, where)), Message("user", body)]

@@ -10,9 +10,9 @@ from typing import Any
 from agents.constraint_checks import forbidden_by
 from agents.context import StepContext
 from agents.contracts import (
-    REPLIES,
     CallsReply,
     CallText,
+    IdeasReply,
     PlannerReply,
     ProfilerReply,
     Reply,
@@ -20,6 +20,7 @@ from agents.contracts import (
     TesterReply,
     TunerReply,
     ValueOf,
+    reply_of,
     tool_names,
 )
 from agents.fixed_template import fixed, typical
@@ -38,6 +39,7 @@ from warpsmith.rewrite.reader.tokens import tokenise
 from warpsmith.rewrite.source.syntax_tree import entry_name
 from warpsmith.rewrite.templater import make_template
 from warpsmith.tuning.tasks import (
+    Idea,
     Profile,
     ProposedCase,
     StepPayload,
@@ -59,18 +61,17 @@ def accept(text: str, provider: str, payload: StepPayload, context: StepContext)
     if payload.role in WITH_TOOLS and "calls" in find_object(text):
         calls = accept_calls(parse_reply(text, CallsReply), payload, context)
         return StepResult(provider=provider, tool_calls=calls, plan=payload.plan, reply=text)
-    answer: Reply = parse_reply(text, REPLIES[payload.role])
+    answer: Reply = parse_reply(text, reply_of(payload.role, payload.ideas))
     if isinstance(answer, PlannerReply):
         if bool(answer.stop.strip()) == bool(answer.plan.strip()):
             raise BadReply("fill exactly one of plan and stop")
-        if payload.round == 1 and answer.stop.strip():
-            raise BadReply(
-                "stop: in round 1 only the user's kernel was measured; say in plan what to try first"
-            )
+        _not_at_once(answer.stop, payload, "plan")
         gain = answer.expected_gain if answer.plan.strip() else None
         return StepResult(
             provider=provider, plan=answer.plan, stop=answer.stop, expected_gain=gain, reply=text
         )
+    if isinstance(answer, IdeasReply):
+        return accept_ideas(answer, provider, payload).model_copy(update={"reply": text})
     if isinstance(answer, TesterReply):
         return StepResult(provider=provider, cases=accept_tests(answer, context.job), reply=text)
     if isinstance(answer, ProfilerReply):
@@ -81,6 +82,42 @@ def accept(text: str, provider: str, payload: StepPayload, context: StepContext)
         return StepResult(provider=provider, template=template, declined=payload.declined, reply=text)
     template, declined = accept_template(answer, context)
     return StepResult(provider=provider, template=template, declined=declined, plan=payload.plan, reply=text)
+
+
+def accept_ideas(answer: IdeasReply, provider: str, payload: StepPayload) -> StepResult:
+    """The ideas of a planner. Names are the same if they differ in case or spaces only.
+
+    Raises:
+        BadReply: see `accept`.
+    """
+    if bool(answer.stop.strip()) == bool(answer.ideas):
+        raise BadReply("fill exactly one of ideas and stop")
+    _not_at_once(answer.stop, payload, "ideas")
+    if len(answer.ideas) > payload.ideas:
+        raise BadReply(
+            f"ideas: {len(answer.ideas)} are too many; name at most {payload.ideas}, the best first"
+        )
+    ideas: list[Idea] = []
+    for index, idea in enumerate(answer.ideas):
+        name = " ".join(idea.name.lower().split())
+        if any(name == known.name for known in ideas):
+            raise BadReply(f"ideas.{index}.name: {name!r} is named twice; ideas must differ in kind")
+        if not (idea.sentence.strip() and idea.plan.strip()):
+            raise BadReply(f"ideas.{index}: sentence and plan must not be blank")
+        ideas.append(
+            Idea(name=name, sentence=idea.sentence, plan=idea.plan, expected_gain=idea.expected_gain)
+        )
+    gains = [idea.expected_gain for idea in ideas]
+    known_gains = [gain for gain in gains if gain is not None]
+    best = max(known_gains, default=None) if len(known_gains) == len(gains) else None
+    return StepResult(provider=provider, stop=answer.stop, ideas=tuple(ideas), expected_gain=best)
+
+
+def _not_at_once(stop: str, payload: StepPayload, field: str) -> None:
+    if payload.round == 1 and stop.strip():
+        raise BadReply(
+            f"stop: in round 1 only the user's kernel was measured; say in {field} what to try first"
+        )
 
 
 def accept_template(answer: TemplateReply, context: StepContext) -> tuple[Template, tuple[str, ...]]:

@@ -7,6 +7,7 @@ from agents.context import StepContext
 from agents.contracts import (
     CallInput,
     ConstraintText,
+    IdeasInput,
     KernelInput,
     ParameterText,
     PlannerInput,
@@ -20,6 +21,7 @@ from agents.contracts import (
     TunerInput,
 )
 from agents.guide_finding import guides_for
+from agents.tried import history
 from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.job import Job, Strategy, Workload
 from warpsmith.domain.launch import SequencedLaunch
@@ -64,7 +66,10 @@ def question(payload: StepPayload, context: StepContext) -> StepInput:
         )
     planner = _planner(payload, context)
     if payload.role == "planner":
-        return planner
+        several = payload.ideas > 1
+        return (
+            IdeasInput(**dict(planner), ideas=payload.ideas, tried=history(context)) if several else planner
+        )
     templater = TemplaterInput(
         **dict(planner),
         plan=payload.plan,

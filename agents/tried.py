@@ -19,7 +19,8 @@ def history(context: StepContext) -> str:
 
 def _line(tried: Tried) -> str:
     made = "; ".join(a.rule if a.rule != "written" else a.detail for a in tried.template.applied)
-    head = f"candidate {tried.number}, round {tried.round} ({made or 'as it is'})"
+    idea = f", idea {tried.idea!r}" if tried.idea else ""
+    head = f"candidate {tried.number}, round {tried.round}{idea} ({made or 'as it is'})"
     if tried.rejected:
         return f"{head}: rejected: {tried.rejected[:MAX_REASON_CHARACTERS]}"
     if tried.best_objective is None:

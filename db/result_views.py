@@ -1,6 +1,6 @@
 """Response bodies of the API, read from the tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from sqlalchemy import func, select
@@ -42,7 +42,7 @@ from warpsmith.http_models import (
 )
 from warpsmith.rewrite.source.published_source import published_source
 from warpsmith.tuning.analysis.search_facts import Facts, facts_of
-from warpsmith.tuning.decisions.task_history import faults_in
+from warpsmith.tuning.decisions.task_history import faults_in, ideas_in
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 
 __all__ = [
@@ -136,7 +136,8 @@ def candidate_list(session: Session, job_id: str) -> CandidateList:
     """
     JobRepository(session).get(job_id)
     rows = CandidateRepository(session).of_job(job_id, with_templates=True)
-    return CandidateList(items=tuple(_candidate(row) for row in rows))
+    ideas = ideas_in(TaskRepository(session).of_job(job_id))
+    return CandidateList(items=tuple(_candidate(row, ideas) for row in rows))
 
 
 def worker_list(session: Session) -> WorkerList:
@@ -179,6 +180,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
     baseline = job_baseline(session, job_id)
     verify = last_result(session, job_id, VerifyResult)
     candidates = CandidateRepository(session).of_job(job_id, with_templates=True)
+    tasks = TaskRepository(session).of_job(job_id)
     query = select(func.sum(TrialRow.seconds), func.count().filter(TrialRow.reused))
     busy_s, reused = session.execute(query.where(TrialRow.job_id == job_id)).one()
     cut_short = TrialRepository(session).cut_short(job_id)
@@ -206,8 +208,8 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         rejections=tuple(_rejections(session, job_id)),
         seconds=elapsed_s(session, row),
         finished_at=row.finished_at,
-        candidates=tuple(_candidate(c) for c in candidates),
-        rule_faults=faults_in(t.result for t in TaskRepository(session).of_job(job_id)),
+        candidates=tuple(_candidate(c, ideas_in(tasks)) for c in candidates),
+        rule_faults=faults_in(t.result for t in tasks),
         facts=_facts(session, row.spec, baseline, candidates),
         warpsmith_version=__version__,
         warpsmith_commit=commit_name(),
@@ -228,13 +230,14 @@ def _facts(
     return facts_of(job, baseline, best.template, trials)
 
 
-def _candidate(row: CandidateRow) -> CandidateView:
+def _candidate(row: CandidateRow, ideas: Mapping[str, str]) -> CandidateView:
     return CandidateView(
         id=row.id,
         round=row.round,
         parent=row.parent,
         state=row.state,
         agent_step=row.made_by,
+        idea=ideas.get(row.made_by, ""),
         applied=row.template.applied,
         declined=row.declined,
         space=row.template.space,

@@ -12,6 +12,7 @@ from db.snapshot import job_baseline
 from db.tables import TaskRow
 from warpsmith.domain.outcome import Rejected
 from warpsmith.tuning.analysis.search_facts import best_of
+from warpsmith.tuning.decisions.task_history import ideas_in
 from warpsmith.tuning.step_facts import StepFacts, Tried, Turn
 from warpsmith.tuning.tasks import (
     SlicePayload,
@@ -38,7 +39,8 @@ def step_facts(session: Session, job_id: str, payload: StepPayload, before: int 
     candidates, trials = CandidateRepository(session), TrialRepository(session)
     parent = None if payload.parent is None else candidates.get(payload.parent)
     rejected = None if payload.rejected is None else candidates.get(payload.rejected)
-    tasks = TaskRepository(session).of_job(job_id) if before is not None or payload.tools else ()
+    history = payload.tools > 0 or payload.ideas > 1
+    tasks = TaskRepository(session).of_job(job_id) if before is not None or history else ()
     later = {t.id for t in tasks if before is not None and t.number >= before}
     failed = [] if rejected is None else trials.finished(rejected.id)
     logs = [t.outcome.log for t in failed if isinstance(t.outcome, Rejected)]
@@ -56,7 +58,7 @@ def step_facts(session: Session, job_id: str, payload: StepPayload, before: int 
         rejected=None if rejected is None else rejected.template,
         log=logs[0] if logs else "",
         turns=_turns(session, job_id, payload),
-        tried=_tried(session, job_id, tasks, later) if payload.tools else (),
+        tried=_tried(session, job_id, tasks, later) if history else (),
     )
 
 
@@ -67,6 +69,7 @@ def _tried(session: Session, job_id: str, tasks: Sequence[TaskRow], later: Set[s
         for t in tasks
         if isinstance(t.payload, SlicePayload) and isinstance(t.result, SliceResult) and t.id not in later
     }
+    ideas = ideas_in(tasks)
     found = []
     for row in CandidateRepository(session).of_job(job_id, with_templates=True):
         if row.made_by in later:
@@ -82,6 +85,7 @@ def _tried(session: Session, job_id: str, tasks: Sequence[TaskRow], later: Set[s
                 best_objective=None if best is None else best[1].objective,
                 best=None if best is None else best[0],
                 rejected=reasons.get(row.id, ""),
+                idea=ideas.get(row.made_by, ""),
             )
         )
     return found

@@ -25,6 +25,7 @@ from warpsmith.tuning.tasks import (
     CasesResult,
     Choice,
     Counters,
+    Idea,
     Payload,
     ProfilePayload,
     ProfileResult,
@@ -56,6 +57,7 @@ class Rows:
     budget: Budget
     strategy: Strategy = Strategy.TEMPLATE
     parents: int = 1
+    ideas: int = 1
     tools: int = 0
     baseline: Answer[BaselinePayload] = by_default
     profile: Answer[ProfilePayload] = by_default
@@ -69,7 +71,7 @@ class Rows:
     """Of the tasks that were started, in order."""
 
     def __post_init__(self) -> None:
-        agents = AgentPolicy(parents=self.parents, tools=self.tools)
+        agents = AgentPolicy(parents=self.parents, ideas=self.ideas, tools=self.tools)
         job = scale_job(budget=self.budget, strategy=self.strategy, agents=agents)
         self.snapshot = JobSnapshot(job, JobState.QUEUED, None, ("opencl-test",), 0.0, 0, (), ())
 
@@ -124,6 +126,11 @@ class Rows:
     def _step(self, payload: StepPayload) -> StepResult:
         if payload.role in ("tester", "profiler"):
             return StepResult(provider=self.provider)
+        if payload.role == "planner" and payload.ideas > 1 and self.provider != RULES:
+            ideas = tuple(
+                Idea(name=f"idea {n}", sentence="it differs", plan="go on") for n in range(payload.ideas)
+            )
+            return StepResult(provider=self.provider, ideas=ideas)
         if payload.role == "planner":
             return StepResult(provider=self.provider, plan="go on")
         rule = () if payload.provider is None else (AppliedRule(rule="block_size"),)
@@ -132,14 +139,15 @@ class Rows:
 
     def _count(self, candidate: str, result: SliceResult) -> None:
         s = self.snapshot
+        right = result.ended_by is not SliceEnd.REJECTED
         changed = [
             replace(
                 c,
                 trials=c.trials + result.trials,
-                measured=c.measured + result.trials,
-                best_objective=self.objective(c),
+                measured=c.measured + (result.trials if right else 0),
+                best_objective=self.objective(c) if right else c.best_objective,
             )
-            if c.id == candidate and result.ended_by is not SliceEnd.REJECTED
+            if c.id == candidate
             else c
             for c in s.candidates
         ]

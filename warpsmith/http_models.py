@@ -124,6 +124,8 @@ class CandidateView(Frozen):
     parent: str | None = None
     state: CandidateState
     agent_step: str | None = None
+    idea: str = ""
+    """Name of the planner's idea that the template follows; empty if it named none."""
     applied: tuple[AppliedRule, ...] = ()
     declined: tuple[str, ...] = ()
     """Rules whose precondition could not be proven, and rules that failed earlier, with the reason."""

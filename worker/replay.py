@@ -226,7 +226,7 @@ class _Run:
         except NoAnswer as exc:
             self._differences.append(f"task {row.number}: {exc.reason}")
             return recorded
-        for field in ("provider", "plan", "stop", "expected_gain", "profile", "cases", "tool_calls"):
+        for field in ("provider", "plan", "stop", "expected_gain", "ideas", "profile", "cases", "tool_calls"):
             said = getattr(recorded, field), getattr(result, field)
             self._compare(f"task {row.number}, {field}", *said)
         return result.model_copy(update={"ask_tuner": recorded.ask_tuner})

@@ -35,6 +35,8 @@ class Tried:
     """The configuration with that time."""
     rejected: str
     """Why its template was rejected; empty if it was not."""
+    idea: str = ""
+    """Name of the idea that it follows; empty if its planner named none."""
 
 
 @dataclass(frozen=True)
@@ -55,4 +57,4 @@ class StepFacts:
     turns: Sequence[Turn] = ()
     """Earlier turns of the step's conversation."""
     tried: Sequence[Tried] = ()
-    """Earlier candidates of the job, in order; only for steps that may use tools."""
+    """Earlier candidates of the job, in order; only for steps that may use tools or name several ideas."""

@@ -255,7 +255,6 @@ class StepPayload(Frozen):
     """Number of tool calls that are left."""
     tool_seconds: float = 0.0
     """Seconds that tools may still take; a configuration that has begun is finished."""
-    """Seconds that tools may still take; a call that has begun is finished."""
     ideas: int = Field(default=1, ge=1)
     """Number of ideas that the planner may answer with."""
     idea: str = ""

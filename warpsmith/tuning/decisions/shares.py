@@ -6,7 +6,7 @@ from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, T
 from warpsmith.tuning.decisions.task_history import (
     baseline_of,
     best_so_far,
-    idea_of,
+    ideas_in,
     last_task,
     steps_of,
 )
@@ -30,9 +30,10 @@ def parents(snapshot: JobSnapshot, round_: int) -> list[str | None]:
     before = [(c.best_objective, c.number, c) for c in snapshot.candidates if c.round < round_]
     measured = [(best, number, c) for best, number, c in before if best is not None]
     ranked = [c for _, _, c in sorted(measured, key=lambda found: found[:2])]
+    ideas = ideas_in(snapshot.tasks)
     firsts: dict[str, CandidateSummary] = {}
     for candidate in ranked:
-        firsts.setdefault(idea_of(snapshot, candidate), candidate)
+        firsts.setdefault(ideas.get(candidate.made_by, ""), candidate)
     others = [c for c in ranked if c not in firsts.values()]
     return [c.id for c in [*firsts.values(), *others][: snapshot.job.agents.parents]] or [None]
 

@@ -1,12 +1,14 @@
 """Queries over the tasks of a job: its baseline, its slices, its steps, its profiles. Pure."""
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from warpsmith.domain.state import SliceEnd, TaskKind, TaskState
 from warpsmith.domain.template import RuleFault
-from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView
+from warpsmith.tuning.decisions.snapshot import JobSnapshot, TaskView
 from warpsmith.tuning.tasks import (
     JobBaseline,
+    Payload,
     ProfilePayload,
     Result,
     SlicePayload,
@@ -33,16 +35,23 @@ def steps_of(snapshot: JobSnapshot) -> list[StepPayload]:
     return [t.payload for t in snapshot.tasks if isinstance(t.payload, StepPayload)]
 
 
-def idea_of(snapshot: JobSnapshot, candidate: CandidateSummary) -> str:
-    """Name of the idea that a candidate follows; empty if its planner named none."""
-    return next(
-        (
-            t.payload.idea
-            for t in snapshot.tasks
-            if t.id == candidate.made_by and isinstance(t.payload, StepPayload)
-        ),
-        "",
-    )
+class Asked(Protocol):
+    """A task in any form."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        ...
+
+    @property
+    def payload(self) -> Payload | None:
+        """What it was asked."""
+        ...
+
+
+def ideas_in(tasks: Iterable[Asked]) -> dict[str, str]:
+    """Names of the ideas that agent steps follow, by task; without steps of no idea."""
+    return {t.id: t.payload.idea for t in tasks if isinstance(t.payload, StepPayload) and t.payload.idea}
 
 
 def slices_of(snapshot: JobSnapshot) -> list[SlicePayload]:
