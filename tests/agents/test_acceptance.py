@@ -8,7 +8,8 @@ from typing import Any, get_args
 import pytest
 
 from agents.context import StepContext
-from agents.contracts import REPLIES, OtherFamily, strict_schema
+from agents.contracts import REPLIES, IdeasReply, OtherFamily, PlannerReply, strict_schema
+from agents.external import ask
 from agents.parsing import BadReply
 from agents.prompting import prompt, version
 from agents.reply_acceptance import accept
@@ -22,7 +23,7 @@ from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
-from warpsmith.tuning.tasks import Profile, StepPayload
+from warpsmith.tuning.tasks import Profile, StepPayload, StepResult
 
 
 def tuner_payload(context: StepContext) -> StepPayload:
@@ -76,6 +77,65 @@ def test_the_planner_does_not_stop_before_anything_was_tried(context: StepContex
 def test_the_planner_goes_on_or_stops(answer: dict[str, str], context: StepContext) -> None:
     with pytest.raises(BadReply, match="exactly one of plan and stop"):
         accept(as_text(answer), "x", StepPayload(role="planner", round=2), context)
+
+
+IDEA: dict[str, Any] = {
+    "name": "Wide  Loads",
+    "sentence": "moves more at once",
+    "plan": "more elements for a thread",
+}
+
+
+def ideas(*found: dict[str, Any], **more: Any) -> str:
+    """A reply of a planner that may name several ideas."""
+    return as_text({"ideas": list(found), **more})
+
+
+def test_a_planner_names_ideas_whose_best_gain_counts(context: StepContext) -> None:
+    def accepted(*gains: float | None) -> StepResult:
+        named = [IDEA | {"name": f"idea {n}", "expected_gain": g} for n, g in enumerate(gains)]
+        return accept(ideas(*named), "x", StepPayload(role="planner", round=2, ideas=3), context)
+
+    assert accepted(1.1, 1.3).expected_gain == 1.3
+    assert accepted(1.1, None).expected_gain is None, "one that may gain anything is worth a template"
+    found = accept(ideas(IDEA), "x", StepPayload(role="planner", round=1, ideas=3), context)
+    assert [(i.name, i.plan) for i in found.ideas] == [("wide loads", "more elements for a thread")]
+    assert found.plan == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (ideas(), "exactly one of ideas and stop"),
+        (ideas(IDEA, stop="enough"), "exactly one of ideas and stop"),
+        (ideas(*(IDEA | {"name": f"idea {n}"} for n in range(4))), "ideas: 4 are too many; name at most 3"),
+        (ideas(IDEA, IDEA | {"name": "wide loads"}), "ideas.1.name: 'wide loads' is named twice"),
+        (ideas(IDEA | {"plan": " "}), "ideas.0: sentence and plan must not be blank"),
+        (ideas(IDEA | {"name": "no, not this"}), "ideas.0.name"),
+        (as_text({"plan": "only one"}), "plan"),
+    ],
+)
+def test_mistakes_in_ideas(text: str, words: str, context: StepContext) -> None:
+    with pytest.raises(BadReply) as caught:
+        accept(text, "x", StepPayload(role="planner", round=2, ideas=3), context)
+    assert words in str(caught.value)
+    with pytest.raises(BadReply, match="in round 1 only the user's kernel was measured; say in ideas"):
+        accept(ideas(stop="no"), "x", StepPayload(role="planner", round=1, ideas=3), context)
+
+
+def test_a_planner_of_one_idea_is_asked_as_before(context: StepContext) -> None:
+    alone = ask(StepPayload(role="planner", round=1), question(StepPayload(role="planner", round=1), context))
+    assert "ideas" not in alone.question and "tried" not in alone.question
+    assert alone.wanted == PlannerReply.model_json_schema()
+    assert alone.version.endswith("planner-3")
+    payload = StepPayload(role="planner", round=1, ideas=3)
+    several = ask(payload, question(payload, context))
+    assert (several.question["ideas"], several.question["tried"]) == (3, "nothing was tried in this job yet")
+    assert several.wanted == IdeasReply.model_json_schema()
+    assert several.version.endswith("planner_of_ideas-1")
+    body = prompt("planner", question(payload, context), "w").messages[1].content
+    assert json.dumps(several.wanted, separators=(",", ":")) in body
+    assert {"stop", "ideas", "reasoning"} == set(strict_schema("planner", 3)["required"])
 
 
 @pytest.mark.parametrize(

@@ -301,3 +301,36 @@ def test_an_agent_uses_tools_before_it_answers(service: Service) -> None:
     trials = service.get(f"/v1/jobs/{name}/trials")["items"]
     assert WARM in [t["configuration"] for t in trials]
     assert "candidates reached again" in replay_by_command(service, name)
+
+
+def test_ideas_of_a_round_have_templates_of_their_own(service: Service) -> None:
+    ideas = [
+        {"name": "Wide loads", "sentence": "moves more at once", "plan": "more elements for a thread"},
+        {"name": "unrolled", "sentence": "loops less", "plan": "unroll it", "expected_gain": 1.2},
+    ]
+    answers: list[dict[str, Any]] = [TESTS, PROFILE, {"ideas": ideas}, template(), region(WARM)]
+    answers += [{"rules": ["unroll", "restrict"]}, {}]
+    job = agent_job(agents={"ideas": 2}, budget={"rounds": 1, "trials": 28, "seconds": 600})
+    name = service.submit(job)
+    client = Answerer(service.url, answers)
+    client.start()
+    try:
+        status = service.wait(name, ended)
+    finally:
+        client.stop.set()
+        client.join()
+    assert status["state"] == "done", status["detail"] + service.logs()
+    assert [r["role"] for r in client.seen] == [
+        *("tester", "profiler", "planner", "templater", "tuner", "templater", "tuner")
+    ]
+    asked = client.seen[2]
+    assert (asked["question"]["ideas"], asked["question"]["tried"]) == (
+        2,
+        "nothing was tried in this job yet",
+    )
+    assert client.seen[5]["question"]["plan"] == "unrolled: loops less\nunroll it"
+    candidates = service.get(f"/v1/jobs/{name}/candidates")["items"]
+    assert [c["idea"] for c in candidates] == ["wide loads", "unrolled", ""]
+    result = service.get(f"/v1/jobs/{name}/result")
+    assert [c["idea"] for c in result["candidates"]] == ["wide loads", "unrolled", ""]
+    assert "3 candidates reached again" in replay_by_command(service, name)

@@ -134,7 +134,7 @@ def test_the_history_says_what_gained_and_what_failed(context: StepContext) -> N
     tried = (
         Tried(0, 1, made, 9, 0.5, {"CHUNK": 4, "BLOCK": 128, "PER": 1}, ""),
         Tried(1, 2, made, 1, None, None, "correctness: y is wrong"),
-        Tried(2, 2, made, 3, None, None, ""),
+        Tried(2, 2, made, 3, None, None, "", "wide loads"),
     )
     (call,) = accepted(replace(context, tried=tried), {"tool": "history"}).tool_calls
     assert call.answer is not None
@@ -142,5 +142,5 @@ def test_the_history_says_what_gained_and_what_failed(context: StepContext) -> N
         "candidate 0, round 1 (more work for a thread): 2.00x of your kernel's speed after 9 trials, "
         "with CHUNK=4, BLOCK=128, PER=1",
         "candidate 1, round 2 (more work for a thread): rejected: correctness: y is wrong",
-        "candidate 2, round 2 (more work for a thread): 3 trials, none measured",
+        "candidate 2, round 2, idea 'wide loads' (more work for a thread): 3 trials, none measured",
     ]

@@ -235,6 +235,13 @@ def test_a_verdict_cannot_break_out_of_its_class() -> None:
     assert {"faster", "equal"} <= classes
 
 
+def test_candidates_bear_the_names_of_their_ideas() -> None:
+    (candidate,) = result().candidates
+    assert "round 1, searched" in report_html(result())
+    named = candidate.model_copy(update={"idea": "wide loads"})
+    assert "round 1, wide loads, searched" in report_html(result(candidates=(named,)))
+
+
 def test_a_job_without_figures_says_why() -> None:
     failed = result(
         state=JobState.FAILED, detail="the kernel does not compile", speedup=None, comparisons=(), dispatch=()
