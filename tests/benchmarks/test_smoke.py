@@ -276,6 +276,14 @@ def test_side_by_side(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "| Kernel Tuner | 1 | 1.0 | 3 | block_size_x=16" in (tmp_path / "side-by-side.md").read_text()
 
 
+def test_the_figures_beside_kernel_tuner_are_of_the_programs_on_the_page() -> None:
+    code = importlib.import_module("benchmarks.search.side_by_side").page_code()
+    record = recorded("search/side-by-side")
+    assert record["code"] == code, "the page has changed: run the bench again"
+    assert all(len(code[name].splitlines()) <= 15 for name in ("kernel_tuner", "warpsmith"))
+    assert all(row["right"] for row in record["clock"].values())
+
+
 def test_recordings_of_the_hub(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = gzip.compress(json.dumps({"Results": [ktt_result(64, 1, 2000.0)]}).encode())
     monkeypatch.setattr("benchmarks.search.hub.RECORDINGS", {})

@@ -151,3 +151,13 @@ def test_the_notebook_runs_from_above_to_below_and_is_stored_without_outputs(tmp
     assert "'outcome': 'measured'" in shown["records"]
     assert shown["kernel-for"].startswith("scaled_sum (") and "__kernel" in shown["kernel-for"]
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_program_of_the_page_for_users_of_kernel_tuner_runs(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "kernel-tuner.md").read_text()
+    blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    assert "seconds=20" in blocks["python"], "the last program of the page is Warpsmith's"
+    (tmp_path / "matmul.cl").write_text(blocks["c"])
+    program = blocks["python"].replace("seconds=20", "seconds=5") + "print(result.state.value)\n"
+    ran = python(tmp_path, "-c", program)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "")
