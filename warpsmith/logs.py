@@ -24,7 +24,7 @@ _SECRETS = (
     ),
 )
 """Patterns of secrets: passwords in URLs, API keys, credentials in headers, model keys, named secrets."""
-_QUIET = ("alembic", "celery", "kombu", "httpx", "httpx2", "httpcore")
+_QUIET = ("alembic", "celery", "kombu", "httpx", "httpx2", "httpcore", "urllib3")
 """Libraries of which only warnings are logged."""
 
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-import httpx2
-
 from warpsmith.client.call import Answer, AsyncSender
 from warpsmith.client.calls import Calls
 from warpsmith.client.patience import POLL_S, Patience
-from warpsmith.client.request import TIMEOUT_S, Request, key_headers, readiness, unanswered
+from warpsmith.client.request import Request
+from warpsmith.client.threads import Threads
+from warpsmith.client.transport import CONNECTIONS, Transport
 from warpsmith.domain.job import Job
 from warpsmith.http_models import JobStatus
 from warpsmith.python.result import Result
@@ -19,13 +19,16 @@ from warpsmith.python.result import Result
 class AsyncClient(Calls, AsyncSender):
     """`Client` for programs with an event loop: every method is a coroutine, or an asynchronous iterator.
 
+    Requests are sent by threads. A call that is cancelled ends at once, but its request may still arrive.
+
     Args:
         url: address of the service (`http://127.0.0.1:8765`).
         key: API key; the embedded service needs none.
     """
 
     def __init__(self, url: str, key: str | None = None) -> None:
-        self._http = httpx2.AsyncClient(base_url=url, timeout=TIMEOUT_S, headers=key_headers(key))
+        self._transport = Transport(url, key)
+        self._threads = Threads(CONNECTIONS)
         self.url = url
 
     async def __aenter__(self) -> Self:
@@ -37,23 +40,17 @@ class AsyncClient(Calls, AsyncSender):
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
+        """Close the connections; their threads end by themselves."""
+        self._transport.close()
 
     async def send(self, request: Request[Answer]) -> Answer:
         """The answer to a request; the other methods make requests for it."""
-        try:
-            reply = await self._http.send(request.sent_by(self._http))
-        except httpx2.HTTPError as exc:
-            raise unanswered(self.url, exc) from exc
-        return request.answer(reply, self.url)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._transport.answer, request)
 
     async def ready(self) -> str:
         """Empty if the service is ready; else the reason why it is not."""
-        try:
-            return readiness(self.url, await self._http.get("/readyz"))
-        except httpx2.HTTPError as exc:
-            return readiness(self.url, exc)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._transport.ready)
 
     async def wait(
         self,

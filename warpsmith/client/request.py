@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, Self, TypeVar
 
-import httpx2
 from pydantic import ValidationError
 
 from warpsmith.errors import InvalidInput, NotFound, Unavailable
@@ -13,7 +12,27 @@ from warpsmith.http_models import Problem
 Answer_co = TypeVar("Answer_co", covariant=True)
 Item_co = TypeVar("Item_co", covariant=True)
 
-TIMEOUT_S = 30.0
+
+@dataclass(frozen=True)
+class Reply:
+    """What a service sent back."""
+
+    status: int
+    body: bytes
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that it reports, whoever wrote it."""
+        try:
+            return Problem.model_validate_json(self.body)
+        except ValidationError:
+            words = self.body.decode(errors="replace")[:500]
+            return Problem(title=f"HTTP {self.status}", status=self.status, detail=words)
+
+    @property
+    def not_ready(self) -> str:
+        """Why a service is not ready, by its reply to `/readyz`; empty if it is."""
+        return "" if self.status == 200 else self.problem.detail
 
 
 class Page(Protocol[Item_co]):
@@ -50,18 +69,7 @@ class Request(Generic[Answer_co]):
         others = [(name, value) for name, value in self.params if name != "after"]
         return replace(self, params=[*others, ("after", str(last))])
 
-    def sent_by(self, http: httpx2.Client | httpx2.AsyncClient) -> httpx2.Request:
-        """The request as a transport sends it."""
-        kind = {} if self.content is None else {"Content-Type": "application/json"}
-        return http.build_request(
-            self.method,
-            self.path,
-            content=self.content,
-            headers={**kind, **self.headers},
-            params=list(self.params),
-        )
-
-    def answer(self, reply: httpx2.Response, url: str) -> Answer_co:
+    def answer(self, reply: Reply, url: str) -> Answer_co:
         """The answer in a reply.
 
         Args:
@@ -72,50 +80,27 @@ class Request(Generic[Answer_co]):
             InvalidInput: the service refuses the request, or the API key.
             Unavailable: the service has failed, asks for patience, or is none of ours.
         """
-        if reply.status_code >= 400:
+        if reply.status >= 400:
             raise _refusal(reply)
+        words = f"{url} does not answer as Warpsmith does: HTTP {reply.status}"
+        if reply.status >= 300:
+            raise Unavailable(words)
         try:
-            return self.read(reply.content)
-        except ValidationError as exc:
-            words = f"{url} does not answer as Warpsmith does: HTTP {reply.status_code}"
+            return self.read(reply.body)
+        except ValueError as exc:
             raise Unavailable(words) from exc
 
 
-def key_headers(key: str | None) -> dict[str, str]:
-    """The headers that show an API key."""
-    return {} if key is None else {"Authorization": f"Bearer {key}"}
-
-
-def unanswered(url: str, error: httpx2.HTTPError) -> Unavailable:
-    """What a client raises if no reply came."""
-    return Unavailable(f"{url} does not answer: {error}")
-
-
-def readiness(url: str, reply: httpx2.Response | httpx2.HTTPError) -> str:
-    """Why a service is not ready, by its reply; empty if it is."""
-    if isinstance(reply, httpx2.HTTPError):
-        return f"{url} does not answer ({type(reply).__name__})"
-    return "" if reply.status_code == 200 else problem_in(reply).detail
-
-
-def problem_in(reply: httpx2.Response) -> Problem:
-    """The problem that a reply reports, whoever wrote it."""
-    try:
-        return Problem.model_validate_json(reply.content)
-    except ValidationError:
-        return Problem(title=f"HTTP {reply.status_code}", status=reply.status_code, detail=reply.text[:500])
-
-
-def _refusal(reply: httpx2.Response) -> InvalidInput | NotFound | Unavailable:
-    problem = problem_in(reply)
+def _refusal(reply: Reply) -> InvalidInput | NotFound | Unavailable:
+    problem = reply.problem
     words = "; ".join(f"{e.field}: {e.message}" for e in problem.errors) or problem.detail
-    if reply.status_code == 404:
+    if reply.status == 404:
         return NotFound(words or problem.title)
-    if reply.status_code == 429:
+    if reply.status == 429:
         return Unavailable(f"{words or problem.title}; try again later")
-    if reply.status_code in (401, 403):
+    if reply.status in (401, 403):
         return InvalidInput("API key", words or problem.title)
-    if reply.status_code >= 500:
+    if reply.status >= 500:
         return Unavailable(f"{problem.title}: {words}")
     if len(problem.errors) == 1 and problem.errors[0].field:
         return InvalidInput(problem.errors[0].field, problem.errors[0].message)

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-import httpx2
-
 from warpsmith.client.call import Answer, Sender
 from warpsmith.client.calls import Calls
 from warpsmith.client.patience import POLL_S, Patience
-from warpsmith.client.request import TIMEOUT_S, Request, key_headers, readiness, unanswered
+from warpsmith.client.request import Request
+from warpsmith.client.transport import Transport
 from warpsmith.domain.job import Job
 from warpsmith.http_models import JobStatus
 from warpsmith.python.result import Result
@@ -26,7 +25,7 @@ class Client(Calls, Sender):
     """
 
     def __init__(self, url: str, key: str | None = None) -> None:
-        self._http = httpx2.Client(base_url=url, timeout=TIMEOUT_S, headers=key_headers(key))
+        self._transport = Transport(url, key)
         self.url = url
 
     def __enter__(self) -> Self:
@@ -39,22 +38,15 @@ class Client(Calls, Sender):
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self._transport.close()
 
     def send(self, request: Request[Answer]) -> Answer:
         """The answer to a request; the other methods make requests for it."""
-        try:
-            reply = self._http.send(request.sent_by(self._http))
-        except httpx2.HTTPError as exc:
-            raise unanswered(self.url, exc) from exc
-        return request.answer(reply, self.url)
+        return self._transport.answer(request)
 
     def ready(self) -> str:
         """Empty if the service is ready; else the reason why it is not."""
-        try:
-            return readiness(self.url, self._http.get("/readyz"))
-        except httpx2.HTTPError as exc:
-            return readiness(self.url, exc)
+        return self._transport.ready()
 
     def wait(
         self,
