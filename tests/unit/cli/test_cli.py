@@ -208,8 +208,8 @@ def test_a_service_that_is_away_is_told(
 @pytest.mark.parametrize("bad", ["nonsense", "ftp://x", "http://[", "http://127.0.0.1:99999", "http://"])
 def test_a_url_that_is_none_is_told(run: Runner, bad: str) -> None:
     ran = run("workers", "--url", bad)
-    assert ran.code == 3
-    assert ran.err.startswith("error: ")
+    assert ran.code == 2
+    assert ran.err.startswith("error: url: ")
     assert len(ran.err.splitlines()) == 1
 
 
