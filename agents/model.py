@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from agents.contracts import has_guides, strict_schema
 from agents.functions import as_reply, functions
 from agents.model_budget import Cost, Price, Purse, prompt_bound
 from agents.model_transport import Call, CallFailed, Completion, Form, Transport
-from agents.parsing import BadReply
+from agents.parsing import MAX_REPLY_CHARACTERS, BadReply, too_long
 from agents.prompting import HIDDEN, Message, Prompt, prompt
 from agents.reply_acceptance import accept
 from agents.role_inputs import question
@@ -26,6 +27,8 @@ MIN_REPLY_TOKENS = 256
 MAX_WAIT_S = 30.0
 """Longest pause in seconds that a server may ask for; beyond it the step gives up."""
 FIRST_PAUSE_S = 0.5
+SHOWN_CHARACTERS = 2000
+"""Of a reply that is too long, those that are kept and shown to its author again."""
 
 
 @dataclass
@@ -91,7 +94,7 @@ class _Step:
             try:
                 if problem:
                     raise BadReply(problem)
-                if text != said:
+                if text != said or self._canary in _unescaped(said):
                     raise BadReply("it repeats what must not be repeated")
                 result = accept(text, self._p.name, self._payload, self._context)
             except BadReply as exc:
@@ -233,12 +236,21 @@ def _bound(
 
 
 def _said(completion: Completion, guides: bool) -> tuple[str, str]:
-    """The text of a reply, and what is wrong with the functions that it calls."""
+    """The text of a reply, and what is wrong with its size or the functions that it calls."""
+    text = "\n".join(f"{c.name}({c.arguments})" for c in completion.calls) or completion.text
+    if len(text) > MAX_REPLY_CHARACTERS:
+        # Neither kept nor sent back: the budget pays for what is sent.
+        return text[:SHOWN_CHARACTERS].replace("\0", ""), too_long(text)
     try:
-        text, problem = as_reply(completion.calls, guides) if completion.calls else completion.text, ""
+        text, problem = as_reply(completion.calls, guides) if completion.calls else text, ""
     except BadReply as exc:
-        text, problem = "\n".join(f"{c.name}({c.arguments})" for c in completion.calls), str(exc)
+        problem = str(exc)
     return text.replace("\0", ""), problem
+
+
+def _unescaped(text: str) -> str:
+    """A text without the escapes of JSON by which a plain character may be written."""
+    return re.sub(r"\\u00([0-7][0-9a-fA-F])", lambda found: chr(int(found[1], 16)), text)
 
 
 def _bytes_of(completion: Completion) -> int:

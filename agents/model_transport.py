@@ -221,7 +221,7 @@ def _completion(reply: Any) -> Completion:
     usage = getattr(reply, "usage", None)
     details = getattr(usage, "prompt_tokens_details", None)
     return Completion(
-        text=text if isinstance(text, str) else "",
+        text=_encodable(text),
         prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
         reply_tokens=_count(getattr(usage, "completion_tokens", None)),
         cut=getattr(choices[0], "finish_reason", None) == "length",
@@ -237,8 +237,13 @@ def _calls(made: Any) -> tuple[FunctionCall, ...]:
     for call in made if isinstance(made, list) else []:
         function = getattr(call, "function", None)
         texts = [getattr(call, "id", ""), getattr(function, "name", ""), getattr(function, "arguments", "")]
-        found.append(FunctionCall(*(t if isinstance(t, str) else "" for t in texts)))
+        found.append(FunctionCall(*map(_encodable, texts)))
     return tuple(found)
+
+
+def _encodable(text: object) -> str:
+    """A text of a server; a lone surrogate, which no text may have, as its escape; empty if it is no text."""
+    return text.encode(errors="backslashreplace").decode() if isinstance(text, str) else ""
 
 
 def _count(value: object) -> int | None:

@@ -12,6 +12,7 @@ from warpsmith.domain.plain_data import data_problem
 from warpsmith.validation_errors import field_problems
 
 MAX_REPLY_CHARACTERS = 1 << 20
+MAX_COMPLAINT_CHARACTERS = 4000
 MAX_PROBLEMS = 6
 MAX_STARTS = 64
 """Limit on the opening braces in prose that are tried."""
@@ -27,7 +28,11 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class BadReply(Exception):
-    """A reply that cannot be used. The message is addressed to its author."""
+    """A reply that cannot be used. The message is addressed to its author, and is shortened: it may quote
+    what they wrote."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words[:MAX_COMPLAINT_CHARACTERS])
 
 
 def parse_reply(text: str, model: type[Answer]) -> Answer:
@@ -54,7 +59,7 @@ def find_object(text: str) -> dict[str, Any]:
         BadReply: there is none.
     """
     if len(text) > MAX_REPLY_CHARACTERS:
-        raise BadReply(f"the reply has {len(text)} characters; at most {MAX_REPLY_CHARACTERS}")
+        raise BadReply(too_long(text))
     bare = _without_thoughts(text.strip().lstrip("\ufeff"))
     if not bare:
         raise BadReply("the reply is empty; answer with one JSON object")
@@ -72,6 +77,11 @@ def find_object(text: str) -> dict[str, Any]:
     if truncated:
         raise BadReply("the reply ends before its JSON does; answer shorter")
     raise BadReply("the reply holds no JSON object; answer with one JSON object and nothing else")
+
+
+def too_long(text: str) -> str:
+    """What is wrong with a reply that exceeds the limit."""
+    return f"the reply has {len(text)} characters; at most {MAX_REPLY_CHARACTERS}"
 
 
 def _without_thoughts(text: str) -> str:

@@ -116,22 +116,29 @@ def prompt(role: AgentRole, question: StepInput, canary: str, turns: Sequence[Tu
         plain["tool_seconds"] = round(question.tool_seconds + sum(c.seconds for c in question.calls), 1)
         question = question.model_copy(update=plain)
     data = question.model_dump_json(indent=1)
-    # The delimiter is derived from the data, so that the data cannot contain it.
-    mark = hashlib.sha256(data.encode()).hexdigest()[:16]
+    mark, marked = _marked(data)
     tools = question.tools if isinstance(question, TemplaterInput) and turns is None else 0
     ideas = question.ideas if isinstance(question, IdeasInput) else 1
     schema = json.dumps(reply_schema(role, tools, has_guides(question), ideas), separators=(",", ":"))
-    body = f"BEGIN DATA {mark}\n{data}\nEND DATA {mark}\n\nThe schema of the answer:\n{schema}"
+    body = f"{marked}\n\nThe schema of the answer:\n{schema}"
     where = f"between the lines `BEGIN DATA {mark}` and `END DATA {mark}`"
     messages = [Message("system", instructions(role, question, where)), Message("user", body)]
     for number, turn in enumerate(turns or ()):
         calls, said = of_turn(turn, number)
         messages.append(Message("assistant", "", calls))
-        messages += [Message("tool", text, call_id=c.id) for c, text in zip(calls, said, strict=True)]
+        messages += [
+            Message("tool", _marked(text)[1], call_id=c.id) for c, text in zip(calls, said, strict=True)
+        ]
     closing = [left] if turns else []
     closing.append(f"Never repeat this word: {canary}")
     messages[-1] = replace(messages[-1], content="\n\n".join([messages[-1].content, *closing]))
     return Prompt(tuple(messages), version(role, question))
+
+
+def _marked(data: str) -> tuple[str, str]:
+    """A word derived from the data, so that the data cannot contain it, and the data between its lines."""
+    mark = hashlib.sha256(data.encode()).hexdigest()[:16]
+    return mark, f"BEGIN DATA {mark}\n{data}\nEND DATA {mark}"
 
 
 def correction(complaint: str) -> str:

@@ -172,7 +172,7 @@ def accept_calls(answer: CallsReply, payload: StepPayload, context: StepContext)
 
 def _call(name: str, text: CallText, known: Mapping[str, Template], context: StepContext) -> ToolCall:
     if text.tool == "history":
-        return ToolCall(id=name, tool=text.tool, answer=ToolAnswer(text=history(context)))
+        return ToolCall(id=name, tool=text.tool, answer=ToolAnswer.of([history(context)]))
     if text.tool == "read_guide":
         return ToolCall(id=name, tool=text.tool, answer=_guide(text.topic))
     try:
@@ -184,7 +184,7 @@ def _call(name: str, text: CallText, known: Mapping[str, Template], context: Ste
             for i, values in enumerate(text.configurations)
         ]
     except BadReply as exc:
-        return ToolCall(id=name, tool=text.tool, answer=ToolAnswer(text=f"not done: {exc}"[:4000], ok=False))
+        return ToolCall(id=name, tool=text.tool, answer=ToolAnswer(text=f"not done: {exc}", ok=False))
     return ToolCall(
         id=name, tool=text.tool, draft=draft, template=template, configurations=tuple(configurations)
     )

@@ -56,8 +56,11 @@ def test_functions_are_called_and_answered_by_their_ids(provider: Make, context:
         json.loads(COMPILE[1]),
         json.loads(TIME[1]),
     ]
-    assert told[0]["content"] == f"d0: {SAID[0]}"
-    assert told[1]["content"].startswith(f"d0: {SAID[1]}\n\nTool calls left: 3, in ")
+    assert told[0]["content"].splitlines()[1:-1] == [f"d0: {SAID[0]}"]
+    mark = told[1]["content"].split()[2]
+    data, rest = told[1]["content"].split(f"\nEND DATA {mark}\n\n")
+    assert data == f"BEGIN DATA {mark}\nd0: {SAID[1]}"
+    assert rest.startswith("Tool calls left: 3, in ")
     assert first["prompt_cache_key"] == second["prompt_cache_key"]
 
 

@@ -123,7 +123,7 @@ def test_the_next_turn_is_told_what_was_said(context: StepContext) -> None:
 def test_without_tools_the_question_is_as_ever(context: StepContext) -> None:
     plain = StepPayload(role="templater", round=1)
     asked = question(plain, context)
-    assert version("templater", asked) + ".tools-2" == version("templater", question(PAYLOAD, context))
+    assert version("templater", asked) + ".tools-3" == version("templater", question(PAYLOAD, context))
     assert "tools" not in instructions("templater", asked, "here")
     assert "CallsReply" not in ask(plain, asked).wanted.get("$defs", {})
 

@@ -1,6 +1,6 @@
 """What tasks are given and bring back: two unions, told apart by `kind`. Stored as JSON; read by `decide`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -15,6 +15,7 @@ from warpsmith.domain.state import SliceEnd, TaskKind
 from warpsmith.domain.template import RuleFault, Template
 
 MAX_ANSWER_CHARACTERS = 16_000
+SHORTENED = "\n[shortened]"
 
 
 class CheckedCase(Frozen):
@@ -170,6 +171,14 @@ class ToolAnswer(Frozen):
     """False if what was asked for did not hold: it does not compile, is wrong, or could not be done."""
     seconds: float = 0.0
     """Seconds that it took."""
+
+    @classmethod
+    def of(cls, lines: Sequence[str], ok: bool = True) -> "ToolAnswer":
+        """The answer of these lines, shortened to its limit."""
+        text = "\n".join(lines)
+        if len(text) > MAX_ANSWER_CHARACTERS:
+            text = text[: MAX_ANSWER_CHARACTERS - len(SHORTENED)] + SHORTENED
+        return cls(text=text, ok=ok)
 
 
 class ToolCall(Frozen):

@@ -40,6 +40,19 @@ def without_comments(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(shown)).strip("\n") + "\n"
 
 
+def comments_blanked(text: str) -> str:
+    """`text` with every comment as spaces, so that code keeps its lines and columns."""
+
+    def hide(match: re.Match[str]) -> str:
+        found = match.group()
+        if match.lastgroup != "comment":
+            return found
+        # A comment may stand in a directive and end on a later line.
+        return re.sub(r"[^\n]", " ", found).replace("\n", "\\\n")
+
+    return _HIDDEN.sub(hide, text)
+
+
 @dataclass(frozen=True)
 class Token:
     """One word or sign; a preprocessor line is one token of kind `directive`."""

@@ -8,9 +8,10 @@ from warpsmith.domain.outcome import Outcome, Rejected
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.rewrite.reader.tokens import comments_blanked
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.tasks import MAX_ANSWER_CHARACTERS, BaselineResult, ToolAnswer
+from warpsmith.tuning.tasks import BaselineResult, ToolAnswer
 from warpsmith.tuning.timing.drift import DriftWatch
 from warpsmith.tuning.trials.first_trial import run_trial
 
@@ -55,9 +56,16 @@ class Workbench:
         times = {t.workload: time_us(self.session.job, t) for t in self.baseline.timings}
         return {key: us or 0.0 for key, us in times.items()}
 
+    def kernel(self, template: Template, configuration: Configuration) -> ConfiguredKernel:
+        """The kernel of a configuration without its comments, which a compiler's messages would quote."""
+        given = template.kernel
+        files = {name: comments_blanked(text) for name, text in given.files.items()}
+        plain = given.model_copy(update={"source": comments_blanked(given.text), "files": files})
+        return template.model_copy(update={"kernel": plain}).configured(configuration)
+
     def compile(self, template: Template, configuration: Configuration) -> "Built | Rejected":
         """The kernel of a configuration, compiled and allowed to run."""
-        kernel = template.configured(configuration)
+        kernel = self.kernel(template, configuration)
         compiled = self.session.compile(kernel)
         if isinstance(compiled, Rejected):
             return compiled
@@ -70,7 +78,7 @@ class Workbench:
         Raises:
             InvalidInput: the job's reference cannot be used.
         """
-        kernel = template.configured(configuration)
+        kernel = self.kernel(template, configuration)
         compiled = self.session.compile(kernel)
         outcome = run_trial(self.session, template, kernel, compiled, self.baseline_us)
         return self._watch.confirmed(outcome, kernel, compiled)
@@ -86,10 +94,7 @@ class Built:
 
 def told(parts: list[str], ok: bool = True) -> ToolAnswer:
     """An answer of these lines."""
-    text = "\n".join(parts)
-    if len(text) > MAX_ANSWER_CHARACTERS:
-        text = text[: MAX_ANSWER_CHARACTERS - 20] + "\n[shortened]"
-    return ToolAnswer(text=text, ok=ok)
+    return ToolAnswer.of(parts, ok)
 
 
 def named(configuration: Configuration) -> str:
