@@ -26,7 +26,7 @@ def profile(
         return told([refused(configuration, outcome)], ok=False)
     assert isinstance(outcome, Measured), "nothing prunes it"
     counters = counters_of(bench.session, template, configuration)
-    parts = [f"{named(configuration)}: {1 / outcome.objective:.2f}x of your kernel's speed"]
+    parts = [f"{named(configuration)}: {bench.gain(outcome.objective)}"]
     parts += interpret(template, configuration, outcome, counters)
     parts += [f"  {name} = {value:.6g}" for name, value in counters.values.items()]
     if counters.missing:

@@ -22,7 +22,7 @@ def time_(bench: Workbench, template: Template, configurations: Sequence[Configu
     for configuration in bench.in_time(configurations, parts):
         outcome = bench.measure(template, configuration)
         if isinstance(outcome, Measured):
-            parts.append(f"{named(configuration)}: {1 / outcome.objective:.2f}x of your kernel's speed")
+            parts.append(f"{named(configuration)}: {bench.gain(outcome.objective)}")
             parts += _by_workload(bench, outcome)
             continue
         ok = False

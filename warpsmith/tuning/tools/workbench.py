@@ -4,7 +4,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from warpsmith.domain.outcome import Outcome, Rejected
+from warpsmith.domain.job import Metric
+from warpsmith.domain.outcome import Outcome, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import ConfiguredKernel, Template
@@ -13,7 +14,9 @@ from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.tasks import BaselineResult, ToolAnswer
 from warpsmith.tuning.timing.drift import DriftWatch
+from warpsmith.tuning.trials.energy_pruner import EnergyPruner
 from warpsmith.tuning.trials.first_trial import run_trial
+from warpsmith.tuning.trials.slice import NO_ENERGY, has_energy
 
 MAX_LOG_CHARACTERS = 3000
 """Limit on a compiler's messages in an answer."""
@@ -42,6 +45,27 @@ class Workbench:
                 said.append(f"the other {len(configurations) - place} were not done: the seconds are spent")
                 return
             yield configuration
+
+    def gain(self, objective: float) -> str:
+        """An objective in words: `1.21x of your kernel's speed`."""
+        if self._counts_energy:
+            return f"{objective:.2f} of your kernel's energy a launch"
+        return f"{1 / objective:.2f}x of your kernel's speed"
+
+    @property
+    def _counts_energy(self) -> bool:
+        return self.session.job.objective.metric is Metric.ENERGY
+
+    @cached_property
+    def _energy(self) -> EnergyPruner | None:
+        """One that measures the energy of every configuration, if that is what counts."""
+        if not self._counts_energy:
+            return None
+        weights = {w.key: w.weight for w in self.session.job.workloads}
+        before = {
+            t.workload: (self.baseline_us[t.workload], t.energy_mj or 0.0) for t in self.baseline.timings
+        }
+        return EnergyPruner(weights, before, cuts=False)
 
     @cached_property
     def _watch(self) -> DriftWatch:
@@ -78,9 +102,13 @@ class Workbench:
         Raises:
             InvalidInput: the job's reference cannot be used.
         """
+        if self._counts_energy and not has_energy(self.baseline):
+            return Rejected(stage=Stage.TIMING, reason=NO_ENERGY)
         kernel = self.kernel(template, configuration)
         compiled = self.session.compile(kernel)
-        outcome = run_trial(self.session, template, kernel, compiled, self.baseline_us)
+        outcome = run_trial(
+            self.session, template, kernel, compiled, self.baseline_us, energy_pruner=self._energy
+        )
         return self._watch.confirmed(outcome, kernel, compiled)
 
 

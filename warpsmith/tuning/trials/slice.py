@@ -66,7 +66,7 @@ def run_slice(
     """
     start = start or SliceStart()
     session.baseline.learn(baseline)
-    if session.job.objective.metric is Metric.ENERGY and not _has_energy(baseline):
+    if session.job.objective.metric is Metric.ENERGY and not has_energy(baseline):
         return SliceResult(ended_by=SliceEnd.REJECTED, reason=NO_ENERGY)
     pruner, energy_pruner = _pruners(session.job, baseline, start.earlier)
     times = _times_us(session.job, baseline)
@@ -97,7 +97,8 @@ def _times_us(job: Job, baseline: BaselineResult) -> dict[str, float]:
     return {t.workload: time_us(job, t) or 0.0 for t in baseline.timings}
 
 
-def _has_energy(baseline: BaselineResult) -> bool:
+def has_energy(baseline: BaselineResult) -> bool:
+    """Whether the energy of the user's kernel was measured on every workload."""
     return all(t.energy_mj is not None for t in baseline.timings)
 
 
