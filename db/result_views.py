@@ -181,6 +181,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
     verify = last_result(session, job_id, VerifyResult)
     candidates = CandidateRepository(session).of_job(job_id, with_templates=True)
     tasks = TaskRepository(session).of_job(job_id)
+    ideas = ideas_in(tasks)
     query = select(func.sum(TrialRow.seconds), func.count().filter(TrialRow.reused))
     busy_s, reused = session.execute(query.where(TrialRow.job_id == job_id)).one()
     cut_short = TrialRepository(session).cut_short(job_id)
@@ -208,7 +209,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         rejections=tuple(_rejections(session, job_id)),
         seconds=elapsed_s(session, row),
         finished_at=row.finished_at,
-        candidates=tuple(_candidate(c, ideas_in(tasks)) for c in candidates),
+        candidates=tuple(_candidate(c, ideas) for c in candidates),
         rule_faults=faults_in(t.result for t in tasks),
         facts=_facts(session, row.spec, baseline, candidates),
         warpsmith_version=__version__,
