@@ -216,6 +216,19 @@ class Answerer(threading.Thread):
         assert http.post(path, json={"answer": {"rules": []}}).status_code == 409
 
 
+def answered(service: Service, job: str, answers: list[dict[str, Any]]) -> tuple[Answerer, dict[str, Any]]:
+    """A job's client and its status, once the client has answered every question and the job is done."""
+    client = Answerer(service.url, answers)
+    client.start()
+    try:
+        status: dict[str, Any] = service.wait(job, ended)
+    finally:
+        client.stop.set()
+        client.join()
+    assert status["state"] == "done", status["detail"] + service.logs()
+    return client, status
+
+
 def test_a_job_whose_every_step_is_answered_from_outside(service: Service) -> None:
     name = service.submit(agent_job(budget={"rounds": 3, "trials": 15, "seconds": 600}))
     assert comes_true(lambda: service.get("/v1/agent-requests")["items"], 40, 0.1), service.logs()
@@ -230,14 +243,7 @@ def test_a_job_whose_every_step_is_answered_from_outside(service: Service) -> No
     plan = {"plan": "let the rules do it", "expected_gain": 1.2}
     first: list[dict[str, Any]] = [TESTS, PROFILE, plan, template(), region(WARM, "CHUNK <= 4")]
     answers = [*first, PROFILE, plan, {"rules": ["unroll", "restrict"]}, {}, PROFILE, {"stop": "enough"}]
-    client = Answerer(service.url, answers)
-    client.start()
-    try:
-        status = service.wait(name, ended)
-    finally:
-        client.stop.set()
-        client.join()
-    assert status["state"] == "done", status["detail"] + service.logs()
+    client, status = answered(service, name, answers)
     assert [r["role"] for r in client.seen] == [
         *("tester", "profiler", "planner", "templater", "tuner"),
         *("profiler", "planner", "templater", "tuner", "profiler", "planner"),
@@ -268,14 +274,7 @@ def test_an_agent_uses_tools_before_it_answers(service: Service) -> None:
     answers += [region(WARM)]
     job = agent_job(agents={"tools": 6}, budget={"rounds": 1, "trials": 8, "seconds": 600})
     name = service.submit(job)
-    client = Answerer(service.url, answers)
-    client.start()
-    try:
-        status = service.wait(name, ended)
-    finally:
-        client.stop.set()
-        client.join()
-    assert status["state"] == "done", status["detail"] + service.logs()
+    client, _ = answered(service, name, answers)
     assert [r["role"] for r in client.seen] == ["tester", "profiler", "planner", *["templater"] * 3, "tuner"]
     last = client.seen[5]["question"]
     assert last["tools"] == 0
@@ -312,14 +311,7 @@ def test_ideas_of_a_round_have_templates_of_their_own(service: Service) -> None:
     answers += [{"rules": ["unroll", "restrict"]}, {}]
     job = agent_job(agents={"ideas": 2}, budget={"rounds": 1, "trials": 28, "seconds": 600})
     name = service.submit(job)
-    client = Answerer(service.url, answers)
-    client.start()
-    try:
-        status = service.wait(name, ended)
-    finally:
-        client.stop.set()
-        client.join()
-    assert status["state"] == "done", status["detail"] + service.logs()
+    client, _ = answered(service, name, answers)
     assert [r["role"] for r in client.seen] == [
         *("tester", "profiler", "planner", "templater", "tuner", "templater", "tuner")
     ]
