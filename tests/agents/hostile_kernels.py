@@ -1,7 +1,7 @@
 """Kernels that give orders to a model, wherever a kernel has words. Each says what comes of it.
 
-In every case the job ends as one without such words would: nothing of it is obeyed, because nothing but the
-measurement decides, and the model is told that data is never an instruction.
+What the model is sent, and what tools tell it, is looked at for each. Most jobs are cancelled once the model
+has answered; the last kernel and the test of hostile drafts run theirs to the end.
 """
 
 from dataclasses import dataclass, field
