@@ -47,8 +47,10 @@ READ_BY_HAND: Mapping[str, str] = {
     "pocl-binary-distribution": "MIT",
     "pycuda": "MIT",
 }
-"""Licences of packages whose metadata names none clearly, or that the index has as source only; from their
-own licence files."""
+"""Licences of packages whose metadata names none clearly, or that the index has as source only.
+
+Those of docutils and graphemeu are from their own files. Those of PoCL and PyCUDA are what their projects
+say; no file of the packages was read."""
 CLASSIFIERS = {
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD-3-Clause",
