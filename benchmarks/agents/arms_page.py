@@ -7,18 +7,30 @@ from typing import Any
 import numpy as np
 
 Row = Mapping[str, Any]
-ORDER = ("own", "rules", "direct", "template")
+ORDER = ("own", "rules", "direct", "template", "ideas", "tools", "guides")
+AGAINST = (
+    ("template", "direct"),
+    ("template", "rules"),
+    ("template", "own"),
+    ("ideas", "template"),
+    ("tools", "template"),
+    ("tools", "direct"),
+    ("guides", "tools"),
+)
 SEED, RESAMPLES = 7, 10_000
 NOTES = (
     "`own`: the user's own constants searched. `rules`: the rewrite rules and a search.",
     "`direct`: a model rewrites once, no search follows.",
     "`template`: a model writes a template beside the rules' own, and a search sets its parameters.",
+    "`ideas`: as `template`, for two ideas of the planner. `tools`: as `template`, with eight calls that "
+    "compile, check, time, profile. `guides`: as `tools`, with guides to read.",
     "Each reply was written by a fresh reader of that one question and used as it came. Other roles are "
     "the rules'.",
     "Speed-up: device time, verified in pairs against the kernel as it was posted. A workload that keeps its "
     "kernel counts as 1, and so does a job that failed. A kernel's figure is the weighted geometric mean of "
     "its workloads.",
 )
+DEVICE_STAGES = ("baseline", "search", "tools", "verification")
 MEANS = (
     "arm",
     "kernels",
@@ -26,9 +38,11 @@ MEANS = (
     "above 1",
     "trials",
     "device s",
-    "characters",
+    "tokens read",
+    "tokens written",
 )
-KERNELS = ("kernel", "seed", "arm", "speed-up", "trials (rejected)", "served by", "stages, s", "end")
+STAGES = f"{' / '.join(DEVICE_STAGES)}, s"
+KERNELS = ("kernel", "seed", "arm", "speed-up", "trials (rejected)", "served by", STAGES, "end")
 WORKLOADS = ("kernel", "seed", "arm", "workload (weight)", "base → best, µs", "speed-up [95 %]", "of floor")
 
 
@@ -77,26 +91,33 @@ def _means(rows: Sequence[Row]) -> Iterator[str]:
         mean, low, high = interval([math.log(s) for s in by_arm[arm].values()])
         gains = sum(s > 1 for s in by_arm[arm].values())
         trials = sum(r["trials"] for r in mine)
-        device = sum(r["stages_s"][s] for r in mine for s in ("baseline", "search", "verification"))
-        characters = sum(s["reply_characters"] for r in mine for s in r["steps"])
+        device = sum(r["stages_s"].get(s, 0) for r in mine for s in DEVICE_STAGES)
+        tokens = (_tokens(mine, text) for text in ("prompt", "reply"))
         shown = f"{mean:.2f} [{low:.2f}, {high:.2f}]"
-        yield f"| {arm} | {len(by_arm[arm])} | {shown} | {gains} | {trials} | {device:.0f} | {characters} |"
-    for other in ("direct", "rules"):
-        both = sorted(set(by_arm.get("template", {})) & set(by_arm.get(other, {})))
+        cells = (arm, str(len(by_arm[arm])), shown, str(gains), str(trials), f"{device:.0f}", *tokens)
+        yield f"| {' | '.join(cells)} |"
+    for one, other in AGAINST:
+        both = sorted(set(by_arm.get(one, {})) & set(by_arm.get(other, {})))
         if both:
-            logs = [math.log(by_arm["template"][k] / by_arm[other][k]) for k in both]
+            logs = [math.log(by_arm[one][k] / by_arm[other][k]) for k in both]
             mean, low, high = interval(logs)
             ahead = sum(value > 0 for value in logs)
             yield ""
             yield (
-                f"template over {other}, {len(both)} kernels: {mean:.2f}x [{low:.2f}, {high:.2f}], "
+                f"{one} over {other}, {len(both)} kernels: {mean:.2f}x [{low:.2f}, {high:.2f}], "
                 f"ahead on {ahead}."
             )
 
 
+def _tokens(rows: Sequence[Row], text: str) -> str:
+    """Tokens of all prompts or replies; a plus where some steps' were not counted."""
+    counts = [s.get(f"{text}_tokens") for r in rows for s in r["steps"]]
+    return f"{sum(c or 0 for c in counts)}{'+' if None in counts else ''}"
+
+
 def _replies(rows: Sequence[Row]) -> Iterator[str]:
     """How many first replies compiled, were right, were faster."""
-    for arm in ("direct", "template"):
+    for arm in ("direct", "template", "ideas", "tools", "guides"):
         mine = [r for r in rows if r["arm"] == arm]
         firsts = [r["first_trials"][0]["first"] for r in mine if r["first_trials"]]
         outcomes = [f for f in firsts if f is not None]
@@ -120,7 +141,7 @@ def _best_written(row: Row) -> float | None:
 def _kernels(rows: Sequence[Row]) -> Iterator[str]:
     yield from _header(KERNELS)
     for row in sorted(rows, key=lambda r: (r["kernel"], r["seed"], ORDER.index(r["arm"]))):
-        stages = " / ".join(f"{row['stages_s'][s]:g}" for s in ("baseline", "search", "verification"))
+        stages = " / ".join(f"{row['stages_s'].get(s, 0):g}" for s in DEVICE_STAGES)
         end = (row["reason"] or {}).get("sentence") or row["detail"]
         cells = (
             *(row["kernel"], str(row["seed"]), row["arm"], f"{row['speedup']:.2f}"),

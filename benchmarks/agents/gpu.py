@@ -23,6 +23,7 @@ import httpx2
 
 from benchmarks.agents.arms_page import page
 from benchmarks.agents.history import hidden
+from benchmarks.agents.tokens import token_count
 from benchmarks.production.service import embedded_service, stage_seconds
 from benchmarks.provenance import plain_command, record_folder
 from warpsmith.client import Client
@@ -36,10 +37,12 @@ ARMS: dict[str, dict[str, Any]] = {
     "rules": {"strategy": "template", "agents": {"provider": "rules"}},
     "direct": {"strategy": "direct"},
     "template": {"strategy": "template"},
+    "ideas": {"strategy": "template", "ideas": 2},
     "tools": {"strategy": "template", "tools": 8},
+    "guides": {"strategy": "template", "tools": 8, "guides": True},
 }
-"""The user's own constants searched; the rules; a model that rewrites; a model that writes a template;
-the same with tools."""
+"""The user's own constants searched; the rules; a model that rewrites; a model that writes a template; the
+same for two ideas; the same with tools; the same with tools and guides."""
 QUIET = dict.fromkeys(("tester", "profiler", "planner", "tuner"), "rules")
 """Roles that the rules play in every arm, so that a model is asked for the kernel alone."""
 PATIENCE_S = 7 * 86400
@@ -57,7 +60,10 @@ Known = dict[str, str]
 def posted(job: Job, arm: str, seed: int, limits: Mapping[str, float]) -> Job:
     """A job in one arm, with the limits that all arms have."""
     wanted = dict(ARMS[arm])
-    outside = {"provider": "external", "roles": QUIET, "tools": wanted.pop("tools", 0)}
+    outside = {"provider": "external", "roles": QUIET}
+    if "ideas" in wanted:  # they are the planner's
+        outside["roles"] = {role: by for role, by in QUIET.items() if role != "planner"}
+    outside |= {option: wanted.pop(option) for option in ("ideas", "tools", "guides") if option in wanted}
     change = {"agents": outside} | wanted | {"seed": seed, "budget": dict(limits)}
     return Job.model_validate(job.model_dump() | change)
 
@@ -205,8 +211,7 @@ def row_of(
         "first_trials": first_trials(written, trials),
         "seconds": result.seconds,
         "steps": [
-            {k: s[k] for k in ("role", "round", "provider", "fallback", "reply", "latency_s")}
-            | {"prompt_characters": len(s["prompt"])}
+            {k: s[k] for k in ("role", "round", "provider", "fallback", "prompt", "reply", "latency_s")}
             for s in steps
             if s["provider"] != "rules" or s["fallback"]
         ],
@@ -255,11 +260,23 @@ def record(options: argparse.Namespace) -> int:
         print(f"{options.state} has no result", file=sys.stderr)
         return 1
     for step in (s for row in rows for s in row["steps"]):
-        step["reply_characters"] = len(step["reply"])
+        for text in ("prompt", "reply"):
+            step[f"{text}_characters"] = len(step[text])
+            step[f"{text}_tokens"] = token_count(step[text])
     calls = [json.loads(line) for line in (options.state / "calls.jsonl").read_text().splitlines()]
     posted_ = json.loads((options.state / "jobs.json").read_text())
-    missing = sorted(set(posted_) - {r["name"] for r in rows})
-    made = {"calls": calls, "answers_by": "a large language model", "missing": missing, "jobs": hidden(rows)}
+    missing = set(posted_) - {r["name"] for r in rows}
+    rows = hidden(rows)
+    for earlier in (json.loads(path.read_text()) for path in options.earlier):
+        rows += earlier["jobs"]
+        calls = earlier["calls"] + calls
+        missing |= set(earlier["missing"])
+    made = {
+        "calls": calls,
+        "answers_by": "a large language model",
+        "missing": sorted(missing - {r["name"] for r in rows}),
+        "jobs": sorted(rows, key=lambda row: row["name"]),
+    }
     (options.out / f"{options.name}.json").write_text(json.dumps(made, indent=1) + "\n")
     (options.out / f"{options.name}.md").write_text(page(made))
     return 0
@@ -284,6 +301,7 @@ def main() -> int:
     two.add_argument("--state", type=Path, required=True)
     two.add_argument("--out", type=record_folder, required=True)
     two.add_argument("--name", default="agents-gpu")
+    two.add_argument("--earlier", type=Path, nargs="*", default=(), help="records whose jobs stand beside")
     two.set_defaults(run=record)
     options = parser.parse_args()
     return int(options.run(options))

@@ -16,7 +16,13 @@ from warpsmith.errors import Unavailable
 
 READY_S = 60.0
 STOP_S = 30.0
-STAGES = {"baseline": "baseline", "check_cases": "baseline", "slice": "search", "verify": "verification"}
+STAGES = {
+    "baseline": "baseline",
+    "check_cases": "baseline",
+    "slice": "search",
+    "tool": "tools",
+    "verify": "verification",
+}
 """Stage of a job by kind of task; what agents and profilers do counts as `other`."""
 
 
