@@ -402,6 +402,9 @@ def test_a_series_with_a_model(bench: Bench, tmp_path: Path) -> None:
     (state / "jobs.json").write_text("{}")
     assert bench("agents.history", "--state", state, "--out", tmp_path / "h.db.xz") == 0
     assert (tmp_path / "h.db.xz").stat().st_size > 0
+    words = ("--state", state, "--jobs", "none", "--backend", "opencl", "--out", tmp_path / "clock.json")
+    assert bench("agents.clock", *words) == 1
+    assert written(tmp_path / "clock.json")["jobs"]["none"] == {"failed": "it was not posted"}
 
 
 def test_examples_on_a_gpu(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
