@@ -26,8 +26,8 @@ class ForgedDevice:
     info: DeviceInfo
     forged: set[int] = field(default_factory=set)
 
-    def prepare(self, plan: WorkloadPlan) -> None:
-        self.device.prepare(plan)
+    def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
+        self.device.prepare(plan, small_guards=small_guards)
 
     def release(self, case: CaseKey) -> None:
         self.device.release(case)

@@ -157,7 +157,7 @@ class ReplayDevice:
     _plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
     _loaded: list[float] = field(default_factory=list)
 
-    def prepare(self, plan: WorkloadPlan) -> None:
+    def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
         """See `DevicePort.prepare`."""
         self._plans[plan.key] = plan
 

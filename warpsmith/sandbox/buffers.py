@@ -51,11 +51,22 @@ class WorkloadBuffers:
     """All buffer sets of one workload.
 
     Set 0 serves checked launches. Cold timing rotates over all sets, hot timing over few.
+
+    Args:
+        small_guards: see `canary_pair`.
     """
 
-    def __init__(self, device: Device, plan: WorkloadPlan, guard_bytes: int = GUARD_BYTES) -> None:
+    def __init__(
+        self,
+        device: Device,
+        plan: WorkloadPlan,
+        guard_bytes: int = GUARD_BYTES,
+        *,
+        small_guards: bool = False,
+    ) -> None:
         self.plan = plan
         self._guard = guard_bytes
+        self._small_guards = small_guards
         self._device = device
         self._inputs: dict[tuple[str, Family, int], Array] = {}
         self._saved: dict[str, Memory] = {}
@@ -247,7 +258,7 @@ class WorkloadBuffers:
         slots = []
         for buffer in self.plan.allocated:
             guard = self._guard if buffer.image is None else 0
-            slot = _Slot(buffer, self._reserve(buffer), canary_pair(buffer, guard))
+            slot = _Slot(buffer, self._reserve(buffer), canary_pair(buffer, guard, small=self._small_guards))
             if guard:
                 slot.memory.write(np.frombuffer(slot.canaries[0], np.uint8), 0)
                 slot.memory.write(np.frombuffer(slot.canaries[1], np.uint8), slot.end)

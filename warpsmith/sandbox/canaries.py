@@ -7,27 +7,36 @@ import numpy as np
 from warpsmith.domain.argument import Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.plan import BufferPlan
-from warpsmith.verify.dtypes import narrowed
+from warpsmith.verify.dtypes import narrowed, smallest_normal
 
 WRITTEN = (Role.OUTPUT, Role.INOUT)
 LEAST, MOST = 0.5, 2.0
 """Size of the numbers behind a written buffer of floats."""
+LEAST_PART = 0.25
+"""Least size of small numbers, in units of the type's smallest normal number: no type rounds it to zero."""
 
 
-def canary_pair(buffer: BufferPlan, guard_bytes: int) -> tuple[bytes, bytes]:
+def canary_pair(buffer: BufferPlan, guard_bytes: int, *, small: bool = False) -> tuple[bytes, bytes]:
     """Contents of the zones before and behind a buffer.
 
     A kernel may add to what lies there. Not-a-number and large numbers would stay as they are, and whether a
     shape is right would be luck. So floats that are written have numbers of the size of common values.
+
+    Args:
+        small: such floats have subnormal numbers instead. Any number that is added changes them, and hardly
+            one that is stored equals them. But a read of them is like one of zeros, and is not seen.
     """
     signed_float = buffer.dtype.is_float and buffer.dtype is not Dtype.FLOAT8_E8M0FNU
     if buffer.role not in WRITTEN or not signed_float:
         return secrets.token_bytes(guard_bytes), secrets.token_bytes(guard_bytes)
-    return _numbers(buffer.dtype, guard_bytes), _numbers(buffer.dtype, guard_bytes)
+    normal = smallest_normal(buffer.dtype)
+    least, most = (LEAST_PART * normal, normal) if small else (LEAST, MOST)
+    before, behind = (_numbers(buffer.dtype, guard_bytes, least, most) for _ in range(2))
+    return before, behind
 
 
-def _numbers(dtype: Dtype, count_bytes: int) -> bytes:
+def _numbers(dtype: Dtype, count_bytes: int, least: float, most: float) -> bytes:
     lots = np.random.default_rng(secrets.randbits(128))
     count = count_bytes // dtype.size_bytes
-    sizes = lots.uniform(LEAST, MOST, count) * lots.choice([-1.0, 1.0], count)
+    sizes = lots.uniform(least, most, count) * lots.choice([-1.0, 1.0], count)
     return narrowed(sizes, dtype).tobytes()

@@ -136,7 +136,9 @@ class _Server:
     def _prepare(self, request: Json, blobs: Sequence[Received]) -> tuple[Json, list[Blob]]:
         plan = plan_from_json(request["plan"])
         self._drop(plan.key)
-        self._workloads[plan.key] = WorkloadBuffers(self._device, plan, self._guard_bytes)
+        small = bool(request["small_guards"])
+        buffers = WorkloadBuffers(self._device, plan, self._guard_bytes, small_guards=small)
+        self._workloads[plan.key] = buffers
         return {}, []
 
     def _release(self, request: Json, blobs: Sequence[Received]) -> tuple[Json, list[Blob]]:

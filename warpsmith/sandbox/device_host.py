@@ -148,10 +148,11 @@ class ChildDevice:
         reply, _ = self._ask({"do": "open"}, OPEN_TIMEOUT_S)
         note_confinement(reply)
 
-    def prepare(self, plan: WorkloadPlan) -> None:
+    def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
         """See `DevicePort.prepare`."""
         total = sum(b.size_bytes for b in plan.buffers if b.role is not Role.OUTPUT)
-        self._ask({"do": "prepare", "plan": plan_to_json(plan)}, self._long(total))
+        request = {"do": "prepare", "plan": plan_to_json(plan), "small_guards": small_guards}
+        self._ask(request, self._long(total))
         self._plans[plan.key] = plan
 
     def release(self, case: CaseKey) -> None:

@@ -65,7 +65,7 @@ class FakeDevice:
     gives_up: bool = False
     """Whether a timing heeds `TimingPlan.give_up_above_us`."""
 
-    def prepare(self, plan: WorkloadPlan) -> None:
+    def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
         """See `DevicePort.prepare`."""
         self.plans[plan.key] = plan
 

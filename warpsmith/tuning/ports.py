@@ -33,8 +33,13 @@ class DevicePort(Protocol):
 
     info: DeviceInfo
 
-    def prepare(self, plan: WorkloadPlan) -> None:
-        """Allocate and fill the buffer sets of a plan; replaces those held under the same key."""
+    def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
+        """Allocate and fill the buffer sets of a plan; replaces those held under the same key.
+
+        Args:
+            small_guards: guard zones of floats that are written hold subnormal numbers, which show an
+                addition of whatever size, and hide a read.
+        """
         ...
 
     def release(self, case: CaseKey) -> None:

@@ -137,3 +137,8 @@ def epsilon(dtype: Dtype) -> float:
 def largest(dtype: Dtype) -> float:
     """The largest finite number of a float type; infinity if NumPy's own type is not smaller."""
     return _LARGEST.get(dtype, float("inf"))
+
+
+def smallest_normal(dtype: Dtype) -> float:
+    """The smallest positive number of a float type that is not subnormal."""
+    return float(ml_dtypes.finfo(numpy_dtype(dtype)).smallest_normal)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""A candidate is not refused on a draw on which the user's kernel is wrong as well, and on no other."""
+"""A candidate is not refused on a draw on which the user's kernel does the same, and on no other."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.unit.tuning.test_tuning_loops import times
-from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.job import Workload
 from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import CaseKey, Family
@@ -29,11 +29,16 @@ Wrong = Callable[[bool, CaseKey], bool]
 """Whether a kernel is wrong: is it the user's, and on which inputs does it run."""
 
 
+def nowhere(own: bool, case: CaseKey) -> bool:
+    return False
+
+
 @dataclass
 class Devices(FakeOpener):
-    """Devices on which kernels are wrong as the test says."""
+    """Devices on which kernels are wrong, or write outside their buffers, as the test says."""
 
-    wrong: Wrong = lambda own, case: False
+    wrong: Wrong = nowhere
+    overruns: Wrong = nowhere
     dies: bool = False
     """Whether the user's kernel ends its process."""
     own_runs: list[CaseKey] = field(default_factory=list)
@@ -49,6 +54,8 @@ class Devices(FakeOpener):
                 if own and opener.dies:
                     raise ChildDied("signal", "ended by SIGABRT")
                 report: RunReport = super().run(handle, case, *rest, **named)
+                if opener.overruns(own, case):
+                    report = replace(report, guard_violations=("y",))
                 if not opener.wrong(own, case):
                     return report
                 return replace(report, outputs={"y": 2 * np.abs(report.outputs["y"]) + 100})
@@ -57,13 +64,14 @@ class Devices(FakeOpener):
         return device
 
 
-def session(wrong: Wrong, *, job: Job = JOB, dies: bool = False) -> tuple[DeviceSession, Devices]:
+def session(wrong: Wrong, overruns: Wrong = nowhere, *, dies: bool = False) -> tuple[DeviceSession, Devices]:
     """A session that knows the baseline of a kernel that was right wherever it was tried."""
     ports, opener = fake_ports(times)
-    made = measure_baseline(DeviceSession(job, ports))
+    made = measure_baseline(DeviceSession(JOB, ports))
     assert made.refused == ""
-    devices = Devices(opener.model, opener.fault, opener.compiled, wrong=wrong, dies=dies)
-    found = DeviceSession(job, replace(ports, opener=devices))
+    behaviour: dict[str, Any] = {"wrong": wrong, "overruns": overruns, "dies": dies}
+    devices = Devices(opener.model, opener.fault, opener.compiled, **behaviour)
+    found = DeviceSession(JOB, replace(ports, opener=devices))
     found.baseline.learn(made)
     return found, devices
 
@@ -106,6 +114,60 @@ def test_a_candidate_that_alone_is_wrong_is_refused() -> None:
     finally:
         made.close()
     assert devices.own_runs == [UNLUCKY.key]
+
+
+def test_a_shape_at_which_both_write_outside_refuses_nobody_and_is_tried_once() -> None:
+    made, devices = session(nowhere, wrong_on(NEIGHBOUR))
+    try:
+        assert [checked(made, NEIGHBOUR) for _ in range(3)] == [0.0] * 3
+    finally:
+        made.close()
+    assert devices.own_runs == [NEIGHBOUR.key]
+    assert all(device.dead for device in devices.opened)
+
+
+def test_a_write_outside_at_a_shape_is_seen_on_its_usual_inputs_if_not_on_these() -> None:
+    zeros = Case(NEIGHBOUR.workload, Family.WORLD, 6)
+    made, devices = session(nowhere, lambda own, case: case in (zeros.key, NEIGHBOUR.key)[own:])
+    try:
+        assert checked(made, zeros) == 0.0
+    finally:
+        made.close()
+    assert set(devices.own_runs) == {zeros.key, NEIGHBOUR.key}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "overruns", "case", "stage"),
+    [
+        pytest.param(nowhere, wrong_on(NEIGHBOUR, own=False), NEIGHBOUR, Stage.GUARD, id="alone"),
+        pytest.param(nowhere, wrong_on(UNLUCKY), UNLUCKY, Stage.GUARD, id="at-a-listed-shape"),
+        pytest.param(
+            wrong_on(NEIGHBOUR, candidate=False),
+            wrong_on(NEIGHBOUR, own=False),
+            NEIGHBOUR,
+            Stage.GUARD,
+            id="where-the-user-s-is-wrong",
+        ),
+        pytest.param(
+            wrong_on(NEIGHBOUR, own=False),
+            wrong_on(NEIGHBOUR, candidate=False),
+            NEIGHBOUR,
+            Stage.CORRECTNESS,
+            id="wrong-where-the-user-s-writes-outside",
+        ),
+    ],
+)
+def test_what_the_user_s_kernel_does_not_do_there_is_refused(
+    wrong: Wrong, overruns: Wrong, case: Case, stage: Stage
+) -> None:
+    made, _ = session(wrong, overruns)
+    try:
+        for _ in range(2):
+            found = checked(made, case)
+            assert isinstance(found, Rejected)
+            assert found.stage is stage
+    finally:
+        made.close()
 
 
 def test_what_a_workload_is_timed_with_excuses_nobody() -> None:

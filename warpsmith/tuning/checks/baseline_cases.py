@@ -86,7 +86,9 @@ def passing(
                     continue
                 device = session.device(case)
                 handle = device.load(compiled) if handle is None else handle
-                report = _launched(session, LoadedKernel(handle, case.workload, size), case)
+                loaded = LoadedKernel(handle, case.workload, size)
+                report = _launched(session, loaded, case)
+                overruns = _overruns_unseen(session, loaded, case)
                 session.release(case)
             except (ExpressionError, KernelRefused):
                 continue
@@ -95,6 +97,8 @@ def passing(
                 handle = None
                 if case.family is Family.WORLD:
                     break  # what comes after is no tamer, and every fault costs a child
+                continue
+            if overruns:
                 continue
             wait(judged)  # no more than two reports are held
             judged.append(judging.submit(_judged, session, case, report))
@@ -157,6 +161,19 @@ def _launched(session: DeviceSession, loaded: LoadedKernel, case: Case) -> RunRe
     plan = session.inputs.plan(case)
     repeat = session.inputs.defences.determinism and case.family is not Family.WORLD
     return session.device(case).run(loaded.handle, plan.key, loaded.size, repeat=repeat)
+
+
+def _overruns_unseen(session: DeviceSession, loaded: LoadedKernel, case: Case) -> bool:
+    """Whether the user's kernel writes outside its buffers and usual guard words may not show it.
+
+    In a world it may add numbers there that are far smaller than those. What is added at a candidate's launch
+    may be seen by chance, so such a world is fair to nobody.
+    """
+    if case.family is not Family.WORLD or session.inputs.is_listed(case.workload):
+        return False
+    device, plan = session.device(case), session.inputs.plan(case)
+    device.prepare(plan, small_guards=True)
+    return bool(device.run(loaded.handle, plan.key, loaded.size).guard_violations)
 
 
 def _judged(session: DeviceSession, case: Case, report: RunReport) -> CheckedCase | Rejected:

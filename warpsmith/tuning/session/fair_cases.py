@@ -1,10 +1,13 @@
 """Whether a candidate may be refused for what it left on inputs that the user's kernel was not tried on.
 
 Whether a kernel is right can depend on the draw: a row of zeros, by which a kernel divides, is in some draws
-of sparse inputs and not in others. A draw is fair if the user's kernel is right on it.
+of sparse inputs and not in others. Whether it writes outside its buffers can depend on the shape: a kernel
+without a guard does so wherever its launch has more threads than there are elements. A draw is fair if the
+user's kernel is right on it.
 """
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from warpsmith.domain.job import NumpyReference
@@ -15,7 +18,7 @@ from warpsmith.tuning.session.expected_outputs import ExpectedOutputs
 from warpsmith.tuning.session.kernel_reference import OwnKernel
 from warpsmith.tuning.session.output_checks import CheckRules, check_run
 from warpsmith.tuning.session.session_inputs import SessionInputs
-from warpsmith.tuning.session.session_ports import Case, SessionPorts
+from warpsmith.tuning.session.session_ports import Case, CheckedLaunch, SessionPorts
 from warpsmith.tuning.session.world_sizes import known_of
 from warpsmith.verify.run_report import RunReport
 
@@ -27,50 +30,74 @@ class FairCases:
     ports: SessionPorts
     inputs: SessionInputs
     expected: ExpectedOutputs
-    _found: dict[CaseKey, bool] = field(default_factory=dict)
+    _unfair: dict[tuple[CaseKey, Stage], bool] = field(default_factory=dict)
+    """Whether a refusal at such a stage is excused on these inputs."""
     _asking: threading.Lock = field(default_factory=threading.Lock)
 
-    def excuses(self, refused: Rejected, case: Case) -> bool:
-        """True if a refusal does not count, since the user's kernel is wrong on these very inputs as well.
+    def excuses(self, refused: Rejected, launch: CheckedLaunch) -> bool:
+        """True if a refusal does not count, since the user's kernel does the same.
 
-        The workload gets other inputs then, so that its next launches are checked on fair ones.
+        What is wrong is excused by what is wrong on these very inputs. A write outside the buffers is excused
+        by such a write at this shape, and at no shape that the job lists. The workload gets other inputs
+        then, so that its next launches are checked on fair ones.
         """
-        if refused.stage is not Stage.CORRECTNESS or not self._can_differ(case):
+        case = launch.case
+        if launch.report.guard_violations and self.inputs.defences.guards:
+            # Of several faults of a launch, this is the one that a refusal names.
+            return self._may_overrun(case) and self._is_unfair(case, Stage.GUARD, self._overruns)
+        if refused.stage is not Stage.CORRECTNESS or not self._may_be_wrong(case):
             return False
-        with self._asking:
-            if case.key not in self._found:
-                self._found[case.key] = self._is_right(case)
-                if not self._found[case.key]:
-                    self.inputs.replace_other(case)
-            return not self._found[case.key]
+        return self._is_unfair(case, Stage.CORRECTNESS, self._is_wrong)
 
-    def _can_differ(self, case: Case) -> bool:
+    def _is_unfair(self, case: Case, stage: Stage, judge: Callable[[OwnKernel, Case], bool]) -> bool:
+        asked = case.key, stage
+        with self._asking:
+            if asked not in self._unfair:
+                kernel = self.inputs.user_template.configured(self.inputs.job.space.defaults)
+                own = OwnKernel(self.ports, kernel)
+                try:
+                    self._unfair[asked] = judge(own, case)
+                finally:
+                    own.close()
+                if self._unfair[asked]:
+                    self.inputs.replace_other(case)
+            return self._unfair[asked]
+
+    def _may_overrun(self, case: Case) -> bool:
+        """True if the user's kernel may keep to its buffers at the job's own shapes and not at this one.
+
+        Before the baseline is known, the user's kernel itself is on trial.
+        """
+        return not self.inputs.is_listed(case.workload) and bool(self.inputs.baseline.cases)
+
+    def _may_be_wrong(self, case: Case) -> bool:
         """True if the user's kernel may have been right on the inputs that it was tried on and not on these.
 
-        What a workload is timed with must be right. Before the baseline is known, the user's kernel itself
-        is on trial.
+        What a workload is timed with must be right.
         """
-        job, key = self.inputs.job, case.key
-        is_timed = key.is_own_draw and key.workload in {w.key for w in job.workloads}
-        is_numpy = isinstance(job.reference, NumpyReference)
+        is_timed = case.key.is_own_draw and self.inputs.is_listed(case.workload)
+        is_numpy = isinstance(self.inputs.job.reference, NumpyReference)
         return is_numpy and not is_timed and bool(self.inputs.baseline.cases)
 
-    def _is_right(self, case: Case) -> bool:
-        job, plan = self.inputs.job, self.inputs.plan(case)
-        own = OwnKernel(self.ports, self.inputs.user_template.configured(job.space.defaults))
+    def _overruns(self, own: OwnKernel, case: Case) -> bool:
+        # Where inputs are zeros, zeros may be added to what lies outside.
+        usual = Case(case.workload)
+        cases = [case] if case == usual else [case, usual]
+        return own.overruns([self.inputs.plan(c) for c in cases], case.workload)
+
+    def _is_wrong(self, own: OwnKernel, case: Case) -> bool:
+        plan = self.inputs.plan(case)
         try:
             (outputs,) = own.outputs([(plan, case.workload)])
         except InvalidInput as exc:
             outputs = exc
-        finally:
-            own.close()
         if isinstance(outputs, InvalidInput):
-            return True  # that it cannot be told excuses nobody
+            return False  # that it cannot be told excuses nobody
         report = RunReport(outputs, guard_violations=(), changed_inputs=())
-        rules = CheckRules(job, self.inputs.defences, own_globals=None)
+        rules = CheckRules(self.inputs.job, self.inputs.defences, own_globals=None)
         known = known_of(self.inputs, self.expected, case)
         if known is not None:
             # Its error on another draw is no bound of its own.
             known = known.model_copy(update={"elements": 0})
         found = check_run(rules, plan, report, self.expected.of(case), None, known)
-        return not isinstance(found, Rejected)
+        return isinstance(found, Rejected)

@@ -1,17 +1,21 @@
 """The user's kernel as its own reference, if the job has no other."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from warpsmith.domain.job import Workload
 from warpsmith.domain.launch_size import expecting_launches, launch_size
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import WorkloadPlan
+from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.verify.run_report import Array
+
+OVERRUN_TRIES = 2
+"""Launches with each kind of guard words; what chance hid from one is probably shown by the next."""
 
 
 @dataclass
@@ -32,27 +36,55 @@ class OwnKernel:
             InvalidInput: the kernel does not compile.
         """
         cases = list(cases)
-        info = self.ports.opener.info
-        expecting = expecting_launches(self.kernel, [w for _, w in cases], info)
-        compiled = self.ports.compiler.submit(expecting, info).result()
-        if isinstance(compiled, Rejected):
-            raise InvalidInput("kernel", f"the kernel does not compile: {compiled.reason}")
+        compiled = self._compiled([w for _, w in cases])
         found: list[Mapping[str, Array] | InvalidInput] = []
         for plan, workload in cases:
             try:
-                if self._device is None:
-                    self._device = self.ports.opener.open()
-                    self._handle = self._device.load(compiled)
-                size = launch_size(self.kernel, workload, info)
-                self._device.prepare(plan)
-                report = self._device.run(self._handle, plan.key, size)
+                size = launch_size(self.kernel, workload, self.ports.opener.info)
+                device = self._loaded(compiled)
+                device.prepare(plan)
+                report = device.run(self._handle, plan.key, size)
                 # A kernel that damaged its process ends it here at the latest, and cannot be a reference.
-                self._device.release(plan.key)
+                device.release(plan.key)
                 found.append(report.outputs)
             except (ChildDied, KernelRefused, ExpressionError) as exc:
                 found.append(InvalidInput("kernel", f"the kernel fails as its own reference: {exc}"))
                 self.close()
         return found
+
+    def overruns(self, plans: Sequence[WorkloadPlan], workload: Workload) -> bool:
+        """Whether it is seen to write outside its buffers on any of these inputs of a workload; false also if
+        that cannot be told.
+
+        One kind of guard words shows what the other hides: a number that is added vanishes beside larger
+        ones, and one near zero may be within bounds that a kernel keeps.
+        """
+        try:
+            compiled = self._compiled([workload])
+            size = launch_size(self.kernel, workload, self.ports.opener.info)
+            for plan, small in product(plans, (True, False) * OVERRUN_TRIES):
+                device = self._loaded(compiled)
+                device.prepare(plan, small_guards=small)
+                if device.run(self._handle, plan.key, size).guard_violations:
+                    return True
+        except (ChildDied, KernelRefused, ExpressionError, InvalidInput):
+            self.close()
+        return False
+
+    def _compiled(self, workloads: Sequence[Workload]) -> Compiled:
+        info = self.ports.opener.info
+        expecting = expecting_launches(self.kernel, workloads, info)
+        compiled = self.ports.compiler.submit(expecting, info).result()
+        if isinstance(compiled, Rejected):
+            raise InvalidInput("kernel", f"the kernel does not compile: {compiled.reason}")
+        return compiled
+
+    def _loaded(self, compiled: Compiled) -> DevicePort:
+        """The child, in which `_handle` is the kernel."""
+        if self._device is None:
+            self._device = self.ports.opener.open()
+            self._handle = self._device.load(compiled)
+        return self._device
 
     def close(self) -> None:
         """End the child; the next case opens another."""

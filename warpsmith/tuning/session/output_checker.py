@@ -65,7 +65,7 @@ class OutputChecker:
         expected = self.expected.of(launch.case)
         known = known_of(self.inputs, self.expected, launch.case)
         found = check_run(rules, launch.plan, launch.report, expected, launch.ranges, known)
-        if isinstance(found, Rejected) and self.fair.excuses(found, launch.case):
+        if isinstance(found, Rejected) and self.fair.excuses(found, launch):
             return 0.0
         if isinstance(found, Rejected) and launch.words:
             return found.model_copy(update={"reason": f"{launch.words}: {found.reason}"[:2000]})

@@ -43,6 +43,10 @@ class SessionInputs:
         """The user's own kernel with the user's own tunables."""
         return Template(kernel=self.job.kernel, space=self.job.space)
 
+    def is_listed(self, workload: Workload) -> bool:
+        """Whether the job lists a workload of these extents, so that kernels are timed on it."""
+        return workload.key in {w.key for w in self.job.workloads}
+
     def plan(self, of: Workload | Case) -> WorkloadPlan:
         """Arguments of a workload in numbers.
 

@@ -1,0 +1,120 @@
+"""Writes outside the buffers at shapes that a job does not list, where the user's kernel may do the same."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from warpsmith.domain.argument import Role
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.launch_size import launch_size
+from warpsmith.domain.outcome import Rejected, Stage
+from warpsmith.domain.plan import BufferPlan, Family
+from warpsmith.domain.template import Template
+from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+from warpsmith.sandbox.canaries import canary_pair
+from warpsmith.testing.jobs import scale_job
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel, SessionPorts
+from warpsmith.tuning.session.output_checks import CheckResult
+from warpsmith.tuning.session.session_ports import Case
+from warpsmith.verify.dtypes import numpy_dtype, widened
+from warpsmith.verify.worlds import KINDS, WorldKind, kind_of
+
+BLOCK, LISTED = 64, 512
+TINY = Case(Workload(dimensions={"n": 500}), Family.WORLD, KINDS.index(WorldKind.TINY))
+"""Twelve threads have no element, and what they add is 2^-44 at most."""
+ADDS = "y[i] += c[0];"
+ADDS_GUARDED = "if (i < n) y[i] += c[0];"
+STORES = "y[i] = i < n ? y[i] + c[0] : 1.0f;"
+"""Writes outside as `ADDS` does, but is always seen to."""
+
+
+def adding(body: str) -> Job:
+    """A job y += c[0] in place, with a thread for each element of whole blocks."""
+    reference = "def reference(inputs, dims):\n    return {'y': inputs['y'] + inputs['c'][0]}\n"
+    kernel = {
+        "backend": "opencl",
+        "source": f"__kernel void f(__global float *y, __global const float *c, const int n) {{\n"
+        f"  const int i = get_global_id(0);\n  {body}\n}}\n",
+        "entry": "f",
+        "arguments": [
+            {"name": "y", "dtype": "float32", "role": "inout", "shape": ["n"]},
+            {"name": "c", "dtype": "float32", "role": "input", "shape": [4]},
+            {"name": "n", "dtype": "int32", "role": "scalar", "value": "n"},
+        ],
+        "launch": {"grid": [f"ceil_div(n, {BLOCK})"], "block": [str(BLOCK)]},
+    }
+    changes = {
+        "kernel": kernel,
+        "parameters": [],
+        "workloads": [{"dimensions": {"n": LISTED}}],
+        "reference": {"kind": "numpy", "source": reference},
+        "tolerances": {},
+        "budget": {"seconds": 600},
+    }
+    return Job.model_validate(scale_job().model_dump() | changes)
+
+
+@contextmanager
+def tuned(job: Job, info: DeviceInfo, pool: CompilePool) -> Iterator[DeviceSession]:
+    """A session that knows the user's kernel."""
+    with closing(DeviceSession(job, SessionPorts(ChildOpener(info), pool, ReferenceRunner()))) as session:
+        baseline = measure_baseline(session)
+        assert baseline.refused == ""
+        session.baseline.learn(baseline)
+        yield session
+
+
+def checked(session: DeviceSession, body: str, case: Case) -> CheckResult:
+    """What a candidate's launch on a case is worth."""
+    kernel = Template(kernel=adding(body).kernel, space=session.job.space).configured({})
+    compiled = session.compile(kernel)
+    assert not isinstance(compiled, Rejected)
+    handle = session.device(case).load(compiled)
+    loaded = LoadedKernel(handle, case.workload, launch_size(kernel, case.workload, session.info))
+    return session.checker.check(loaded, whole=True, on=case)
+
+
+def test_where_the_user_s_kernel_writes_outside_nobody_is_refused_for_it(
+    opencl_info: DeviceInfo, pool: CompilePool
+) -> None:
+    with tuned(adding(ADDS), opencl_info, pool) as session:
+        worlds = [c for c in session.baseline.cases if c.family is Family.WORLD]
+        shapes = {c.dimensions["n"] for c in worlds if kind_of(c.variant) is WorldKind.TINY}
+        assert shapes
+        assert all(n % BLOCK == 0 for n in shapes), "what is added is seen, however small"
+        assert not isinstance(checked(session, STORES, TINY), Rejected)
+        found = checked(session, "if (i < n) y[i] += c[0]; else return; y[n] = 1.0f;", Case(TINY.workload))
+        assert not isinstance(found, Rejected)
+        for listed in (Case(session.job.workloads[0]), session.inputs.other(session.job.workloads[0])):
+            found = checked(session, "y[i] += c[0]; y[n] = 1.0f;", listed)
+            assert isinstance(found, Rejected)
+            assert found.stage is Stage.GUARD
+
+
+def test_where_the_user_s_kernel_keeps_to_its_buffers_a_candidate_must(
+    opencl_info: DeviceInfo, pool: CompilePool
+) -> None:
+    with tuned(adding(ADDS_GUARDED), opencl_info, pool) as session:
+        for case in (TINY, Case(TINY.workload)):
+            found = checked(session, STORES, case)
+            assert isinstance(found, Rejected)
+            assert (found.stage, found.reason) == (Stage.GUARD, "wrote outside y")
+
+
+@pytest.mark.parametrize("dtype", [d for d in Dtype if d.is_float and d is not Dtype.FLOAT8_E8M0FNU])
+def test_the_least_number_that_is_added_changes_small_guard_words(dtype: Dtype) -> None:
+    buffer = BufferPlan("y", dtype, Role.INOUT, (8,), None)
+    least = float(ml_dtypes.finfo(numpy_dtype(dtype)).smallest_subnormal)  # type: ignore[no-untyped-call]
+    for zone in canary_pair(buffer, 4096, small=True):
+        words = widened(np.frombuffer(zone, numpy_dtype(dtype)))
+        assert (words != 0).all()
+        assert (words > 0).any()
+        assert (words < 0).any()
+        after = (words + least).astype(numpy_dtype(dtype))
+        assert (widened(after) != words).all()
