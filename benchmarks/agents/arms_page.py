@@ -110,9 +110,12 @@ def _means(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _tokens(rows: Sequence[Row], text: str) -> str:
-    """Tokens of all prompts or replies; a plus where some steps' were not counted."""
-    counts = [s.get(f"{text}_tokens") for r in rows for s in r["steps"]]
-    return f"{sum(c or 0 for c in counts)}{'+' if None in counts else ''}"
+    """Tokens of all prompts or replies; of steps whose tokens were not counted, the characters."""
+    steps = [s for r in rows for s in r["steps"]]
+    tokens = [s[f"{text}_tokens"] for s in steps if s.get(f"{text}_tokens") is not None]
+    characters = [s[f"{text}_characters"] for s in steps if s.get(f"{text}_tokens") is None]
+    found = [str(sum(tokens))] if tokens or not characters else []
+    return " and ".join([*found, *([f"{sum(characters)} characters"] if characters else [])])
 
 
 def _replies(rows: Sequence[Row]) -> Iterator[str]:
