@@ -33,6 +33,7 @@ from warpsmith.domain.state import (
     TrialState,
 )
 from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.tuning.lessons.lesson import Lesson
 from warpsmith.tuning.tasks import Payload, Result
 
 Id = String(32)
@@ -352,6 +353,28 @@ class CompilationRow(Base):
     artifact: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
     worker: Mapped[str | None] = mapped_column(Id)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+
+
+class LessonRow(Base):
+    """What a finished job taught. It outlives the job."""
+
+    __tablename__ = "lesson"
+    __table_args__ = (
+        # It holds all that a look through thousands of lessons reads, since a lesson itself is long.
+        Index("ix_lesson_tenant_backend_created_at", "tenant", "backend", "created_at", "job_id", "sketch"),
+        Index("ix_lesson_kernel_tenant_backend_created_at", "kernel", "tenant", "backend", "created_at"),
+    )
+
+    job_id: Mapped[str] = mapped_column(Id, primary_key=True)
+    tenant: Mapped[str] = mapped_column(Tenant)
+    backend: Mapped[str] = mapped_column(String(16))
+    device_class: Mapped[str] = mapped_column(String(120))
+    kernel: Mapped[str] = mapped_column(String(64))
+    """Fingerprint of the user's kernel."""
+    sketch: Mapped[bytes] = mapped_column(LargeBinary)
+    """Sketch of its code, 16-bit little-endian numbers."""
+    lesson: Mapped[Lesson] = mapped_column(ModelJson("lesson", Lesson), deferred=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
 class EventRow(Base):

@@ -84,6 +84,8 @@ class Settings(BaseSettings):
     reuse_trials_s: float = Field(default=30 * 86400, ge=0)
     """Seconds for which a tenant's trials of the same kernel on the same device class are reused; 0:
     never."""
+    remembers: bool = True
+    """Whether a search starts from the winners of a tenant's earlier jobs on kernels like it."""
     max_attempts: int = Field(default=3, ge=1)
     log_format: Literal["text", "json"] = "text"
     """Format of log lines; `json` is for log collectors."""

@@ -5,6 +5,7 @@ import logging
 from sqlalchemy.orm import Session
 
 from db.engine import Database
+from db.finished_lessons import learn
 from db.message_names import AGENT_QUEUE, device_queue
 from db.repositories.candidates import CandidateRepository
 from db.repositories.device_waits import WaitRepository
@@ -57,10 +58,21 @@ def _advance(database: Database, job_id: str, unserved_s: float) -> int:
             except NotFound:
                 log.warning("a message names a job that is not there")
                 return count
-            if not apply_actions(session, job_id, snapshot, decide(snapshot)):
+            actions = decide(snapshot)
+            if not apply_actions(session, job_id, snapshot, actions):
                 return count
+        if any(isinstance(a, SetJobState) and a.state is JobState.DONE for a in actions):
+            _learn(database, job_id)
     log.error("the job took %d decisions in a row", MAX_DECISIONS)
     return MAX_DECISIONS
+
+
+def _learn(database: Database, job_id: str) -> None:
+    try:
+        with database.write() as session:
+            learn(session, job_id)
+    except Exception:  # a job has ended whether or not it teaches anything
+        log.exception("nothing is kept of what the job taught")
 
 
 def apply_actions(session: Session, job_id: str, snapshot: JobSnapshot, actions: tuple[Action, ...]) -> bool:

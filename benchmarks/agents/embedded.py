@@ -87,6 +87,7 @@ class Embedded:
             data_dir=Path(self._folder.name),
             database_url=url,
             reuse_trials_s=0,
+            remembers=False,
         )
         self._setup = open_setup(settings, device)
         self._context = Context(settings, self._database, _Silent(), "w", self._setup)

@@ -51,6 +51,7 @@ ENVIRONMENT = {
     "WARPSMITH_AGENT_EXTERNAL_TIMEOUT_S": str(PATIENCE_S),
     # No job may know what another found.
     "WARPSMITH_REUSE_TRIALS_S": "0",
+    "WARPSMITH_REMEMBERS": "false",
 }
 
 Known = dict[str, str]

@@ -61,6 +61,7 @@ class Embedded:
             "WARPSMITH_REPLAY_DIR": str(write_recording(folder / "recordings")),
             "WARPSMITH_REPLAY_TRIAL_S": str(trial_s),
             "WARPSMITH_REUSE_TRIALS_S": "0",
+            "WARPSMITH_REMEMBERS": "false",
         }
         command = [sys.executable, "-m", "warpsmith", "serve", "--port", str(port)]
         self.program = Program("serve", command, environment, folder / "serve.log")

@@ -111,6 +111,7 @@ class Fleet:
             "WARPSMITH_REPLAY_TRIAL_S": str(self.trial_s),
             # Every job is to do all of its work.
             "WARPSMITH_REUSE_TRIALS_S": "0",
+            "WARPSMITH_REMEMBERS": "false",
             **self.settings,
         }
         serve = [sys.executable, "-m", "warpsmith", "serve", "--no-embedded", "--port", str(port)]

@@ -103,7 +103,7 @@ def _known(context: Context, row: TaskRow, payload: SlicePayload) -> _Known:
             baseline=baseline_of(session, row),
             finished=finished,
             leftover=TrialRepository(session).take_leftover(*ids, pooled=not payload.shared),
-            starts=earlier_starts(session, candidate, finished.all),
+            starts=earlier_starts(session, candidate, finished.all, context.settings.remembers),
             earlier=history.measured(candidate.id, MOST_EARLIER if related else 0),
             started=now(session),
             elapsed_s=elapsed_s(session, JobRepository(session).get(row.job_id)),

@@ -1,0 +1,1 @@
+"""What finished jobs taught: which kernels are alike, and what gained or failed on them."""
