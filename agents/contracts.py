@@ -145,6 +145,16 @@ class PlannerInput(Frozen):
     worst: tuple[TrialInput, ...]
     rejections: dict[str, int]
     """Number of rejected trials by stage and reason."""
+    earlier: tuple[str, ...] = ()
+    """What earlier jobs on this kernel or one like it taught. Left out if there is nothing."""
+    example: TemplateInput | None = None
+    """The template that gained most there. Left out if there is none."""
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, others: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        shown: dict[str, Any] = others(self)
+        left_out = [name for name in ("earlier", "example", "guides") if not shown.get(name)]
+        return {name: value for name, value in shown.items() if name not in left_out}
 
 
 class IdeasInput(PlannerInput):
@@ -187,13 +197,6 @@ class TemplaterInput(PlannerInput):
     """Tools that were used so far, in order."""
     guides: dict[str, str] = {}
     """Guides that fit the kernel, by name, with one line each. Left out if there are none."""
-
-    @model_serializer(mode="wrap")
-    def _without_nothing(self, others: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        shown: dict[str, Any] = others(self)
-        if not self.guides:
-            del shown["guides"]
-        return shown
 
 
 class RepairerInput(TemplaterInput):

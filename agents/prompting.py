@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from agents.contracts import IdeasInput, StepInput, TemplaterInput, has_guides, reply_schema
+from agents.contracts import IdeasInput, PlannerInput, StepInput, TemplaterInput, has_guides, reply_schema
 from agents.functions import FunctionCall, of_turn
 from warpsmith.domain.job import AgentRole
 from warpsmith.tuning.step_facts import Turn
@@ -89,11 +89,12 @@ def instructions(role: AgentRole, question: StepInput, where: str) -> str:
 
 
 def _more(question: StepInput) -> tuple[str, ...]:
-    """Names of the further prompt files of a conversation that has tools, or had some before its calls were
-    used up."""
-    if not isinstance(question, TemplaterInput) or not (question.tools or question.calls):
-        return ()
-    return ("tools", "guides") if question.guides else ("tools",)
+    """Names of the further prompt files: of earlier jobs, and of a conversation that has tools, or had some
+    before its calls were used up."""
+    parts = ["earlier"] if isinstance(question, PlannerInput) and question.earlier else []
+    if isinstance(question, TemplaterInput) and (question.tools or question.calls):
+        parts += ["tools", "guides"] if question.guides else ["tools"]
+    return tuple(parts)
 
 
 def version(role: AgentRole, question: StepInput) -> str:

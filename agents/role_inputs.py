@@ -21,6 +21,7 @@ from agents.contracts import (
     TunerInput,
 )
 from agents.guide_finding import guides_for
+from agents.remembered import example, lessons
 from agents.tried import history
 from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.job import Job, Strategy, Workload
@@ -158,7 +159,15 @@ def _planner(payload: StepPayload, context: StepContext) -> PlannerInput:
         best=tuple(best),
         worst=tuple(worst),
         rejections=_rejections(context.trials),
+        earlier=lessons(context),
+        example=_example(payload, context),
     )
+
+
+def _example(payload: StepPayload, context: StepContext) -> TemplateInput | None:
+    """The best template of earlier jobs, until this job has one of its own."""
+    found = example(context) if payload.round == 1 and payload.role != "planner" else None
+    return None if found is None else _template(found)
 
 
 def _kernel(job: Job) -> KernelInput:

@@ -25,9 +25,15 @@ def _line(tried: Tried) -> str:
         return f"{head}: rejected: {tried.rejected[:MAX_REASON_CHARACTERS]}"
     if tried.best_objective is None:
         return f"{head}: {tried.trials} trials, none measured"
-    gain = f"{1 / tried.best_objective:.2f}x of your kernel's speed"
-    return f"{head}: {gain} after {tried.trials} trials, with {_named(tried.best or {})}"
+    gain = gain_in_words(tried.best_objective)
+    return f"{head}: {gain} after {tried.trials} trials, with {named(tried.best or {})}"
 
 
-def _named(configuration: Configuration) -> str:
+def gain_in_words(objective: float) -> str:
+    """What a best time divided by that of the user's kernel means."""
+    return f"{1 / objective:.2f}x of your kernel's speed"
+
+
+def named(configuration: Configuration) -> str:
+    """A configuration as text."""
     return ", ".join(f"{name}={value}" for name, value in configuration.items()) or "its defaults"

@@ -13,7 +13,7 @@ from db.tables import TaskRow
 from warpsmith.domain.outcome import Rejected
 from warpsmith.tuning.analysis.search_facts import best_of
 from warpsmith.tuning.decisions.task_history import ideas_in
-from warpsmith.tuning.step_facts import StepFacts, Tried, Turn
+from warpsmith.tuning.step_facts import Earlier, StepFacts, Tried, Turn
 from warpsmith.tuning.tasks import (
     SlicePayload,
     SliceResult,
@@ -27,10 +27,17 @@ from warpsmith.tuning.tasks import (
 GIVEN_UP = ToolAnswer(text="the tool could not be used: the workers that tried were lost", ok=False)
 
 
-def step_facts(session: Session, job_id: str, payload: StepPayload, before: int | None = None) -> StepFacts:
+def step_facts(
+    session: Session,
+    job_id: str,
+    payload: StepPayload,
+    before: int | None = None,
+    earlier: Sequence[Earlier] = (),
+) -> StepFacts:
     """The facts of a step.
 
     Args:
+        earlier: lessons of earlier jobs that the step is told of.
         before: number of the step's task, for a past step; results of later tasks are left out.
 
     Raises:
@@ -59,6 +66,7 @@ def step_facts(session: Session, job_id: str, payload: StepPayload, before: int 
         log=logs[0] if logs else "",
         turns=_turns(session, job_id, payload),
         tried=_tried(session, job_id, tasks, later) if history else (),
+        earlier=earlier,
     )
 
 

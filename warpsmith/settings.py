@@ -85,7 +85,10 @@ class Settings(BaseSettings):
     """Seconds for which a tenant's trials of the same kernel on the same device class are reused; 0:
     never."""
     remembers: bool = True
-    """Whether a search starts from the winners of a tenant's earlier jobs on kernels like it."""
+    """Whether searches and agents start from what a tenant's earlier jobs on kernels like it taught."""
+    shares_lessons: bool = False
+    """Whether they start from every tenant's earlier jobs. Their kernels and templates are then shown to each
+    other's agents."""
     max_attempts: int = Field(default=3, ge=1)
     log_format: Literal["text", "json"] = "text"
     """Format of log lines; `json` is for log collectors."""

@@ -21,7 +21,11 @@ SETTLED_IN = 12
 
 
 def earlier_starts(
-    session: Session, candidate: CandidateRow, finished: int, remembers: bool = True
+    session: Session,
+    candidate: CandidateRow,
+    finished: int,
+    remembers: bool = True,
+    of_all_tenants: bool = False,
 ) -> Sequence[Configuration]:
     """Winners of the job's other candidates, then of earlier jobs on this kernel or one like it, in this
     candidate's parameters.
@@ -29,6 +33,7 @@ def earlier_starts(
     Args:
         finished: finished trials of this candidate so far.
         remembers: False: earlier jobs are left out.
+        of_all_tenants: True: earlier jobs of other tenants count too.
     """
     if finished >= SETTLED_IN:
         return ()
@@ -37,12 +42,12 @@ def earlier_starts(
     history = HistoryRepository(session)
     histories = [history.of(other.id) for other in others[:HISTORIES]]
     if remembers:
-        histories += _remembered(session, candidate)
+        histories += _remembered(session, candidate, of_all_tenants)
     space = candidate.template.space
     return starts_from([[(onto(space, c), value) for c, value in told] for told in histories if told])
 
 
-def _remembered(session: Session, candidate: CandidateRow) -> list[list[Told]]:
+def _remembered(session: Session, candidate: CandidateRow, of_all_tenants: bool) -> list[list[Told]]:
     """What earlier jobs measured in parameters that this candidate has, the most similar kernel first.
 
     Of each job the candidate counts that has most of these parameters; of such the fastest.
@@ -51,7 +56,11 @@ def _remembered(session: Session, candidate: CandidateRow) -> list[list[Told]]:
     if row.device_class is None:
         return []
     found = LessonRepository(session).alike(
-        row.spec.kernel, row.device_class, row.tenant, LESSONS, but=candidate.job_id
+        row.spec.kernel,
+        row.device_class,
+        None if of_all_tenants else row.tenant,
+        LESSONS,
+        but=candidate.job_id,
     )
     names = {p.name for p in candidate.template.space.parameters}
     histories: list[list[Told]] = []

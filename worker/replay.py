@@ -13,6 +13,7 @@ from agents.context import StepContext
 from agents.rules.provider import RulesProvider
 from agents.scripted import ScriptedProvider
 from agents.step_record import NoAnswer
+from db.earlier_lessons import recorded_lessons
 from db.engine import open_database
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
@@ -212,7 +213,8 @@ class _Run:
 
     def _step(self, row: TaskRow, payload: StepPayload, recorded: StepResult) -> StepResult:
         """The result of a step from its recorded reply; the rules, which need none, are run again."""
-        facts = step_facts(self._session, row.job_id, payload, before=row.number)
+        earlier = recorded_lessons(self._session, row.job_id, recorded.earlier)
+        facts = step_facts(self._session, row.job_id, payload, before=row.number, earlier=earlier)
         context = StepContext.of(facts, self._include_dirs)
         step = self._steps.get(row.id)
         if step is None:

@@ -1,7 +1,8 @@
 """The offline provider: deterministic, without model or network.
 
 The tester asks for shapes around the kernel's own block. The profiler names the bottleneck from the facts.
-The templater applies the rewrite rules, and the tuner keeps to the limits of the device. The planner starts
+The templater takes the template that gained on the same kernel in an earlier job, or applies the rewrite
+rules, and the tuner keeps to the limits of the device. The planner starts
 with the first hypothesis of the profile. Later it looks at the parent's best configurations. If one lies at
 the edge of a numeric parameter, the range is extended beyond that edge, and values that never worked are
 removed; otherwise the search ends.
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 
 from agents.context import StepContext
 from agents.fixed_template import typical
+from agents.remembered import known_template
 from agents.role_inputs import facts
 from agents.rules import conclusions, direct_rewriting, search_region
 from agents.rules.rule_faults import declined, without_faults
@@ -49,6 +51,11 @@ class RulesProvider:
             return direct_rewriting.rewrite(payload, context)
         if payload.role == "templater" and payload.round > 1 and context.parent is not None:
             return self._carry_on(payload.plan, context)
+        known = known_template(context) if payload.role == "templater" and payload.attempt == 0 else None
+        if known is not None and context.job.strategy is Strategy.TEMPLATE:
+            template, job_id = known
+            note = f"the template of job {job_id}, which gained on this kernel"
+            return StepResult(provider=self.name, template=template, notes=(note,))
         return self._template(payload, context)
 
     def _template(self, payload: StepPayload, context: StepContext) -> StepResult:

@@ -60,7 +60,13 @@ class LessonRepository:
         return self._session.get(LessonRow, job_id) is not None
 
     def alike(
-        self, kernel: Kernel, device_class: str, tenant: str | None, count: int, but: str = ""
+        self,
+        kernel: Kernel,
+        device_class: str,
+        tenant: str | None,
+        count: int,
+        but: str = "",
+        before: datetime | None = None,
     ) -> Sequence[Found]:
         """Lessons on the same kernel and on kernels like it: the same one first, then the most alike; of
         equal ones those of the device class, then the newest.
@@ -69,11 +75,14 @@ class LessonRepository:
             tenant: whose lessons; None: everybody's.
             count: most lessons to return.
             but: id of a job whose own lesson is left out.
+            before: time after which a lesson is too new; None: now.
         """
         row = LessonRow.__table__.c
         mine = [row.backend == kernel.backend.value, row.job_id != but]
         if tenant is not None:
             mine.append(row.tenant == tenant)
+        if before is not None:
+            mine.append(row.created_at < before)
         # Of thousands of rows only what is compared is read, newest first, so that a stable order keeps that.
         query = select(row.job_id, row.sketch).where(*mine).order_by(row.created_at.desc())
         rows = self._session.execute(query).all()
@@ -107,6 +116,18 @@ class LessonRepository:
         return [
             Found(lessons[r.job_id], r.job_id, near[r.job_id], r.job_id in same, r.created_at) for r in rows
         ]
+
+    def of_jobs(self, kernel: Kernel, ids: Sequence[str]) -> Sequence[Found]:
+        """The lessons of these jobs that still exist, in this order, and how much each is like a kernel."""
+        query = select(LessonRow).where(LessonRow.job_id.in_(ids)).options(undefer(LessonRow.lesson))
+        rows = {row.job_id: row for row in self._session.scalars(query)}
+        own, key = sketch(kernel), fingerprint(kernel)
+        found = []
+        for row in (rows[job_id] for job_id in ids if job_id in rows):
+            stored = np.frombuffer(row.sketch, dtype=_STORED).reshape(1, SKETCH_SIZE)
+            alike = float(likeness(own, stored)[0])
+            found.append(Found(row.lesson, row.job_id, alike, row.kernel == key, row.created_at))
+        return found
 
     def of_kernels(
         self, kernels: Sequence[str], tenant: str | None, backend: Backend | None = None

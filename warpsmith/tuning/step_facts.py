@@ -7,6 +7,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Outcome
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
+from warpsmith.tuning.lessons.lesson import Lesson
 from warpsmith.tuning.tasks import BaselineResult, ToolAnswer, ToolCall
 
 
@@ -40,6 +41,18 @@ class Tried:
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """What an earlier job taught about the same kernel or one like it."""
+
+    job_id: str
+    lesson: Lesson
+    likeness: float
+    """Share of equal code, from 0 to 1."""
+    is_same_kernel: bool
+    is_same_device_class: bool
+
+
+@dataclass(frozen=True)
 class StepFacts:
     """The job, and the candidate to start from with its finished trials."""
 
@@ -58,3 +71,5 @@ class StepFacts:
     """Earlier turns of the step's conversation."""
     tried: Sequence[Tried] = ()
     """Earlier candidates of the job, in order; only for steps that may use tools or name several ideas."""
+    earlier: Sequence[Earlier] = ()
+    """Lessons of earlier jobs, the most similar kernel first."""

@@ -292,6 +292,8 @@ class StepResult(Frozen):
     """Empty in an answer."""
     ask_tuner: bool = False
     """True if the template goes to the tuner before it is searched."""
+    earlier: tuple[str, ...] = ()
+    """Ids of the earlier jobs of which the agent was told."""
     prompt: str = ""
     reply: str = ""
     model: str = ""

@@ -1,5 +1,6 @@
 """The task `agent_step`: a question to an agent."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
@@ -8,6 +9,7 @@ from agents.context import StepContext
 from agents.external import NotYet, Question
 from agents.model_budget import Cost
 from agents.steps import Panel, run_step
+from db.earlier_lessons import earlier_lessons
 from db.engine import now
 from db.lease import Lease
 from db.repositories.agent_requests import OPEN, AgentRequestRepository
@@ -19,6 +21,7 @@ from db.snapshot import elapsed_s
 from db.step_facts import step_facts
 from db.tables import TaskRow
 from warpsmith.tuning.decisions.time_budget import search_s
+from warpsmith.tuning.step_facts import Earlier
 from warpsmith.tuning.tasks import StepPayload, StepResult
 from worker.process_context import Context
 from worker.step_ports import JobPurse, StepMailbox
@@ -33,7 +36,8 @@ def agent_step(context: Context, row: TaskRow, lease: Lease) -> Done | Parked:
     payload = row.payload
     assert isinstance(payload, StepPayload)
     with context.database.read() as session:
-        facts = step_facts(session, row.job_id, payload)
+        earlier = _earlier(context, session, row.job_id, payload)
+        facts = step_facts(session, row.job_id, payload, earlier=earlier)
         elapsed = elapsed_s(session, JobRepository(session).get(row.job_id))
         best = CandidateRepository(session).best_objective(row.job_id)
     asked = StepContext.of(facts, context.settings.permitted_includes())
@@ -47,8 +51,14 @@ def agent_step(context: Context, row: TaskRow, lease: Lease) -> Done | Parked:
         return _parked(context, row, payload, exc.asked)
     if result.fallback and lease.stopping:
         return Done(None)
+    result = result.model_copy(update={"earlier": tuple(e.job_id for e in earlier)})
     spent = Cost(result.tokens, result.usd) - purse.booked
     return Done(result, lambda session: _record(session, row, payload, result, spent))
+
+
+def _earlier(context: Context, session: Session, job_id: str, payload: StepPayload) -> Sequence[Earlier]:
+    settings = context.settings
+    return earlier_lessons(session, job_id, payload, settings.shares_lessons) if settings.remembers else ()
 
 
 def _parked(context: Context, row: TaskRow, payload: StepPayload, question: Question) -> Parked:
