@@ -29,12 +29,13 @@ def example(context: StepContext) -> Template | None:
 
 
 def known_template(context: StepContext) -> tuple[Template, str] | None:
-    """The template that serves this very kernel on this device class, with its winners to try first, and the
-    id of its job; None if no earlier job gained, or if this job asks for something else."""
+    """The template that serves this very kernel on this chip, whatever its driver, with its winners to try
+    first, and the id of its job; None if no earlier job gained, or if this job asks for something else."""
+    chip = None if context.baseline is None else context.baseline.device.chip
     for earlier in context.earlier:
-        if not (earlier.is_same_kernel and earlier.is_same_device_class):
-            continue
         lesson = earlier.lesson
+        if not earlier.is_same_kernel or lesson.device.chip != chip:
+            continue
         best = _best_served(lesson)
         if best is None or best.speedup <= 1 or not _fits(context.job, lesson.job):
             continue

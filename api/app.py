@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import agent_requests, description_pages, fleet, health, jobs, problems
+from api import agent_requests, description_pages, fleet, health, jobs, lessons, problems
 from api.auth import Gate, allow
 from api.dependencies import SLOT
 from api.embedded_worker import EmbeddedWorker
@@ -67,7 +67,7 @@ def create_app(
         version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
-        openapi_tags=[{"name": "jobs"}, {"name": "agents"}, {"name": "service"}],
+        openapi_tags=[{"name": "jobs"}, {"name": "agents"}, {"name": "memory"}, {"name": "service"}],
         servers=[{"url": "/", "description": "This service."}],
         generate_unique_id_function=operation_id,
         dependencies=[KNOWN_NAMES],
@@ -88,6 +88,7 @@ def create_app(
         dependencies=[*allow(Scope.AGENTS), SLOT],
         responses=guarded | problems.responses(400),
     )
+    app.include_router(lessons.router, dependencies=[SLOT], responses=guarded)
     app.include_router(health.router, responses=problems.responses(422))
     app.include_router(fleet.router, dependencies=[SLOT], responses=guarded)
     return app

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.lessons import LessonRepository
+from db.repositories.registry import RegistryRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.snapshot import job_baseline, last_result
@@ -21,8 +22,8 @@ from warpsmith.tuning.tasks import SlicePayload, SliceResult, VerifyResult
 
 
 def learn(session: Session, job_id: str) -> bool:
-    """Keep what a finished job taught; False if it taught nothing: it did not end well, or ran on recorded
-    timings.
+    """Keep what a finished job taught and what serves its workloads; False if it taught nothing: it did not
+    end well, or ran on recorded timings.
 
     Raises:
         NotFound: no job has that id.
@@ -54,6 +55,7 @@ def learn(session: Session, job_id: str) -> bool:
         bounds=tuple(w.floor_bound for w in facts_of(row.spec, baseline).baseline.workloads),
     )
     LessonRepository(session).add(job_id, row.tenant, lesson)
+    RegistryRepository(session).add(job_id, row.tenant, lesson)
     return True
 
 

@@ -377,6 +377,32 @@ class LessonRow(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
+class RegistryRow(Base):
+    """What serves a workload of a kernel on a device class, as it was verified last. It outlives the job."""
+
+    __tablename__ = "registry"
+    __table_args__ = (Index("ix_registry_tenant_verified_at", "tenant", "verified_at"),)
+
+    tenant: Mapped[str] = mapped_column(Tenant, primary_key=True)
+    kernel: Mapped[str] = mapped_column(String(64), primary_key=True)
+    """Fingerprint of the user's kernel."""
+    device_class: Mapped[str] = mapped_column(String(120), primary_key=True)
+    workload: Mapped[str] = mapped_column(String(1200), primary_key=True)
+    chip: Mapped[str] = mapped_column(String(120))
+    """Its device class without the driver."""
+    name: Mapped[str] = mapped_column(String(200))
+    """The job's."""
+    device: Mapped[str] = mapped_column(String(255))
+    driver: Mapped[str] = mapped_column(String(255))
+    job_id: Mapped[str] = mapped_column(Id)
+    attempt: Mapped[int | None]
+    """Index of the candidate in the job's lesson; None: the user's kernel."""
+    configuration: Mapped[Configuration] = mapped_column(ModelJson("configuration", Configuration))
+    speedup: Mapped[float] = mapped_column(Float(53))
+    """Low end of the verified interval."""
+    verified_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
 class EventRow(Base):
     """Events of a job, in order; never changed."""
 

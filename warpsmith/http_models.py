@@ -16,6 +16,7 @@ from warpsmith.domain.space import Configuration, Space
 from warpsmith.domain.state import CandidateState, JobState, TrialState
 from warpsmith.domain.template import AppliedRule, RuleFault
 from warpsmith.tuning.analysis.search_facts import Facts
+from warpsmith.tuning.lessons.lesson import Lesson
 
 NO_NUL = r"^[^\x00]*$"
 """Pattern of texts without NUL, which Postgres does not accept."""
@@ -263,6 +264,62 @@ class WorkerList(Frozen):
     """All workers seen recently."""
 
     items: tuple[WorkerView, ...]
+
+
+class RegistryEntry(Frozen):
+    """What serves a workload of a kernel on a device class, as it was verified last."""
+
+    kernel: str
+    """Fingerprint of the user's kernel."""
+    name: str
+    """The job's."""
+    device_class: str
+    device: str
+    driver: str
+    workload: str
+    """Key of the workload."""
+    speedup: float
+    """Low end of the verified interval; 1 if the user's kernel serves."""
+    attempt: int | None
+    """Index of the template in `attempts` of the job's lesson; None: the user's kernel serves."""
+    configuration: Configuration
+    """Values of the template's parameters."""
+    job: str
+    verified_at: datetime
+    stale: bool
+    """True if it was verified under another driver than that of the device class that was asked for."""
+
+
+class RegistryList(Frozen):
+    """What serves the workloads that were asked for, newest first."""
+
+    items: tuple[RegistryEntry, ...]
+    truncated: bool = False
+    """True if there are more; ask for fewer kernels."""
+
+
+class JobLesson(Frozen):
+    """What a job taught, in the form in which services hand it on."""
+
+    job: str = Field(min_length=1, max_length=64, pattern=NO_NUL)
+    """Id of the job, in the service that ran it."""
+    lesson: Lesson
+
+
+class JobLessonPage(Frozen):
+    """Lessons, oldest first."""
+
+    items: tuple[JobLesson, ...]
+    next: str | None = None
+    """Pass it as `after` to get the next page."""
+
+
+class LessonKept(Frozen):
+    """Whether a lesson was new."""
+
+    job: str
+    """Id under which this service keeps it."""
+    new: bool
 
 
 class Health(Frozen):

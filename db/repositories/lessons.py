@@ -1,18 +1,20 @@
 """What finished jobs taught, found by how much their kernels are alike."""
 
+import hashlib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from sqlalchemy import select
-from sqlalchemy.orm import Session, undefer
+from sqlalchemy import and_, or_, select
+from sqlalchemy.orm import Session, aliased, undefer
 
 from db.engine import clock
 from db.tables import LessonRow
 from warpsmith.domain.device import Backend
 from warpsmith.domain.kernel import Kernel
-from warpsmith.tuning.lessons.kernel_identity import SKETCH_SIZE, fingerprint, likeness, sketch
+from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
+from warpsmith.tuning.lessons.kernel_likeness import SKETCH_SIZE, likeness, sketch
 from warpsmith.tuning.lessons.lesson import Lesson
 
 LEAST_ALIKE = 0.4
@@ -54,6 +56,40 @@ class LessonRepository:
                 created_at=clock(self._session),
             )
         )
+
+    def take_over(self, job_id: str, tenant: str, lesson: Lesson) -> tuple[str, bool]:
+        """Keep a lesson of another service's job; the id under which it is kept, and whether it is new.
+
+        The id follows from the tenant, so that nobody writes over another's lesson.
+        """
+        if self._session.scalar(select(LessonRow.tenant).where(LessonRow.job_id == job_id)) == tenant:
+            return job_id, False
+        kept = hashlib.sha256(f"{tenant}/{job_id}".encode()).hexdigest()[:32]
+        new = not self.has(kept)
+        if new:
+            self.add(kept, tenant, lesson)
+        return kept, new
+
+    def page(self, job_id: str | None, after: str | None, limit: int) -> Sequence[tuple[str, Lesson]]:
+        """Lessons by id, oldest first: those of a tenant's session, or of all tenants.
+
+        Args:
+            job_id: only that of this job.
+            after: id of the last lesson of the page before.
+        """
+        query = select(LessonRow.job_id, LessonRow.lesson).order_by(LessonRow.created_at, LessonRow.job_id)
+        if job_id is not None:
+            query = query.where(LessonRow.job_id == job_id)
+        if after is not None:
+            last = aliased(LessonRow)
+            place = select(last.created_at).where(last.job_id == after).scalar_subquery()
+            query = query.where(
+                or_(
+                    LessonRow.created_at > place,
+                    and_(LessonRow.created_at == place, LessonRow.job_id > after),
+                )
+            )
+        return [(row.job_id, row.lesson) for row in self._session.execute(query.limit(limit))]
 
     def has(self, job_id: str) -> bool:
         """True if something is kept of this job."""

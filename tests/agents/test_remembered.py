@@ -112,7 +112,9 @@ def test_what_keeps_the_rules_from_taking_it(known: StepContext, context: StepCo
 
     assert applied(known)
     assert not applied(told(is_same_kernel=False))
-    assert not applied(told(is_same_device_class=False))
+    assert applied(told(is_same_device_class=False)), "another driver does not matter"
+    other = taught(context).lesson.model_copy(update={"device": DEVICE.model_copy(update={"name": "other"})})
+    assert not applied(told(lesson=other))
     assert not applied(told(speedup=1.0))
     assert not applied(known, PAYLOAD.model_copy(update={"attempt": 1}))
     others = scale_job(parameters=[{"name": "BLOCK", "values": [32, 64]}, {"name": "PER", "values": [1, 2]}])

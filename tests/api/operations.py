@@ -7,12 +7,23 @@ from typing import Any
 import httpx2
 
 from tests.api.jobs import body
+from warpsmith.testing.jobs import DEVICE, scale_job
+from warpsmith.tuning.lessons.lesson import Lesson
 
 PUBLIC = {"GET /healthz", "GET /readyz"}
 BODIES: dict[str, Callable[[], dict[str, Any]]] = {
     "POST /v1/jobs": body,
     "POST /v1/agent-requests/{request_id}/reply": lambda: {"answer": {}},
+    "POST /v1/lessons": lambda: {"job": "elsewhere", "lesson": lesson()},
 }
+
+
+def lesson() -> dict[str, Any]:
+    """What a job taught that found nothing."""
+    made = Lesson(
+        job=scale_job(), device=DEVICE, device_class=DEVICE.device_class, speedup=1.0, attempts=(), served=()
+    )
+    return made.model_dump(mode="json", exclude_unset=True)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from testbed.servers import free_port
 from testbed.stages import BEST, ended
 from tests.api.clients import KINDS, ask
 from tests.api.jobs import body
+from tests.api.operations import lesson
 from warpsmith.client import AsyncClient, Client
 from warpsmith.client.call import Call, Pages
 from warpsmith.client.calls import Calls
@@ -22,11 +23,18 @@ from warpsmith.client.request import Request
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, TimedOut, Unavailable, WarpsmithError
-from warpsmith.http_models import JobStatus, TrialView
+from warpsmith.http_models import JobLesson, JobStatus, TrialView
 from warpsmith.testing.jobs import scale_job
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "openapi.json"
-ARGUMENTS: dict[str, Any] = {"job": scale_job(), "job_id": "J", "request_id": "R", "answer": {}}
+LESSON = JobLesson.model_validate({"job": "elsewhere", "lesson": lesson()})
+ARGUMENTS: dict[str, Any] = {
+    "job": scale_job(),
+    "job_id": "J",
+    "request_id": "R",
+    "answer": {},
+    "lesson": LESSON,
+}
 """An argument of each name that a call must have."""
 
 

@@ -32,7 +32,10 @@ NEEDED = {
     "POST /v1/jobs/{job_id}/cancel": Scope.SUBMIT,
     "GET /v1/fleet/jobs": Scope.ADMIN,
     "POST /v1/fleet/jobs/{job_id}/cancel": Scope.ADMIN,
+    "GET /v1/lessons": Scope.READ,
+    "GET /v1/registry": Scope.READ,
     "GET /v1/workers": Scope.READ,
+    "POST /v1/lessons": Scope.SUBMIT,
     "GET /metrics": Scope.ADMIN,
 }
 DESCRIPTION = create_app(service_settings(Path()), with_worker=False).openapi()

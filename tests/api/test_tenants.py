@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from api.app import create_app
 from db.engine import Database, utc_now
+from db.finished_lessons import learn
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.jobs import JobRepository
@@ -30,11 +31,11 @@ from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 DESCRIPTION = create_app(service_settings(Path()), with_worker=False).openapi()
-FLEET = {"GET /metrics", "GET /v1/workers", "POST /v1/jobs"}
+FLEET = {"GET /metrics", "GET /v1/workers", "POST /v1/jobs", "POST /v1/lessons"}
 """They name nobody's job, or make one's own."""
 OPERATORS = {"GET /v1/fleet/jobs", "POST /v1/fleet/jobs/{job_id}/cancel"}
 """They are there to reach beyond a tenant; `test_operator` says for whom."""
-LISTS = {"GET /v1/jobs", "GET /v1/agent-requests"}
+LISTS = {"GET /v1/jobs", "GET /v1/agent-requests", "GET /v1/lessons", "GET /v1/registry"}
 OWNED = [o for o in operations(DESCRIPTION) if o.name not in PUBLIC | FLEET | OPERATORS]
 A, B = "team-a", "team-b"
 
@@ -71,6 +72,7 @@ def _fill(database: Database, tenant: str, http: httpx2.Client) -> Tenant:
         jobs = [JobRepository(session).create(job, tenant=tenant)[0].id for _ in range(3)]
         searched(session, jobs[1])
         ended(session, jobs[2])
+        assert learn(session, jobs[2])
         payload = StepPayload(role="templater", round=1)
         task = TaskRepository(session).enqueue(jobs[0], TaskKind.AGENT_STEP, "agents", payload)
         words = f"secret of {tenant}"

@@ -10,7 +10,8 @@ from db.repositories.lessons import LessonRepository
 from db.tables import LessonRow
 from warpsmith.domain.job import Job
 from warpsmith.testing.jobs import DEVICE, SCALE_SOURCE, scale_job
-from warpsmith.tuning.lessons.kernel_identity import SKETCH_SIZE, fingerprint, sketch
+from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
+from warpsmith.tuning.lessons.kernel_likeness import SKETCH_SIZE, sketch
 from warpsmith.tuning.lessons.lesson import Lesson
 
 JOBS = 10_000

@@ -13,6 +13,7 @@ import typer
 
 from warpsmith import __version__
 from warpsmith.cli.keys import keys
+from warpsmith.cli.lessons import lessons
 from warpsmith.cli.output import echo
 from warpsmith.commit import commit_name, version_text
 from warpsmith.domain.device import Backend
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 
 app.add_typer(keys, name="keys")
+app.add_typer(lessons, name="lessons")
 
 
 def _show_version(wanted: bool) -> None:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from warpsmith.client.call import Call, Pages
 from warpsmith.client.request import Request
 from warpsmith.domain.job import Job
+from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.state import JobState
 from warpsmith.http_models import (
     AgentReply,
@@ -17,12 +18,17 @@ from warpsmith.http_models import (
     CandidateList,
     EventPage,
     Health,
+    JobLesson,
+    JobLessonPage,
     JobPage,
     JobResult,
     JobStatus,
+    LessonKept,
+    RegistryList,
     TrialPage,
     WorkerList,
 )
+from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
 
 
 class Calls:
@@ -143,6 +149,41 @@ class Calls:
     def agent_steps(self, job_id: str) -> Request[AgentStepList]:
         """Questions and answers of agents, with their cost."""
         return Request(AgentStepList.model_validate_json, "GET", f"{_job(job_id)}/agent-steps")
+
+    @Call
+    def registry(
+        self,
+        kernels: Sequence[Kernel | str] = (),
+        device_class: str = "",
+        workloads: Sequence[str] = (),
+    ) -> Request[RegistryList]:
+        """What serves the shapes of kernels, as it was verified last: for all shapes of a model at once.
+
+        Args:
+            kernels: kernels of jobs, or their fingerprints; empty: all that the tenant ever tuned.
+            device_class: as `workers` and results name it. Rows of the same device under another driver come
+                too, and are stale. Empty: of every device.
+            workloads: keys of workloads (`hidden=4096,tokens=512`); empty: all.
+        """
+        params = [("kernel", k if isinstance(k, str) else fingerprint(k)) for k in kernels]
+        params += [("device_class", device_class)] if device_class else []
+        params += [("workload", key) for key in workloads]
+        return Request(RegistryList.model_validate_json, "GET", "/v1/registry", params=params)
+
+    @Pages
+    def lessons(self, job_id: str | None = None) -> Request[JobLessonPage]:
+        """What jobs that ended taught, oldest first, in the form that `teach` takes.
+
+        Args:
+            job_id: only that of this job.
+        """
+        params = [("job", job_id)] if job_id else []
+        return Request(JobLessonPage.model_validate_json, "GET", "/v1/lessons", params=params)
+
+    @Call
+    def teach(self, lesson: JobLesson) -> Request[LessonKept]:
+        """Hand on what a job of another service taught. Later jobs learn from it and measure all anew."""
+        return Request(LessonKept.model_validate_json, "POST", "/v1/lessons", lesson.model_dump_json())
 
     @Call
     def workers(self) -> Request[WorkerList]:

@@ -77,9 +77,17 @@ class DeviceInfo(Frozen):
     @property
     def device_class(self) -> str:
         """Back end, chip name and driver, in `[a-z0-9.-]`. Timings are comparable within a device class."""
-        words = f"{self.backend.value}-{self.name}-{self.driver}".lower()
-        return re.sub(r"[^a-z0-9.]+", "-", words).strip("-")[:120]
+        return _slug(f"{self.backend.value}-{self.name}-{self.driver}")
+
+    @property
+    def chip(self) -> str:
+        """Back end and chip name, in `[a-z0-9.-]`: the device class without the driver."""
+        return _slug(f"{self.backend.value}-{self.name}")
 
     def scope(self) -> dict[str, Value]:
         """Names that expressions may use: those of its limits."""
         return self.limits.scope()
+
+
+def _slug(words: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", words.lower()).strip("-")[:120]

@@ -1,11 +1,9 @@
-"""Which kernel a kernel is, and how much it is like another. Pure.
+"""How much a kernel is like another. Pure.
 
 The sketch is MinHash (Broder, "On the resemblance and containment of documents", 1997) with multiply-shift
 hashes over runs of tokens.
 """
 
-import hashlib
-import json
 import re
 import zlib
 from collections.abc import Iterator
@@ -14,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpsmith.domain.kernel import Kernel
-from warpsmith.rewrite.reader.tokens import tokenise, without_comments
+from warpsmith.rewrite.reader.tokens import tokenise
 
 Sketch = npt.NDArray[np.uint16]
 """The last 16 bits of the least hashes, `SKETCH_SIZE` of them."""
@@ -30,15 +28,6 @@ _HASHES = np.random.default_rng(20261125).integers(
     1, np.iinfo(np.uint64).max, size=(2, SKETCH_SIZE), dtype=np.uint64
 )
 _FACTORS, _OFFSETS = _HASHES[0] | np.uint64(1), _HASHES[1]
-
-
-def fingerprint(kernel: Kernel) -> str:
-    """Key that is equal for kernels that differ in comments and blanks only: same code, headers, arguments,
-    launch and options. 64 hexadecimal digits."""
-    rest = kernel.model_dump(mode="json", exclude={"source", "source_file", "files", "include_dirs"})
-    files = {name: _code(text) for name, text in sorted(kernel.files.items())}
-    text = json.dumps([_code(kernel.text), files, rest], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def sketch(kernel: Kernel) -> Sketch:
@@ -62,10 +51,6 @@ def likeness(one: Sketch, others: Sketch) -> npt.NDArray[np.float64]:
     """
     same: npt.NDArray[np.float64] = (others == one).mean(axis=1)
     return same
-
-
-def _code(text: str) -> str:
-    return " ".join(without_comments(text).split())
 
 
 def _words(text: str) -> Iterator[str]:

@@ -8,7 +8,8 @@ import pytest
 from tests.kernel_kinds import KINDS
 from warpsmith.domain.kernel import Kernel
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
-from warpsmith.tuning.lessons.kernel_identity import SKETCH_SIZE, fingerprint, likeness, sketch
+from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
+from warpsmith.tuning.lessons.kernel_likeness import SKETCH_SIZE, likeness, sketch
 
 
 def scale(source: str = SCALE_SOURCE, **changes: object) -> Kernel:
