@@ -68,7 +68,7 @@ check: $(STAMP) ## Lint, types, import contracts, layout; warns of long files
 lock: ## Pin every dependency anew (needs uv)
 	$(LOCK) --extra opencl --extra cuda --extra otel --extra dev -o requirements/dev.txt
 	$(LOCK) --extra opencl -o requirements/demo.txt
-	$(LOCK) --extra serve --extra otel -o requirements/api.txt
+	$(LOCK) --extra serve --extra mcp --extra otel -o requirements/api.txt
 	$(LOCK) --extra worker --extra opencl --extra models --extra otel -o requirements/worker-cpu.txt
 	$(LOCK) $(OWN_TOOLKIT) --extra worker --extra pycuda --extra models --extra otel -o requirements/worker-gpu.txt
 	$(LOCK) $(OWN_TOOLKIT) --extra serve --extra cuda -o requirements/node.txt

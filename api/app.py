@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from api import agent_requests, description_pages, fleet, health, jobs, lessons, problems
+from api.agent_door import AgentDoor
 from api.auth import Gate, allow
 from api.dependencies import SLOT
 from api.embedded_worker import EmbeddedWorker
@@ -55,7 +56,8 @@ def create_app(
         if worker is not None:
             worker.start()
         try:
-            yield
+            async with door.open():
+                yield
         finally:
             if worker is not None:
                 worker.stop()
@@ -91,4 +93,5 @@ def create_app(
     app.include_router(lessons.router, dependencies=[SLOT], responses=guarded)
     app.include_router(health.router, responses=problems.responses(422))
     app.include_router(fleet.router, dependencies=[SLOT], responses=guarded)
+    door = AgentDoor(app)
     return app

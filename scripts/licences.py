@@ -46,11 +46,12 @@ READ_BY_HAND: Mapping[str, str] = {
     "graphemeu": "MIT",
     "pocl-binary-distribution": "MIT",
     "pycuda": "MIT",
+    "pywin32": "PSF-2.0",
 }
 """Licences of packages whose metadata names none clearly, or that the index has as source only.
 
-Those of docutils and graphemeu are from their own files. Those of PoCL and PyCUDA are what their projects
-say; no file of the packages was read."""
+Those of docutils and graphemeu are from their own files. Those of PoCL, PyCUDA and pywin32, which is for
+Windows only, are what their projects say; no file of the packages was read."""
 CLASSIFIERS = {
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD-3-Clause",

@@ -36,6 +36,7 @@ BRINGERS: dict[str, tuple[str, ...]] = {
     "pynvml": ("cuda", "pycuda"),
     "pycuda": ("pycuda",),
     "openai": ("models",),
+    "mcp": ("mcp",),
     "opentelemetry.sdk": ("otel",),
     "opentelemetry.exporter": ("otel",),
 }

@@ -100,6 +100,14 @@ def worker(
 
 
 @app.command()
+def mcp(url: Url = DEFAULT_URL) -> None:
+    """Give an agent on this machine the service's tools (Model Context Protocol, over stdin and stdout)."""
+    from warpsmith.cli.service_commands import agent_tools
+
+    agent_tools(url)
+
+
+@app.command()
 def submit(
     job: JobFile,
     url: Url = DEFAULT_URL,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from warpsmith import applications, extras, parent_death
 from warpsmith.cli.output import echo
-from warpsmith.client import Client
+from warpsmith.client import AsyncClient, Client
 from warpsmith.errors import Unavailable
 from warpsmith.loopback import is_loopback
 from warpsmith.settings import settings
@@ -62,6 +62,14 @@ def worker(queues: Sequence[str], concurrency: int) -> None:
 
     logs.configure()
     run(tuple(queues), concurrency=concurrency)
+
+
+def agent_tools(url: str) -> None:
+    """Serve the tools of agents over stdin and stdout, until stdin ends."""
+    with extras.naming_extras():
+        from warpsmith.for_agents.server import make_server
+    key = settings().api_key_text
+    make_server(lambda _: AsyncClient(url, key)).run("stdio")
 
 
 def connect(url: str) -> Client:
