@@ -272,15 +272,21 @@ def record(options: argparse.Namespace) -> int:
         rows += earlier["jobs"]
         calls = earlier["calls"] + calls
         missing |= set(earlier["missing"])
+    rows = [r for r in rows if r["kernel"].startswith(options.kernels)]
     made = {
         "calls": calls,
         "answers_by": "a large language model",
-        "missing": sorted(missing - {r["name"] for r in rows}),
+        "missing": sorted(n for n in missing - {r["name"] for r in rows} if n.startswith(options.kernels)),
         "jobs": sorted(rows, key=lambda row: row["name"]),
     }
     (options.out / f"{options.name}.json").write_text(json.dumps(made, indent=1) + "\n")
     (options.out / f"{options.name}.md").write_text(page(made))
     return 0
+
+
+def tuple_of_words(text: str) -> tuple[str, ...]:
+    """The words of a list that commas separate."""
+    return tuple(text.split(","))
 
 
 def main() -> int:
@@ -303,6 +309,9 @@ def main() -> int:
     two.add_argument("--out", type=record_folder, required=True)
     two.add_argument("--name", default="agents-gpu")
     two.add_argument("--earlier", type=Path, nargs="*", default=(), help="records whose jobs stand beside")
+    two.add_argument(
+        "--kernels", type=tuple_of_words, default=("",), help="beginnings of kernels' names: a,b"
+    )
     two.set_defaults(run=record)
     options = parser.parse_args()
     return int(options.run(options))
