@@ -16,7 +16,7 @@ from warpsmith.client import AsyncClient
 from warpsmith.domain.device import Backend
 from warpsmith.errors import NotFound, WarpsmithError
 from warpsmith.for_agents import job_text
-from warpsmith.http_models import AgentReplyTaken, JobResult, JobStatus, RegistryList
+from warpsmith.http_models import AgentReplyTaken, DispatchEntry, JobResult, JobStatus, RegistryList
 
 MAX_WAIT_S = 300.0
 POLL_S = 0.5
@@ -82,8 +82,8 @@ class Tools:
             float, Field(ge=0, le=MAX_WAIT_S, description="Longest wait for the end or a question.")
         ] = 0.0,
     ) -> JobStatus:
-        """Where a job stands. With `wait_s` it answers when the job has ended or waits for an answer to a
-        question, at the latest after that time."""
+        """Where a job stands. Its speed-ups are the search's; `result` has the verified ones. With `wait_s` it
+        answers when the job has ended or waits for an answer to a question, at the latest after that time."""
         end = asyncio.get_running_loop().time() + wait_s
         async with self._connect(ctx) as service:
             while True:
@@ -105,12 +105,13 @@ class Tools:
         job: JobId,
         workload: Annotated[str, Field(description="Key of the workload (`n=4096`), as `result` names it.")],
     ) -> dict[str, Any]:
-        """What serves a workload: its source with all parameters set, and its launch."""
+        """What serves a workload: its source with all parameters set, and its launch. `grid` counts groups or
+        blocks in every language: OpenCL's global size is grid times block."""
         async with self._connect(ctx) as service:
             found = await service.result(job)
         for entry in found.dispatch:
             if entry.workload == workload:
-                return entry.model_dump(mode="json")
+                return _verified(entry, entry.model_dump(mode="json", exclude={"speedups", "launch"}))
         known = ", ".join(entry.workload for entry in found.dispatch)
         raise NotFound(f"the job has no workload {workload!r}; it has {known or 'none'}")
 
@@ -224,12 +225,15 @@ def _short(result: JobResult) -> dict[str, Any]:
     shown = result.model_dump(
         mode="json", exclude={"job", "dispatch", "candidates", "facts"}, exclude_none=True
     )
-    shown["dispatch"] = [
-        entry.model_dump(mode="json", include={"workload", "candidate", "configuration", "speedups"})
-        for entry in result.dispatch
-    ]
+    included = {"workload", "candidate", "configuration"}
+    shown["dispatch"] = [_verified(e, e.model_dump(mode="json", include=included)) for e in result.dispatch]
     shown["candidates"] = [
         c.model_dump(mode="json", include={"id", "round", "state", "idea", "applied", "declined"})
         for c in result.candidates
     ]
     return shown
+
+
+def _verified(entry: DispatchEntry, shown: dict[str, Any]) -> dict[str, Any]:
+    """The entry with its one verified figure; those of other workloads are the search's, and mislead."""
+    return shown | {"verified_speedup_at_least": entry.speedups.get(entry.workload, 1.0)}
