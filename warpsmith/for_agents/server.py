@@ -82,8 +82,8 @@ class Tools:
             float, Field(ge=0, le=MAX_WAIT_S, description="Longest wait for the end or a question.")
         ] = 0.0,
     ) -> JobStatus:
-        """Where a job stands. Its speed-ups are the search's; `result` has the verified ones. With `wait_s` it
-        answers when the job has ended or waits for an answer to a question, at the latest after that time."""
+        """Where a job stands. Its speed-ups are the search's; `result` has the verified ones. With `wait_s`
+        it answers when the job has ended or a question waits for an answer, at the latest after that time."""
         end = asyncio.get_running_loop().time() + wait_s
         async with self._connect(ctx) as service:
             while True:
