@@ -19,7 +19,7 @@ from warpsmith.for_agents import job_text
 from warpsmith.http_models import AgentReplyTaken, DispatchEntry, JobResult, JobStatus, RegistryList
 
 MAX_WAIT_S = 300.0
-POLL_S = 0.5
+POLL_S = 1.0
 MOST_TRIALS = 40
 MOST_QUESTIONS = 20
 
