@@ -162,6 +162,14 @@ def test_a_lesson_that_is_none_is_refused_with_its_field(embedded: Service) -> N
     assert SCALE_SOURCE not in json.dumps(problem.model_dump())
 
 
+def test_a_lesson_served_by_nothing_is_refused(embedded: Service) -> None:
+    learned(embedded)
+    (taught,) = embedded.http.get("/v1/lessons").json()["items"]
+    taught["lesson"]["served"][0]["attempt"] = 99
+    problem = problem_of(embedded.http.post("/v1/lessons", json=taught), 422)
+    assert "served.0.attempt: there are 1 attempts" in problem.errors[0].message
+
+
 JSON = {"Content-Type": "application/json"}
 
 

@@ -1,5 +1,9 @@
 """What a finished job taught."""
 
+from typing import Self
+
+from pydantic import model_validator
+
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
@@ -58,3 +62,10 @@ class Lesson(Frozen):
     served: tuple[Served, ...]
     bounds: tuple[str, ...] = ()
     """What bounds the user's kernel, by workload: `bytes`, `operations` or `launch`."""
+
+    @model_validator(mode="after")
+    def _served_by_what_was_tried(self) -> Self:
+        for n, served in enumerate(self.served):
+            if served.attempt is not None and not 0 <= served.attempt < len(self.attempts):
+                raise ValueError(f"served.{n}.attempt: there are {len(self.attempts)} attempts")
+        return self
