@@ -167,7 +167,8 @@ def test_a_lesson_served_by_nothing_is_refused(embedded: Service) -> None:
     (taught,) = embedded.http.get("/v1/lessons").json()["items"]
     taught["lesson"]["served"][0]["attempt"] = 99
     problem = problem_of(embedded.http.post("/v1/lessons", json=taught), 422)
-    assert "served.0.attempt: there are 1 attempts" in problem.errors[0].message
+    (error,) = problem.errors
+    assert (error.field, error.message) == ("lesson.served.0.attempt", "there are 1 attempts")
 
 
 JSON = {"Content-Type": "application/json"}
