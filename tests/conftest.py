@@ -41,6 +41,14 @@ def _temporary_folder() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--part`, beside which `-m` stays free for whoever runs the tests."""
     parser.addoption("--part", choices=("beside", "alone"), help="tests that may have company, or the others")
+    parser.addoption("--failures", type=Path, help="file that gets the failed tests, one a line")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Name what failed for `scripts/suite.py`; of several processes only the first has this summary."""
+    if (path := config.getoption("--failures")) is not None:
+        reports = (r for kind in ("failed", "error") for r in terminalreporter.getreports(kind))
+        path.write_text("".join(f"{name}\n" for name in dict.fromkeys(r.nodeid for r in reports)))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

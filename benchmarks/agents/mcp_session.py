@@ -1,6 +1,6 @@
 """One tool call over MCP, kept in a transcript: how an agent that has nothing but the tools works.
 
-    python -m benchmarks.agents.mcp_session --url URL --transcript FILE TOOL [ARGUMENTS.json]
+    python -m benchmarks.agents.mcp_session --url URL --out FILE TOOL [ARGUMENTS.json]
 
 An agent that cannot speak the protocol itself calls this for each tool. It prints what the tool says, or for
 `tools` the list of tools with their schemas. The transcript has a line for each call: seconds since the
@@ -56,13 +56,13 @@ def main() -> int:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--url", default="http://127.0.0.1:8765")
-    parser.add_argument("--transcript", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="transcript that gets a line more")
     parser.add_argument("tool")
     parser.add_argument("arguments", type=Path, nargs="?", help="file with the tool's arguments, as JSON")
     options = parser.parse_args()
     arguments = json.loads(options.arguments.read_text()) if options.arguments else {}
     failed, answer = asyncio.run(said(options.url, options.tool, arguments))
-    lines = options.transcript.read_text().splitlines() if options.transcript.exists() else []
+    lines = options.out.read_text().splitlines() if options.out.exists() else []
     began = json.loads(lines[0])["began"] if lines else time.time()
     row = {
         "began": began,
@@ -72,7 +72,7 @@ def main() -> int:
         "failed": failed,
         "said": "" if options.tool == "tools" else shortened(answer),
     }
-    with options.transcript.open("a") as out:
+    with options.out.open("a") as out:
         out.write(json.dumps(row, ensure_ascii=False) + "\n")
     print(answer if isinstance(answer, str) else json.dumps(answer, indent=1, ensure_ascii=False))
     return int(failed)

@@ -20,6 +20,7 @@ from benchmarks.opencl_corpus.sources import Project
 from benchmarks.production.sources import PROJECTS
 from benchmarks.provenance import record_folder
 from db import migrate
+from testbed.api_service import service_settings, serving
 from tests.benchmarks.test_opencl_corpus import SOURCE
 from tests.benchmarks.test_recorded_spaces import ktt_result
 from tests.benchmarks.test_strangers import row as job_row
@@ -405,6 +406,19 @@ def test_a_series_with_a_model(bench: Bench, tmp_path: Path) -> None:
     words = ("--state", state, "--jobs", "none", "--backend", "opencl", "--out", tmp_path / "clock.json")
     assert bench("agents.clock", *words) == 1
     assert written(tmp_path / "clock.json")["jobs"]["none"] == {"failed": "it was not posted"}
+
+
+def test_a_call_over_mcp(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments, transcript = tmp_path / "arguments.json", tmp_path / "transcript.jsonl"
+    arguments.write_text(json.dumps({"job": "none"}))
+    with serving(service_settings(tmp_path / "data")) as service:
+        monkeypatch.setenv("WARPSMITH_API_KEY", service.key)
+        url = ("--url", service.http.base_url)
+        assert bench("agents.mcp_session", *url, "--out", transcript, "tools") == 0
+        assert bench("agents.mcp_session", *url, "--out", transcript, "status", arguments) == 1
+    rows = [json.loads(line) for line in transcript.read_text().splitlines()]
+    assert [(row["tool"], row["failed"]) for row in rows] == [("tools", False), ("status", True)]
+    assert "none" in rows[1]["said"]
 
 
 def test_examples_on_a_gpu(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

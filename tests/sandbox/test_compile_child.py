@@ -200,6 +200,7 @@ if shutil.which("nvcc"):
     BOMBS["nvcc-templates"] = (Backend.CUDA, _template_bomb(Backend.CUDA), "nvcc")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("backend", "bomb", "compiler"), BOMBS.values(), ids=list(BOMBS))
 def test_a_compile_bomb_ends_at_its_deadline_and_the_pool_goes_on(
     make_pool: PoolMaker, devices: Devices, backend: Backend, bomb: str, compiler: str
@@ -220,6 +221,7 @@ def test_a_compile_bomb_ends_at_its_deadline_and_the_pool_goes_on(
     built(pool, devices[backend], source(backend, SCALE))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("name", ["opencl-macros", "cuda-templates"])
 def test_a_compile_bomb_ends_at_its_memory_limit(make_pool: PoolMaker, devices: Devices, name: str) -> None:
     backend, bomb, _ = BOMBS[name]

@@ -30,6 +30,48 @@ def test_a_failure_of_either_part_is_one_of_the_whole(codes: tuple[int, int], ex
     assert load().verdict(list(codes)) == expected
 
 
+CHANCE = """
+from pathlib import Path
+
+import pytest
+
+SEEN = Path(__file__).with_name("seen")
+
+
+def test_right():
+    pass
+
+
+@pytest.mark.parametrize("n", range({times}))
+def test_wrong(n):
+    again = SEEN.exists() and n == {last}
+    SEEN.touch() if n == {last} else None
+    assert again and {mends}
+"""
+
+
+@pytest.mark.parametrize(
+    ("times", "mends", "code", "again"),
+    [(1, True, 0, True), (1, False, 1, True), (6, True, 1, False), (2, True, 1, True)],
+    ids=["mended", "fails_twice", "too_many", "one_of_two"],
+)
+def test_few_that_fail_run_once_more(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    times: int,
+    mends: bool,
+    code: int,
+    again: bool,
+) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "test_chance.py").write_text(CHANCE.format(times=times, last=times - 1, mends=mends))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    assert load().run(("-p", "tests.conftest"), []) == code
+    assert ("by itself runs once more" in capfd.readouterr().out) is again
+
+
 def test_processes_of_the_tests_find_bytecode_of_those_before() -> None:
     given = {"PYTHONDONTWRITEBYTECODE": "1", "PATH": "/bin"}
     assert load().environment(given) == {"PATH": "/bin"}
