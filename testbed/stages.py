@@ -81,7 +81,7 @@ def ended(session: Session, job_id: str) -> Searched:
     result = VerifyResult(comparisons=(comparison,), choices=choices, speedup=2**0.5)
     _task(session, job_id, TaskKind.VERIFY, result)
     jobs = JobRepository(session)
-    jobs.set_verified(job_id, result.speedup, {LARGE: 50.0, SMALL: 40.0})
+    jobs.set_verified(job_id, result)
     jobs.move(job_id, JobState.SEARCHING, JobState.VERIFYING)
     jobs.move(job_id, JobState.VERIFYING, JobState.DONE, "verified")
     return found

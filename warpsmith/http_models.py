@@ -23,7 +23,7 @@ NO_NUL = r"^[^\x00]*$"
 
 
 class WorkloadProgress(Frozen):
-    """Best result so far on one workload: a figure of the search, not yet verified."""
+    """Best result so far on one workload: the search's figures; once the job is done, the verified ones."""
 
     workload: str
     baseline_us: float | None = None

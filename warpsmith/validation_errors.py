@@ -27,6 +27,14 @@ _ALIASES: dict[str, str] = {
     "uint32": "u32 uint unsigned",
     "uint64": "u64 ulong size_t",
 }
+_NO_FIELDS = ("dict_type", "model_type", "model_attributes_type")
+"""Types of problems in which a field holds something else than fields of its own."""
+_WRITTEN = {
+    "reference": ', such as {kind: numpy, source: "def reference(inputs, dims): ..."}',
+    "launch": ', such as {grid: ["ceil_div(n, 256)"], block: [256]}',
+    "budget": ", such as {trials: 200, seconds: 300}",
+}
+"""How a field is written that is often given as text or as a list."""
 _MEANT = {alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()}
 
 
@@ -59,6 +67,8 @@ def field_problems(
             message = "is missing"
         elif problem["type"] in ("enum", "literal_error"):
             message = _argument(loc, data) + _word(problem) + message
+        elif problem["type"] in _NO_FIELDS:
+            message = "must be a mapping of fields to values" + _WRITTEN.get(str(loc[-1]), "")
         field, _, rest = message.partition(": ")
         if rest and _is_path(field):
             place, message = [*place, field], rest

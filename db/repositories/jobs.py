@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import exists, func, select, text, update
 from sqlalchemy.orm import Session, undefer
@@ -19,6 +20,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.reason import Reason
 from warpsmith.domain.state import JOB_MOVES, JobState, TaskState
 from warpsmith.errors import InvalidInput, NotFound
+from warpsmith.tuning.tasks import VerifyResult
 
 OPEN_JOB_STATES = tuple(s for s in JobState if not s.is_terminal)
 
@@ -262,12 +264,17 @@ class JobRepository:
             query = update(WorkloadRow).where(WorkloadRow.job_id == job_id, WorkloadRow.key == key)
             self._session.execute(query.values(baseline_us=value))
 
-    def set_verified(self, job_id: str, speedup: float, best_us: Mapping[str, float]) -> None:
-        """Replace the best so far by the published figures."""
-        self._session.execute(update(JobRow).where(JobRow.id == job_id).values(speedup=speedup))
-        for key, value in best_us.items():
-            query = update(WorkloadRow).where(WorkloadRow.job_id == job_id, WorkloadRow.key == key)
-            self._session.execute(query.values(best_us=value))
+    def set_verified(self, job_id: str, result: VerifyResult) -> None:
+        """Replace the best so far by the published figures, which may be those of the baseline."""
+        self._session.execute(update(JobRow).where(JobRow.id == job_id).values(speedup=result.speedup))
+        compared = {c.workload: c for c in result.comparisons}
+        for choice in result.choices:
+            values: dict[str, Any] = {"best_us": WorkloadRow.baseline_us}
+            if (found := compared.get(choice.workload)) is not None:
+                best_us = found.baseline_us if choice.candidate is None else found.best_us
+                values = {"baseline_us": found.baseline_us, "best_us": best_us}
+            query = update(WorkloadRow).where(WorkloadRow.job_id == job_id)
+            self._session.execute(query.where(WorkloadRow.key == choice.workload).values(**values))
 
     def lock(self, job_id: str) -> None:
         """Make every other decision about this job wait until this transaction ends.

@@ -91,7 +91,9 @@ def test_from_a_job_to_its_winner(embedded: Service) -> None:
     with embedded.database.write() as session:
         ended(session, job_id)
         learn(session, job_id)
-    assert say(embedded, "status", job=job_id, wait_s=60)["state"] == "done"
+    status = say(embedded, "status", job=job_id, wait_s=60)
+    assert status["state"] == "done"
+    assert [w["speedup"] for w in status["workloads"]] == [2.0, 1.0]
     result = say(embedded, "result", job=job_id)
     assert result["speedup"] == pytest.approx(2**0.5)
     assert [e["workload"] for e in result["dispatch"]] == [LARGE, SMALL]
@@ -99,6 +101,7 @@ def test_from_a_job_to_its_winner(embedded: Service) -> None:
     winner = say(embedded, "winner", job=job_id, workload=LARGE)
     assert winner["configuration"] == BEST and "#define BLOCK 256" in winner["source"]
     assert "it has n=4096, n=1001" in say(embedded, "winner", job=job_id, workload="n=1")
+    assert [t["state"] for t in say(embedded, "trials", job=job_id)] == 4 * ["finished"], "no proposed one"
     assert len(say(embedded, "trials", job=job_id, last=2)) == 2
     assert {row["workload"] for row in say(embedded, "registry")["items"]} == {LARGE, SMALL}
 

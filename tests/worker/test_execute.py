@@ -88,6 +88,8 @@ def test_a_job_from_end_to_end(context: Context) -> None:
         assert result is not None
         assert result.speedup == pytest.approx(expected, rel=0.02)
         assert status.best_speedup == result.speedup
+        shown_us = {w.workload: (w.baseline_us, w.best_us) for w in status.workloads}
+        assert shown_us == {c.workload: (c.baseline_us, c.best_us) for c in result.comparisons}
         for entry in result.dispatch:
             assert entry.configuration == {"BLOCK": 256, "PER": 4}
             assert entry.source is not None and "#define BLOCK 256" in entry.source

@@ -82,8 +82,8 @@ class Tools:
             float, Field(ge=0, le=MAX_WAIT_S, description="Longest wait for the end or a question.")
         ] = 0.0,
     ) -> JobStatus:
-        """Where a job stands. Its speed-ups are the search's; `result` has the verified ones. With `wait_s`
-        it answers when the job has ended or a question waits for an answer, at the latest after that time."""
+        """Where a job stands. Its speed-ups are the search's; once the job is done, the verified ones. With
+        `wait_s` it answers when the job has ended or a question waits, at the latest after that time."""
         end = asyncio.get_running_loop().time() + wait_s
         async with self._connect(ctx) as service:
             while True:
@@ -123,7 +123,7 @@ class Tools:
     ) -> list[dict[str, Any]]:
         """What a job tried last: configurations, and their times or the reason why each was rejected."""
         async with self._connect(ctx) as service:
-            found = [trial async for trial in service.trials(job)]
+            found = [trial async for trial in service.trials(job) if trial.outcome is not None]
         return [t.model_dump(mode="json", exclude_none=True) for t in found[-last:]]
 
     async def cancel(self, ctx: Context[Any, Any], job: JobId) -> JobStatus:

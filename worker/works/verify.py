@@ -4,8 +4,6 @@ import heapq
 import itertools
 from collections.abc import Iterable
 
-from sqlalchemy.orm import Session
-
 from db.lease import Lease
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
@@ -14,7 +12,7 @@ from db.tables import CandidateRow, TaskRow, TrialRow
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Measured
 from warpsmith.tuning.objective import costs
-from warpsmith.tuning.tasks import VerifyPayload, VerifyResult
+from warpsmith.tuning.tasks import VerifyPayload
 from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 from worker.device_setup import hold_device
 from worker.device_wait import Hold
@@ -50,13 +48,7 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
         )
     if len(result.choices) < len(job.workloads):
         return Done(None)
-    chosen = {c.workload for c in result.choices if c.candidate is not None}
-    best_us = {c.workload: c.best_us for c in result.comparisons if c.workload in chosen}
-    return Done(result, lambda session: _publish(session, row.job_id, result, best_us))
-
-
-def _publish(session: Session, job_id: str, result: VerifyResult, best_us: dict[str, float]) -> None:
-    JobRepository(session).set_verified(job_id, result.speedup, best_us)
+    return Done(result, lambda session: JobRepository(session).set_verified(row.job_id, result))
 
 
 def _finalists(job: Job, candidates: Iterable[CandidateRow], trials: Iterable[TrialRow]) -> list[Finalist]:

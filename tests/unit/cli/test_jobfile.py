@@ -147,7 +147,10 @@ def test_a_source_and_a_source_file_are_one_too_many(tmp_path: Path) -> None:
         ({"workloads": "n=3"}, "workloads", "tuple"),
         ({"workloads": [{"dimensions": {"n": "many"}}]}, "workloads.0.dimensions.n", "integer"),
         ({"budget": {"trails": 3}}, "budget.trails", "did you mean 'trials'?"),
-        ({"kernel": None}, "kernel", "Kernel"),
+        ({"kernel": None}, "kernel", "must be a mapping of fields to values"),
+        ({"reference": "def reference(inputs, dims): ..."}, "reference", "such as {kind: numpy, source:"),
+        ({"reference": []}, "reference", "such as {kind: numpy, source:"),
+        ({"budget": 60}, "budget", "such as {trials: 200, seconds: 300}"),
     ],
 )
 def test_a_bad_field_is_named(change: dict[str, Any], field: str, words: str) -> None:

@@ -276,3 +276,63 @@ def test_entry_picks_the_kernel() -> None:
 )
 def test_what_a_body_does_with_a_pointer(body: str, usage: Usage) -> None:
     assert pointer_usage(body, "p") == usage
+
+
+IMAGE = """
+__kernel void smooth(__global const float *src, __global const float *mask, __global float *dst,
+                     const int width, const int height) {
+    const int x = get_global_id(0), y = get_global_id(1);
+    if (x >= width || y >= height) return;
+    float sum = 0.0f;
+    for (int i = 0; i < 5; ++i) {
+        const int xx = clamp(x + i - 2, 0, width - 1);
+        sum += src[y * width + xx] * mask[i];
+    }
+    const int at = y * width + x;
+    dst[at] = sum;
+}
+"""
+VOLUME = """
+__global__ void scale(float* out, const float* in, int nx, int ny, int nz) {
+  int i = threadIdx.x + blockIdx.x * blockDim.x;
+  int j = threadIdx.y + blockIdx.y * blockDim.y;
+  int k = threadIdx.z + blockIdx.z * blockDim.z;
+  if (i < nx && j < ny && nz > k) out[(k * ny + j) * nx + i] = 2.f * in[k * nx * ny + j * nx + i];
+}
+"""
+STRIDE = """
+__global__ void scale(float* out, const float* in, int rows, int n) {
+  for (int i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x)
+    out[i] = 2.f * in[i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "dialect", "grid", "block", "shapes"),
+    [
+        (
+            IMAGE,
+            Dialect.OPENCL,
+            ["ceil_div(width, 8)", "ceil_div(height, 8)"],
+            [8, 8],
+            [["height", "width"], ["n"], ["height", "width"]],
+        ),
+        (
+            VOLUME,
+            Dialect.CUDA,
+            ["ceil_div(nx, 16)", "ceil_div(ny, 16)", "nz"],
+            [16, 16],
+            [["nz", "ny", "nx"], ["nz", "ny", "nx"]],
+        ),
+        (STRIDE, Dialect.CUDA, ["ceil_div(n, 256)"], [256], [["n"], ["n"]]),
+    ],
+    ids=["image", "volume", "stride"],
+)
+def test_launch_and_shapes_follow_the_bounds_of_each_axis(
+    source: str, dialect: Dialect, grid: list[str], block: list[int], shapes: list[list[str]]
+) -> None:
+    made_of = yaml.safe_load(made(source, dialect=dialect))
+    assert made_of["kernel"]["launch"] == {"grid": grid, "block": block}
+    assert [a["shape"] for a in made_of["kernel"]["arguments"] if "shape" in a] == shapes
+    parse_job(made_of)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from warpsmith.domain.argument import Role
 from warpsmith.domain.dtype import Dtype
@@ -40,6 +40,23 @@ class ArgumentLine:
     """Buffers that the argument leads to, besides the arguments."""
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of a kernel's launch and buffers, as names of dimensions."""
+
+    dimensions: Mapping[str, tuple[str, int]]
+    """The dimension that an argument stands for, and its placeholder, by the argument's name."""
+    block: Sequence[str] = ()
+    """Extents of the launch's block."""
+    shapes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Arguments that are the extents of a buffer, by its name, as far as its indices tell them."""
+
+    def of(self, buffer: str) -> list[str]:
+        """Extents of a buffer; the first dimension if nothing is known."""
+        known = [self.dimensions[name][0] for name in self.shapes.get(buffer, ()) if name in self.dimensions]
+        return known or [next(iter(self.dimensions.values()))[0]]
+
+
 def dimensions_of(kernel: KernelDefinition) -> dict[str, tuple[str, int]]:
     """Names and placeholder sizes of dimensions by the argument that holds them; those of buffers first."""
     found: dict[str, tuple[str, int]] = {}
@@ -59,8 +76,7 @@ def argument_line(
     a: KernelArgument,
     kernel: KernelDefinition,
     bindings: Bindings,
-    dimensions: Mapping[str, tuple[str, int]],
-    block: Sequence[str] = (),
+    sizes: Sizes,
     structs: StructWriter | None = None,
 ) -> ArgumentLine:
     """The line of a job file for one argument, with a note if a person must decide.
@@ -68,8 +84,6 @@ def argument_line(
     Args:
         position: index in the kernel's list; names an argument that has no name.
         bindings: types chosen for the template parameters.
-        dimensions: size arguments by name: the dimension they stand for and its placeholder.
-        block: extents of the launch's block.
         structs: writes structs by value.
     """
     name = yaml_word(a.name or f"argument_{position}")
@@ -79,7 +93,7 @@ def argument_line(
     if a.base == "void" and a.pointers == 1 and a.name:
         dtype, lanes = cast_type(kernel.body, a.name, bindings.values)
     if a.image_axes and a.access != "read_write":
-        return _image(name, a, kernel, dimensions)
+        return _image(name, a, kernel, sizes.dimensions)
     cannot = _inexpressible(a, dtype)
     if structs is not None and dtype is None and not (a.is_pointer or a.is_reference or a.is_image):
         found = structs.written(a.name or f"argument_{position}", a.base, bindings.values)
@@ -90,17 +104,17 @@ def argument_line(
         rest = "role: input, shape: [1]" if a.is_pointer else "role: scalar, value: 0"
         return ArgumentLine(f"name: {name}, dtype: {TODO}, {rest}", f"{TODO}: `{a.type_text}` {cannot}")
     if a.is_pointer and a.address_space == "local":
-        return _local(name, a, dtype, lanes, block)
+        return _local(name, a, dtype, lanes, sizes.block)
     if a.is_pointer:
-        return _buffer(name, a, dtype, lanes, kernel, next(iter(dimensions.values()))[0])
+        return _buffer(name, a, dtype, lanes, kernel, sizes.of(a.name))
     assert dtype is not None
     if lanes > 1:
         values = ", ".join(["1"] * lanes)
         fields = f"name: {name}, dtype: {dtype.value}, role: scalar, values: [{values}]"
         return ArgumentLine(fields, f"{TODO}: `{a.type_text}`; the value of each lane")
     fields = f"name: {name}, dtype: {dtype.value}, role: scalar, value: "
-    if a.name in dimensions:
-        return ArgumentLine(fields + yaml_word(dimensions[a.name][0]))
+    if a.name in sizes.dimensions:
+        return ArgumentLine(fields + yaml_word(sizes.dimensions[a.name][0]))
     said = f"`{a.type_text}`; " if a.dtype is None else ""
     return ArgumentLine(fields + scalar_value(a), f"{TODO}: {said}its value")
 
@@ -155,7 +169,12 @@ def _image(
 
 
 def _buffer(
-    name: str, a: KernelArgument, dtype: Dtype | None, lanes: int, kernel: KernelDefinition, size: str
+    name: str,
+    a: KernelArgument,
+    dtype: Dtype | None,
+    lanes: int,
+    kernel: KernelDefinition,
+    extents: Sequence[str],
 ) -> ArgumentLine:
     role, doubt = buffer_role(a, kernel)
     said = _said_of_type(a, dtype, lanes) + ([doubt] if doubt else [])
@@ -165,11 +184,12 @@ def _buffer(
     if role is not Role.OUTPUT and _may_hold_indices(dtype) and _INDICES.search(a.name):
         said.append("which numbers it may hold (draw)")
         draw = draw or _ZEROS
-    shape = f'"{lanes} * {size}"' if lanes > 1 else yaml_word(size)
+    words = [yaml_word(e) for e in extents[:-1]]
+    words.append(f'"{lanes} * {extents[-1]}"' if lanes > 1 else yaml_word(extents[-1]))
     unknown = TODO if a.base == "void" else Dtype.UINT8.value
     kind = unknown if dtype is None else dtype.value
     draw = "" if kind == TODO else draw
-    fields = f"name: {name}, dtype: {kind}, role: {role.value}, shape: [{shape}]"
+    fields = f"name: {name}, dtype: {kind}, role: {role.value}, shape: [{', '.join(words)}]"
     if draw and role is not Role.OUTPUT:
         fields += f", {draw}"
     return ArgumentLine(fields, f"{TODO}: {'; '.join(['shape', *said])}", role is not Role.INPUT)

@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from math import isqrt
 
 import yaml
 
@@ -14,10 +16,12 @@ from warpsmith.rewrite.reader.struct_declarations import StructIndex, index_stru
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.arguments import (
     ArgumentLine,
+    Sizes,
     argument_line,
     dimensions_of,
 )
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS, Bindings, Surroundings, bind
+from warpsmith.rewrite.skeleton.index_space import index_space
 from warpsmith.rewrite.skeleton.reference_stub import reference_lines
 from warpsmith.rewrite.skeleton.stand_ins import stand_ins
 from warpsmith.rewrite.skeleton.struct_arguments import StructWriter
@@ -81,11 +85,14 @@ def job_skeleton(
     dimensions = dimensions_of(kernel)
     sizes = ", ".join(f"{yaml_word(n)}: {v}" for n, v in dimensions.values())
     constants = (*_given_constants(given.defines), *find_constants(source_text))
-    block = _block(kernel, dialect, bindings, constants)
+    space = index_space(source_text, dialect.backend, kernel.name)
+    bounds = [dimensions[name][0] for name in space.bounds if name in dimensions][:3]
+    block = _block(kernel, dialect, bindings, constants, len(bounds))
     extent = yaml_word(next(iter(dimensions.values()))[0])
+    known_sizes = Sizes(dimensions, block, space.shapes)
+    structs = StructWriter(index, known, extent)
     arguments = [
-        argument_line(n, a, kernel, bindings, dimensions, block, StructWriter(index, known, extent))
-        for n, a in enumerate(kernel.arguments)
+        argument_line(n, a, kernel, bindings, known_sizes, structs) for n, a in enumerate(kernel.arguments)
     ]
     symbols = _symbols(kernel, (source_text, *given.headers), constants)
     lines = [
@@ -100,7 +107,7 @@ def job_skeleton(
         *_entry(kernel, bindings, entry, functions),
         *_arguments(arguments, symbols),
         "  launch:",
-        *_launch(kernel, dialect, block, next(iter(dimensions.values()))[0]),
+        *_launch(kernel, dialect, block, bounds or [next(iter(dimensions.values()))[0]]),
         "workloads:",
         f"  - dimensions: {{{sizes}}}  # {TODO}: the sizes that matter, a line each",
         *reference_lines(
@@ -291,9 +298,13 @@ def _arguments(arguments: list[ArgumentLine], symbols: Sequence[tuple[str, str]]
 
 
 def _block(
-    kernel: KernelDefinition, dialect: Dialect, bindings: Bindings, constants: tuple[FoundConstant, ...]
+    kernel: KernelDefinition,
+    dialect: Dialect,
+    bindings: Bindings,
+    constants: tuple[FoundConstant, ...],
+    axes: int,
 ) -> list[str]:
-    """Extents of the block: those in the source, else usual ones."""
+    """Extents of the block: those in the source, else usual ones; square if the kernel has several axes."""
     bounds = kernel.launch_bounds
     known = {c.name: c.value for c in constants}
     known |= {name: int(value) for name, value in bindings.values.items() if value.isdecimal()}
@@ -301,13 +312,23 @@ def _block(
         return bounds.replace(" ", "").split(",")
     threads = integer_value(bounds.split(",", 1)[0], known)
     usable = threads is not None and 1 <= threads <= 1024
-    return [str(threads if usable else _DEFAULT_BLOCK[dialect])]
+    count = threads if threads is not None and usable else _DEFAULT_BLOCK[dialect]
+    if axes < 2:
+        return [str(count)]
+    rows = next(n for n in range(isqrt(count), 0, -1) if count % n == 0)
+    return [str(count // rows), str(rows)]
 
 
-def _launch(kernel: KernelDefinition, dialect: Dialect, block: list[str], size: str) -> Iterator[str]:
+def _launch(
+    kernel: KernelDefinition, dialect: Dialect, block: list[str], sizes: Sequence[str]
+) -> Iterator[str]:
     bounds = kernel.launch_bounds
     said = f" (the source says {bounds})" if bounds else ""
-    yield f'    grid: ["ceil_div({size}, {block[0]})"]  # {TODO}: blocks along x, y, z'
+    grid = [
+        yaml_word(size) if threads == "1" else f'"ceil_div({size}, {threads})"'
+        for size, threads in zip_longest(sizes, block[: len(sizes)], fillvalue="1")
+    ]
+    yield f"    grid: [{', '.join(grid)}]  # {TODO}: blocks along x, y, z"
     yield f"    block: [{', '.join(block)}]  # {TODO}: threads along x, y, z{said}"
     if dialect is not Dialect.OPENCL and re.search(r"\bextern\s+__shared__", kernel.body):
         yield f"    shared_bytes: 0  # {TODO}: the kernel uses dynamic shared memory"
