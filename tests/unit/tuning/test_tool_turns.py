@@ -2,14 +2,18 @@
 
 from dataclasses import replace
 
+import pytest
+
 from testbed.job_in_memory import Rows
 from warpsmith.domain.job import Budget
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
 from warpsmith.tuning.decisions.decide import decide
 from warpsmith.tuning.decisions.snapshot import StartTask, apply, end_task
+from warpsmith.tuning.decisions.time_budget import verification_s
 from warpsmith.tuning.decisions.tool_turns import TOOL_SHARE
 from warpsmith.tuning.tasks import (
+    BaselineResult,
     StepPayload,
     StepResult,
     ToolAnswer,
@@ -74,6 +78,15 @@ def test_no_call_is_left_once_the_tools_have_had_their_seconds() -> None:
     rows = job_with(turns=5, seconds_each=100 * TOOL_SHARE)
     assert rows.run().state is JobState.DONE
     assert [p.tools for p in templaters(rows)] == [5, 0]
+
+
+def test_tools_take_nothing_of_baseline_and_verification() -> None:
+    rows = job_with(turns=1)
+    rows.run()
+    baseline = next(t.result for t in rows.snapshot.tasks if isinstance(t.result, BaselineResult))
+    between = 100 - verification_s(rows.snapshot.job, baseline) - baseline.seconds
+    assert between < 100
+    assert templaters(rows)[0].tool_seconds == pytest.approx(TOOL_SHARE * between)
 
 
 def test_a_tool_that_was_given_up_does_not_end_the_job() -> None:

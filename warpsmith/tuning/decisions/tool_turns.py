@@ -3,10 +3,13 @@
 from warpsmith.domain.state import JobState
 from warpsmith.tuning.decisions.shares import seconds_left
 from warpsmith.tuning.decisions.snapshot import Action, JobSnapshot, SetJobState, StartTask, TaskView
+from warpsmith.tuning.decisions.task_history import baseline_of
+from warpsmith.tuning.decisions.time_budget import search_s
 from warpsmith.tuning.tasks import StepPayload, StepResult, ToolPayload, ToolResult
 
 TOOL_SHARE = 0.3
-"""Share of a job's seconds that tools may take in all; the search needs the rest."""
+"""Share of the seconds between baseline and verification that tools may take in all; the search has the rest.
+As a share of all seconds of a job it left two searches on a GPU one trial each."""
 
 
 def with_tools(snapshot: JobSnapshot, payload: StepPayload, used: int = 0) -> StepPayload:
@@ -63,5 +66,6 @@ def _tool_task(snapshot: JobSnapshot, step: str) -> TaskView | None:
 
 
 def _tool_seconds_left(snapshot: JobSnapshot) -> float:
+    baseline = baseline_of(snapshot)
     used = sum(t.result.seconds for t in snapshot.tasks if isinstance(t.result, ToolResult))
-    return snapshot.job.budget.seconds * TOOL_SHARE - used
+    return search_s(snapshot.job, baseline, None, baseline.seconds) * TOOL_SHARE - used
