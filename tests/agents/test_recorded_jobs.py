@@ -1,6 +1,7 @@
 """Jobs that ran on a GPU with a model's replies are decided again as they were."""
 
 import lzma
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ from worker.replay import replay
 
 ROOT = Path(__file__).resolve().parents[2]
 HISTORIES = sorted((ROOT / "benchmarks" / "results" / "agents").glob("*.db.xz"))
+
+
+SHARE_OF_THE_JOB = {"01m89qg5c4c3pd1wvhws9mqtm8", "01m89qg5j2dprrh6xdrzckwktb"}
+"""Jobs whose tools had a share of all of the job's seconds, as the rule was; the rest of each is alike."""
 
 
 def opened(history: Path, folder: Path) -> Database:
@@ -31,7 +36,11 @@ def test_recorded_jobs_are_decided_again_as_they_were(history: Path, tmp_path: P
         found = {job: replay(session, job, {}, answers=False) for job in jobs}
     database.dispose()
     assert len(jobs) > 10
-    assert {job: f.differences for job, f in found.items() if f.differences} == {}
+    differ = {job: f.differences for job, f in found.items() if f.differences and job not in SHARE_OF_THE_JOB}
+    assert differ == {}
+    for difference in (d for job in SHARE_OF_THE_JOB & set(jobs) for d in found[job].differences):
+        recorded, replayed = re.sub(r"tool_seconds=[\d.]+", "", difference).split(", replayed ")
+        assert recorded.split("recorded ")[1] == replayed, "only the seconds differ"
     assert sum(f.candidates for f in found.values()) >= len(jobs)
 
 

@@ -1,5 +1,6 @@
 """The main job on a real device (PoCL), through real processes: embedded, and full on Postgres and Redis."""
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import redis
 
 from testbed.service import Service, ended, finished, trials_of
+from warpsmith.cli import main
 from warpsmith.testing.jobs import scale_job
 
 pytestmark = pytest.mark.slow
@@ -111,6 +113,35 @@ def kill_and_resume(service: Service) -> None:
     assert len(after) == 14
     assert {k: after[k] for k in before} == before
     check_result(service.get(f"/v1/jobs/{job}/result"), 14)
+
+
+REPEATED = """
+__kernel void scale(__global const float* x, __global float* y, const int n) {
+  const int i = get_global_id(0);
+  if (i >= n) return;
+  volatile float sum = 0.0f;
+  for (int k = 0; k < REPEAT; ++k) sum = 2.0f * x[i];
+  y[i] = sum;
+}
+"""
+
+
+def test_an_old_result_is_checked_again(embedded: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    job = scale_job().model_dump(mode="json", exclude_unset=True)
+    job["kernel"] |= {"source": REPEATED, "launch": {"grid": ["ceil_div(n, 64)"], "block": [64]}}
+    job |= {"workloads": [{"dimensions": {"n": 65536}}], "rewrite": {"enabled": False}, "constraints": []}
+    job["parameters"] = [{"name": "REPEAT", "values": [1, 8, 64], "default": 64}]
+    job["budget"] = {"trials": 10, "seconds": 60}
+    first = embedded.submit(job)
+    assert embedded.wait(first, ended)["reason"]["code"] == "gain", embedded.logs()
+    with pytest.raises(SystemExit) as end:
+        main(["recheck", first, "--url", embedded.url])
+    said = capsys.readouterr()
+    assert end.value.code == 0, said.err
+    assert re.search(r"^n=65536: [\d.]+x then, [\d.]+x \[.*\] now", said.out, re.M), said.out
+    checked = embedded.get("/v1/jobs")["items"][0]
+    assert checked["labels"] == {"rechecks": first}
+    assert checked["trials_done"] <= 3
 
 
 def test_embedded_resumes_after_sigkill(embedded: Service) -> None:

@@ -230,6 +230,14 @@ def export(
 
 
 @app.command()
+def recheck(job_id: JobId, url: Url = DEFAULT_URL) -> None:
+    """Measure the winners of an old job again; says what changed, and exits with 1 if a gain is lost."""
+    from warpsmith.cli.recheck import recheck as run
+
+    raise typer.Exit(0 if run(job_id, url) else 1)
+
+
+@app.command()
 def cancel(job_id: JobId, url: Url = DEFAULT_URL, tenant: Tenant = "") -> None:
     """End a job."""
     from warpsmith.cli.service_commands import connect

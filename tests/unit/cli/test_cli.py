@@ -31,6 +31,7 @@ COMMANDS = [
     "watch",
     "result",
     "cancel",
+    "recheck",
     "workers",
     "tune",
     "demo",

@@ -1,0 +1,98 @@
+"""An old result checked again: the job that measures its winners, and what has changed since. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from warpsmith.domain.job import AgentPolicy, Job
+from warpsmith.domain.outcome import Comparison
+from warpsmith.errors import InvalidInput
+from warpsmith.http_models import JobResult
+
+LABEL = "rechecks"
+"""Label with the id of the job that is checked again."""
+MORE_TRIALS = 2
+"""Trials besides those of the winners: the template's defaults, and one in place of a failed one."""
+LEAST_S = 60.0
+
+
+@dataclass(frozen=True)
+class Change:
+    """One workload, then and now."""
+
+    workload: str
+    then: Comparison
+    now: Comparison | None
+    """None: no trial promised a gain, so nothing was compared."""
+    serves: bool
+    """True if a tuned configuration serves the workload now as well."""
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the user's kernel serves now."""
+        return not self.serves
+
+    @property
+    def words(self) -> str:
+        """What changed, in a sentence."""
+        then = f"{self.workload}: {self.then.speedup.estimate:.2f}x then"
+        if self.now is None or not self.serves:
+            return f"{then}, no gain now: keep your own kernel"
+        now, before = self.now.speedup, self.then.speedup
+        said = f"{then}, {now.estimate:.2f}x [{now.low:.2f}, {now.high:.2f}] now"
+        if now.low <= before.high and before.low <= now.high:
+            said += ": as before"
+        else:
+            said += ": more than before" if now.low > before.high else ": less than before"
+        same = self.now.configuration_key == self.then.configuration_key
+        return said if same else f"{said}, by another configuration"
+
+
+def recheck_job(old: JobResult) -> Job:
+    """A job that measures the winners of a result again, as the service remembers them.
+
+    Raises:
+        InvalidInput: no workload of the result has a winner.
+    """
+    winners = {c.configuration_key for c in _published(old)}
+    if not winners:
+        raise InvalidInput("job", f"{old.id} has no winner to check: your own kernel serves every workload")
+    budget = old.job.budget.model_copy(
+        update={
+            "rounds": 1,
+            "trials": len(winners) + MORE_TRIALS,
+            "seconds": max(LEAST_S, old.job.budget.seconds),
+        }
+    )
+    return old.job.model_copy(
+        update={
+            "budget": budget,
+            "agents": AgentPolicy(provider="rules"),
+            "labels": old.job.labels | {LABEL: old.id},
+        }
+    )
+
+
+def changes(old: JobResult, new: JobResult) -> tuple[Change, ...]:
+    """What became of each workload that had a winner."""
+    compared = {c.workload: c for c in new.comparisons}
+    served = {entry.workload for entry in new.dispatch if entry.configuration is not None}
+    return tuple(
+        Change(then.workload, then, compared.get(then.workload), then.workload in served)
+        for then in _published(old)
+    )
+
+
+def environment_lines(old: JobResult, new: JobResult) -> Iterator[str]:
+    """What was measured where; an arrow where it is another than then."""
+    for name, then, now in (
+        ("device", old.device, new.device),
+        ("driver", old.driver, new.driver),
+        ("warpsmith", old.warpsmith_version, new.warpsmith_version),
+    ):
+        yield f"{name}: {then}" + ("" if now == then else f" → {now}")
+
+
+def _published(result: JobResult) -> list[Comparison]:
+    """Comparisons of the workloads that a tuned configuration serves."""
+    served = {entry.workload for entry in result.dispatch if entry.configuration is not None}
+    return [c for c in result.comparisons if c.workload in served]
