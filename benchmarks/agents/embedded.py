@@ -22,12 +22,16 @@ from db.message_names import ADVANCE
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.jobs import JobRepository
+from db.repositories.lessons import LessonRepository
 from db.repositories.outbox import OutboxRepository
+from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
-from db.tables import TrialRow
+from db.tables import DEFAULT_TENANT, TrialRow
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
+from warpsmith.domain.space import Configuration
 from warpsmith.settings import Settings
+from warpsmith.tuning.lessons.lesson import Lesson
 from worker import task_runner
 from worker.advance import advance
 from worker.device_setup import open_setup
@@ -74,25 +78,33 @@ class Run:
 
 
 class Embedded:
-    """A database and a worker of its own, for as long as the context lasts."""
+    """A database and a worker of its own, for as long as the context lasts.
 
-    def __init__(self, device: DeviceInfo) -> None:
+    Args:
+        lessons: what its jobs know of earlier ones; none: its jobs know nothing, of each other neither.
+    """
+
+    def __init__(self, device: DeviceInfo, lessons: Sequence[Lesson] = ()) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="warpsmith-strategies-")
         url = f"sqlite:///{Path(self._folder.name) / 'jobs.db'}"
         migrate.upgrade(url)
         self._database = Database(url)
-        # No job may know what another found: seeds and strategies are to be independent.
+        # Without lessons no job may know what another found: seeds and strategies are to be independent.
         settings = Settings(
             _env_file=None,
             data_dir=Path(self._folder.name),
             database_url=url,
             reuse_trials_s=0,
-            remembers=False,
+            remembers=bool(lessons),
         )
         self._setup = open_setup(settings, device)
         self._context = Context(settings, self._database, _Silent(), "w", self._setup)
         with self._database.write() as session:
             WorkerRepository(session).register("w", "here", 1, "0", ["control"], [device], {})
+            for number, lesson in enumerate(lessons):
+                LessonRepository(session).add(f"earlier-{number}", DEFAULT_TENANT, lesson)
+        self.job_id = ""
+        """The last job."""
 
     def __enter__(self) -> "Embedded":
         return self
@@ -115,7 +127,7 @@ class Embedded:
         """
         with self._database.write() as session:
             WorkerRepository(session).heartbeat("w")
-            name = JobRepository(session).create(job)[0].id
+            name = self.job_id = JobRepository(session).create(job)[0].id
         left = {role: list(answers) for role, answers in (replies or {}).items()}
         patience = time.monotonic() + PATIENCE * job.budget.seconds
         while not self._ended(name):
@@ -124,6 +136,18 @@ class Embedded:
             if not self._ring() and not self._answer(name, left, by):
                 time.sleep(0.05)
         return self._result(name)
+
+    def trials(self) -> tuple[tuple[Configuration, float | None], ...]:
+        """Configurations and objectives of the last job's trials in their order; None: rejected or cut
+        short."""
+        with self._database.read() as session:
+            rows = TrialRepository(session).page(self.job_id, limit=10_000)
+            return tuple((row.configuration, row.objective) for row in rows if row.outcome is not None)
+
+    def lesson(self) -> Lesson | None:
+        """What the last job taught."""
+        with self._database.read() as session:
+            return next((lesson for _, lesson in LessonRepository(session).page(self.job_id, None, 1)), None)
 
     def _ended(self, name: str) -> bool:
         with self._database.read() as session:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.agents import memory
 from benchmarks.opencl_corpus.sources import Project
 from benchmarks.production.sources import PROJECTS
 from benchmarks.provenance import record_folder
@@ -406,6 +407,19 @@ def test_a_series_with_a_model(bench: Bench, tmp_path: Path) -> None:
     words = ("--state", state, "--jobs", "none", "--backend", "opencl", "--out", tmp_path / "clock.json")
     assert bench("agents.clock", *words) == 1
     assert written(tmp_path / "clock.json")["jobs"]["none"] == {"failed": "it was not posted"}
+
+
+def test_memory(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object) -> memory.Done:
+        return memory.Done(1.2, (({}, 0.9), ({}, 0.8)), 5.0, None)
+
+    monkeypatch.setattr("benchmarks.agents.memory.run", run)
+    words = ("--backend", "opencl", "--out", tmp_path)
+    assert bench("agents.memory", *words, "--kernels", "softmax") == 0
+    record = tmp_path / "memory-opencl.json"
+    assert bench("agents.memory", *words, "--kernels", "softmax", "stencil", "--resume", record) == 0
+    assert [r["kernel"] for r in written(record)["rows"]] == ["softmax", "stencil"]
+    assert "| stencil | 2 of 2 / 1.20x | not run |" in (tmp_path / "memory-opencl.md").read_text()
 
 
 def test_a_call_over_mcp(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
