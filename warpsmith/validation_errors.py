@@ -67,7 +67,7 @@ def field_problems(
             message = "is missing"
         elif problem["type"] in ("enum", "literal_error"):
             message = _argument(loc, data) + _word(problem) + message
-        elif problem["type"] in _NO_FIELDS:
+        elif loc and problem["type"] in _NO_FIELDS:
             message = "must be a mapping of fields to values" + _WRITTEN.get(str(loc[-1]), "")
         field, _, rest = message.partition(": ")
         if rest and _is_path(field):

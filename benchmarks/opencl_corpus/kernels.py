@@ -99,7 +99,7 @@ def _block(body: str, block: list[int]) -> list[int]:
     """As many axes as the kernel asks for ids of; the block that the source itself names, if any."""
     asked = re.findall(r"get_(?:global|local)_id\s*\(\s*([012])\s*\)", body)
     axes = 1 + max((int(axis) for axis in asked), default=0)
-    return block if len(block) > 1 else {1: block, 2: [16, 4], 3: [8, 4, 2]}[axes]
+    return block if len(block) >= axes else {2: [16, 4], 3: [8, 4, 2]}[axes]
 
 
 def _bound(body: str, axis: int, sizes: list[str]) -> str:

@@ -304,7 +304,7 @@ def _block(
     constants: tuple[FoundConstant, ...],
     axes: int,
 ) -> list[str]:
-    """Extents of the block: those in the source, else usual ones; square if the kernel has several axes."""
+    """Extents of the block: those in the source, else usual ones; wider than high if it has several axes."""
     bounds = kernel.launch_bounds
     known = {c.name: c.value for c in constants}
     known |= {name: int(value) for name, value in bindings.values.items() if value.isdecimal()}
@@ -315,7 +315,7 @@ def _block(
     count = threads if threads is not None and usable else _DEFAULT_BLOCK[dialect]
     if axes < 2:
         return [str(count)]
-    rows = next(n for n in range(isqrt(count), 0, -1) if count % n == 0)
+    rows = next(n for n in range(max(1, isqrt(count) // 2), 0, -1) if count % n == 0)
     return [str(count // rows), str(rows)]
 
 
