@@ -231,7 +231,7 @@ def export(
 
 @app.command()
 def recheck(job_id: JobId, url: Url = DEFAULT_URL) -> None:
-    """Measure the winners of an old job again; says what changed, and exits with 1 if a gain is lost."""
+    """Measure the winners of an old job again; says what changed. Exits with 1 unless every gain holds."""
     from warpsmith.cli.recheck import recheck as run
 
     raise typer.Exit(0 if run(job_id, url) else 1)

@@ -1,10 +1,11 @@
 """An old result checked again: the job that measures its winners, and what has changed since. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from warpsmith.domain.job import AgentPolicy, Job
 from warpsmith.domain.outcome import Comparison
+from warpsmith.domain.space import Configuration
 from warpsmith.errors import InvalidInput
 from warpsmith.http_models import JobResult
 
@@ -25,16 +26,15 @@ class Change:
     """None: no trial promised a gain, so nothing was compared."""
     serves: bool
     """True if a tuned configuration serves the workload now as well."""
-
-    @property
-    def is_lost(self) -> bool:
-        """True if the user's kernel serves now."""
-        return not self.serves
+    was_tried: bool
+    """True if the winner of then was run."""
 
     @property
     def words(self) -> str:
         """What changed, in a sentence."""
         then = f"{self.workload}: {self.then.speedup.estimate:.2f}x then"
+        if not self.serves and not self.was_tried:
+            return f"{then}, not checked: the service began with another template, or remembers nothing"
         if self.now is None or not self.serves:
             return f"{then}, no gain now: keep your own kernel"
         now, before = self.now.speedup, self.then.speedup
@@ -72,13 +72,18 @@ def recheck_job(old: JobResult) -> Job:
     )
 
 
-def changes(old: JobResult, new: JobResult) -> tuple[Change, ...]:
-    """What became of each workload that had a winner."""
+def changes(old: JobResult, new: JobResult, tried: Collection[Configuration]) -> tuple[Change, ...]:
+    """What became of each workload that had a winner.
+
+    Args:
+        tried: configurations that the new job ran.
+    """
     compared = {c.workload: c for c in new.comparisons}
+    winners = {entry.workload: entry.configuration for entry in old.dispatch}
     served = {entry.workload for entry in new.dispatch if entry.configuration is not None}
     return tuple(
-        Change(then.workload, then, compared.get(then.workload), then.workload in served)
-        for then in _published(old)
+        Change(c.workload, c, compared.get(c.workload), c.workload in served, winners[c.workload] in tried)
+        for c in _published(old)
     )
 
 

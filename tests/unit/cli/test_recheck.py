@@ -4,11 +4,12 @@ import pytest
 
 from tests.unit.cli.test_report import comparison, entry, result
 from warpsmith.domain.outcome import Verdict
+from warpsmith.domain.space import Configuration
 from warpsmith.errors import InvalidInput
 from warpsmith.report.recheck import LABEL, MORE_TRIALS, changes, environment_lines, recheck_job
 
 LARGE, SMALL = "n=4096", "n=1001"
-BEST = {"BLOCK": 256, "PER": 4}
+BEST: Configuration = {"BLOCK": 256, "PER": 4}
 
 
 def test_the_job_has_a_budget_for_the_winners_and_asks_no_model() -> None:
@@ -36,14 +37,14 @@ def test_a_result_without_a_winner_is_refused() -> None:
 )
 def test_a_gain_that_holds(speedup: tuple[float, float, float], words: str) -> None:
     new = result(comparisons=(comparison(LARGE, speedup, Verdict.FASTER),))
-    (change,) = changes(result(), new)
-    assert not change.is_lost
+    (change,) = changes(result(), new, [BEST])
+    assert change.serves
     assert change.words == words
 
 
 def test_a_gain_by_another_configuration_says_so() -> None:
     other = comparison(LARGE, (2.0, 1.9, 2.1), Verdict.FASTER).model_copy(update={"configuration_key": "new"})
-    (change,) = changes(result(), result(comparisons=(other,)))
+    (change,) = changes(result(), result(comparisons=(other,)), [BEST])
     assert change.words.endswith("as before, by another configuration")
 
 
@@ -51,9 +52,17 @@ def test_a_lost_gain_is_told_whether_compared_or_not() -> None:
     slower = comparison(LARGE, (0.97, 0.95, 0.99), Verdict.SLOWER)
     for comparisons in ((slower,), ()):
         new = result(comparisons=comparisons, dispatch=(entry(LARGE), entry(SMALL)))
-        (change,) = changes(result(), new)
-        assert change.is_lost
+        (change,) = changes(result(), new, [BEST])
+        assert not change.serves
         assert change.words == "n=4096: 2.00x then, no gain now: keep your own kernel"
+
+
+def test_a_winner_that_was_not_tried_is_not_called_lost() -> None:
+    new = result(comparisons=(), dispatch=(entry(LARGE), entry(SMALL)))
+    other: Configuration = {"BLOCK": 32, "PER": 1}
+    (change,) = changes(result(), new, [other])
+    assert not change.serves
+    assert change.words.startswith("n=4096: 2.00x then, not checked:")
 
 
 def test_what_is_new_of_the_environment_has_an_arrow() -> None:
