@@ -8,11 +8,13 @@ import yaml
 
 from testbed.example_jobs import FAMILIES
 from warpsmith.cli.init import Wanted, skeleton
+from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import load_job, parse_job
 from warpsmith.rewrite.reader.kernel_definitions import Dialect
 from warpsmith.rewrite.reader.pointer_usage import Usage, pointer_usage
+from warpsmith.rewrite.skeleton.index_space import IndexSpace, index_space
 from warpsmith.rewrite.skeleton.job_file import job_skeleton
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -336,3 +338,11 @@ def test_launch_and_shapes_follow_the_bounds_of_each_axis(
     assert made_of["kernel"]["launch"] == {"grid": grid, "block": block}
     assert [a["shape"] for a in made_of["kernel"]["arguments"] if "shape" in a] == shapes
     parse_job(made_of)
+
+
+def test_a_source_that_is_slow_to_read_gets_no_guess_and_is_drafted() -> None:
+    body = "".join(f"out[{n} + j * nx + i] = in[j * nx + i];\n" for n in range(3000))
+    slow = VOLUME.replace("out[(k * ny + j) * nx + i] = 2.f * in[k * nx * ny + j * nx + i];", f"{{{body}}}")
+    assert slow != VOLUME
+    assert index_space(slow, Backend.CUDA, "scale") == IndexSpace()
+    assert data(slow)["kernel"]["launch"]["block"] == [256]

@@ -9,7 +9,10 @@ from warpsmith.domain.device import Backend
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.source.syntax_tree import Source, find, strip
+from warpsmith.rewrite.source.work_limit import TooMuchWork, limited_work
 
+STEPS = 1_000_000
+"""Limit on the work for a guess: about a second."""
 _COMPARISONS = ("<", "<=", ">", ">=")
 
 
@@ -30,10 +33,13 @@ def index_space(text: str, backend: Backend, entry: str) -> IndexSpace:
         entry: the kernel's plain name.
     """
     try:
-        source = Source(text, backend, entry)
-    except (LookupError, RecursionError):
+        with limited_work(STEPS):
+            return _found(Facts(Source(text, backend, entry), ("", "", ""), entry))
+    except (LookupError, RecursionError, TooMuchWork):
         return IndexSpace()
-    facts = Facts(source, ("", "", ""), entry)
+
+
+def _found(facts: Facts) -> IndexSpace:
     found = dict(_compared(facts))
     bounds = []
     for axis in AXES:
@@ -78,17 +84,20 @@ def _shapes(facts: Facts, bounds: list[str]) -> Iterator[tuple[str, tuple[str, .
     for access in facts.accesses(facts.source.body):
         if access.root is None or not access.root.is_parameter or access.index is None:
             continue
-        strides = {_argument(facts, side) for n in _products(facts, access.index) for side in operands(n)}
+        strides = {
+            _argument(facts, side) for n in _products(facts, access.index, set()) for side in operands(n)
+        }
         for inner in range(len(bounds) - 1, 0, -1):
             if strides.issuperset(bounds[:inner]):
                 yield access.root.name, tuple(reversed(bounds[: inner + 1]))
                 break
 
 
-def _products(facts: Facts, index: Node, depth: int = 0) -> Iterator[Node]:
-    """Products in an index, and in locals that it names."""
+def _products(facts: Facts, index: Node, seen: set[int]) -> Iterator[Node]:
+    """Products in an index, and in locals that it names, each looked at once."""
     yield from (n for n in find(index, "binary_expression") if operator(n) == "*")
-    for name in (index, *find(index, "identifier")) if depth < 4 else ():
+    for name in (index, *find(index, "identifier")):
         value = facts.value_of(name)
-        if value is not None:
-            yield from _products(facts, value, depth + 1)
+        if value is not None and value.start_byte not in seen:
+            seen.add(value.start_byte)
+            yield from _products(facts, value, seen)
