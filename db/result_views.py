@@ -201,6 +201,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         comparisons=verify.comparisons if verify else (),
         no_gain=verify.no_gain if verify else (),
         dispatch=_dispatch(row.spec, baseline, verify, candidates),
+        between=verify.between if verify else (),
         trials_measured=row.trials_done - row.trials_rejected - cut_short,
         trials_cut_short=cut_short,
         trials_rejected=row.trials_rejected,
@@ -309,6 +310,7 @@ def _entry(
         scratch_bytes=size.scratch_bytes,
         scratch_arguments=kernel.kernel.scratch,
         speedups=choice.speedups,
+        searched=choice.searched,
     )
 
 

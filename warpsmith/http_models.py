@@ -10,7 +10,7 @@ from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import DeviceLimits
 from warpsmith.domain.job import Job
 from warpsmith.domain.launch import Launch
-from warpsmith.domain.outcome import Comparison, NoGain, Outcome, WorkloadTiming
+from warpsmith.domain.outcome import CheckedShape, Comparison, NoGain, Outcome, WorkloadTiming
 from warpsmith.domain.reason import Reason
 from warpsmith.domain.space import Configuration, Space
 from warpsmith.domain.state import CandidateState, JobState, TrialState
@@ -183,8 +183,10 @@ class DispatchEntry(Frozen):
     scratch_arguments: tuple[Argument, ...] = ()
     """Arguments from which `scratch_bytes` is computed."""
     speedups: dict[str, float] = {}
-    """Baseline time divided by this configuration's time, by workload: for its own workload the low end of
-    the verified interval, for others the figure of the search."""
+    """Baseline time divided by this configuration's time on its own workload, by key: the low end of the
+    verified interval. Older results have other workloads beside it, with figures of the search."""
+    searched: dict[str, float] = {}
+    """The same on other workloads, by key: figures of the search, which nothing verified."""
 
 
 class RejectionCount(Frozen):
@@ -221,6 +223,9 @@ class JobResult(Frozen):
     no_gain: tuple[NoGain, ...] = ()
     """Workloads that keep their baseline without a comparison, because no trial was faster."""
     dispatch: tuple[DispatchEntry, ...]
+    between: tuple[CheckedShape, ...] = ()
+    """Secret shapes between workloads on which a kernel of the table was right and faster than the user's. No
+    shape between workloads is served without one beside it; older results have none."""
     trials_measured: int
     trials_rejected: int
     trials_cut_short: int = 0

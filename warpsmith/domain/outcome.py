@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from warpsmith.domain.base import Frozen
+from warpsmith.domain.space import Configuration
 
 MAX_LOG_CHARACTERS = 16_384
 
@@ -208,6 +209,17 @@ class NoGain(Frozen):
     baseline_us: float
     best_us: float
     """Time of the best trial in the search, µs, corrected for drift."""
+
+
+class CheckedShape(Frozen):
+    """A shape that no workload lists, drawn in secret between workloads, on which a winner was run."""
+
+    dimensions: dict[str, int]
+    candidate: str
+    configuration: Configuration
+    speedup: float
+    """Time of the user's kernel divided by the winner's, one timing each. The winner was right in every
+    element."""
 
 
 class Comparison(Frozen):

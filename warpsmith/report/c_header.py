@@ -47,6 +47,7 @@ def c_header(lookup: Lookup) -> str:
         kernels=kernels,
         table=sorted((shape, _number(server)) for shape, server in lookup.table.items()),
         boxes=[(b.low, b.high, b.multiples, _number(b.server)) for b in lookup.boxes],
+        checked=[(lookup.shape(c.dimensions), _number(n), round(c.speedup, 3)) for c, n in lookup.checked],
         limits=lookup.limits,
     )
 

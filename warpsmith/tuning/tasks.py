@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.domain.job import AgentRole, ProviderName
-from warpsmith.domain.outcome import Comparison, CompileFacts, NoGain, Rejected, WorkloadTiming
+from warpsmith.domain.outcome import CheckedShape, Comparison, CompileFacts, NoGain, Rejected, WorkloadTiming
 from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import SliceEnd, TaskKind
@@ -392,8 +392,10 @@ class Choice(Frozen):
     candidate: str | None = None
     configuration: Configuration | None = None
     speedups: dict[str, float] = {}
-    """Baseline time divided by this configuration's time, by workload: for its own workload the low end of
-    the verified interval, for others the figure of the search."""
+    """Baseline time divided by this configuration's time on this workload, by key: the low end of the
+    verified interval. Older results have other workloads beside it, with figures of the search."""
+    searched: dict[str, float] = {}
+    """The same on other workloads, by key: figures of the search."""
 
 
 class VerifyResult(Frozen):
@@ -408,6 +410,8 @@ class VerifyResult(Frozen):
     """Workloads without a comparison, because no trial was faster than the baseline."""
     withdrawn: tuple[str, ...] = ()
     """Winners of the search that failed their second check, with the reason."""
+    between: tuple[CheckedShape, ...] = ()
+    """Secret shapes between workloads on which a choice was right and faster than the baseline."""
 
 
 Payload = Annotated[

@@ -13,21 +13,23 @@ from tests.unit.cli.test_report import entry, result
 from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
+from warpsmith.domain.outcome import CheckedShape
 from warpsmith.domain.space import Configuration
 from warpsmith.errors import ExpressionError
 from warpsmith.http_models import JobResult
 from warpsmith.report.bundle import write_bundle
 from warpsmith.report.dispatch_module import python_text
-from warpsmith.report.shape_lookup import (
+from warpsmith.report.shape_lookup import Lookup
+from warpsmith.testing.jobs import DEVICE, scale_job
+from warpsmith.tuning.winners.shape_boxes import (
     LEAST_GAIN,
     MOST_STEP,
     NOISES,
-    Lookup,
     boxes,
+    confirmed,
     least_speedup,
     server_of,
 )
-from warpsmith.testing.jobs import DEVICE, scale_job
 
 FAST = 1.5
 LEAST = 1 + LEAST_GAIN
@@ -98,6 +100,11 @@ SMALL: Configuration = {"BLOCK": 32, "PER": 1}
 LARGE: Configuration = {"BLOCK": 256, "PER": 4}
 
 
+def passed(n: int, configuration: Configuration) -> CheckedShape:
+    """A shape between workloads on which a configuration was right and faster."""
+    return CheckedShape(dimensions={"n": n}, candidate="c1", configuration=configuration, speedup=1.3)
+
+
 def tuned(**changes: Any) -> JobResult:
     """Faster on sizes from 1024 to 16384, except at 65536 and one that is odd."""
     sizes = {"n=1024": SMALL, "n=4096": LARGE, "n=16384": LARGE, "n=65536": None, "n=1001": None}
@@ -118,6 +125,7 @@ def tuned(**changes: Any) -> JobResult:
         "job": job,
         "dispatch": tuple(entries),
         "limits": DEVICE.limits,
+        "between": (passed(2048, LARGE), passed(8192, LARGE)),
         "candidates": (candidate.model_copy(update={"space": job.space}),),
     }
     return base.model_copy(update=fields | changes)
@@ -144,6 +152,23 @@ def test_between_workloads_the_better_neighbour_serves_where_its_constraints_hol
     strict = strict.model_copy(update={"candidates": (candidate.model_copy(update={"space": space}),)})
     assert Lookup(strict).pick({"n": 2048}) is None
     assert Lookup(strict).pick({"n": 2176}) is not None
+
+
+def test_a_box_without_a_passed_shape_inside_keeps_the_baseline() -> None:
+    assert Lookup(tuned()).pick({"n": 2048}) is not None
+    assert Lookup(tuned(between=())).pick({"n": 2048}) is None
+    assert Lookup(tuned(between=())).pick({"n": 4096}) is not None
+    # What another kernel passed, or what lies in another box, says nothing.
+    assert Lookup(tuned(between=(passed(2048, SMALL),))).pick({"n": 2048}) is None
+    assert Lookup(tuned(between=(passed(8192, LARGE),))).pick({"n": 2048}) is None
+    assert Lookup(tuned(between=(passed(8192, LARGE),))).pick({"n": 8192}) is not None
+
+
+def test_a_shape_confirms_the_box_that_decides_about_it_and_no_other() -> None:
+    found = boxes([(1024,), (2048,), (4096,)], [(FAST, FAST, FAST)], [LEAST] * 3)
+    sure = confirmed(found, [((1536,), 0)])
+    assert server_of((1280,), sure) == 0
+    assert server_of((3072,), sure) is None
 
 
 def test_a_noisy_device_asks_for_more() -> None:

@@ -20,13 +20,6 @@ NEIGHBOUR_BYTES = 64 << 20
 """Limit on the bytes of all buffers of a neighbouring shape."""
 FAMILY_BYTES = 64 << 20
 """Bytes above which a workload is checked with one further family instead of all."""
-MOST_SPAN, MOST_BETWEEN = 4.0, 4
-"""Ratio of extents up to which a table serves what lies between two workloads, and the limit on the boxes
-of a workload that are looked into."""
-BETWEEN_BYTES = 256 << 20
-"""Limit on the bytes of all buffers of a shape between two workloads."""
-ALIGNED = 16
-"""Power of two beyond which divisibility makes no difference to a table."""
 SMALL_PRIME, LARGE_PRIME = 7, 97
 """Two primes as extents: one below any block, one that is odd and larger."""
 
@@ -101,46 +94,6 @@ def world_cases(session: DeviceSession, template: Template, kernel: ConfiguredKe
     return [c for c in cases if c.workload.key in allowed]
 
 
-def between_cases(
-    session: DeviceSession, template: Template, kernel: ConfiguredKernel, workload: Workload
-) -> list[Case]:
-    """Random shapes inside the boxes that a workload spans with others of the job, the nearest first.
-
-    A dispatch table serves such shapes. Every extent is as divisible as the greatest power of two, up to
-    `ALIGNED`, that divides both corners.
-    """
-    if not session.inputs.defences.between:
-        return []
-    lots = secrets.SystemRandom()
-    spans = {o.key: _span(workload, o) for o in session.job.workloads if o.key != workload.key}
-    near = sorted((s for s in spans.values() if 1.0 < s <= MOST_SPAN), key=lambda s: s)[:MOST_BETWEEN]
-    found: dict[str, Workload] = {}
-    for other in session.job.workloads:
-        if spans.get(other.key) in near:
-            shape = _between(workload, other, lots)
-            found[shape.key] = shape
-    listed = {w.key for w in session.job.workloads}
-    small = [w for w in found.values() if w.key not in listed and size_bytes(session, w) <= BETWEEN_BYTES]
-    return [Case(w) for w in session.inputs.allowed(template, kernel, small)]
-
-
-def _span(one: Workload, other: Workload) -> float:
-    """The largest ratio of two extents."""
-    return max(max(a / b, b / a) for a, b in _corners(one, other).values())
-
-
-def _corners(one: Workload, other: Workload) -> dict[str, tuple[int, int]]:
-    return {n: (extent, other.dimensions[n]) for n, extent in one.dimensions.items()}
-
-
-def _between(one: Workload, other: Workload, lots: secrets.SystemRandom) -> Workload:
-    drawn = {}
-    for name, (a, b) in _corners(one, other).items():
-        step = min(a & -a, b & -b, ALIGNED)
-        drawn[name] = a if a == b else step * lots.randint(min(a, b) // step, max(a, b) // step)
-    return Workload(dimensions=drawn)
-
-
 def check_further(
     session: DeviceSession,
     template: Template,
@@ -163,8 +116,6 @@ def check_further(
     """
     cases = world_cases(session, template, kernel) if worlds else []
     cases += further_cases(session, template, kernel, workloads, every)
-    for workload in workloads if every else ():
-        cases += between_cases(session, template, kernel, workload)
     with closing(judged(session, kernel, compiled, cases)) as found:
         return next((in_case(case, result) for case, result in found if isinstance(result, Rejected)), None)
 

@@ -28,10 +28,12 @@ from warpsmith.tuning.timing.energy import energies
 from warpsmith.tuning.timing.paired_blocks import Side
 from warpsmith.tuning.winners.finalists import (
     Finalist,
+    Name,
     elected,
     searched_us,
     serves,
 )
+from warpsmith.tuning.winners.one_timing import timed_once
 from warpsmith.tuning.winners.process_pairs import Built, Surroundings, timed_in_pairs
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
 
@@ -79,37 +81,41 @@ class Contest:
         self._job = job
         self._aa_widths = plan.aa_widths
         self._pairs = plan.pairs
-        self._checks_all = plan.least_gain is None
+        self.checks_all = plan.least_gain is None
+        """True if winners go through every check, also those that would not serve."""
         self._prefetch = ReferencePrefetch(ports.reference)
         self._ports = replace(ports, reference=self._prefetch)
-        self._base = DeviceSession(job, self._ports)
+        self.base = DeviceSession(job, self._ports)
+        """The process of the user's kernel."""
         if baseline is not None:
-            self._base.baseline.learn(baseline)
-        sanitizer = ports.sanitizer if self._base.inputs.defences.sanitizers else None
-        self._sanitizers = None if sanitizer is None else SanitizerCheck(self._base, sanitizer)
+            self.base.baseline.learn(baseline)
+        sanitizer = ports.sanitizer if self.base.inputs.defences.sanitizers else None
+        self._sanitizers = None if sanitizer is None else SanitizerCheck(self.base, sanitizer)
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="beside")
-        self._through_worlds: set[tuple[str, str]] = set()
+        self._through_worlds: set[Name] = set()
         """Configurations that went through the worlds for an earlier workload."""
-        self._binaries: dict[tuple[str, str], tuple[ConfiguredKernel, Compiled | Rejected]] = {}
+        self._refused: set[Name] = set()
+        """Configurations that were wrong between workloads."""
+        self._binaries: dict[Name, tuple[ConfiguredKernel, Compiled | Rejected]] = {}
 
     @cached_property
-    def _own(self) -> tuple[ConfiguredKernel, Compiled]:
+    def own(self) -> tuple[ConfiguredKernel, Compiled]:
         """The user's kernel, compiled when it is first needed."""
-        return compiled_baseline(self._base)
+        return compiled_baseline(self.base)
 
     def close(self) -> None:
         """End the processes of the user's kernel, and what goes on beside."""
-        self._base.close()
+        self.base.close()
         self._prefetch.close()
         self._beside.shutdown()
 
     def begin(self, workloads: Sequence[Workload]) -> None:
         """Prefetch what winners of these workloads are checked with first, while kernels compile."""
-        self._prefetch.begin(self._base, workloads)
+        self._prefetch.begin(self.base, workloads)
 
     def prefetch_next(self, workload: Workload, following: Sequence[Workload]) -> None:
         """Prefetch references of the next workload while the device is busy with this one."""
-        self._prefetch.prefetch_next(self._base, workload, following)
+        self._prefetch.prefetch_next(self.base, workload, following)
 
     def retimed(self, workload: Workload, contenders: Sequence[Finalist]) -> list[Finalist]:
         """Near-ties of the search, ordered by new timings, each candidate in its own process."""
@@ -136,36 +142,32 @@ class Contest:
         self, session: DeviceSession, workload: Workload, finalist: Finalist, plan: TimingPlan
     ) -> float | None:
         """One more time of a finalist, µs; None if it fails, which its second check would find as well."""
-        kernel, compiled = self._binary(finalist, configuration_key(finalist.configuration))
-        if isinstance(compiled, Rejected) or self._base.checker.binary_refusal(kernel, compiled) is not None:
+        kernel, compiled = self.binary(finalist)
+        if isinstance(compiled, Rejected) or self.base.checker.binary_refusal(kernel, compiled) is not None:
             return None
-        info = self._ports.opener.info
-        try:
-            size = size_within_limits(kernel, workload, info)
-            if isinstance(size, Rejected):
-                return None
-            handle = session.device(workload).load(compiled)
-            samples, launch = session.sampler.sample(LoadedKernel(handle, workload, size), plan, other=None)
-            session.device(workload).unload(handle)
-        except ChildDied:
-            session.renew(faulted=True)
-            return None
-        except (KernelRefused, ExpressionError):
-            return None
-        if launch is not None and isinstance(session.checker.evaluate(launch), Rejected):
-            return None
-        return summarise(samples.samples_us, 1).median_us
+        return timed_once(session, workload, kernel, compiled, plan)
+
+    def without(self, decided: Mapping[str, Decided], refused: Mapping[Name, Rejected]) -> dict[str, Decided]:
+        """The same without winners that are refused everywhere; those left take their place."""
+        settled = dict(decided)
+        self._refused |= set(refused)
+        for key, before in decided.items():
+            winner = before.winner
+            if winner is not None and winner.name in refused:
+                self._withdraw(before.workload, winner, _words(refused[winner.name]))
+                settled |= self.inspected({key: self.decide(before.workload, before.left)})
+        return settled
 
     def decide(self, workload: Workload, contenders: Sequence[Finalist]) -> Decided:
         """Compare contenders with the baseline, for time until one is right, for another objective all."""
         verified: list[tuple[Comparison, Finalist]] = []
-        left = list(contenders)
+        left = [f for f in contenders if f.name not in self._refused]
         while left:
             finalist = left.pop(0)
             try:
                 result = self._compare(workload, finalist)
             except ChildDied as exc:
-                self._base.renew(faulted=True)
+                self.base.renew(faulted=True)
                 result = f"ended its process: {exc}"
             except (KernelRefused, ExpressionError) as exc:
                 result = str(exc)
@@ -175,8 +177,8 @@ class Contest:
             verified.append((result, finalist))
             if self._job.objective.metric is Metric.TIME:
                 break
-        self._base.release(workload)
-        self._base.expected.forget(workload)
+        self.base.release(workload)
+        self.base.expected.forget(workload)
         comparison, server = elected(self._job, verified)
         winner = server or (verified[0][1] if verified else None)
         left += [f for _, f in verified if f is not winner]
@@ -214,10 +216,10 @@ class Contest:
         winners = []
         for one in decided:
             assert one.winner is not None
-            kernel, compiled = self._binary(one.winner, configuration_key(one.winner.configuration))
+            kernel, compiled = self.binary(one.winner)
             assert isinstance(compiled, Compiled)
             winners.append((one.workload, (kernel, compiled)))
-        return self._sanitizers.inspect(winners, self._own)
+        return self._sanitizers.inspect(winners, self.own)
 
     def _withdraw(self, workload: Workload, finalist: Finalist, why: str) -> None:
         name = configuration_key(finalist.configuration)
@@ -225,17 +227,17 @@ class Contest:
 
     def _compare(self, workload: Workload, finalist: Finalist) -> Comparison | str:
         key = configuration_key(finalist.configuration)
-        kernel, compiled = self._binary(finalist, key)
+        kernel, compiled = self.binary(finalist)
         if isinstance(compiled, Rejected):
             return f"no longer compiles: {compiled.reason}"
         size = size_within_limits(kernel, workload, self._ports.opener.info)
-        refused = self._base.checker.binary_refusal(kernel, compiled)
+        refused = self.base.checker.binary_refusal(kernel, compiled)
         if refused is not None:
             return _words(refused)
         if isinstance(size, Rejected):
             return size.reason
         fresh = self._fresh(workload)
-        opening = self._beside.submit(self._base.device, workload)
+        opening = self._beside.submit(self.base.device, workload)
         try:
             checked: CheckResult | None
             try:
@@ -250,7 +252,6 @@ class Contest:
             if isinstance(result, str) or not self._is_checked_whole(result):
                 return result
             # The baseline is kept otherwise, whatever a winner does on other inputs and shapes.
-            name = (finalist.candidate, key)
             checked = check_further(
                 fresh,
                 finalist.template,
@@ -258,38 +259,38 @@ class Contest:
                 compiled,
                 [workload],
                 every=True,
-                worlds=name not in self._through_worlds,
+                worlds=finalist.name not in self._through_worlds,
             )
             if isinstance(checked, Rejected):
                 return _words(checked)
-            self._through_worlds.add(name)
+            self._through_worlds.add(finalist.name)
             return result
         finally:
             fresh.close()
 
     def _is_checked_whole(self, result: Comparison) -> bool:
-        return self._checks_all or serves(self._job, result)
+        return self.checks_all or serves(self._job, result)
 
     def _fresh(self, workload: Workload) -> DeviceSession:
         """A process for the winner alone, with the inputs and expected outputs of the baseline's."""
-        fresh = self._base.sibling()
+        fresh = self.base.sibling()
         fresh.expected.compute((Case(workload), fresh.inputs.another_draw(workload)))
         return fresh
 
-    def _binary(self, finalist: Finalist, key: str) -> tuple[ConfiguredKernel, Compiled | Rejected]:
-        name = (finalist.candidate, key)
-        if name not in self._binaries:
+    def binary(self, finalist: Finalist) -> tuple[ConfiguredKernel, Compiled | Rejected]:
+        """A finalist's kernel, compiled when it is first needed."""
+        if finalist.name not in self._binaries:
             kernel = finalist.template.configured(finalist.configuration)
-            self._binaries[name] = (kernel, self._base.compile(kernel))
-        return self._binaries[name]
+            self._binaries[finalist.name] = (kernel, self.base.compile(kernel))
+        return self._binaries[finalist.name]
 
     def _timed(self, workload: Workload, key: str, winner: Built) -> Comparison | str:
         """The winner's blocks against those of the user's kernel, or why it is withdrawn."""
         info = self._ports.opener.info
-        own = Built(self._base, self._own[1], launch_size(self._own[0], workload, info))
+        own = Built(self.base, self.own[1], launch_size(self.own[0], workload, info))
         is_time = self._job.objective.metric is Metric.TIME
         known = self._aa_widths.get(workload.key)
-        least = (known or 0.0) if is_time and not self._checks_all else None
+        least = (known or 0.0) if is_time and not self.checks_all else None
         around = Surroundings(self._prefetch.paused, self._beside)
         timed = timed_in_pairs(workload, own, winner, self._pairs, least, around)
         if isinstance(timed, Rejected):
@@ -332,7 +333,7 @@ class Contest:
             if isinstance(time_us, Rejected):
                 return _words(time_us)
             others[name] = time_us
-        energy = energies(self._job, self._ports.energy, sides, times_us, self._base.inputs.seed)
+        energy = energies(self._job, self._ports.energy, sides, times_us, self.base.inputs.seed)
         if isinstance(energy, Rejected):
             return _words(energy)
         more = {"other_baseline_us": others["A"], "other_best_us": others["B"]}

@@ -8,13 +8,16 @@ import numpy as np
 
 from warpsmith.domain.job import Job, Metric, Workload
 from warpsmith.domain.outcome import Comparison, Measured, NoGain, Verdict
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.template import Template
 from warpsmith.measure.energy import pareto
 from warpsmith.tuning.objective import costs, steady_times_us, time_us
 from warpsmith.tuning.tasks import BaselineResult, Choice
 from warpsmith.tuning.timing.energy import saves_energy
 from warpsmith.tuning.winners.cover_workloads import choose_few
+
+Name = tuple[str, str]
+"""A candidate and a configuration's key, by which a finalist is known."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,11 @@ class Finalist:
     template: Template
     configuration: Configuration
     outcome: Measured
+
+    @property
+    def name(self) -> Name:
+        """What tells it from others."""
+        return self.candidate, configuration_key(self.configuration)
 
 
 def few(job: Job, finalists: Sequence[Finalist], baseline: BaselineResult | None) -> Sequence[Finalist]:
@@ -91,17 +99,15 @@ def searched_us(job: Job, workload: Workload, finalist: Finalist) -> float:
     return steady_times_us(job, finalist.outcome).get(workload.key) or math.inf
 
 
-def speedups(
-    job: Job, finalist: Finalist, verified: Comparison | None, baseline: BaselineResult | None
-) -> dict[str, float]:
-    """Speed-ups of a winner by workload: verified on its own workload, from the search on others."""
+def searched_speedups(job: Job, finalist: Finalist, baseline: BaselineResult | None) -> dict[str, float]:
+    """Speed-ups of a finalist in the search, by workload."""
     known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
     found = {}
     for workload in job.workloads:
         before, after = known.get(workload.key), searched_us(job, workload, finalist)
         if before and after < math.inf:
             found[workload.key] = before / after
-    return found if verified is None else {**found, verified.workload: verified.speedup.low}
+    return found
 
 
 def chosen(
@@ -118,7 +124,8 @@ def chosen(
         workload=workload.key,
         candidate=finalist.candidate,
         configuration=finalist.configuration,
-        speedups=speedups(job, finalist, verified, baseline),
+        speedups={} if verified is None else {verified.workload: verified.speedup.low},
+        searched={k: v for k, v in searched_speedups(job, finalist, baseline).items() if k != workload.key},
     )
 
 

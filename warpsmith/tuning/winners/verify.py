@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from warpsmith.domain.job import Job, Metric
 from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
+from warpsmith.tuning.winners.between import Between
 from warpsmith.tuning.winners.contest import CONTENDERS, ComparisonPlan, Contest, Decided
 from warpsmith.tuning.winners.finalists import (
     Finalist,
@@ -57,7 +58,7 @@ def verify_winners(
             if contenders:
                 contest.prefetch_next(workload, compared[place + 1 : place + 2])
             decided[workload.key] = contest.decide(workload, contenders[:CONTENDERS])
-        decided = contest.inspected(decided)
+        decided, between = Between(job, contest, baseline).settled(contest.inspected(decided), alive)
     finally:
         contest.close()
     comparisons = [d.comparison for d in decided.values() if d.comparison is not None]
@@ -74,4 +75,5 @@ def verify_winners(
         speedup=overall_speedup(job, comparisons, choices),
         no_gain=tuple(idle.values()),
         withdrawn=tuple(contest.withdrawn),
+        between=between,
     )
