@@ -196,6 +196,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         device=baseline.device.name if baseline else "",
         driver=baseline.device.driver if baseline else "",
         device_class=row.device_class or "",
+        architecture=baseline.device.architecture if baseline else "",
         limits=baseline.device.limits if baseline else None,
         speedup=verify.speedup if verify else None,
         comparisons=verify.comparisons if verify else (),

@@ -215,6 +215,8 @@ class JobResult(Frozen):
     device: str
     driver: str
     device_class: str
+    architecture: str = ""
+    """What the kernels are compiled for, such as `sm_90`; empty in older results."""
     limits: DeviceLimits | None = None
     """Limits that launches and constraints may name; None in older results."""
     speedup: float | None

@@ -7,7 +7,7 @@ something is missing on this machine; 128 and a signal's number where that has e
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -220,13 +220,23 @@ def result(
 def export(
     job: Annotated[str, typer.Argument(help="Result folder, or id of a job.")],
     out: Annotated[Path, typer.Option(help="Folder for the export.")],
-    form: Annotated[str, typer.Option("--as", help="Format: c.")] = "c",
+    form: Annotated[
+        str,
+        typer.Option(
+            "--as", help="Format: c, cpp, torch, tvm-ffi, hf-kernel, sglang, flashinfer-bench or t4."
+        ),
+    ] = "c",
+    name: Annotated[str, typer.Option(help="Name of the function; by default that of the entry.")] = "",
+    other_device: Annotated[
+        Literal["fallback", "error"],
+        typer.Option(help="What another device than the tuned one gets: your own kernel, or an error."),
+    ] = "fallback",
     url: Url = DEFAULT_URL,
 ) -> None:
-    """A result as a C header, with dispatch over shapes, every source and its evidence."""
+    """A result in a form that a program uses, with dispatch over shapes and its evidence."""
     from warpsmith.cli.export import export as run
 
-    run(job, form, out, url)
+    run(job, form, out, url, name, other_device)
 
 
 @app.command()

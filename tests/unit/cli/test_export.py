@@ -13,8 +13,8 @@ from warpsmith.cli.export import export
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch_size import evaluated_launch
 from warpsmith.errors import ExpressionError, InvalidInput
-from warpsmith.report.c_expressions import c_text
-from warpsmith.report.exports import write_export
+from warpsmith.exports.c_expressions import c_text
+from warpsmith.exports.write import Wanted, write_export
 from warpsmith.report.shape_lookup import Lookup
 
 
@@ -47,7 +47,7 @@ def compiled(folder: Path, extra: str = "") -> ctypes.CDLL:
 
 def test_the_header_chooses_as_the_look_up_does(tmp_path: Path) -> None:
     shown = tuned()
-    write_export(shown, "c", tmp_path)
+    write_export(Wanted(shown), "c", tmp_path)
     pick = compiled(tmp_path).pick
     pick.restype, pick.argtypes = Launch, [ctypes.c_int64]
     lookup = Lookup(shown)
@@ -75,7 +75,9 @@ def test_the_header_chooses_as_the_look_up_does(tmp_path: Path) -> None:
 def test_a_launch_beyond_the_limits_keeps_the_own_kernel(tmp_path: Path) -> None:
     limits = tuned().limits
     assert limits is not None
-    write_export(tuned(limits=limits.model_copy(update={"max_threads_per_block": 128})), "c", tmp_path)
+    write_export(
+        Wanted(tuned(limits=limits.model_copy(update={"max_threads_per_block": 128}))), "c", tmp_path
+    )
     pick = compiled(tmp_path).pick
     pick.restype, pick.argtypes = Launch, [ctypes.c_int64]
     assert pick(2048).kernel == 0
@@ -93,7 +95,7 @@ def test_a_launch_beyond_the_limits_keeps_the_own_kernel(tmp_path: Path) -> None
     ],
 )
 def test_expressions_mean_the_same_in_c(text: str, tmp_path: Path) -> None:
-    write_export(tuned(), "c", tmp_path)
+    write_export(Wanted(tuned()), "c", tmp_path)
     names = {"BLOCK": 64}
     body = c_text(Expression(text), names)
     function = f"int64_t value(int64_t dim_n) {{ int bad = 0; (void)bad; return {body}; }}\n"
@@ -110,14 +112,14 @@ def test_what_c_cannot_say_is_refused() -> None:
 
 def test_bad_input_names_the_fix(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="there are: c"):
-        write_export(tuned(), "rust", tmp_path)
+        write_export(Wanted(tuned()), "rust", tmp_path)
     with pytest.raises(InvalidInput, match="tune the job again"):
-        write_export(tuned(limits=None), "c", tmp_path)
+        write_export(Wanted(tuned(limits=None)), "c", tmp_path)
     with pytest.raises(InvalidInput, match="name a folder"):
-        export(str(tmp_path), "c", tmp_path / "out", "")
+        export(str(tmp_path), "c", tmp_path / "out", "", "", "fallback")
 
 
 def test_a_result_folder_is_exported(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(tuned().model_dump_json())
-    export(str(tmp_path), "c", tmp_path / "out", "")
+    export(str(tmp_path), "c", tmp_path / "out", "", "", "fallback")
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"dispatch.h", "evidence.json"}

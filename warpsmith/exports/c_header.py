@@ -10,14 +10,18 @@ from warpsmith.domain.expressions import Value
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint
 from warpsmith.errors import InvalidInput
-from warpsmith.report.c_expressions import c_text
+from warpsmith.exports.c_expressions import c_text
 from warpsmith.report.shape_lookup import Lookup, launches_of
 
 BYTES_A_LINE = 20
 
 
-def c_header(lookup: Lookup) -> str:
+def c_header(lookup: Lookup, *, guard: str = "WARPSMITH_DISPATCH_H", sources: bool = True) -> str:
     """The header; `ws_pick` in it chooses as `lookup.pick` does.
+
+    Args:
+        guard: macro that keeps it from being included twice.
+        sources: whether the sources are in it; `entry` of a launch is then an empty text.
 
     Raises:
         InvalidInput: the job has what a single launch of a single source cannot say.
@@ -39,9 +43,11 @@ def c_header(lookup: Lookup) -> str:
         kernels.append(
             _kernel(source, step.entry, step.launch, step.local_arguments, server.constraints, names)
         )
-    text = (files("warpsmith.report") / "templates" / "dispatch.h.jinja").read_text()
+    text = (files("warpsmith.exports") / "templates" / "dispatch.h.jinja").read_text()
     environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     return environment.from_string(text).render(
+        guard=guard,
+        sources=sources,
         dimensions=lookup.dimensions,
         options=_bytes(" ".join(job.kernel.options)),
         kernels=kernels,
@@ -95,7 +101,11 @@ def _kernel(
 
 
 def _bytes(text: str) -> str:
-    """UTF-8 and a NUL as numbers: compilers limit the length of a string."""
-    numbers = [str(b) for b in (*text.encode(), 0)]
+    return byte_text(text.encode() + b"\0")
+
+
+def byte_text(data: bytes) -> str:
+    """Bytes as numbers of a C array: compilers limit the length of a string."""
+    numbers = [str(b) for b in data]
     lines = [numbers[i : i + BYTES_A_LINE] for i in range(0, len(numbers), BYTES_A_LINE)]
     return ",\n    ".join(",".join(line) for line in lines)

@@ -1,0 +1,1 @@
+"""Exports inside a program, on a GPU."""

@@ -1,0 +1,1 @@
+"""Exports of results, opened in the tools that they are for."""

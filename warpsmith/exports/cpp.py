@@ -1,0 +1,102 @@
+"""One C++ header: cubins, dispatch over shapes, and a launch through the driver."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from warpsmith.domain.argument import Argument, Role
+from warpsmith.domain.dtype import Dtype
+from warpsmith.exports.c_expressions import c_text
+from warpsmith.exports.c_header import c_header
+from warpsmith.exports.operator import ALIGNED_BYTES, Operator, default_of
+from warpsmith.exports.rendering import environment, template
+
+_TAKEN = {
+    *("alignas", "auto", "bad", "bool", "char", "class", "const", "default", "delete", "detail", "double"),
+    *("driver", "enum", "explicit", "export", "extern", "float", "for", "friend", "if", "inline", "int"),
+    *("long", "namespace", "new", "operator", "private", "public", "register", "return", "short", "signed"),
+    *("static", "stream", "struct", "switch", "template", "this", "typename", "union", "unsigned", "using"),
+    *("virtual", "void", "volatile", "while", "and", "or", "not", "xor", "true", "false", "nullptr"),
+}
+"""Words of C++, and names of the templates, that a parameter may not have."""
+TYPES = {
+    Dtype.FLOAT32: "float",
+    Dtype.FLOAT64: "double",
+    Dtype.BOOL: "bool",
+    **{d: f"{d.value}_t" for d in Dtype if "int" in d.value},
+}
+"""C++ types of scalars; narrower floats are passed as their bits."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a generated function."""
+
+    name: str
+    type: str
+
+
+def parameters(operator: Operator) -> list[Parameter]:
+    """Of the C++ function: buffers and scalars in the kernel's order, then every dimension."""
+    given = [Parameter(safe(a.name), type_of(a)) for a in operator.given]
+    return [*given, *(Parameter(f"dim_{name}", "int64_t") for name in operator.dimensions)]
+
+
+def safe(name: str) -> str:
+    """A name that no keyword and no local name of the templates is."""
+    return f"{name}_" if name in _TAKEN or name.startswith(("ws_", "dim_", "bytes_", "value_")) else name
+
+
+def type_of(argument: Argument) -> str:
+    """C++ type by which an argument is passed."""
+    if argument.is_buffer:
+        return "const void *" if argument.role is Role.INPUT else "void *"
+    return TYPES.get(argument.dtype, f"uint{argument.dtype.size_bytes * 8}_t")
+
+
+def default_text(argument: Argument) -> str:
+    """The value of a scalar in C++."""
+    value = default_of(argument)
+    return repr(value) if isinstance(value, float) else f"INT64_C({value})"
+
+
+def header(operator: Operator, other_device: str) -> str:
+    """The header.
+
+    Args:
+        other_device: `error`, or `fallback` for the kernel as it was.
+    """
+    scope = operator.lookup.limits.scope()
+    buffers = [
+        {
+            "name": safe(b.name),
+            "bytes": " * ".join([*(f"({c_text(e, scope)})" for e in b.shape), str(b.dtype.size_bytes)]),
+        }
+        for b in operator.buffers
+    ]
+    scalars = [
+        {"name": safe(s.name), "type": type_of(s), "default": default_text(s)} for s in operator.scalars
+    ]
+    derived = [
+        {"name": a.name, "type": type_of(a), "text": c_text(a.value, scope)}
+        for a in operator.arguments
+        if a.value is not None and a not in operator.given
+    ]
+    names = {d["name"] for d in derived}
+    values: dict[str, Any] = {
+        "op": operator,
+        "result": operator.result,
+        "dispatch": c_header(
+            operator.lookup, guard=f"WARPSMITH_{operator.name}_{operator.digest}", sources=False
+        ),
+        "parameters": parameters(operator),
+        "buffers": buffers,
+        "scalars": scalars,
+        "derived": derived,
+        "pairs": [(safe(a.name), safe(b.name)) for a, b in operator.pairs()],
+        "passed": [f"&value_{a.name}" if a.name in names else f"&{safe(a.name)}" for a in operator.arguments],
+        "aligned": ALIGNED_BYTES,
+        "other_device": other_device,
+        "major": operator.capability[0],
+        "minor": operator.capability[1],
+    }
+    return environment().from_string(template("kernel.hpp.jinja")).render(values)
