@@ -7,6 +7,8 @@ STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.demo-installed
 RELEASE_VENV ?= .venv-release
 RELEASE_STAMP := $(RELEASE_VENV)/.installed
+EXPORTS_VENV ?= .venv-exports
+EXPORTS_STAMP := $(EXPORTS_VENV)/.installed
 UV ?= uv
 SPACES ?=
 SEEDS ?= 20
@@ -46,8 +48,16 @@ $(DEMO_STAMP): requirements/demo.txt
 demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP)) ## Tune a kernel on this machine; leaves report.html and result.json in OUT
 	$(BIN)/python -m warpsmith demo --out $(OUT)
 
-test: $(STAMP) ## Run the whole suite, or what PYTEST_ARGS selects of it
+test: $(STAMP) $(EXPORTS_STAMP) ## Run the whole suite, or what PYTEST_ARGS selects of it
 	$(BIN)/python scripts/suite.py $(PYTEST_ARGS)
+
+test-exports: $(EXPORTS_STAMP)
+
+$(EXPORTS_STAMP): tests/exports/requirements.txt tests/exports/without-dependencies.txt
+	$(PYTHON) -m venv $(EXPORTS_VENV)
+	$(EXPORTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/exports/requirements.txt
+	$(EXPORTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/exports/without-dependencies.txt
+	touch $@
 
 test-%: $(STAMP) ## Run one folder of tests: test-unit, test-contract, test-db, test-api, test-service, test-sandbox, test-e2e
 	@test -d tests/$* || { echo "tests/$* is no folder; there are: $(patsubst tests/%,%,$(sort $(patsubst %/,%,$(dir $(wildcard tests/*/test_*.py))) tests/unit))"; exit 2; }
@@ -94,5 +104,5 @@ bench-search: $(STAMP) ## Our search against its peers: SPACES=folder of recordi
 	$(BIN)/python -m benchmarks.search --spaces $(SPACES) --seeds $(SEEDS) $(if $(KEEP),--keep $(KEEP))
 
 clean: ## Remove the environment, caches and the embedded mode's data
-	rm -rf $(VENV) .venv-bench .venv-release .wheelhouse .warpsmith .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-bench .venv-exports .venv-release .wheelhouse .warpsmith .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -157,6 +157,20 @@ class Result:
         """
         return write_bundle(self.evidence, self._trials, Path(folder))
 
+    def export(self, form: str, folder: str | Path, name: str = "") -> list[Path]:
+        """Write an export and its evidence; returns the paths written.
+
+        Args:
+            form: `torch`, `tvm-ffi`, `cpp`, `c`, `hf-kernel`, `sglang`, `flashinfer-bench` or `t4`.
+            name: of the function; by default that of the entry.
+
+        Raises:
+            InvalidInput: there is no such format, or it cannot hold the job.
+        """
+        from warpsmith.exports.write import Wanted, write_export
+
+        return write_export(Wanted(self.evidence, self._trials, name), form, Path(folder))
+
     def _headline(self) -> str:
         if self.speedup is None:
             return f"{self.job.name}: {self.state.value}, nothing verified"

@@ -1,0 +1,240 @@
+"""Every format, opened in the tool that it is for, in an environment of its own; see the Makefile."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.exports.results import BY, result
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import CutShort, Measured, Rejected, Stage, TimeSummary, WorkloadTiming
+from warpsmith.domain.state import TrialState
+from warpsmith.errors import InvalidInput
+from warpsmith.exports.write import FORMATS, Wanted, write_export
+from warpsmith.http_models import TrialView
+from warpsmith.python.result import Result
+
+TOOLS = Path(os.environ.get("WARPSMITH_EXPORTS_VENV", Path(__file__).parents[2] / ".venv-exports")).absolute()
+MAIN = """
+#include <cstdio>
+#include "scaled.hpp"
+int main() {
+  const float *x = reinterpret_cast<float *>(0x10000000);
+  float *y = reinterpret_cast<float *>(0x20000000);
+  auto at = [](const void *p, int n) {
+    return reinterpret_cast<float *>(reinterpret_cast<uintptr_t>(p) + n);
+  };
+  using scaled_ws::chosen;
+  std::printf("%d %d %d %d %d %d %d\\n", chosen(x, y, 2.5f, 1024, 256), chosen(x, y, 2.5f, 1024, 512),
+              chosen(x, y, 2.5f, 1024, 2048), chosen(x, y, 2.0f, 1024, 512),
+              chosen(at(x, 4), y, 2.5f, 1024, 512), chosen(x, at(x, 1024), 2.5f, 1024, 512),
+              chosen(x, y, 2.5f, 1023, 512));
+  std::puts(scaled_ws::error_text(scaled_ws::launch(nullptr, x, y, 2.5f, 1024, 512)));
+}
+"""
+TORCH = """
+import torch
+from scaled import scaled, set_fallback
+
+x = torch.ones(4, 256, 1024)
+try:
+    scaled(x)
+except RuntimeError as exc:
+    print(exc)
+set_fallback(lambda x, y, *, by: y.copy_(x * by))
+print(tuple(scaled(x).shape), float(scaled(x).sum()), float(scaled(x, by=2.0).sum()))
+print(float(torch.compile(lambda t: scaled(t) + 1, backend="aot_eager", fullgraph=True)(x).sum()))
+print(tuple(scaled(torch.empty(3, 1024, device="meta")).shape))
+given = torch.ones(4, 1024), torch.empty(4, 1024)
+found = torch.library.opcheck(torch.ops.warpsmith.scaled.default, given)
+print(set(found.values()))
+"""
+TVM_FFI = """
+import sys, numpy, tvm_ffi
+sys.path.insert(0, ".")
+import build
+call = tvm_ffi.load_module(str(build.build())).scaled
+x = tvm_ffi.from_dlpack(numpy.ones((4, 1024), numpy.float32))
+try:
+    call(x, x, 2.5)
+except ValueError as exc:
+    print(exc)
+try:
+    call(x)
+except TypeError as exc:
+    print(exc)
+"""
+HF = """
+from kernels._rust import Build
+print(Build.open(".").general.backends)
+text = open("build.toml").read().replace("edition = 5", "edition = 50")
+open("build.toml", "w").write(text)
+try:
+    Build.open(".")
+except ValueError:
+    print("it does read")
+"""
+FLASHINFER = """
+import importlib.util, sys, types
+from pathlib import Path
+folder = Path(importlib.util.find_spec("flashinfer_bench").submodule_search_locations[0])
+for name in ("flashinfer_bench", "flashinfer_bench.data"):  # without what they import for GPUs
+    package = types.ModuleType(name)
+    package.__path__ = [str(folder.joinpath(*name.split(".")[1:]))]
+    sys.modules[name] = package
+from flashinfer_bench.data.solution import Solution
+made = Solution.model_validate_json(Path("solution.json").read_text())
+print(made.definition, made.get_entry_symbol(), made.spec.language.value, made.spec.binding.value)
+Path("main.cc").write_text(made.get_entry_source().content)
+for source in made.sources[1:]:
+    Path(source.path).write_text(source.content)
+"""
+INCLUDES = "from tvm_ffi import libinfo as l; print(l.find_include_path(), l.find_dlpack_include_path())"
+T4 = """
+import json
+import jsonschema
+from kernel_tuner.file_utils import output_file_schema
+version, schema = output_file_schema("results")
+made = json.load(open("results.json"))
+jsonschema.validate(made, json.loads(schema) if isinstance(schema, str) else schema)
+print(version == made["schema_version"], [r["invalidity"] for r in made["results"]])
+"""
+
+
+def exported(form: str, folder: Path, trials: tuple[TrialView, ...] = ()) -> Path:
+    """An export of the result that the tests have."""
+    paths = write_export(Wanted(result(), trials), form, folder / form)
+    assert json.loads((folder / form / "evidence.json").read_text())["device"] == result().device
+    assert all(p.is_file() for p in paths)
+    return folder / form
+
+
+def said(folder: Path, program: str) -> list[str]:
+    """What a program prints in the tools' environment, in the folder of an export."""
+    python = TOOLS / "bin" / "python"
+    assert python.exists(), f"{TOOLS} is not there; `make .venv-exports/.installed` makes it"
+    kept = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    command = [str(python), "-W", "ignore", "-c", program]
+    done = subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip().splitlines()
+
+
+def built(folder: Path, source: str, *words: str) -> Path:
+    """A program of an export, compiled without a warning."""
+    compiler = shutil.which("g++")
+    assert compiler is not None, "no C++ compiler"
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", *words]
+    subprocess.run([compiler, *flags, source, "-ldl", "-o", "made"], cwd=folder, check=True)
+    return folder / "made"
+
+
+def test_the_header_chooses_what_was_verified_and_says_why_it_cannot_launch(tmp_path: Path) -> None:
+    folder = exported("cpp", tmp_path)
+    (folder / "main.cc").write_text(MAIN)
+    lines = subprocess.run([built(folder, "main.cc")], capture_output=True, text=True, check=True).stdout
+    chosen, error = lines.splitlines()
+    # Two tuned shapes or between; beyond; another scalar; an odd address; overlapping; not as divisible.
+    assert chosen == "1 1 0 0 0 0 0"
+    assert "libcuda.so.1" in error
+
+
+def test_a_result_exports_itself(tmp_path: Path) -> None:
+    paths = Result(result()).export("cpp", tmp_path, name="by_two")
+    assert [p.name for p in paths] == ["by_two.hpp", "evidence.json"]
+
+
+def test_two_headers_live_in_one_program(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        write_export(Wanted(result(), name=name), "cpp", tmp_path)
+    calls = "\n".join(
+        f"int {n}_() {{ return {n}_ws::chosen(nullptr, nullptr, 2.5f, 1024, 512); }}"
+        for n in ("one", "other")
+    )
+    text = (
+        '#include "one.hpp"\n#include "other.hpp"\n' + calls + "\nint main() { return one_() - other_(); }\n"
+    )
+    (tmp_path / "main.cc").write_text(text)
+    subprocess.run([built(tmp_path, "main.cc")], check=True)
+
+
+def test_the_torch_operator_works_and_is_traced_without_a_device(tmp_path: Path) -> None:
+    lines = said(exported("torch", tmp_path), TORCH)
+    n = 4 * 256 * 1024
+    assert "give a function to set_fallback" in lines[0]
+    assert lines[1] == f"(4, 256, 1024) {BY * n} {2.0 * n}"
+    assert lines[2] == str((BY + 1) * n)
+    assert lines[3] == "(3, 1024)"
+    assert lines[4] == "{'SUCCESS'}"
+
+
+def test_the_tvm_ffi_module_is_built_by_a_compiler_alone_and_loaded(tmp_path: Path) -> None:
+    lines = said(exported("tvm-ffi", tmp_path), TVM_FFI)
+    assert lines[0] == "scaled: tensors must lie on a CUDA device"
+    assert "Expected 3" in lines[1]
+
+
+def test_the_tree_for_the_hub_is_read_by_its_library(tmp_path: Path) -> None:
+    assert said(exported("hf-kernel", tmp_path), HF) == ["[Backend.CUDA]", "it does read"]
+
+
+def test_the_solution_is_read_by_flashinfer_bench_and_compiles(tmp_path: Path) -> None:
+    folder = exported("flashinfer-bench", tmp_path)
+    assert said(folder, FLASHINFER) == ["scaled run cuda tvm-ffi"]
+    includes = said(folder, INCLUDES)
+    words = [f"-isystem{path}" for path in includes[0].split()]
+    built(folder, "main.cc", "-shared", "-fPIC", *words)
+
+
+def test_the_tree_for_sglang_compiles_and_names_its_function(tmp_path: Path) -> None:
+    folder = exported("sglang", tmp_path)
+    csrc = folder / "python/sglang/kernels/jit/csrc/warpsmith"
+    module = (folder / "python/sglang/kernels/ops/scaled.py").read_text()
+    compile(module, "scaled.py", "exec")
+    assert 'cuda_wrappers=[("run", "scaled_run")]' in module
+    includes = said(folder, INCLUDES)
+    wrapper = '#include "scaled.cuh"\nTVM_FFI_DLL_EXPORT_TYPED_FUNC(run, scaled_run);\n'
+    (csrc / "wrapper.cc").write_text(wrapper)
+    built(csrc, "wrapper.cc", "-shared", "-fPIC", *(f"-isystem{path}" for path in includes[0].split()))
+
+
+def trial(number: int, outcome: Measured | CutShort | Rejected) -> TrialView:
+    return TrialView(
+        number=number,
+        candidate="c1",
+        round=1,
+        configuration={"BLOCK": 128, "PER": 1},
+        state=TrialState.FINISHED,
+        outcome=outcome,
+    )
+
+
+def test_trials_are_read_by_the_schema_of_kernel_tuner(tmp_path: Path) -> None:
+    summary = TimeSummary(median_us=4.0, low_us=3.9, high_us=4.1, samples=10, launches_per_sample=10)
+    timing = WorkloadTiming(workload="columns=1024,rows=256", cold=summary)
+    trials = (
+        trial(0, Measured(timings=(timing,), objective=0.7)),
+        trial(1, Rejected(stage=Stage.COMPILE, reason="error")),
+        trial(2, Rejected(stage=Stage.CORRECTNESS, reason="wrong")),
+    )
+    lines = said(exported("t4", tmp_path, trials), T4)
+    assert lines == ["True ['correct', 'compile', 'correctness']"]
+
+
+def test_what_no_operator_can_hold_is_refused_with_the_reason(tmp_path: Path) -> None:
+    sequence = result().model_copy(update={"architecture": ""})
+    with pytest.raises(InvalidInput, match="recheck or tune"):
+        write_export(Wanted(sequence), "cpp", tmp_path)
+    made = result().job
+    argument = made.kernel.arguments[3].model_copy(update={"value": None, "values": ("1", "2")})
+    kernel = made.kernel.model_copy(update={"arguments": (*made.kernel.arguments[:3], argument)})
+    odd = result().model_copy(update={"job": Job.model_construct(**{**dict(made), "kernel": kernel})})
+    with pytest.raises(InvalidInput, match="vectors by value"):
+        write_export(Wanted(odd), "torch", tmp_path)
+    with pytest.raises(InvalidInput, match="holds trials"):
+        write_export(Wanted(result()), "t4", tmp_path)
+    assert not list(tmp_path.iterdir())
+    assert set(FORMATS) == {"c", "cpp", "torch", "tvm-ffi", "hf-kernel", "sglang", "flashinfer-bench", "t4"}
