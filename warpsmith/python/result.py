@@ -1,6 +1,7 @@
 """The result of a job, as a program uses it."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Self, overload
 
@@ -167,9 +168,12 @@ class Result:
         Raises:
             InvalidInput: there is no such format, or it cannot hold the job.
         """
-        from warpsmith.exports.write import Wanted, write_export
-
-        return write_export(Wanted(self.evidence, self._trials, name), form, Path(folder))
+        # Loaded when it is called: it compiles, and who reads results alone needs no compiler.
+        write = import_module("warpsmith.exports.write")
+        paths: list[Path] = write.write_export(
+            write.Wanted(self.evidence, self._trials, name), form, Path(folder)
+        )
+        return paths
 
     def _headline(self) -> str:
         if self.speedup is None:
