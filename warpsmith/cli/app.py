@@ -240,6 +240,30 @@ def export(
 
 
 @app.command()
+def prove(
+    command: Annotated[list[str], typer.Argument(help="Your own command, after `--`.")],
+    export_: Annotated[Path, typer.Option("--export", help="Folder that `export` wrote.")],
+    pairs: Annotated[int, typer.Option(help="Runs without and with it.")] = 5,
+    metric: Annotated[
+        str,
+        typer.Option(help="Expression with one group: a number in the output, instead of its seconds."),
+    ] = "",
+    more_is_better: Annotated[bool, typer.Option("--more-is-better", help="Of that number.")] = False,
+    outputs: Annotated[
+        Path | None, typer.Option(help="File that the command writes, to be compared.")
+    ] = None,
+    rtol: Annotated[float, typer.Option(help="Relative tolerance of a .npy file.")] = 0.0,
+    as_json: AsJson = False,
+) -> None:
+    """Your own command with and without an export, in turns: the gain, its interval, equal outputs."""
+    from warpsmith.cli.prove import prove as run
+    from warpsmith.exports.prove import Wanted
+
+    wanted = Wanted(export_, command, pairs, metric, more_is_better, outputs, rtol)
+    raise typer.Exit(run(wanted, as_json))
+
+
+@app.command()
 def recheck(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     """Measure the winners of an old job again; says what changed. Exits with 1 unless every gain holds."""
     from warpsmith.cli.recheck import recheck as run
