@@ -33,6 +33,7 @@ int main() {
               chosen(at(x, 4), y, 2.5f, 1024, 512), chosen(x, at(x, 1024), 2.5f, 1024, 512),
               chosen(x, y, 2.5f, 1023, 512));
   std::puts(scaled_ws::error_text(scaled_ws::launch(nullptr, x, y, 2.5f, 1024, 512)));
+  std::puts(scaled_ws::error_text(scaled_ws::launch(nullptr, x, y, 2.5f, 1024, 0)));
 }
 """
 TORCH = """
@@ -136,10 +137,11 @@ def test_the_header_chooses_what_was_verified_and_says_why_it_cannot_launch(tmp_
     folder = exported("cpp", tmp_path)
     (folder / "main.cc").write_text(MAIN)
     lines = subprocess.run([built(folder, "main.cc")], capture_output=True, text=True, check=True).stdout
-    chosen, error = lines.splitlines()
+    chosen, error, empty = lines.splitlines()
     # Two tuned shapes or between; beyond; another scalar; an odd address; overlapping; not as divisible.
     assert chosen == "1 1 0 0 0 0 0"
     assert "libcuda.so.1" in error
+    assert empty == "no error"
 
 
 def test_a_result_exports_itself(tmp_path: Path) -> None:

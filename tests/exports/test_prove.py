@@ -36,7 +36,7 @@ def wanted(tmp_path: Path) -> Any:
 
     def make(apart: float = 0.0, **changes: Any) -> Wanted:
         words = [str(export.absolute()), str(tmp_path / "log"), str(tmp_path / "out.npy"), str(apart)]
-        fields = {
+        fields: dict[str, Any] = {
             "export": export,
             "command": [sys.executable, str(program), *words],
             "pairs": 4,

@@ -66,13 +66,11 @@ def header(operator: Operator, other_device: str) -> str:
         other_device: `error`, or `fallback` for the kernel as it was.
     """
     scope = operator.lookup.limits.scope()
-    buffers = [
-        {
-            "name": safe(b.name),
-            "bytes": " * ".join([*(f"({c_text(e, scope)})" for e in b.shape), str(b.dtype.size_bytes)]),
-        }
+    sizes = [
+        " * ".join([*(f"({c_text(e, scope)})" for e in b.shape), str(b.dtype.size_bytes)])
         for b in operator.buffers
     ]
+    buffers = [{"name": safe(b.name), "bytes": size} for b, size in zip(operator.buffers, sizes, strict=True)]
     scalars = [
         {"name": safe(s.name), "type": type_of(s), "default": default_text(s)} for s in operator.scalars
     ]
@@ -92,6 +90,7 @@ def header(operator: Operator, other_device: str) -> str:
         "buffers": buffers,
         "scalars": scalars,
         "derived": derived,
+        "written": [size for b, size in zip(operator.buffers, sizes, strict=True) if b.is_mutated],
         "pairs": [(safe(a.name), safe(b.name)) for a, b in operator.pairs()],
         "passed": [f"&value_{a.name}" if a.name in names else f"&{safe(a.name)}" for a in operator.arguments],
         "aligned": ALIGNED_BYTES,

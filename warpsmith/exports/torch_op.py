@@ -83,11 +83,13 @@ def _module(operator: Operator, other_device: str) -> str:
         "offsets": _offsets(codes),
         "schema": _schema(operator),
         "signature": ", ".join([*signature, *(["*"] if keywords else []), *defaults(operator)]),
+        "call_positional": ", ".join(signature),
         "call": ", ".join([*signature, *(f"{k}={k}" for k in keywords)]),
         "buffers": [{"name": b.name, "dtype": f"torch.{b.dtype.value}"} for b in tensors],
         "dims": [f"dim_{d}" for d in operator.dimensions],
         "dimension_lines": list(_dimension_lines(operator)),
         "shape_tuple": f"({''.join(f'dim_{d}, ' for d in operator.dimensions)})",
+        "written": [f"{b.name}.numel()" for b in tensors if b.is_mutated],
         "unfit": list(_unfit(operator)),
         "values": [_value(operator, a) for a in operator.arguments],
         "wrapper": _wrapper(operator),
@@ -161,7 +163,7 @@ def _unfit(operator: Operator) -> Iterator[str]:
     for scalar in operator.scalars:
         yield f"{scalar.name} != {default_of(scalar)!r}"
     for a, b in operator.pairs():
-        yield f"at_{a.name} < at_{b.name} + {b.name}.nbytes and at_{b.name} < at_{a.name} + {a.name}.nbytes"
+        yield f"at_{a.name} < at_{b.name} + bytes_{b.name} and at_{b.name} < at_{a.name} + bytes_{a.name}"
 
 
 def _value(operator: Operator, argument: Argument) -> str:
@@ -216,7 +218,8 @@ def _wrapper(operator: Operator) -> str:
     )
     if readable and first and outs:
         known = [line for line in _dimension_lines(operator) if line.startswith("dim_")]
-        lines += [f"    {line}" for line in known]
+        lines.append(f"    if {' or '.join(f'{o} is None' for o in shown)}:")
+        lines += [f"        {line}" for line in known]
         source = next(b for b in operator.buffers if b not in outs).name
         for out in outs:
             extents = ", ".join(_extents(operator, out, first))
