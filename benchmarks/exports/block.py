@@ -56,10 +56,10 @@ def tuned(seconds: float, state: Path) -> JobResult:
     given = load("silu_and_mul", "cuda")
     job = given.model_copy(
         update={
-            "workloads": [
+            "workloads": tuple(
                 given.workloads[0].model_copy(update={"dimensions": {"hidden": INTERMEDIATE, "tokens": t}})
                 for t in TOKENS
-            ],
+            ),
             "budget": Budget(rounds=1, trials=100, seconds=seconds),
             "agents": AgentPolicy(provider="rules"),
         }
