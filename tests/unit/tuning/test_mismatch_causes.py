@@ -143,3 +143,13 @@ def test_a_reference_with_its_axes_swapped_is_named() -> None:
 def test_a_kernel_that_is_its_own_reference_has_none_to_blame() -> None:
     own = scale_job(reference={"kind": "kernel"})
     assert "reference" not in refusal((9 * drawn()).astype(np.float32), drawn(), job=own)
+
+
+def test_an_output_of_arbitrary_bits_is_refused_without_a_warning() -> None:
+    """Bits that a kernel leaves may be signalling NaNs and infinities, which arithmetic warns of."""
+    got = np.full((64, 64), 0x7FA00001, np.uint32).view(np.float32)
+    got[1:] = np.inf
+    want = np.full(N, np.inf)
+    with np.errstate(all="raise"):
+        words = refusal(got.ravel(), np.where(np.arange(N) % 2, want, 1.0), shape=(64, 64))
+    assert "NaN" in words

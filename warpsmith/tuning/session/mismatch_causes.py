@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from warpsmith.domain.job import Job, NumpyReference, Tolerance
 from warpsmith.domain.plan import BufferPlan
 from warpsmith.verify.compare import ErrorReport, root_mean_square
+from warpsmith.verify.dtypes import widened
 from warpsmith.verify.run_report import Array, Ranges
 from warpsmith.verify.tolerance import passing_atol
 
@@ -64,7 +65,8 @@ def unwritten(got: Array, want: Array, poison: bytes, ranges: Ranges | None) -> 
     filled = np.frombuffer(poison * -(-width // len(poison)) * 2, np.uint8)
     phases = np.stack([filled[p : p + width] for p in range(0, max(len(poison), width), width)])
     raw = np.ascontiguousarray(got).view(np.uint8).reshape(-1, width)
-    alike: Array = (raw == phases[places % len(phases)]).all(axis=1) & (got != want)
+    with np.errstate(invalid="ignore"):  # a comparison of signalling NaNs warns
+        alike: Array = (raw == phases[places % len(phases)]).all(axis=1) & (got != want)
     found: Array = places[alike]
     return found
 
@@ -128,10 +130,11 @@ def _transposed(mismatch: Mismatch) -> str:
     shape = mismatch.buffer.shape
     if mismatch.ranges is not None or len(shape) != 2 or min(shape) < 2:
         return ""
-    got = _wide(mismatch.got)
-    for rows, columns in (shape, shape[::-1]):
-        if _alike(got, _wide(mismatch.want).reshape(rows, columns).T.ravel()):
-            return "the reference's result is the kernel's with its axes swapped"
+    got, want = _wide(mismatch.got), _wide(mismatch.want)
+    with np.errstate(all="ignore"):
+        for rows, columns in (shape, shape[::-1]):
+            if _alike(got, want.reshape(rows, columns).T.ravel()):
+                return "the reference's result is the kernel's with its axes swapped"
     return ""
 
 
@@ -141,4 +144,4 @@ def _alike(got: Wide, want: Wide) -> bool:
 
 
 def _wide(values: Array) -> Wide:
-    return values.astype(np.float64)
+    return widened(values)
