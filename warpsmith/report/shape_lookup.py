@@ -8,7 +8,7 @@ from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Job
 from warpsmith.domain.launch_size import LaunchSize, evaluated, evaluated_launch
 from warpsmith.domain.outcome import CheckedShape
-from warpsmith.domain.space import Configuration, Constraint, allows
+from warpsmith.domain.space import Configuration, Constraint, allows, configuration_key
 from warpsmith.domain.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult
@@ -50,7 +50,7 @@ class Server:
 
 def server_name(candidate: str, configuration: Configuration) -> tuple[str, str]:
     """What tells one tuned kernel from another."""
-    return candidate, str(sorted(configuration.items()))
+    return candidate, configuration_key(configuration)
 
 
 class Lookup:

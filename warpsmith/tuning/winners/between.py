@@ -3,7 +3,6 @@
 import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 
 from warpsmith.domain.job import Job, Workload
@@ -147,8 +146,8 @@ def tried(contest: Contest, finalist: Finalist, shapes: Sequence[Workload]) -> d
     found: dict[str, float] = {}
     try:
         for shape in shapes:
-            with closing(judged(fresh, kernel, compiled, [Case(shape)])) as results:
-                result = next((result for _, result in results), None)
+            # As a list, so that the check goes on to its end and unloads the kernel.
+            result = next((r for _, r in list(judged(fresh, kernel, compiled, [Case(shape)]))), None)
             if isinstance(result, Rejected):
                 words = f"between the workloads, at {shape.key}: {result.reason}"[:2000]
                 return result.model_copy(update={"reason": words, "workload": shape.key})
