@@ -54,6 +54,49 @@ def job(**changes: Any) -> Job:
     return Job.model_validate(fields | changes)
 
 
+AWKWARD = """
+__device__ bool unused;
+extern "C" __global__ void lambda(const float* __restrict__ in, float* __restrict__ key, const int index,
+                                  const float torch, const bool twice) {
+  const int i = blockIdx.x * 128 + threadIdx.x;
+  if (i < index) key[i] = (twice ? 2.0f : 1.0f) * torch * in[i];
+}
+"""
+
+
+def awkward() -> JobResult:
+    """A kernel without gain whose names are words of Python or of generated code; no tensor shows `shape`."""
+    kernel = {
+        "backend": "cuda",
+        "source": AWKWARD,
+        "entry": "lambda",
+        "arguments": [
+            {"name": "in", "dtype": "float32", "role": "input", "shape": ["shape + 1"]},
+            {"name": "key", "dtype": "float32", "role": "output", "shape": ["shape + 1"]},
+            {"name": "index", "dtype": "int32", "role": "scalar", "value": "shape + 1"},
+            {"name": "torch", "dtype": "float32", "role": "scalar", "value": BY},
+            {"name": "twice", "dtype": "bool", "role": "scalar", "value": 1},
+        ],
+        "launch": {"grid": ["ceil_div(shape + 1, 128)"], "block": ["128"]},
+    }
+    made = job(kernel=kernel, workloads=[{"dimensions": {"shape": 1000}}])
+    entry = (
+        result()
+        .dispatch[0]
+        .model_copy(
+            update={
+                "workload": made.workloads[0].key,
+                "configuration": None,
+                "candidate": None,
+                "source": None,
+                "entry": "lambda",
+                "launch": made.kernel.launch,
+            }
+        )
+    )
+    return result(job=made, dispatch=(entry,), between=(), comparisons=(), speedup=1.0)
+
+
 def result(**changes: Any) -> JobResult:
     """Tuned on both shapes, and looked at between them."""
     made = job()

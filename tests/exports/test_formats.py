@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.exports.results import BY, result
+from tests.exports.results import BY, awkward, result
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import CutShort, Measured, Rejected, Stage, TimeSummary, WorkloadTiming
 from warpsmith.domain.state import TrialState
@@ -201,6 +201,45 @@ def test_the_tree_for_sglang_compiles_and_names_its_function(tmp_path: Path) -> 
     wrapper = '#include "scaled.cuh"\nTVM_FFI_DLL_EXPORT_TYPED_FUNC(run, scaled_run);\n'
     (csrc / "wrapper.cc").write_text(wrapper)
     built(csrc, "wrapper.cc", "-shared", "-fPIC", *(f"-isystem{path}" for path in includes[0].split()))
+
+
+AWKWARD = """
+from lambda_ import lambda_, set_fallback
+import torch
+given = {}
+set_fallback(lambda in_, key_, shape_, *, torch_, twice: given.update(d=shape_, by=torch_, twice=twice))
+x = torch.ones(9)
+lambda_(x, 8, key_=torch.empty(9), twice=False)
+print(given)
+"""
+
+
+def test_names_that_languages_and_generated_files_have_are_changed(tmp_path: Path) -> None:
+    for form in ("torch", "tvm-ffi", "cpp", "hf-kernel", "sglang", "flashinfer-bench"):
+        write_export(Wanted(awkward()), form, tmp_path / form)
+    assert said(tmp_path / "torch", AWKWARD) == ["{'d': 8, 'by': 2.5, 'twice': False}"]
+    said(tmp_path / "tvm-ffi", "import build; build.build()")
+    for path in [*(tmp_path / "hf-kernel").rglob("*.py"), *(tmp_path / "sglang").rglob("*.py")]:
+        compile(path.read_text(), str(path), "exec")
+
+
+def test_a_scalar_that_does_not_hold_its_value_is_no_launch(tmp_path: Path) -> None:
+    folder = exported("cpp", tmp_path)
+    text = (folder / "scaled.hpp").read_text()
+    # Without a driver no call comes so far.
+    text = text.replace("if (ws_status) return ws_status;\n    int ws_number", "int ws_number", 1)
+    text = text.replace("!ws_own->is_known_device", "false", 1)
+    (folder / "scaled.hpp").write_text(text)
+    (folder / "main.cc").write_text(
+        '#include <cstdio>\n#include "scaled.hpp"\nint main() {\n'
+        "  float *x = reinterpret_cast<float *>(0x10000000), *y = reinterpret_cast<float *>(0x20000000);\n"
+        "  const int status = scaled_ws::launch(nullptr, x, y, 2.5f, 1 << 20, 1 << 12);\n"
+        "  std::puts(scaled_ws::error_text(status));\n}\n"
+    )
+    done = subprocess.run(
+        [built(folder, "main.cc", "-Wno-unused")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "the kernel has no launch for this shape"
 
 
 def trial(number: int, outcome: Measured | CutShort | Rejected) -> TrialView:

@@ -10,14 +10,6 @@ from warpsmith.exports.c_header import c_header
 from warpsmith.exports.operator import ALIGNED_BYTES, Operator, default_of
 from warpsmith.exports.rendering import environment, template
 
-_TAKEN = {
-    *("alignas", "auto", "bad", "bool", "char", "class", "const", "default", "delete", "detail", "double"),
-    *("driver", "enum", "explicit", "export", "extern", "float", "for", "friend", "if", "inline", "int"),
-    *("long", "namespace", "new", "operator", "private", "public", "register", "return", "short", "signed"),
-    *("static", "stream", "struct", "switch", "template", "this", "typename", "union", "unsigned", "using"),
-    *("virtual", "void", "volatile", "while", "and", "or", "not", "xor", "true", "false", "nullptr"),
-}
-"""Words of C++, and names of the templates, that a parameter may not have."""
 TYPES = {
     Dtype.FLOAT32: "float",
     Dtype.FLOAT64: "double",
@@ -37,13 +29,8 @@ class Parameter:
 
 def parameters(operator: Operator) -> list[Parameter]:
     """Of the C++ function: buffers and scalars in the kernel's order, then every dimension."""
-    given = [Parameter(safe(a.name), type_of(a)) for a in operator.given]
+    given = [Parameter(a.name, type_of(a)) for a in operator.given]
     return [*given, *(Parameter(f"dim_{name}", "int64_t") for name in operator.dimensions)]
-
-
-def safe(name: str) -> str:
-    """A name that no keyword and no local name of the templates is."""
-    return f"{name}_" if name in _TAKEN or name.startswith(("ws_", "dim_", "bytes_", "value_")) else name
 
 
 def type_of(argument: Argument) -> str:
@@ -56,7 +43,7 @@ def type_of(argument: Argument) -> str:
 def default_text(argument: Argument) -> str:
     """The value of a scalar in C++."""
     value = default_of(argument)
-    return repr(value) if isinstance(value, float) else f"INT64_C({value})"
+    return repr(value) if isinstance(value, float) else f"INT64_C({int(value)})"
 
 
 def header(operator: Operator, other_device: str) -> str:
@@ -70,10 +57,8 @@ def header(operator: Operator, other_device: str) -> str:
         " * ".join([*(f"({c_text(e, scope)})" for e in b.shape), str(b.dtype.size_bytes)])
         for b in operator.buffers
     ]
-    buffers = [{"name": safe(b.name), "bytes": size} for b, size in zip(operator.buffers, sizes, strict=True)]
-    scalars = [
-        {"name": safe(s.name), "type": type_of(s), "default": default_text(s)} for s in operator.scalars
-    ]
+    buffers = [{"name": b.name, "bytes": size} for b, size in zip(operator.buffers, sizes, strict=True)]
+    scalars = [{"name": s.name, "type": type_of(s), "default": default_text(s)} for s in operator.scalars]
     derived = [
         {"name": a.name, "type": type_of(a), "text": c_text(a.value, scope)}
         for a in operator.arguments
@@ -91,8 +76,8 @@ def header(operator: Operator, other_device: str) -> str:
         "scalars": scalars,
         "derived": derived,
         "written": [size for b, size in zip(operator.buffers, sizes, strict=True) if b.is_mutated],
-        "pairs": [(safe(a.name), safe(b.name)) for a, b in operator.pairs()],
-        "passed": [f"&value_{a.name}" if a.name in names else f"&{safe(a.name)}" for a in operator.arguments],
+        "pairs": [(a.name, b.name) for a, b in operator.pairs()],
+        "passed": [f"&value_{a.name}" if a.name in names else f"&{a.name}" for a in operator.arguments],
         "aligned": ALIGNED_BYTES,
         "other_device": other_device,
         "major": operator.capability[0],

@@ -1,5 +1,6 @@
 """A kernel of the Hugging Face hub (build.toml, edition 5): sources for its builder, by TVM FFI."""
 
+import keyword
 import re
 
 from warpsmith.exports.cpp import header
@@ -41,6 +42,7 @@ def tree(operator: Operator, other_device: str) -> dict[str, str]:
 
 
 def hub_name(text: str) -> str:
-    """A name that the hub takes: small letters, digits and dashes."""
+    """A name that the hub takes, and Python as a package: small letters, digits and dashes."""
     name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-    return name if re.fullmatch(r"[a-z][-a-z0-9]*[a-z0-9]", name) else f"kernel-{name or 'x'}"
+    fits = re.fullmatch(r"[a-z][-a-z0-9]*[a-z0-9]", name) and not keyword.iskeyword(name)
+    return name if fits else f"kernel-{name or 'x'}"

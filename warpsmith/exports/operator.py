@@ -2,17 +2,18 @@
 
 import ast
 import hashlib
+import keyword
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import InvalidInput
 from warpsmith.http_models import JobResult
@@ -21,9 +22,19 @@ from warpsmith.sandbox import CompilePool
 
 ALIGNED_BYTES = 16
 """Alignment of buffers that a tuned kernel may rely on; verification gives more."""
-_RESERVED = {"stream", "device", "launch", "error", "prepare"}
-
-Compile = Callable[[ConfiguredKernel, DeviceInfo], Compiled | Rejected]
+_CPP = frozenset(
+    "alignas auto bool case char const default delete do double enum explicit export extern false float friend "
+    "goto inline int long namespace new nullptr operator private public register short signed static struct "
+    "switch template this true typename union unsigned using virtual void volatile xor".split()
+)
+_LOCAL = frozenset(
+    "address bad chosen ctypes detail dimensions driver error_text found functions got index is_known key launch "
+    "leading name off os own plan prepare run self set_fallback shape sizes stream tensor threading torch tuned "
+    "tvm_ffi wanted where".split()
+)
+"""Names that the generated files use themselves."""
+_PREFIXES = ("_", "ws_", "dim_", "at_", "bytes_", "value_")
+"""With which other names of generated files begin."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +62,18 @@ class Operator:
         name: of the function; by default that of the entry.
 
     Attributes:
-        arguments: of the kernel, in its order.
+        arguments: of the kernel, in its order, with names that C++ and Python take.
         given: those that a caller gives: all but scalars that follow from dimensions.
         dimensions: in alphabetical order.
-        places: by dimension, where it can be read; a dimension without one is a parameter of the function.
+        places: by dimension, where it can be read.
+        explicit: the dimensions without a place, each with the name of its parameter.
         binaries: the user's kernel, then the servers of the table in their order.
 
     Raises:
         InvalidInput: the job has what no operator can hold; says what.
     """
 
-    def __init__(self, result: JobResult, name: str = "", compile_one: Compile | None = None) -> None:
+    def __init__(self, result: JobResult, name: str = "") -> None:
         try:
             self.lookup = Lookup(result)
         except ValueError as exc:
@@ -69,13 +81,13 @@ class Operator:
         self.result = result
         kernel = result.job.kernel
         _require_simple(self.lookup, kernel)
-        self.name = _identifier(name or kernel.entry.split("<")[0].rsplit("::", 1)[-1])
-        self.arguments = kernel.arguments
+        self.name = free_name(name or kernel.entry.split("<")[0].rsplit("::", 1)[-1])
+        self.arguments = tuple(a.model_copy(update={"name": free_name(a.name)}) for a in kernel.arguments)
         self.dimensions = self.lookup.dimensions
-        self.given = [a for a in kernel.arguments if not _follows(a)]
-        self.places = dict(_places(kernel.arguments, self.dimensions))
-        self.explicit = [d for d in self.dimensions if d not in self.places]
-        self.binaries = _binaries(result, self.lookup, compile_one)
+        self.given = [a for a in self.arguments if not _follows(a)]
+        self.places = dict(_places(self.arguments, self.dimensions))
+        self.explicit = {d: free_name(d) for d in self.dimensions if d not in self.places}
+        self.binaries = _binaries(result, self.lookup)
 
     @property
     def buffers(self) -> list[Argument]:
@@ -121,6 +133,8 @@ def default_of(argument: Argument) -> int | float:
     """The value of a scalar that the job gives as a number."""
     assert argument.value is not None
     value = argument.value.evaluate({})
+    if argument.dtype is Dtype.BOOL:
+        return bool(value)
     return float(value) if argument.dtype.is_float else int(value)
 
 
@@ -146,7 +160,7 @@ def _places(arguments: Sequence[Argument], dimensions: Sequence[str]) -> Iterato
 
 def _multiple(extent: Expression, name: str) -> int:
     """The number of which an extent is a multiple by a dimension; 0 if it is none."""
-    match ast.parse(extent.text, mode="eval").body:
+    match extent.tree:
         case ast.Name(id=found) if found == name:
             return 1
         case ast.BinOp(ast.Name(id=found), ast.Mult(), ast.Constant(int(times))) | ast.BinOp(
@@ -182,11 +196,12 @@ def _require_simple(lookup: Lookup, kernel: Kernel) -> None:
         )
 
 
-def _identifier(text: str) -> str:
+def free_name(text: str) -> str:
+    """An identifier that is no word of C++ or Python, and no name of the generated files."""
     name = re.sub(r"\W", "_", text)
-    if not name or name[0].isdigit() or name in _RESERVED:
-        name = f"op_{name}"
-    return name
+    if not name or name[0].isdigit() or name.startswith(_PREFIXES):
+        name = f"x{name}"
+    return f"{name}_" if keyword.iskeyword(name) or name in _CPP | _LOCAL else name
 
 
 def device_of(result: JobResult) -> DeviceInfo:
@@ -210,7 +225,7 @@ def device_of(result: JobResult) -> DeviceInfo:
     )
 
 
-def _binaries(result: JobResult, lookup: Lookup, compile_one: Compile | None) -> list[Binary]:
+def _binaries(result: JobResult, lookup: Lookup) -> list[Binary]:
     """The user's kernel and the servers, compiled for the device of the result.
 
     Raises:
@@ -224,19 +239,14 @@ def _binaries(result: JobResult, lookup: Lookup, compile_one: Compile | None) ->
         changed = {"source": server.entry.source, "entry": step.entry, "launch": step.launch}
         made = job.kernel.model_copy(update=changed)
         kernels.append(ConfiguredKernel(kernel=made, defines={}, configuration={}))
-    pool = None if compile_one else CompilePool(workers=min(4, len(kernels)))
+    pool = CompilePool(workers=min(4, len(kernels)))
     try:
         found = []
-        for kernel in kernels:
-            if compile_one is not None:
-                compiled = compile_one(kernel, device)
-            else:
-                assert pool is not None
-                compiled = pool.submit(kernel, device).result()
+        for future in [pool.submit(kernel, device) for kernel in kernels]:
+            compiled = future.result()
             if isinstance(compiled, Rejected):
                 raise InvalidInput("", f"a kernel of the result does not compile here: {compiled.reason}")
             found.append(Binary(compiled.binary, compiled.entry))
         return found
     finally:
-        if pool is not None:
-            pool.close()
+        pool.close()

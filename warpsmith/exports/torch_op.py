@@ -68,7 +68,7 @@ def kernels_module(operator: Operator) -> str:
 def _module(operator: Operator, other_device: str) -> str:
     codes = [_code(a) for a in operator.arguments]
     tensors = operator.buffers
-    signature = [b.name for b in tensors] + list(operator.explicit)
+    signature = [b.name for b in tensors] + list(operator.explicit.values())
     keywords = [s.name for s in operator.scalars]
     values: dict[str, Any] = {
         "op": operator,
@@ -113,7 +113,7 @@ def _schema(operator: Operator) -> str:
         parts.append(
             f"Tensor({chr(97 + n)}!) {buffer.name}" if buffer.is_mutated else f"Tensor {buffer.name}"
         )
-    parts += [f"int {d}" for d in operator.explicit]
+    parts += [f"int {d}" for d in operator.explicit.values()]
     words = [f"{_schema_type(s)} {s.name}={default_of(s)!r}" for s in operator.scalars]
     return ", ".join([*parts, *(["*", *words] if words else [])])
 
@@ -135,7 +135,7 @@ def _dimension_lines(operator: Operator) -> Iterator[str]:
     for name in operator.dimensions:
         place = operator.places.get(name)
         if place is None:
-            yield f"dim_{name} = int({name})"
+            yield f"dim_{name} = int({operator.explicit[name]})"
             continue
         rank = len(operator.argument(place.buffer).shape)
         text = f"{place.buffer}.shape[{place.axis - rank}]"
@@ -179,7 +179,7 @@ def _extents(operator: Operator, out: Argument, known: list[str]) -> Iterator[st
     """Extents of an output that is made: leading ones as the tensor has them that says the first."""
     scope = operator.lookup.limits.scope()
     for n, extent in enumerate(out.shape):
-        place = operator.places.get(extent.text.strip())
+        place = operator.places.get(extent.text)
         rank = len(operator.argument(place.buffer).shape) if place else 0
         if (
             n == 0
@@ -196,20 +196,20 @@ def _extents(operator: Operator, out: Argument, known: list[str]) -> Iterator[st
 
 def _usage(operator: Operator) -> str:
     outs = ", ".join(o.name for o in operator.outputs)
-    given = [b.name for b in operator.buffers if b not in operator.outputs] + list(operator.explicit)
+    given = [b.name for b in operator.buffers if b not in operator.outputs] + list(operator.explicit.values())
     return f"{outs + ' = ' if outs else ''}{operator.name}({', '.join(given)})"
 
 
 def _wrapper(operator: Operator) -> str:
     """The function that a program calls: it makes what is only written, unless it is given."""
     name, outs = operator.name, operator.outputs
-    first = [b.name for b in operator.buffers if b not in outs] + list(operator.explicit)
+    first = [b.name for b in operator.buffers if b not in outs] + list(operator.explicit.values())
     readable = all(operator.places[d].buffer in first for d in operator.dimensions if d in operator.places)
     shown = [o.name for o in outs]
     keywords = [f"{o}=None" if readable and first else o for o in shown] + defaults(operator)
     call = (
         [b.name for b in operator.buffers]
-        + list(operator.explicit)
+        + list(operator.explicit.values())
         + [f"{s.name}={s.name}" for s in operator.scalars]
     )
     lines = [f"def {name}({', '.join([*first, *(['*'] if keywords and first else []), *keywords])}):"]

@@ -6,7 +6,7 @@ from typing import Any
 from warpsmith.domain.argument import Argument
 from warpsmith.domain.dtype import Dtype
 from warpsmith.exports.c_expressions import c_text
-from warpsmith.exports.cpp import Parameter, header, safe, type_of
+from warpsmith.exports.cpp import Parameter, header, type_of
 from warpsmith.exports.operator import Operator
 from warpsmith.exports.rendering import environment, template
 
@@ -33,14 +33,14 @@ def source(
         order: arguments that the function takes, in their order; by default those of the kernel.
     """
     order = operator.given if order is None else order
-    taken = [Parameter(safe(a.name), _type(a)) for a in order]
-    taken += [Parameter(f"dim_{d}_given", "int64_t") for d in operator.explicit]
+    taken = [Parameter(a.name, _type(a)) for a in order]
+    taken += [Parameter(name, "int64_t") for name in operator.explicit.values()]
     values: dict[str, Any] = {
         "op": operator,
         "function": function,
         "inner": f"{operator.name}_run",
         "usage": usage,
-        "words": [a.name for a in order] + list(operator.explicit),
+        "words": [a.name for a in order] + list(operator.explicit.values()),
         "taken": taken,
         "buffers": [_buffer(operator, b) for b in operator.buffers],
         "dims": list(_dims(operator)),
@@ -74,7 +74,7 @@ def _buffer(operator: Operator, buffer: Argument) -> dict[str, object]:
     scope = operator.lookup.limits.scope()
     kind = "kDLFloat" if buffer.dtype.is_float else "kDLUInt" if buffer.dtype.value[0] == "u" else "kDLInt"
     return {
-        "name": safe(buffer.name),
+        "name": buffer.name,
         "code": _CODES.get(buffer.dtype, kind),
         "bits": buffer.dtype.size_bytes * 8,
         "elements": " * ".join(f"({c_text(e, scope)})" for e in buffer.shape),
@@ -86,10 +86,10 @@ def _dims(operator: Operator) -> Iterator[dict[str, object]]:
     for name in operator.dimensions:
         place = operator.places.get(name)
         if place is None:
-            yield {"name": name, "rank": 0, "text": f"dim_{name}_given"}
+            yield {"name": name, "rank": 0, "text": operator.explicit[name]}
             continue
         rank = len(operator.argument(place.buffer).shape)
-        buffer = safe(place.buffer)
+        buffer = place.buffer
         last = f"{buffer}.size({buffer}.ndim() - {rank - place.axis})"
         text = f"leading({buffer}, {rank - 1})" if place.axis == 0 else last
         text += f" / {place.times}" if place.times > 1 else ""
@@ -97,5 +97,5 @@ def _dims(operator: Operator) -> Iterator[dict[str, object]]:
 
 
 def _passed(argument: Argument) -> str:
-    name = safe(argument.name)
+    name = argument.name
     return f"address({name})" if argument.is_buffer else f"static_cast<{type_of(argument)}>({name})"
