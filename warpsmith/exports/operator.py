@@ -22,16 +22,19 @@ from warpsmith.sandbox import CompilePool
 
 ALIGNED_BYTES = 16
 """Alignment of buffers that a tuned kernel may rely on; verification gives more."""
-_CPP = frozenset(
-    "alignas auto bool case char const default delete do double enum explicit export extern false float friend "
-    "goto inline int long namespace new nullptr operator private public register short signed static struct "
-    "switch template this true typename union unsigned using virtual void volatile xor".split()
-)
-_LOCAL = frozenset(
-    "address bad chosen ctypes detail dimensions driver error_text found functions got index is_known key launch "
-    "leading name off os own plan prepare run self set_fallback shape sizes stream tensor threading torch tuned "
-    "tvm_ffi wanted where".split()
-)
+_CPP = {
+    *("alignas", "auto", "bool", "case", "char", "const", "default", "delete", "do", "double", "enum"),
+    *("explicit", "export", "extern", "false", "float", "friend", "goto", "inline", "int", "long"),
+    *("namespace", "new", "nullptr", "operator", "private", "public", "register", "short", "signed"),
+    *("static", "struct", "switch", "template", "this", "true", "typename", "union", "unsigned", "using"),
+    *("virtual", "void", "volatile", "xor"),
+}
+_LOCAL = {
+    *("address", "bad", "chosen", "ctypes", "detail", "dimensions", "driver", "error_text", "found"),
+    *("functions", "got", "index", "is_known", "key", "launch", "leading", "name", "off", "os", "own"),
+    *("plan", "prepare", "run", "self", "set_fallback", "shape", "sizes", "stream", "tensor", "threading"),
+    *("torch", "tuned", "tvm_ffi", "wanted", "where"),
+}
 """Names that the generated files use themselves."""
 _PREFIXES = ("_", "ws_", "dim_", "at_", "bytes_", "value_")
 """With which other names of generated files begin."""

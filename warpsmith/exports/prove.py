@@ -1,5 +1,6 @@
 """A user's own command with and without an export, in turns: what the export is worth there."""
 
+import io
 import os
 import re
 import subprocess
@@ -9,14 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warpsmith.domain.base import Frozen
+from warpsmith.domain.job import Tolerance
 from warpsmith.domain.outcome import Interval
 from warpsmith.errors import InvalidInput
 from warpsmith.measure.statistics import speedup_interval
+from warpsmith.verify.compare import compare
 
 LEAST_PAIRS = 3
-LAST_LINES = 2000
+SHOWN = 2000
 """Characters of a failed command's output that are shown."""
 
 
@@ -147,7 +151,7 @@ def _run(wanted: Wanted, on: bool, pattern: re.Pattern[str] | None) -> float:
     seconds = time.perf_counter() - began
     words = "with" if on else "without"
     if done.returncode:
-        end = done.stdout[-LAST_LINES:]
+        end = done.stdout[-SHOWN:]
         raise InvalidInput("COMMAND", f"ended with {done.returncode} {words} the export:\n{end}")
     if wanted.outputs is not None and not wanted.outputs.is_file():
         raise InvalidInput("--outputs", f"the command wrote no {wanted.outputs} {words} the export")
@@ -182,22 +186,17 @@ def _difference(wanted: Wanted, kept: Mapping[bool, bytes]) -> str:
     if wanted.outputs.suffix != ".npy":
         return f"{wanted.outputs} differs"
     before, after = (_array(wanted.outputs, kept[on]) for on in (False, True))
-    if before.shape != after.shape:
-        return f"shapes {before.shape} and {after.shape}"
-    apart = np.abs(after.astype(np.float64) - before.astype(np.float64))
-    scale = np.maximum(np.abs(before.astype(np.float64)), np.finfo(np.float64).tiny)
-    if not np.array_equal(np.isnan(before), np.isnan(after)):
-        return "not-a-number at other places"
-    worst = float(np.nanmax(apart / scale, initial=0.0))
-    if worst <= wanted.rtol:
-        return "equal"
-    return f"largest relative difference {worst:.2g}, more than {wanted.rtol:g}"
+    if before.shape != after.shape or before.dtype != after.dtype:
+        return f"{before.dtype} {before.shape} and {after.dtype} {after.shape}"
+    found = compare(after.ravel(), before.ravel(), Tolerance(rtol=wanted.rtol, atol=0.0))
+    return "equal" if not found.wrong else found.detail
 
 
-def _array(path: Path, data: bytes) -> "np.ndarray[tuple[int, ...], np.dtype[np.generic]]":
-    import io
-
+def _array(path: Path, data: bytes) -> NDArray[np.generic]:
     try:
-        return np.load(io.BytesIO(data), allow_pickle=False)  # type: ignore[no-any-return]
+        found: NDArray[np.generic] = np.load(io.BytesIO(data), allow_pickle=False)
     except ValueError as exc:
         raise InvalidInput("--outputs", f"{path} is no .npy file of numbers: {exc}") from exc
+    if found.dtype.kind not in "biuf":
+        raise InvalidInput("--outputs", f"{path} holds {found.dtype}; write real numbers")
+    return found
