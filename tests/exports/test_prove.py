@@ -11,6 +11,7 @@ import pytest
 
 from tests.exports.test_formats import built, exported
 from warpsmith.cli.prove import prove as by_command
+from warpsmith.domain.outcome import Verdict
 from warpsmith.errors import InvalidInput
 from warpsmith.exports.prove import Wanted, prove
 
@@ -39,7 +40,7 @@ def wanted(tmp_path: Path) -> Any:
         fields: dict[str, Any] = {
             "export": export,
             "command": [sys.executable, str(program), *words],
-            "pairs": 4,
+            "pairs": 5,
             "metric": r"us per step: ([\d.]+)",
             "outputs": tmp_path / "out.npy",
         }
@@ -52,12 +53,12 @@ def test_the_two_take_turns_and_the_gain_has_its_interval(wanted: Any, tmp_path:
     said: list[str] = []
     found = prove(wanted(), said.append)
     assert found.outputs == "equal"
-    assert found.verdict == "better"
+    assert found.verdict is Verdict.FASTER
     assert 1.9 < found.speedup.low <= found.speedup.estimate <= found.speedup.high < 2.1
-    assert len(found.without) == len(found.with_export) == 4
+    assert len(found.without) == len(found.with_export) == 5
     log = (tmp_path / "log").read_text().split()
     assert log[:6] == ["off", "on", "on", "off", "off", "on"]
-    assert len(said) == len(log) == 10
+    assert len(said) == len(log) == 12
 
 
 @pytest.mark.parametrize(("rtol", "outputs"), [(1e-3, "equal"), (1e-6, "element 2 is 2.0001, wanted 2.0")])
@@ -66,14 +67,33 @@ def test_outputs_are_compared_within_their_tolerance(wanted: Any, rtol: float, o
     assert found.outputs.startswith(outputs)
 
 
+def test_noise_is_no_gain(tmp_path: Path) -> None:
+    """Runs that differ by chance alone, many times: no claim in nearly all."""
+    export = exported("torch", tmp_path)
+    claims = 0
+    for seed in range(20):
+        program = f"""
+import os, random
+runs = len(os.listdir("."))
+open(f"run{{runs}}", "w").close()
+print("us:", random.Random({seed} * 1000 + runs).lognormvariate(3, 0.05))
+"""
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        command = ["sh", "-c", f'cd {folder} && exec "$@"', "sh", sys.executable, "-S", "-c", program]
+        found = prove(Wanted(export, command, pairs=5, metric=r"us: ([\d.]+)"))
+        claims += found.verdict in (Verdict.FASTER, Verdict.SLOWER)
+    assert claims <= 1
+
+
 def test_more_may_be_better(wanted: Any) -> None:
     found = prove(wanted(more_is_better=True))
-    assert found.verdict == "worse"
+    assert found.verdict is Verdict.SLOWER
     assert 0.4 < found.speedup.estimate < 0.6
 
 
 def test_seconds_are_the_figure_if_no_other_is_named(wanted: Any) -> None:
-    found = prove(wanted(metric="", pairs=3))
+    found = prove(wanted(metric="", pairs=5))
     assert found.metric == "seconds"
     assert all(0 < s < 60 for s in (*found.without, *found.with_export))
 
@@ -83,8 +103,8 @@ def test_the_command_says_it_and_keeps_it_beside_the_evidence(
 ) -> None:
     asked = wanted()
     assert by_command(asked, as_json=False) == 0
-    assert "better; outputs: equal" in capsys.readouterr().out
-    assert json.loads((asked.export / "prove.json").read_text())["verdict"] == "better"
+    assert "faster; outputs: equal" in capsys.readouterr().out
+    assert json.loads((asked.export / "prove.json").read_text())["verdict"] == "faster"
     assert by_command(wanted(apart=1.0), as_json=True) == 1
     assert json.loads(capsys.readouterr().out)["outputs"] != "equal"
 
@@ -95,7 +115,7 @@ def test_the_command_says_it_and_keeps_it_beside_the_evidence(
         ({"metric": "us per step"}, "one group"),
         ({"metric": "("}, "no regular expression"),
         ({"metric": r"seconds: ([\d.]+)"}, "finds no number"),
-        ({"pairs": 2}, "needs 3 at least"),
+        ({"pairs": 4}, "needs 5 at least"),
         ({"command": []}, "after `--`"),
         ({"command": ["no-such-program"]}, "does not start"),
         (

@@ -243,7 +243,7 @@ def export(
 def prove(
     command: Annotated[list[str], typer.Argument(help="Your own command, after `--`.")],
     export_: Annotated[Path, typer.Option("--export", help="Folder that `export` wrote.")],
-    pairs: Annotated[int, typer.Option(help="Runs without and with it.")] = 5,
+    pairs: Annotated[int, typer.Option(help="Runs without and with it, at least 5.")] = 8,
     metric: Annotated[
         str,
         typer.Option(help="Expression with one group: a number in the output, instead of its seconds."),

@@ -16,6 +16,7 @@ from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import InvalidInput
+from warpsmith.extras import require
 from warpsmith.http_models import JobResult
 from warpsmith.report.shape_lookup import Lookup, launches_of
 from warpsmith.sandbox import CompilePool
@@ -74,6 +75,7 @@ class Operator:
 
     Raises:
         InvalidInput: the job has what no operator can hold; says what.
+        Unavailable: there is no compiler.
     """
 
     def __init__(self, result: JobResult, name: str = "") -> None:
@@ -233,8 +235,10 @@ def _binaries(result: JobResult, lookup: Lookup) -> list[Binary]:
 
     Raises:
         InvalidInput: one does not compile here; says why.
+        Unavailable: there is no compiler; names the extra that brings it.
     """
     device = device_of(result)
+    require(["cuda"])
     job = lookup.job
     kernels = [lookup.own]
     for server in lookup.servers:

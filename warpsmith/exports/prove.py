@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.job import Tolerance
-from warpsmith.domain.outcome import Interval
+from warpsmith.domain.outcome import Interval, Verdict
 from warpsmith.errors import InvalidInput
-from warpsmith.measure.statistics import speedup_interval
+from warpsmith.measure.statistics import speedup_interval, verdict_of, width_of_blocks
 from warpsmith.verify.compare import compare
 
-LEAST_PAIRS = 3
+LEAST_PAIRS = 5
+"""Fewer pairs say little of the noise of the command itself."""
 SHOWN = 2000
 """Characters of a failed command's output that are shown."""
 
@@ -35,15 +36,12 @@ class Proof(Frozen):
     with_export: tuple[float, ...]
     speedup: Interval
     """How many times better it is with the export, with its 95 % interval over pairs."""
+    aa_width: float
+    """Half width of the interval of the runs without the export against each other: the noise, which a claim
+    must exceed."""
+    verdict: Verdict
     outputs: str
     """`equal`, how they differ, or `not compared`."""
-
-    @property
-    def verdict(self) -> str:
-        """What the interval allows to say."""
-        if self.speedup.low > 1:
-            return "better"
-        return "worse" if self.speedup.high < 1 else "no difference beyond the noise"
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Wanted:
 
     export: Path
     command: Sequence[str]
-    pairs: int = 5
+    pairs: int = 8
     metric: str = ""
     more_is_better: bool = False
     outputs: Path | None = None
@@ -100,12 +98,15 @@ def prove(wanted: Wanted, tell: Callable[[str], None] | None = None) -> Proof:
     before, after = ([[f] for f in figures[on]] for on in (False, True))
     less_is_better = not (pattern and wanted.more_is_better)
     speedup = speedup_interval(before, after) if less_is_better else speedup_interval(after, before)
+    width = width_of_blocks(before)
     return Proof(
         command=tuple(wanted.command),
         metric=wanted.metric or "seconds",
         without=tuple(figures[False]),
         with_export=tuple(figures[True]),
         speedup=speedup,
+        aa_width=width,
+        verdict=verdict_of(speedup, width),
         outputs=_difference(wanted, kept),
     )
 
