@@ -365,7 +365,8 @@ def init(
     sources: Annotated[
         list[Path],
         typer.Argument(
-            help="Kernel source, header, or host file with kernels as text; several are read in this order.",
+            help="Kernel source, header, or host file with kernels as text; several are read in this order. "
+            "Also a script of Kernel Tuner (.py), or definition, traces and solution of FlashInfer-Bench.",
             exists=True,
             dir_okay=False,
         ),
@@ -386,6 +387,7 @@ def init(
     """Write a job file skeleton for a kernel; fill in shapes and launch."""
     from warpsmith.cli.init import Wanted
     from warpsmith.cli.init_trials import tried_skeleton
+    from warpsmith.cli.other_tools import opened
     from warpsmith.settings import settings
 
     target = out or sources[-1].with_suffix(".yaml")
@@ -393,7 +395,10 @@ def init(
         raise InvalidInput("--out", f"{target} exists; name another file")
     permitted = settings().permitted_includes()
     wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()), permitted)
-    target.write_text(tried_skeleton(sources, target, wanted, settings()))
+    found = opened(sources, target, wanted)
+    target.write_text(tried_skeleton(found.sources, target, found.wanted, settings()))
+    for path in found.written:
+        echo(f"wrote {path}, the kernel's source")
     echo(f"wrote {target}; fill in what is marked TODO, then: warpsmith tune {target}")
 
 

@@ -1,16 +1,17 @@
 """`init`: writes a job file for a kernel that exists only as source."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
 from warpsmith.kernel_sources import FoundSource, find_source
-from warpsmith.rewrite.reader.kernel_definitions import find_kernels
+from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition, find_kernels
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
 from warpsmith.rewrite.skeleton.job_file import Given, job_skeleton
+from warpsmith.rewrite.skeleton.known import KnownJob, nothing_known
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
 
 _MAX_SHOWN = 8
@@ -37,6 +38,8 @@ class Wanted:
     """Names of the toolkit's headers that a job which includes headers includes first."""
     missing_headers: tuple[str, ...] = ()
     """Names of headers that a comment says are missing."""
+    known: Callable[[KernelDefinition], KnownJob] = nothing_known
+    """Facts about the kernel's job that take the place of guesses."""
 
 
 def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
@@ -71,6 +74,7 @@ def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
             defines,
             found.header_texts,
             wanted.element,
+            wanted.known,
         ),
     )
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from math import isqrt
@@ -22,11 +22,12 @@ from warpsmith.rewrite.skeleton.arguments import (
 )
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS, Bindings, Surroundings, bind
 from warpsmith.rewrite.skeleton.index_space import index_space
+from warpsmith.rewrite.skeleton.known import KnownJob, nothing_known
 from warpsmith.rewrite.skeleton.reference_stub import reference_lines
 from warpsmith.rewrite.skeleton.stand_ins import stand_ins
 from warpsmith.rewrite.skeleton.struct_arguments import StructWriter
 from warpsmith.rewrite.skeleton.symbols import function_bodies, symbol_lines
-from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
+from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_extent, yaml_flow, yaml_word
 
 _MAX_SHOWN = 20
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\n)*[^\n]*)", re.M)
@@ -55,6 +56,8 @@ class Given:
     """Texts of headers that the source includes."""
     element: str = ELEMENTS[0]
     """Guess for the type of a buffer's elements, if a template leaves it open."""
+    known: Callable[[KernelDefinition], KnownJob] = nothing_known
+    """Facts about the kernel's job that take the place of guesses."""
 
 
 def job_skeleton(
@@ -78,23 +81,24 @@ def job_skeleton(
         # A parameter pack is empty unless the entry fills it.
         kept = tuple(a for a in kernel.arguments if not a.type_text.endswith("..."))
         kernel = replace(kernel, arguments=kept)
-    known = {k: v for text in (*given.headers, source_text) for k, v in enumerations(text).items()}
+    enumerators = {k: v for text in (*given.headers, source_text) for k, v in enumerations(text).items()}
     index = index_structs((*given.headers, source_text))
-    bindings = bind(kernel, entry, _surroundings(index, known, source_text, given))
+    bindings = bind(kernel, entry, _surroundings(index, enumerators, source_text, given))
     functions = _functions(kernel, bindings, given)
-    dimensions = dimensions_of(kernel)
-    sizes = ", ".join(f"{yaml_word(n)}: {v}" for n, v in dimensions.values())
+    known = given.known(kernel)
+    dimensions = known.dimensions() or dimensions_of(kernel)
     constants = (*_given_constants(given.defines), *find_constants(source_text))
     space = index_space(source_text, dialect.backend, kernel.name)
     bounds = [dimensions[name][0] for name in space.bounds if name in dimensions][:3]
     block = _block(kernel, dialect, bindings, constants, len(bounds))
     extent = yaml_word(next(iter(dimensions.values()))[0])
     known_sizes = Sizes(dimensions, block, space.shapes)
-    structs = StructWriter(index, known, extent)
+    structs = StructWriter(index, enumerators, extent)
     arguments = [
-        argument_line(n, a, kernel, bindings, known_sizes, structs) for n, a in enumerate(kernel.arguments)
+        known.informed(argument_line(n, a, kernel, bindings, known_sizes, structs), a.name)
+        for n, a in enumerate(kernel.arguments)
     ]
-    symbols = _symbols(kernel, (source_text, *given.headers), constants)
+    symbols = [known.informed_symbol(s) for s in _symbols(kernel, (source_text, *given.headers), constants)]
     lines = [
         f"# Job for the kernel {kernel.qualified_name} of {path_text} (line {kernel.line}).",
         f"# Look at every {TODO}: shapes, roles and values there are guesses.",
@@ -103,21 +107,26 @@ def job_skeleton(
         "kernel:",
         f"  backend: {dialect.backend.value}",
         *_source(functions, given, path_text),
-        *_options(given.defines),
+        *_options(given, known),
         *_entry(kernel, bindings, entry, functions),
         *_arguments(arguments, symbols),
         "  launch:",
-        *_launch(kernel, dialect, block, bounds or [next(iter(dimensions.values()))[0]]),
+        *_launch(kernel, dialect, block, bounds or [next(iter(dimensions.values()))[0]], known),
         "workloads:",
-        f"  - dimensions: {{{sizes}}}  # {TODO}: the sizes that matter, a line each",
+        *_workloads(dimensions, known),
         *reference_lines(
             kernel,
             [yaml.safe_load(f"{{{a.fields}}}") for a in arguments],
             [yaml.safe_load(f"{{{text}}}") for text in _behind(arguments, symbols)],
         ),
         "budget: {rounds: 2, trials: 200, seconds: 300}",
-        *_parameters(_undefined(kernel, source_text, given), dialect),
-        *_tunables(kernel, constants, bindings),
+        *(f"# {remark}" for remark in known.remarks),
+        *(
+            known.space()
+            if known.parameters
+            else _parameters(_undefined(kernel, source_text, given), dialect)
+        ),
+        *([] if known.parameters else _tunables(kernel, constants, bindings)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -155,10 +164,18 @@ def _given_constants(defines: Mapping[str, str]) -> Iterator[FoundConstant]:
             yield FoundConstant(name, number, "macro given with -D", 0)
 
 
-def _options(defines: Mapping[str, str]) -> Iterator[str]:
-    if defines:
-        listed = ", ".join(json.dumps(f"-D{name}={value}") for name, value in defines.items())
-        yield f"  options: [{listed}]"
+def _options(given: Given, known: KnownJob) -> Iterator[str]:
+    options = [*known.options, *(f"-D{name}={value}" for name, value in given.defines.items())]
+    if options:
+        yield f"  options: [{', '.join(map(json.dumps, options))}]"
+
+
+def _workloads(dimensions: Mapping[str, tuple[str, int]], known: KnownJob) -> Iterator[str]:
+    for workload in known.workloads:
+        yield f"  - dimensions: {yaml_flow(workload)}"
+    if not known.workloads:
+        sizes = yaml_flow(dict(dimensions.values()))
+        yield f"  - dimensions: {sizes}  # {TODO}: the sizes that matter, a line each"
 
 
 def _undefined(kernel: KernelDefinition, text: str, given: Given) -> list[str]:
@@ -320,8 +337,14 @@ def _block(
 
 
 def _launch(
-    kernel: KernelDefinition, dialect: Dialect, block: list[str], sizes: Sequence[str]
+    kernel: KernelDefinition, dialect: Dialect, block: list[str], sizes: Sequence[str], known: KnownJob
 ) -> Iterator[str]:
+    if known.grid and known.block:
+        yield f"    grid: [{', '.join(map(yaml_extent, known.grid))}]  # as {known.origin} says"
+        yield f"    block: [{', '.join(map(yaml_extent, known.block))}]"
+        if known.shared_bytes:
+            yield f"    shared_bytes: {yaml_extent(known.shared_bytes)}"
+        return
     bounds = kernel.launch_bounds
     said = f" (the source says {bounds})" if bounds else ""
     grid = [

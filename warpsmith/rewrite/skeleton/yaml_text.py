@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import yaml
 
@@ -13,3 +15,13 @@ def yaml_word(text: str) -> str:
     """A word as YAML; quoted if YAML would read it as another type."""
     plain = re.fullmatch(r"[A-Za-z_][\w.]*", text) is not None and yaml.safe_load(text) == text
     return text if plain else json.dumps(text)
+
+
+def yaml_flow(fields: Mapping[str, Any]) -> str:
+    """A mapping as YAML in one line, with braces."""
+    return yaml.safe_dump(dict(fields), default_flow_style=True, sort_keys=False, width=10**9).strip()
+
+
+def yaml_extent(text: str) -> str:
+    """A number, or an expression as a word of YAML."""
+    return text if text.isdecimal() else yaml_word(text)

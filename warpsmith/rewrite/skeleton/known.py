@@ -1,0 +1,128 @@
+"""What is known of a kernel's job besides its source, from whoever launches it."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import yaml
+
+from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
+from warpsmith.rewrite.skeleton.arguments import ArgumentLine
+from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_flow
+
+_BUFFERS = ("input", "output", "inout", "symbol")
+
+
+@dataclass(frozen=True)
+class KnownArgument:
+    """Facts about an argument; what is empty is unknown."""
+
+    dtype: str = ""
+    """Element type, for an argument whose type the kernel leaves open."""
+    shape: tuple[str, ...] = ()
+    """Extents as expressions."""
+    value: str = ""
+    """Value of a number, as an expression."""
+    role: str = ""
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """A parameter of a search space."""
+
+    name: str
+    values: tuple[int | float | bool | str, ...]
+
+
+@dataclass(frozen=True)
+class KnownJob:
+    """Facts that take the place of a skeleton's guesses; what is empty is unknown."""
+
+    origin: str = ""
+    """Who says so, such as the name of a file."""
+    entry: str = ""
+    workloads: tuple[Mapping[str, int], ...] = ()
+    """Dimensions and their sizes, the same names in each."""
+    arguments: Mapping[str, KnownArgument] = field(default_factory=dict)
+    """By the names of the kernel's arguments and symbols."""
+    positions: tuple[KnownArgument, ...] = ()
+    """The same in the kernel's order, for a launch that does not name them."""
+    grid: tuple[str, ...] = ()
+    block: tuple[str, ...] = ()
+    shared_bytes: str = ""
+    parameters: tuple[Tunable, ...] = ()
+    defaults: Mapping[str, int | float | bool | str] = field(default_factory=dict)
+    """A configuration that meets the constraints; empty if the parameters have none."""
+    constraints: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    """Compile options."""
+    remarks: tuple[str, ...] = ()
+    """What could not be taken over, a sentence each."""
+
+    def for_arguments(self, names: Sequence[str]) -> "KnownJob":
+        """The facts by name, for a kernel with these arguments in order."""
+        if len(self.positions) != len(names):
+            return self
+        return replace(self, arguments={**dict(zip(names, self.positions, strict=True)), **self.arguments})
+
+    def dimensions(self) -> dict[str, tuple[str, int]]:
+        """Dimensions and sizes by the argument that holds them, or by their own name if none does."""
+        if not self.workloads:
+            return {}
+        sizes = self.workloads[0]
+        held = {n: (a.value, sizes[a.value]) for n, a in self.arguments.items() if a.value in sizes}
+        names = {name for name, _ in held.values()}
+        return held | {name: (name, size) for name, size in sizes.items() if name not in names}
+
+    def informed(self, line: ArgumentLine, name: str) -> ArgumentLine:
+        """The line of an argument with these facts in place of guesses."""
+        known = self.arguments.get(name)
+        data = yaml.safe_load(f"{{{line.fields}}}")
+        if known is None or not (known.shape or known.value or known.role) or data["role"] == "struct":
+            return line
+        if known.dtype and (data["dtype"] == TODO or (TODO in line.comment and "type" in line.comment)):
+            data["dtype"] = known.dtype
+        if known.shape and data["role"] in _BUFFERS:
+            data["shape"] = [_number(extent) for extent in known.shape]
+        if known.role and data["role"] in _BUFFERS[:3]:
+            data["role"] = known.role
+            if known.role == "output":
+                data.pop("draw", None)
+        if known.value and data["role"] == "scalar" and "value" in data:
+            data["value"] = _number(known.value)
+        return replace(line, fields=yaml_flow(data)[1:-1], comment=f"as {self.origin} says")
+
+    def informed_symbol(self, symbol: tuple[str, str]) -> tuple[str, str]:
+        """Fields and comment of a symbol with these facts in place of guesses."""
+        fields, comment = symbol
+        if not fields:
+            return symbol
+        line = self.informed(ArgumentLine(fields, comment), yaml.safe_load(f"{{{fields}}}")["name"])
+        return line.fields, line.comment
+
+    def space(self) -> Iterator[str]:
+        """Lines with the parameters and constraints of the search space."""
+        if self.parameters:
+            yield "parameters:"
+        for p in self.parameters:
+            fields = {"name": p.name, "values": list(p.values), "default": self.defaults.get(p.name)}
+            if p.name not in self.defaults:
+                del fields["default"]
+            yield f"  - {yaml_flow(fields)}"
+        if self.constraints:
+            yield "constraints:"
+        for expression in self.constraints:
+            yield f"  - {yaml_flow({'expression': expression, 'reason': f'restriction of {self.origin}'})}"
+
+
+def nothing_known(_: KernelDefinition) -> KnownJob:
+    """No facts about any kernel."""
+    return KnownJob()
+
+
+def _number(text: str) -> int | float | str:
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    if re.fullmatch(r"-?\d+\.\d*(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", text):
+        return float(text)
+    return text
