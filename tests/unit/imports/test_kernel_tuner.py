@@ -171,4 +171,4 @@ def test_the_script_of_the_documents_needs_nothing_more(tmp_path: Path) -> None:
         ["k", "n"],
         ["m", "n"],
     ]
-    assert "TODO: shape" not in (tmp_path / "job.yaml").read_text()
+    assert "# TODO: shape" not in (tmp_path / "job.yaml").read_text()
