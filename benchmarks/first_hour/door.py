@@ -176,7 +176,7 @@ def main() -> int:
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="warpsmith-door-trees-") as folder:
         trees = arguments.checkouts or Path(folder)
-        with ProcessPoolExecutor(arguments.jobs, max_tasks_per_child=20) as pool:
+        with ProcessPoolExecutor(arguments.jobs) as pool:
             waiting = [
                 pool.submit(looked_at, found, checked_out(project, arguments.mirrors, trees))
                 for project in projects
