@@ -399,7 +399,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = 3
     except typer.Exit as exc:
         code = exc.exit_code
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         code = 130
     except typer.TyperException as exc:
         # A call without arguments has printed the help; its message is empty.

@@ -1,6 +1,7 @@
 """The command `init`."""
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -52,15 +53,27 @@ def init(
         list[str] | None, typer.Option("-D", help="NAME=VALUE, a macro for the compiler. May be given again.")
     ] = None,
     include_dirs: IncludeDirs = None,
+    asks: Annotated[
+        bool, typer.Option("--input/--no-input", help="At a terminal, ask for sizes, numbers and the launch.")
+    ] = True,
+    edits: Annotated[
+        bool, typer.Option("--edit", help="Open the job file at its first TODO, with VISUAL or EDITOR.")
+    ] = False,
 ) -> None:
-    """Write a job file skeleton for a kernel; fill in shapes and launch."""
+    """Write a job file skeleton for a kernel; fill in shapes and launch.
+
+    At a terminal it asks for sizes, numbers and the launch; Enter takes the guess, Ctrl-D leaves the rest.
+    """
+    from warpsmith.cli.editor import edit, editor, first_mark
     from warpsmith.cli.init import Wanted
     from warpsmith.cli.init_trials import tried_skeleton
     from warpsmith.cli.next_command import next_command
     from warpsmith.cli.other_tools import opened
+    from warpsmith.cli.questions import answered
     from warpsmith.settings import settings
 
     _refuse(sources)
+    editing = editor() if edits else []
     target = out or sources[-1].with_suffix(".yaml")
     if target.exists():
         raise InvalidInput("--out", f"{target} exists; name another file")
@@ -68,15 +81,33 @@ def init(
     wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()), permitted)
     found = opened(sources, target, wanted)
     text = tried_skeleton(found.sources, target, found.wanted, settings())
+    if asks and not edits and sys.stdin.isatty() and sys.stderr.isatty():
+        folders = [*(include_dirs or ()), *(path.resolve().parent for path in found.sources)]
+        text = answered(text, target, _ask, _say, folders)
+    _write(target, text)
+    for path in found.written:
+        echo(f"wrote {path}, the kernel's source")
+    left = "fill in what is marked TODO, then: " if first_mark(text, "TODO") else "next: "
+    echo(f"wrote {target}; {left}{next_command('tune', target, include_dirs or ())}")
+    if editing:
+        edit(editing, target, first_mark(text, "TODO") or 1)
+
+
+def _ask(words: str, guess: str) -> str:
+    echo(f"{words} [{guess}]: ", err=True, ends_line=False)
+    return input().strip() or guess
+
+
+def _say(words: str) -> None:
+    echo(f"  {words}", err=True)
+
+
+def _write(target: Path, text: str) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
     except OSError as exc:
         raise InvalidInput("--out", f"{target} cannot be written: {exc.strerror or exc}") from exc
-    for path in found.written:
-        echo(f"wrote {path}, the kernel's source")
-    following = next_command("tune", target, include_dirs or ())
-    echo(f"wrote {target}; fill in what is marked TODO, then: {following}")
 
 
 def _refuse(paths: Sequence[Path]) -> None:
