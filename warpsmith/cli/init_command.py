@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -30,9 +31,9 @@ def init(
         list[Path],
         typer.Argument(
             help="Kernel source, header, or host file with kernels as text; several are read in this order. "
-            "Also a script of Kernel Tuner (.py), or definition, traces and solution of FlashInfer-Bench.",
+            "Also a script of Kernel Tuner (.py), or definition, traces and solution of FlashInfer-Bench. "
+            "A folder lists the kernels below it.",
             exists=True,
-            dir_okay=False,
         ),
     ],
     out: Annotated[
@@ -59,6 +60,9 @@ def init(
     edits: Annotated[
         bool, typer.Option("--edit", help="Open the job file at its first TODO, with VISUAL or EDITOR.")
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the list of a folder's kernels as JSON for programs.")
+    ] = False,
 ) -> None:
     """Write a job file skeleton for a kernel; fill in shapes and launch.
 
@@ -67,11 +71,21 @@ def init(
     from warpsmith.cli.editor import edit, editor, first_mark
     from warpsmith.cli.init import Wanted
     from warpsmith.cli.init_trials import tried_skeleton
+    from warpsmith.cli.kernel_list_view import show_kernels
     from warpsmith.cli.next_command import next_command
     from warpsmith.cli.other_tools import opened
     from warpsmith.cli.questions import answered
     from warpsmith.settings import settings
 
+    if any(path.is_dir() for path in sources):
+        if len(sources) > 1 or out or entry or edits:
+            raise InvalidInput("source", "a folder is listed alone, without --out, --entry and --edit")
+        shared = Wanted(None, backend, tuple(defines or ()), tuple(include_dirs or ()))
+        shared = replace(shared, permitted=settings().permitted_includes())
+        show_kernels(sources[0], shared, settings(), as_json)
+        return
+    if as_json:
+        raise InvalidInput("--json", "lists the kernels of a folder; give a folder")
     _refuse(sources)
     editing = editor() if edits else []
     target = out or sources[-1].with_suffix(".yaml")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -50,7 +51,7 @@ def at_a_terminal(folder: Path, typed: list[str], *options: str, **variables: st
     return child.wait(HANGS_S), shown
 
 
-def made(folder: Path) -> tuple[dict[str, dict[str, object]], str]:
+def made(folder: Path) -> tuple[dict[str, Any], str]:
     """The job file as data and as text."""
     text = (folder / "scale.yaml").read_text()
     return yaml.safe_load(text), text
@@ -126,7 +127,8 @@ kernel:
 workloads:
   - dimensions: {n: 1024}
 """
-    given, said = iter(["0", "1, 2, 3, 4", "16, 4"]), []
+    given = iter(["0", "1, 2, 3, 4", "16, 4"])
+    said: list[str] = []
     found = answered(text, tmp_path / "k.yaml", lambda _words, _guess: next(given), said.append)
     assert "    block: [16, 4]\n" in found
     assert len(said) == 2 and said[1] == "give one to three extents, with commas between"
