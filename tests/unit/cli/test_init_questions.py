@@ -1,10 +1,12 @@
 """`init` at a terminal asks for what it guessed; an editor opens at what is left."""
 
+import fcntl
 import os
 import pty
 import select
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,12 @@ SOURCE = """__kernel void scale(__global const float* x, __global float* y, floa
 """
 
 
+def _own_terminal() -> None:
+    """Make standard input the terminal that signals come from."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 def at_a_terminal(folder: Path, typed: list[str], *options: str, **variables: str) -> tuple[int, str]:
     """Exit code and all that a terminal shows of `init scale.cl`; a line is typed at every question."""
     (folder / "scale.cl").write_text(SOURCE)
@@ -30,7 +38,13 @@ def at_a_terminal(folder: Path, typed: list[str], *options: str, **variables: st
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "VISUAL": "", "EDITOR": "", **variables}
     command = [sys.executable, "-m", "warpsmith", "init", "scale.cl", *options]
     child = subprocess.Popen(
-        command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        preexec_fn=_own_terminal,  # noqa: PLW1509  this process has no other thread
     )
     os.close(theirs)
     shown, waiting = "", list(typed)
@@ -132,3 +146,9 @@ workloads:
     found = answered(text, tmp_path / "k.yaml", lambda _words, _guess: next(given), said.append)
     assert "    block: [16, 4]\n" in found
     assert len(said) == 2 and said[1] == "give one to three extents, with commas between"
+
+
+def test_an_interrupt_writes_nothing(tmp_path: Path) -> None:
+    code, shown = at_a_terminal(tmp_path, ["3\n", "\x03"])
+    assert code == 130 and "Traceback" not in shown
+    assert not (tmp_path / "scale.yaml").exists()
