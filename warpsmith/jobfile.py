@@ -18,6 +18,8 @@ from warpsmith.domain.plain_data import data_problem
 from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.finding import Finding
 from warpsmith.job_lines import JobLines
+from warpsmith.kernel_sources import SOURCE_ENDINGS
+from warpsmith.shell_words import shell_path
 from warpsmith.validation_errors import field_problems
 from warpsmith.value_files import outside, with_values
 
@@ -66,8 +68,11 @@ class JobFile:
         """The mapping in a text that is, or will be, the file at `path`.
 
         Raises:
-            InvalidJob: the text is not a mapping; the message names the line.
+            InvalidJob: the text is not a mapping, and the message names the line; or a kernel's source.
         """
+        if path.suffix in SOURCE_ENDINGS:
+            words = f"is a kernel's source and no job file; run: warpsmith init {shell_path(path)}"
+            raise InvalidJob(path, [Finding("", words)])
         lines = JobLines(text)
         data = _mapping(path, text)
         repeated = lines.repeated_key()

@@ -22,6 +22,7 @@ _ENDINGS = {
     ".ocl": Backend.OPENCL,
     ".hip": Backend.HIP,
 }
+SOURCE_ENDINGS = tuple(_ENDINGS)
 HEADER_ENDINGS = (".cuh", ".h", ".hpp", ".hh", ".clh", ".inl", ".inc")
 _LOOKS = 8
 """Limit on the rounds of searching folders whose headers include others."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from warpsmith.domain.draw import MAX_FILE_BYTES
 from warpsmith.job_checks.finding import Finding
+from warpsmith.shell_words import shell_folder
 
 
 def outside(path: Path, folder: Path, allowed: Sequence[Path]) -> str:
@@ -23,7 +24,8 @@ def outside(path: Path, folder: Path, allowed: Sequence[Path]) -> str:
         return ""  # reading it says what is wrong
     if any(found.is_relative_to(each.resolve()) for each in (folder, *allowed)):
         return ""
-    return f"{path} lies outside of the job file's folder; allow its folder with -I if it may be sent"
+    allowing = f"allow its folder with -I {shell_folder(found.parent)}"
+    return f"{path} lies outside of the job file's folder; {allowing} if it may be sent"
 
 
 def with_values(

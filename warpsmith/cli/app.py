@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal
 import typer
 
 from warpsmith import __version__
+from warpsmith.cli.init_command import init
 from warpsmith.cli.keys import keys
 from warpsmith.cli.lessons import lessons
 from warpsmith.cli.output import echo
+from warpsmith.cli.shared_options import IncludeDirs
 from warpsmith.commit import commit_name, version_text
-from warpsmith.domain.device import Backend
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, WarpsmithError
 from warpsmith.extras import naming_extras
@@ -56,14 +57,6 @@ Url = Annotated[str, typer.Option(envvar="WARPSMITH_URL", help="Where the servic
 JobFile = Annotated[Path, typer.Argument(help="Job file, YAML or JSON.", exists=True, dir_okay=False)]
 JobId = Annotated[str, typer.Argument(help="Id of a job.")]
 Labels = Annotated[list[str] | None, typer.Option("--label", help="`key=value`; may be given again.")]
-IncludeDirs = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "-I",
-        help="Folder that is searched for headers, and from which the job may name files. "
-        "May be given again.",
-    ),
-]
 Check = Annotated[bool, typer.Option(help="Check arguments and launch against the source first.")]
 Tenant = Annotated[
     str, typer.Option(help="Of this tenant, or of every tenant ('*'); needs a key with the scope admin.")
@@ -360,46 +353,7 @@ def doctor(as_json: AsJson = False) -> None:
     raise typer.Exit(0 if found.can_tune else 1)
 
 
-@app.command()
-def init(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Kernel source, header, or host file with kernels as text; several are read in this order. "
-            "Also a script of Kernel Tuner (.py), or definition, traces and solution of FlashInfer-Bench.",
-            exists=True,
-            dir_okay=False,
-        ),
-    ],
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Job file to write.")] = None,
-    entry: Annotated[
-        str | None, typer.Option(help="Name of the kernel; needed if the source has several.")
-    ] = None,
-    backend: Annotated[
-        Backend | None,
-        typer.Option(help="cuda or opencl; needed if neither the file's ending nor its text shows it."),
-    ] = None,
-    defines: Annotated[
-        list[str] | None, typer.Option("-D", help="NAME=VALUE, a macro for the compiler. May be given again.")
-    ] = None,
-    include_dirs: IncludeDirs = None,
-) -> None:
-    """Write a job file skeleton for a kernel; fill in shapes and launch."""
-    from warpsmith.cli.init import Wanted
-    from warpsmith.cli.init_trials import tried_skeleton
-    from warpsmith.cli.other_tools import opened
-    from warpsmith.settings import settings
-
-    target = out or sources[-1].with_suffix(".yaml")
-    if target.exists():
-        raise InvalidInput("--out", f"{target} exists; name another file")
-    permitted = settings().permitted_includes()
-    wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()), permitted)
-    found = opened(sources, target, wanted)
-    target.write_text(tried_skeleton(found.sources, target, found.wanted, settings()))
-    for path in found.written:
-        echo(f"wrote {path}, the kernel's source")
-    echo(f"wrote {target}; fill in what is marked TODO, then: warpsmith tune {target}")
+app.command()(init)
 
 
 @app.command()
@@ -445,7 +399,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = 3
     except typer.Exit as exc:
         code = exc.exit_code
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         code = 130
     except typer.TyperException as exc:
         # A call without arguments has printed the help; its message is empty.

@@ -52,7 +52,10 @@ def create(
 @keys.command("list")
 def show() -> None:
     """List the keys: id, tenant, owner and scopes. The keys themselves are not stored."""
-    for row in _admin().every():
+    rows = _admin().every()
+    if not rows:
+        echo("there are no keys; make one with: warpsmith keys create NAME", err=True)
+    for row in rows:
         end = "" if row.expires_at is None else f"  until {row.expires_at:%Y-%m-%d %H:%M} UTC"
         state = "active" if row.active else "ended"
         limits = ", ".join(f"{k}={v:g}" for k, v in row.limits.model_dump(exclude_none=True).items())

@@ -5,10 +5,11 @@ import typer
 from warpsmith.printable import printable
 
 
-def echo(text: object = "", *, err: bool = False) -> None:
+def echo(text: object = "", *, err: bool = False, ends_line: bool = True) -> None:
     """Print a line, with control characters escaped.
 
     Args:
         err: to standard error.
+        ends_line: False for a question, whose answer goes on in its line.
     """
-    typer.echo(printable(str(text)), err=err)
+    typer.echo(printable(str(text)), err=err, nl=ends_line)

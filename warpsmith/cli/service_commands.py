@@ -1,15 +1,19 @@
 """`serve`, `worker` and the client. The applications are loaded by name: the core does not depend on them."""
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 from warpsmith import applications, extras, parent_death
 from warpsmith.cli.output import echo
 from warpsmith.client import AsyncClient, Client
-from warpsmith.errors import Unavailable
+from warpsmith.errors import NoAnswer, Unavailable
 from warpsmith.loopback import is_loopback
 from warpsmith.settings import settings
 from warpsmith.temporary_folder import temporary_folder
+
+DEFAULT_PORT = 8765
 
 
 @temporary_folder()
@@ -72,6 +76,19 @@ def agent_tools(url: str) -> None:
     make_server(lambda _: AsyncClient(url, key)).run("stdio")
 
 
-def connect(url: str) -> Client:
-    """A client that sends the key of `WARPSMITH_API_KEY`."""
-    return Client(url, settings().api_key_text)
+@contextmanager
+def connect(url: str) -> Iterator[Client]:
+    """Context with a client that sends the key of `WARPSMITH_API_KEY`.
+
+    Raises:
+        Unavailable: nothing answers; for an address of this machine it says how to start a service.
+    """
+    with Client(url, settings().api_key_text) as client:
+        try:
+            yield client
+        except NoAnswer as exc:
+            address = urlsplit(url)
+            if not is_loopback(address.hostname or ""):
+                raise
+            port = "" if address.port in (None, DEFAULT_PORT) else f" --port {address.port}"
+            raise Unavailable(f"{exc}; start a service with: warpsmith serve{port}") from exc

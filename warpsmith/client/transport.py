@@ -11,7 +11,7 @@ from urllib3.exceptions import HTTPError, LocationParseError
 from urllib3.util import Url, make_headers, parse_url
 
 from warpsmith.client.request import Answer_co, Reply, Request
-from warpsmith.errors import InvalidInput, Unavailable
+from warpsmith.errors import InvalidInput, NoAnswer, Unavailable
 
 TIMEOUT_S = 30.0
 """Longest wait for a connection, for the next bytes of a reply, and for one of the connections to be free."""
@@ -87,7 +87,7 @@ class Transport:
                 pool_timeout=TIMEOUT_S,
             )
         except HTTPError as exc:
-            raise Unavailable(f"{self.url} does not answer: {_cause(exc)}") from exc
+            raise NoAnswer(f"{self.url} does not answer: {_cause(exc)}") from exc
         self._used_s = time.monotonic()
         return Reply(got.status, got.data)
 

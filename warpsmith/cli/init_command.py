@@ -1,0 +1,144 @@
+"""The command `init`."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from warpsmith.cli.output import echo
+from warpsmith.cli.shared_options import IncludeDirs
+from warpsmith.domain.device import Backend
+from warpsmith.errors import InvalidInput
+from warpsmith.shell_words import shell_path
+
+_BACKENDS = (Backend.CUDA, Backend.OPENCL)
+
+
+def _backend(name: str) -> Backend:
+    if name == Backend.HIP:
+        raise typer.BadParameter("HIP is not supported yet; a job is of cuda or opencl")
+    if name not in _BACKENDS:
+        raise typer.BadParameter(f"{name!r} is not cuda or opencl")
+    return Backend(name)
+
+
+def init(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Kernel source, header, or host file with kernels as text; several are read in this order. "
+            "Also a script of Kernel Tuner (.py), or definition, traces and solution of FlashInfer-Bench. "
+            "A folder lists the kernels below it.",
+            exists=True,
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Job file to write; its folder is made if need be.")
+    ] = None,
+    entry: Annotated[
+        str | None, typer.Option(help="Name of the kernel; needed if the source has several.")
+    ] = None,
+    backend: Annotated[
+        Backend | None,
+        typer.Option(
+            parser=_backend,
+            metavar="cuda|opencl",
+            help="Needed if neither the file's ending nor its text shows it.",
+        ),
+    ] = None,
+    defines: Annotated[
+        list[str] | None, typer.Option("-D", help="NAME=VALUE, a macro for the compiler. May be given again.")
+    ] = None,
+    include_dirs: IncludeDirs = None,
+    asks: Annotated[
+        bool, typer.Option("--input/--no-input", help="At a terminal, ask for sizes, numbers and the launch.")
+    ] = True,
+    edits: Annotated[
+        bool, typer.Option("--edit", help="Open the job file at its first TODO, with VISUAL or EDITOR.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the list of a folder's kernels as JSON for programs.")
+    ] = False,
+) -> None:
+    """Write a job file skeleton for a kernel; fill in shapes and launch.
+
+    At a terminal it asks for sizes, numbers and the launch; Enter takes the guess, Ctrl-D leaves the rest.
+    """
+    from warpsmith.cli.editor import edit, editor, first_mark
+    from warpsmith.cli.init import Wanted
+    from warpsmith.cli.init_trials import tried_skeleton
+    from warpsmith.cli.kernel_list_view import show_kernels
+    from warpsmith.cli.next_command import next_command
+    from warpsmith.cli.other_tools import opened
+    from warpsmith.cli.questions import answered
+    from warpsmith.settings import settings
+
+    if any(path.is_dir() for path in sources):
+        if len(sources) > 1 or out or entry or edits:
+            raise InvalidInput("source", "a folder is listed alone, without --out, --entry and --edit")
+        shared = Wanted(None, backend, tuple(defines or ()), tuple(include_dirs or ()))
+        shared = replace(shared, permitted=settings().permitted_includes())
+        show_kernels(sources[0], shared, settings(), as_json)
+        return
+    if as_json:
+        raise InvalidInput("--json", "lists the kernels of a folder; give a folder")
+    _refuse(sources)
+    editing = editor() if edits else []
+    target = out or sources[-1].with_suffix(".yaml")
+    if target.exists():
+        raise InvalidInput("--out", f"{target} exists; name another file")
+    permitted = settings().permitted_includes()
+    wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()), permitted)
+    found = opened(sources, target, wanted)
+    text = tried_skeleton(found.sources, target, found.wanted, settings())
+    if asks and not edits and sys.stdin.isatty() and sys.stderr.isatty():
+        folders = [*(include_dirs or ()), *(path.resolve().parent for path in found.sources)]
+        text = answered(text, target, _ask, _say, folders)
+    _write(target, text)
+    for path in found.written:
+        echo(f"wrote {path}, the kernel's source")
+    left = "fill in what is marked TODO, then: " if first_mark(text, "TODO") else "next: "
+    echo(f"wrote {target}; {left}{next_command('tune', target, include_dirs or ())}")
+    if editing:
+        edit(editing, target, first_mark(text, "TODO") or 1)
+
+
+def _ask(words: str, guess: str) -> str:
+    echo(f"{words} [{guess}]: ", err=True, ends_line=False)
+    return input().strip() or guess
+
+
+def _say(words: str) -> None:
+    echo(f"  {words}", err=True)
+
+
+def _write(target: Path, text: str) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    except OSError as exc:
+        raise InvalidInput("--out", f"{target} cannot be written: {exc.strerror or exc}") from exc
+
+
+def _refuse(paths: Sequence[Path]) -> None:
+    """Refuse what no kernel can be read from, each with its reason."""
+    for path in paths:
+        if _is_job(path):
+            words = f"{path} is a job file already; run: warpsmith validate {shell_path(path)}"
+            raise InvalidInput("source", words)
+        if path.suffix == ".hip":
+            raise InvalidInput("source", f"{path}: HIP is not supported yet; a job is of cuda or opencl")
+
+
+def _is_job(path: Path) -> bool:
+    if path.suffix != ".json":
+        return path.suffix in (".yaml", ".yml")
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False  # reading it as another tool's says what is wrong
+    return isinstance(data, dict) and isinstance(data.get("kernel"), dict) and "workloads" in data
