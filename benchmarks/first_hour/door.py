@@ -81,11 +81,11 @@ def looked_at(found: Found, checkout: Path) -> dict[str, Any]:
     """What became of one kernel: outcome, the first reason, and how many lines are left to a person."""
     row: dict[str, Any] = {"project": found.project.repository, "file": found.file, "kernel": found.name}
     row |= {"applications": found.project.is_application, "backend": found.project.backend.value}
-    with tempfile.TemporaryDirectory(prefix="warpsmith-door-") as folder:
-        try:
-            row |= _looked_at(found, checkout / found.file, Path(folder) / "job.yaml")
-        except Exception as exc:  # noqa: BLE001 a traceback is a result here
-            row |= {"outcome": OUTCOMES[4], "why": f"{type(exc).__name__}: {exc}"[:300]}
+    source = checkout / found.file
+    try:
+        row |= _looked_at(found, source, source.with_name("warpsmith-door.yaml"))
+    except Exception as exc:  # noqa: BLE001 a traceback is a result here
+        row |= {"outcome": OUTCOMES[4], "why": f"{type(exc).__name__}: {exc}"[:300]}
     return row
 
 
@@ -95,7 +95,6 @@ def _looked_at(found: Found, source: Path, target: Path) -> dict[str, Any]:
         text = tried_skeleton([source], target, Wanted(found.name, found.project.backend), settings)
     except WarpsmithError as exc:
         return {"outcome": OUTCOMES[4], "why": str(exc)[:300]}
-    target.write_text(text)
     left = sum("TODO" in line for line in text.splitlines()[2:])
     try:
         job = JobFile.parsed(target, text).job()
