@@ -120,6 +120,14 @@ def test_a_kernel_without_a_size_gets_a_dimension_that_its_buffers_follow() -> N
     assert found.shapes == {"x": ("round_up(n, 64)",)}
 
 
+def test_the_width_of_something_else_is_no_extent_of_the_launch() -> None:
+    body = XY + "x[r * get_global_size(0) + c] = maskWidth;"
+    assert space(body, "__global float *x, int maskWidth, int rows").grid == (
+        "ceil_div(width, 16)",
+        "ceil_div(rows, 16)",
+    )
+
+
 def test_extents_that_cannot_be_compared_are_a_guess() -> None:
     found = space(HERE + "if (i < w) x[i] = 1; if (i < h) x[i] = 2;", SIZED)
     assert found.shapes["x"] == ("max(w, h)",)

@@ -19,8 +19,8 @@ USUAL = {True: ((64,), (16, 16), (16, 4, 4)), False: ((256,), (32, 8), (32, 8))}
 """Usual blocks of one to three axes, in OpenCL and in others."""
 _MOST_THREADS = 1024
 _SHOWN = tuple(
-    re.compile(p, re.I)
-    for p in (r"\w*width|w|\w*col(?:umn)?s|n?x", r"\w*height|h|\w*rows|n?y", r"\w*depth|\w*slices|n?z")
+    re.compile(rf"(?:(?:img|image|n|num)_?)?(?:{p})", re.I)
+    for p in (r"w(?:idth)?|col(?:umn)?s|x", r"h(?:eight)?|rows|y", r"depth|slices|z")
 )
 """Names that say which axis they belong to."""
 _ROLES = (
