@@ -230,7 +230,7 @@ class _Space:
         """Extents that hold as many elements, outermost first."""
         parts = _split(end, index)
         whole = largest.exact(end)
-        if len(parts) > 1 or whole == end:
+        if whole == end:
             return tuple(map(self._text, parts))
         rounding = {
             a: d.constant or 1
@@ -241,7 +241,7 @@ class _Space:
             f"round_up({self._text(p)}, {rounding[p]})" if p in rounding else self._text(p)
             for p in _split(whole, largest.exact(index))
         )
-        return shape if _holds(shape, self._text(end)) else (self._text(end),)
+        return shape if _holds(shape, self._text(end)) else tuple(map(self._text, parts))
 
     def _text(self, p: Polynomial) -> str:
         """The value as an expression over dimensions."""
