@@ -4,8 +4,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
-from math import isqrt
+from typing import Any
 
 import yaml
 
@@ -21,13 +20,16 @@ from warpsmith.rewrite.skeleton.arguments import (
     dimensions_of,
 )
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS, Bindings, Surroundings, bind
-from warpsmith.rewrite.skeleton.index_space import index_space
+from warpsmith.rewrite.skeleton.index_space import IndexSpace, index_space
+from warpsmith.rewrite.skeleton.index_space import Surroundings as Around
 from warpsmith.rewrite.skeleton.known import KnownJob, nothing_known
+from warpsmith.rewrite.skeleton.launch_lines import fixed_block, launch_lines, most_threads, usual_block
+from warpsmith.rewrite.skeleton.placeholder_sizes import fitting
 from warpsmith.rewrite.skeleton.reference_stub import reference_lines
 from warpsmith.rewrite.skeleton.stand_ins import stand_ins
 from warpsmith.rewrite.skeleton.struct_arguments import StructWriter
 from warpsmith.rewrite.skeleton.symbols import function_bodies, symbol_lines
-from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_extent, yaml_flow, yaml_word
+from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_flow, yaml_word
 
 _MAX_SHOWN = 20
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\n)*[^\n]*)", re.M)
@@ -39,7 +41,6 @@ _OF_LANGUAGE = re.compile(
 )
 _HEADER_LINES = 20
 """Limit on the lines between a kernel's name and its body."""
-_DEFAULT_BLOCK = {Dialect.CUDA: 256, Dialect.HIP: 256, Dialect.OPENCL: 64}
 
 
 @dataclass(frozen=True)
@@ -86,18 +87,18 @@ def job_skeleton(
     bindings = bind(kernel, entry, _surroundings(index, enumerators, source_text, given))
     functions = _functions(kernel, bindings, given)
     known = given.known(kernel)
-    dimensions = known.dimensions() or dimensions_of(kernel)
     constants = (*_given_constants(given.defines), *find_constants(source_text))
-    space = index_space(source_text, dialect.backend, kernel.name)
-    bounds = [dimensions[name][0] for name in space.bounds if name in dimensions][:3]
-    block = _block(kernel, dialect, bindings, constants, len(bounds))
+    space = _space(kernel, source_text, dialect, bindings, constants, given)
+    dimensions = known.dimensions() or dimensions_of(kernel, space)
     extent = yaml_word(next(iter(dimensions.values()))[0])
-    known_sizes = Sizes(dimensions, block, space.shapes)
+    known_sizes = Sizes(dimensions, space)
+    grid = known_sizes.named(space.grid) or [f"ceil_div({extent}, {space.block[0]})"]
     structs = StructWriter(index, enumerators, extent)
     arguments = [
         known.informed(argument_line(n, a, kernel, bindings, known_sizes, structs), a.name)
         for n, a in enumerate(kernel.arguments)
     ]
+    dimensions = dimensions if known.workloads else fitting(dimensions, _fields(a.fields for a in arguments))
     symbols = [known.informed_symbol(s) for s in _symbols(kernel, (source_text, *given.headers), constants)]
     lines = [
         f"# Job for the kernel {kernel.qualified_name} of {path_text} (line {kernel.line}).",
@@ -111,13 +112,13 @@ def job_skeleton(
         *_entry(kernel, bindings, entry, functions),
         *_arguments(arguments, symbols),
         "  launch:",
-        *_launch(kernel, dialect, block, bounds or [next(iter(dimensions.values()))[0]], known),
+        *launch_lines(kernel, dialect, space, grid, known),
         "workloads:",
         *_workloads(dimensions, known),
         *reference_lines(
             kernel,
-            [yaml.safe_load(f"{{{a.fields}}}") for a in arguments],
-            [yaml.safe_load(f"{{{text}}}") for text in _behind(arguments, symbols)],
+            _fields(a.fields for a in arguments),
+            _fields(_behind(arguments, symbols)),
         ),
         "budget: {rounds: 2, trials: 200, seconds: 300}",
         *(f"# {remark}" for remark in known.remarks),
@@ -129,6 +130,28 @@ def job_skeleton(
         *([] if known.parameters else _tunables(kernel, constants, bindings)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _fields(texts: Iterable[str]) -> list[dict[str, Any]]:
+    return [yaml.safe_load(f"{{{text}}}") for text in texts]
+
+
+def _space(
+    kernel: KernelDefinition,
+    text: str,
+    dialect: Dialect,
+    bindings: Bindings,
+    constants: Iterable[FoundConstant],
+    given: Given,
+) -> IndexSpace:
+    """What the kernel's text says of its launch; at least a block."""
+    fixed = {name: int(value) for name, value in bindings.values.items() if value.isdecimal()}
+    numbers = {c.name: c.value for c in constants} | fixed
+    threads = 0 if dialect is Dialect.OPENCL else most_threads(kernel, numbers)
+    block = fixed_block(kernel, dialect, numbers)
+    around = Around(block, threads, fixed, given.defines, given.headers)
+    space = index_space(text, dialect.backend, kernel.name, around)
+    return space if space.block else replace(space, block=usual_block(kernel, dialect, numbers))
 
 
 def _surroundings(index: StructIndex, known: Mapping[str, str], source: str, given: Given) -> Surroundings:
@@ -312,49 +335,6 @@ def _arguments(arguments: list[ArgumentLine], symbols: Sequence[tuple[str, str]]
         yield from (f"    - {{{text}}}" for text in buffers)
     for fields, comment in symbols:
         yield f"    - {{{fields}}}  # {comment}" if fields else f"  # {comment}"
-
-
-def _block(
-    kernel: KernelDefinition,
-    dialect: Dialect,
-    bindings: Bindings,
-    constants: tuple[FoundConstant, ...],
-    axes: int,
-) -> list[str]:
-    """Extents of the block: those in the source, else usual ones; wider than high if it has several axes."""
-    bounds = kernel.launch_bounds
-    known = {c.name: c.value for c in constants}
-    known |= {name: int(value) for name, value in bindings.values.items() if value.isdecimal()}
-    if dialect is Dialect.OPENCL and re.fullmatch(r"\d+, ?\d+, ?\d+", bounds):
-        return bounds.replace(" ", "").split(",")
-    threads = integer_value(bounds.split(",", 1)[0], known)
-    usable = threads is not None and 1 <= threads <= 1024
-    count = threads if threads is not None and usable else _DEFAULT_BLOCK[dialect]
-    if axes < 2:
-        return [str(count)]
-    rows = next(n for n in range(max(1, isqrt(count) // 2), 0, -1) if count % n == 0)
-    return [str(count // rows), str(rows)]
-
-
-def _launch(
-    kernel: KernelDefinition, dialect: Dialect, block: list[str], sizes: Sequence[str], known: KnownJob
-) -> Iterator[str]:
-    if known.grid and known.block:
-        yield f"    grid: [{', '.join(map(yaml_extent, known.grid))}]  # as {known.origin} says"
-        yield f"    block: [{', '.join(map(yaml_extent, known.block))}]"
-        if known.shared_bytes:
-            yield f"    shared_bytes: {yaml_extent(known.shared_bytes)}"
-        return
-    bounds = kernel.launch_bounds
-    said = f" (the source says {bounds})" if bounds else ""
-    grid = [
-        yaml_word(size) if threads == "1" else f'"ceil_div({size}, {threads})"'
-        for size, threads in zip_longest(sizes, block[: len(sizes)], fillvalue="1")
-    ]
-    yield f"    grid: [{', '.join(grid)}]  # {TODO}: blocks along x, y, z"
-    yield f"    block: [{', '.join(block)}]  # {TODO}: threads along x, y, z{said}"
-    if dialect is not Dialect.OPENCL and re.search(r"\bextern\s+__shared__", kernel.body):
-        yield f"    shared_bytes: 0  # {TODO}: the kernel uses dynamic shared memory"
 
 
 def _tunables(
