@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from benchmarks.opencl_corpus.sources import Project
-from benchmarks.production.declarations import taken
+from warpsmith.rewrite.reader.file_declarations import taken
 from benchmarks.production.sources import FOR_AGENTS, PROJECTS, fetch_all
 from benchmarks.provenance import record_folder
 from warpsmith.collected_headers import headers_of

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.production.declarations import Declaration, declarations
+from warpsmith.rewrite.reader.file_declarations import Declaration, declarations
 from warpsmith.rewrite.reader.type_words import element_type
 from warpsmith.rewrite.source.syntax_tree import split_arguments
 

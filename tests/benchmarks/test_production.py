@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.production.declarations import declarations, taken
+from warpsmith.rewrite.reader.file_declarations import declarations, taken
 from benchmarks.production.expressible import judged, reasons, totals
 from benchmarks.production.jobs import descriptions, made_jobs
 from benchmarks.production.run import page, run_all, until

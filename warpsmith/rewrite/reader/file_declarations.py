@@ -1,4 +1,4 @@
-"""Declarations of a CUDA file at namespace level, so that single ones can be taken out by name."""
+"""Declarations of a file at namespace level, so that single ones can be taken out by name."""
 
 import re
 from collections.abc import Collection

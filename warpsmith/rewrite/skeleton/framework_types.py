@@ -1,0 +1,73 @@
+"""Types and macros of PyTorch that kernels name, in terms of CUDA's own.
+
+A kernel that is taken out of an extension leaves PyTorch's headers behind. The meanings are those of
+`c10/util/Half.h`, `c10/macros/Macros.h` and `ATen/OpMathType.h` for device code.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+
+_TYPES = (
+    (
+        r"\b(?:at|c10)::Half\b",
+        "Half",
+        ("#include <cuda_fp16.h>", "namespace c10 { using Half = __half; } namespace at { using c10::Half; }"),
+    ),
+    (
+        r"\b(?:at|c10)::BFloat16\b",
+        "BFloat16",
+        (
+            "#include <cuda_bf16.h>",
+            "namespace c10 { using BFloat16 = __nv_bfloat16; } namespace at { using c10::BFloat16; }",
+        ),
+    ),
+    (
+        r"\bat::(?:opmath_type|acc_type)\b",
+        "opmath_type",
+        (
+            "#include <cuda_fp16.h>",
+            "#include <cuda_bf16.h>",
+            "namespace at { template <typename T> struct OpMath { using type = T; };",
+            "template <> struct OpMath<__half> { using type = float; };",
+            "template <> struct OpMath<__nv_bfloat16> { using type = float; };",
+            "template <typename T> using opmath_type = typename OpMath<T>::type;",
+            "template <typename T, bool> using acc_type = typename OpMath<T>::type; }",
+        ),
+    ),
+)
+_MACROS = (
+    (r"C10_LAUNCH_BOUNDS_1", "#define C10_LAUNCH_BOUNDS_1(threads) __launch_bounds__(threads)"),
+    (r"C10_LAUNCH_BOUNDS_2", "#define C10_LAUNCH_BOUNDS_2(threads, blocks) __launch_bounds__(threads, blocks)"),
+    (r"C10_HOST_DEVICE", "#define C10_HOST_DEVICE __host__ __device__"),
+    (r"C10_DEVICE", "#define C10_DEVICE __device__"),
+    (r"C10_RESTRICT", "#define C10_RESTRICT __restrict__"),
+    (r"C10_WARP_SIZE", "#define C10_WARP_SIZE 32"),
+    (r"CUDA_KERNEL_ASSERT", "#define CUDA_KERNEL_ASSERT(condition)"),
+    (r"TORCH_CHECK", "#define TORCH_CHECK(...)"),
+    (
+        r"CUDA_KERNEL_LOOP",
+        "#define CUDA_KERNEL_LOOP(i, n) for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < (n); "
+        "i += blockDim.x * gridDim.x)",
+    ),
+    (r"CUDART_INF_F", "#include <math_constants.h>"),
+    (r"FLT_MAX", "#define FLT_MAX 3.402823466e+38F"),
+    (r"INT_MAX", "#define INT_MAX 2147483647"),
+)
+
+
+def framework_lines(text: str, declared: Collection[str]) -> list[str]:
+    """Lines that give a source the meanings of PyTorch's names in it.
+
+    Args:
+        declared: names that the source itself declares; they keep their meaning.
+    """
+    return list(dict.fromkeys(_lines(text, declared)))
+
+
+def _lines(text: str, declared: Collection[str]) -> Iterator[str]:
+    for pattern, name, lines in _TYPES:
+        if name not in declared and re.search(pattern, text):
+            yield from lines
+    for name, line in _MACROS:
+        if name not in declared and re.search(rf"\b{name}\b", text):
+            yield line
