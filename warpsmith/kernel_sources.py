@@ -12,6 +12,7 @@ from warpsmith.errors import InvalidInput
 from warpsmith.rewrite.reader.embedded_kernels import embedded_sources
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, find_kernels
 from warpsmith.rewrite.source.included_headers import Library, included
+from warpsmith.source_text import read_source_text
 
 _ENDINGS = {
     ".cu": Backend.CUDA,
@@ -70,7 +71,7 @@ def find_source(
     Raises:
         InvalidInput: the language is unclear.
     """
-    texts = [path.read_text(errors="replace") for path in paths]
+    texts = [read_source_text(path) for path in paths]
     dialect = Dialect.from_backend(backend or _backend_of(paths, texts))
     folder = target.resolve().parent
     shown = [os.path.relpath(path.resolve(), folder) for path in paths]

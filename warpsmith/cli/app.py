@@ -396,7 +396,7 @@ def init(
     permitted = settings().permitted_includes()
     wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()), permitted)
     found = opened(sources, target, wanted)
-    target.write_text(tried_skeleton(found.sources, target, found.wanted, settings()))
+    target.write_text(tried_skeleton(found.sources, target, found.wanted, settings()), encoding="utf-8")
     for path in found.written:
         echo(f"wrote {path}, the kernel's source")
     echo(f"wrote {target}; fill in what is marked TODO, then: warpsmith tune {target}")

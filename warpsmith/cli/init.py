@@ -85,7 +85,7 @@ def _source_lines(found: FoundSource) -> Iterator[str]:
         yield f"source_file: {yaml_word(found.source_file)}"
         return
     rows = [row.rstrip().expandtabs(4) for row in found.source.strip("\n").split("\n")]
-    rows = [re.sub(r"[^\x20-\x7e\xa0-\ud7ff]", " ", row) for row in rows]
+    rows = [re.sub(r"[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff]", " ", row) for row in rows]
     yield "source: |2"
     yield from (f"  {row}" if row else "" for row in rows)
 
