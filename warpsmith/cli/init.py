@@ -59,7 +59,13 @@ def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
 def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
     defines = _defines(wanted.defines)
     found = find_source(
-        sources, target, wanted.backend, wanted.include_dirs, wanted.permitted, wanted.first_headers
+        sources,
+        target,
+        wanted.backend,
+        wanted.include_dirs,
+        wanted.permitted,
+        wanted.first_headers,
+        wanted.entry,
     )
     if not find_kernels(found.text, found.dialect, defines):
         raise InvalidInput("source", f"{found.shown}: no kernel definition found{_elsewhere(found, defines)}")
@@ -75,6 +81,7 @@ def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
             found.header_texts,
             wanted.element,
             wanted.known,
+            found.first_line,
         ),
     )
 
