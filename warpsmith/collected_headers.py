@@ -7,6 +7,7 @@ from pathlib import Path
 from warpsmith.domain.headers import MAX_FILES, MAX_FILES_BYTES, ROOT
 from warpsmith.errors import InvalidInput
 from warpsmith.rewrite.source.included_headers import INCLUDE
+from warpsmith.source_text import read_source_text
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ def headers_of(source: str, beside: Path, include_dirs: Iterable[Path]) -> SentH
         beside: the source's own folder, searched first.
 
     Raises:
-        InvalidInput: the headers exceed the limit, or one is not text.
+        InvalidInput: the headers exceed the limit, or one cannot be read.
     """
     folders = list(dict.fromkeys(d.resolve() for d in (beside, *include_dirs)))
     found: dict[Path, str] = {}
@@ -74,10 +75,7 @@ def _included(
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="strict")
-    except UnicodeDecodeError:
-        # Old comments have various encodings; every byte becomes one character.
-        return path.read_text(encoding="latin-1")
+        return read_source_text(path)
     except OSError as exc:
         raise InvalidInput("kernel.include_dirs", f"{path} cannot be read: {exc.strerror or exc}") from exc
 

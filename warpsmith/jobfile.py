@@ -18,8 +18,12 @@ from warpsmith.domain.plain_data import data_problem
 from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.finding import Finding
 from warpsmith.job_lines import JobLines
+<<<<<<< HEAD
 from warpsmith.kernel_sources import SOURCE_ENDINGS
 from warpsmith.shell_words import shell_path
+=======
+from warpsmith.source_text import source_text
+>>>>>>> hA
 from warpsmith.validation_errors import field_problems
 from warpsmith.value_files import outside, with_values
 
@@ -253,7 +257,12 @@ def _read_source(folder: Path, name: str, allowed: Sequence[Path]) -> str | Find
         if len(data) > MAX_SOURCE_BYTES:
             words = f"{path} has {len(data)} bytes; at most {MAX_SOURCE_BYTES}"
             return Finding("kernel.source_file", words)
-        return data.decode()
+        text = source_text(data)
+        if "\0" in text:
+            return Finding(
+                "kernel.source_file", f"{path} cannot be read: it has NUL characters, so it is no text"
+            )
+        return text
     except FileNotFoundError:
         beside = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         near = difflib.get_close_matches(path.name, beside, n=1)

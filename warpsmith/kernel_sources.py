@@ -10,8 +10,10 @@ from warpsmith.collected_headers import SentHeaders, headers_of
 from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
 from warpsmith.rewrite.reader.embedded_kernels import embedded_sources
+from warpsmith.rewrite.reader.host_strings import HostString, only_literals
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, find_kernels
 from warpsmith.rewrite.source.included_headers import Library, included
+from warpsmith.source_text import read_source_text
 
 _ENDINGS = {
     ".cu": Backend.CUDA,
@@ -50,6 +52,8 @@ class FoundSource:
     header_texts: tuple[str, ...]
     """Texts of headers of the source, those of the operator's folders included."""
     dialect: Dialect
+    first_line: int = 1
+    """Line of the file at which the first line of `text` stands, or would stand."""
 
 
 def find_source(
@@ -59,6 +63,7 @@ def find_source(
     include_dirs: Sequence[Path],
     permitted: Mapping[str, Path] | None = None,
     first_headers: Sequence[str] = (),
+    entry: str | None = None,
 ) -> FoundSource:
     """The device source in these files, in their order.
 
@@ -67,19 +72,21 @@ def find_source(
         backend: used if the files do not show it.
         permitted: the operator's include folders by name, for headers that are found nowhere else.
         first_headers: names of the toolkit's headers that a job which includes headers includes first.
+        entry: name of the kernel that a job is made for; of a file that holds several programs as text, only
+            its program is taken. None: all of them, if they have several kernels.
 
     Raises:
         InvalidInput: the language is unclear.
     """
-    texts = [path.read_text(errors="replace") for path in paths]
+    texts = [read_source_text(path) for path in paths]
     dialect = Dialect.from_backend(backend or _backend_of(paths, texts))
     folder = target.resolve().parent
     shown = [os.path.relpath(path.resolve(), folder) for path in paths]
-    inner = [_inside(text, dialect) for text in texts]
+    inner = [_inside(text, dialect, entry) for text in texts]
     written: str | None = None
     beside = folder
     if any(text is not None for text in inner):
-        texts = [text if found is None else found for text, found in zip(texts, inner, strict=True)]
+        texts = [text if found is None else found.text for text, found in zip(texts, inner, strict=True)]
         written = "\n".join(texts)
     elif len(paths) > 1 or paths[0].suffix in HEADER_ENDINGS:
         written = "".join(f"#include <{name}>\n" for name in first_headers)
@@ -102,6 +109,7 @@ def find_source(
         headers,
         tuple(headers.files.values()) if not names else included(source, library),
         dialect,
+        inner[0].line if len(inner) == 1 and inner[0] is not None else 1,
     )
 
 
@@ -146,14 +154,26 @@ def _backend_of(paths: Sequence[Path], texts: Sequence[str]) -> Backend:
     raise InvalidInput("backend", f"{words}; give cuda or opencl")
 
 
-def _inside(text: str, dialect: Dialect) -> str | None:
-    """The device source that a host file holds as text, if its kernels are there; None for device sources."""
+def _inside(text: str, dialect: Dialect, entry: str | None) -> HostString | None:
+    """The device source that a file holds as text, if its kernels are there; None for device sources."""
+    whole = only_literals(text)
+    if whole is not None:
+        return whole
     found = embedded_sources(text, dialect.markers)
     if not found:
         return None
-    names = {k.name for e in found for k in find_kernels(e.text, dialect)}
-    outside = {k.name for k in find_kernels(text, dialect)} - names - {e.macro for e in found}
-    return "\n".join(e.text for e in found) if names and not outside else None
+    names = [{k.name for k in find_kernels(e.text, dialect)} for e in found]
+    every = set().union(*names)
+    outside = {k.name for k in find_kernels(text, dialect)} - every - {e.macro for e in found}
+    if not every or outside:
+        return None
+    wanted = every if entry is None else {entry.split("<", 1)[0].rpartition("::")[2].strip()}
+    holding = [e for e, own in zip(found, names, strict=True) if len(wanted) == 1 and wanted & own]
+    if not holding:
+        return HostString("\n".join(e.text for e in found), 1)
+    # What a host program compiles is the most that it puts together.
+    program = max(holding, key=lambda e: len(e.text))
+    return HostString(program.text, program.line)
 
 
 def _folders(source: str, beside: Path, include_dirs: Sequence[Path]) -> tuple[list[Path], SentHeaders]:

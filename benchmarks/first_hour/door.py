@@ -49,7 +49,26 @@ _CUDA = re.compile(
     r"\bvoid\s+(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\s*\(\s*([^)]*)"
 )
 
-_SOURCES = frozenset(".cl .clh .opencl .cu .cuh .h .hpp .hh .hxx .inl .inc .c .cc .cpp .cxx .hip".split())
+_SOURCES = frozenset(
+    [
+        ".cl",
+        ".clh",
+        ".opencl",
+        ".cu",
+        ".cuh",
+        ".h",
+        ".hpp",
+        ".hh",
+        ".hxx",
+        ".inl",
+        ".inc",
+        ".c",
+        ".cc",
+        ".cpp",
+        ".cxx",
+        ".hip",
+    ]
+)
 
 
 @dataclass(frozen=True)

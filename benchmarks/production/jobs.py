@@ -17,12 +17,12 @@ from typing import Any
 import yaml
 
 from benchmarks.opencl_corpus.sources import Project
-from warpsmith.rewrite.reader.file_declarations import taken
 from benchmarks.production.sources import FOR_AGENTS, PROJECTS, fetch_all
 from benchmarks.provenance import record_folder
 from warpsmith.collected_headers import headers_of
 from warpsmith.domain.job import Job
 from warpsmith.jobfile import parse_job
+from warpsmith.rewrite.reader.file_declarations import taken
 
 DESCRIPTIONS = Path(__file__).parent / "kernels"
 _OURS = ("name", "project", "backend", "entry", "include", "options", "before", "take")

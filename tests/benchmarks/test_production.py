@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.rewrite.reader.file_declarations import declarations, taken
 from benchmarks.production.expressible import judged, reasons, totals
 from benchmarks.production.jobs import descriptions, made_jobs
 from benchmarks.production.run import page, run_all, until
 from benchmarks.production.struct_types import TypeIndex
 from warpsmith.domain.device import Backend
+from warpsmith.rewrite.reader.file_declarations import declarations, taken
 from warpsmith.sandbox import probe_devices
 
 SOURCE = """

@@ -59,7 +59,13 @@ def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
 def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
     defines = _defines(wanted.defines)
     found = find_source(
-        sources, target, wanted.backend, wanted.include_dirs, wanted.permitted, wanted.first_headers
+        sources,
+        target,
+        wanted.backend,
+        wanted.include_dirs,
+        wanted.permitted,
+        wanted.first_headers,
+        wanted.entry,
     )
     if not find_kernels(found.text, found.dialect, defines):
         raise InvalidInput("source", f"{found.shown}: no kernel definition found{_elsewhere(found, defines)}")
@@ -75,6 +81,7 @@ def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
             found.header_texts,
             wanted.element,
             wanted.known,
+            found.first_line,
         ),
     )
 
@@ -85,7 +92,7 @@ def _source_lines(found: FoundSource) -> Iterator[str]:
         yield f"source_file: {yaml_word(found.source_file)}"
         return
     rows = [row.rstrip().expandtabs(4) for row in found.source.strip("\n").split("\n")]
-    rows = [re.sub(r"[^\x20-\x7e\xa0-\ud7ff]", " ", row) for row in rows]
+    rows = [re.sub(r"[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff]", " ", row) for row in rows]
     yield "source: |2"
     yield from (f"  {row}" if row else "" for row in rows)
 

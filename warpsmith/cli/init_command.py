@@ -119,7 +119,7 @@ def _say(words: str) -> None:
 def _write(target: Path, text: str) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
+        target.write_text(text, encoding="utf-8")
     except OSError as exc:
         raise InvalidInput("--out", f"{target} cannot be written: {exc.strerror or exc}") from exc
 

@@ -17,6 +17,7 @@ from warpsmith.kernel_sources import HEADER_ENDINGS
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
 from warpsmith.settings import Settings
+from warpsmith.source_text import read_source_text
 from warpsmith.temporary_folder import temporary_folder
 
 _TRIALS = 12
@@ -119,11 +120,7 @@ def _declaring(trial: _Trial, refused: Rejected, job: Job) -> Path | None:
         return None
     line = "".join(text.split("\n")[int(found.group(2)) - 1 : int(found.group(2))])
     wanted = [("", found.group(3))] if found.group(3) else re.findall(r"\b(\w+)::(\w+)", line)
-    near = [
-        path
-        for path in _neighbours(trial.sources)
-        if _declares(blank(path.read_text(errors="replace")), wanted)
-    ]
+    near = [path for path in _neighbours(trial.sources) if _declares(blank(read_source_text(path)), wanted)]
     return near[0] if len(near) == 1 else None
 
 

@@ -127,5 +127,5 @@ def _write(path: Path, text: str) -> Path:
     if path.exists():
         raise InvalidInput("--out", f"{path} exists, and the kernel's source would be written there")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     return path

@@ -19,6 +19,7 @@ from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.imports.script import Call, Script
 from warpsmith.imports.script_values import UNKNOWN, Array, Number, Size, Text, plain
 from warpsmith.rewrite.skeleton.known import KnownArgument, KnownJob, Tunable
+from warpsmith.source_text import read_source_text
 
 _CALL = "tune_kernel"
 _POSITIONS = (
@@ -138,7 +139,7 @@ def _files(path: Path, source: Any) -> tuple[Path, ...]:
 
 
 def _backend_of(source: Any, files: Sequence[Path]) -> Backend:
-    text = " ".join([str(source), *(f.read_text(errors="replace") for f in files)])
+    text = " ".join([str(source), *(read_source_text(f) for f in files)])
     return Backend.OPENCL if re.search(r"\b(?:__)?kernel\s+void\b", text) else Backend.CUDA
 
 

@@ -115,19 +115,42 @@ def test_aliases_that_multiply_are_answered_quickly(tmp_path: Path) -> None:
         ("latin.cl", "did you mean 'latin1.cl'?"),
         ("none/latin1.cl", "no such file: "),
         (".", "cannot be read"),
-        ("latin1.cl", "cannot be read"),
+        ("binary.cl", "cannot be read: it has NUL characters"),
         ("big.cl", f"has {MAX_SOURCE_BYTES + 1} bytes; at most {MAX_SOURCE_BYTES}"),
         ("nul\0.cl", "has a NUL"),
     ],
 )
 def test_a_source_file_that_cannot_be_used_is_named(tmp_path: Path, name: str, words: str) -> None:
     (tmp_path / "latin1.cl").write_bytes("// grüße".encode("latin-1"))
+    (tmp_path / "binary.cl").write_bytes(b"\x7fELF\x02\0\0\xff")
     (tmp_path / "big.cl").write_bytes(b"x" * (MAX_SOURCE_BYTES + 1))
     path = tmp_path / "job.json"
     path.write_text(json.dumps(with_source_file(name)))
     error = refused(path)
     assert error.field == "kernel.source_file"
     assert words in error.message
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark"),
+    [
+        ("utf-8", b""),
+        ("utf-8-sig", b""),
+        ("latin-1", b""),
+        ("utf-16-le", b"\xff\xfe"),
+        ("utf-16-be", b"\xfe\xff"),
+    ],
+)
+def test_sources_and_headers_load_in_every_encoding(tmp_path: Path, encoding: str, mark: bytes) -> None:
+    text = f'// Grüße ©\n#include "real.h"\n{SCALE_SOURCE}'
+    header = "/* café */\ntypedef float real;\n"
+    for name, held in (("scale.cl", text), ("real.h", header)):
+        (tmp_path / name).write_bytes(mark + held.replace("\n", "\r\n").encode(encoding))
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(with_source_file("scale.cl")))
+    kernel = load_job(path).kernel
+    assert kernel.source == text
+    assert kernel.files["real.h"] == header
 
 
 def test_a_source_and_a_source_file_are_one_too_many(tmp_path: Path) -> None:

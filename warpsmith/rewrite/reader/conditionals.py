@@ -4,6 +4,8 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from warpsmith.rewrite.reader.number_literals import with_plain_integers
+
 MAX_CHARACTERS = 4000
 """Limit on a condition, before and after its macros are put in. A longer one counts as not known to hold."""
 _GIVEN = re.compile(r"-D\s*(\w+)(?:=(.*))?")
@@ -30,7 +32,7 @@ def holds(keyword: str, condition: str, macros: Mapping[str, str]) -> bool:
         text = re.sub(r"\b[A-Za-z_]\w*\b(?!\s*\()", lambda m: f" {macros.get(m.group(), '0') or '0'} ", text)
         if len(text) > MAX_CHARACTERS:
             return False
-    text = re.sub(r"(?<=\d)[uUlL]+\b", "", text)
+    text = with_plain_integers(text)
     text = re.sub(r"!(?!=)", " not ", text.replace("&&", " and ").replace("||", " or "))
     try:
         return _truth(ast.parse(text.strip(), mode="eval").body) != 0
@@ -41,7 +43,7 @@ def holds(keyword: str, condition: str, macros: Mapping[str, str]) -> bool:
 def decided(condition: str, value_of: Callable[[str], int | None]) -> bool | None:
     """Whether a condition holds if only some of its names have known values; None if these leave it open."""
     text = re.sub(r"!(?!=)", " not ", condition.replace("&&", " and ").replace("||", " or "))
-    text = re.sub(r"(?<=\d)[uUlL]+\b", "", text)
+    text = with_plain_integers(text)
     try:
         value = _known(ast.parse(" ".join(text.split()), mode="eval").body, value_of)
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):

@@ -1,16 +1,12 @@
 """Kernel sources embedded in host code: in string literals, or in a macro that makes a string."""
 
-import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from warpsmith.rewrite.reader.host_strings import host_strings
 from warpsmith.rewrite.reader.tokens import blank
 
-_RAW = r'(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\((?P<raw>.*?)\)(?P=mark)"'
-_PLAIN = r'"(?P<plain>(?:\\.|[^"\\\n])*)"'
-_COMMENT = r"//[^\n]*|/\*.*?\*/"
-_PIECE = re.compile(rf"{_COMMENT}|{_RAW}|{_PLAIN}|'(?:\\.|[^'\\\n])'", re.S)
 _CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _WORDS = frozenset(("if", "for", "while", "switch", "return", "sizeof", "defined", "__attribute__"))
 
@@ -21,7 +17,7 @@ class Embedded:
 
     text: str
     line: int
-    """First line, from 1."""
+    """Line of the file, from 1, at which the first line of `text` would stand."""
     macro: str = ""
     """Macro that makes a string of it; empty for literals."""
 
@@ -33,41 +29,9 @@ def embedded_sources(text: str, markers: frozenset[str]) -> tuple[Embedded, ...]
         markers: words that make a function a kernel.
     """
     kernel = re.compile(rf"\b(?:{'|'.join(map(re.escape, markers))})\b[^;{{}}]*\(")
-    found = [e for e in (*_literals(text), *_stringified(text)) if kernel.search(e.text)]
+    literals = (Embedded(s.text, s.line) for s in host_strings(text))
+    found = [e for e in (*literals, *_stringified(text)) if kernel.search(e.text)]
     return tuple(sorted(found, key=lambda e: e.line))
-
-
-def _literals(text: str) -> Iterator[Embedded]:
-    """String literals, those that follow one another joined as a compiler does."""
-    parts: list[str] = []
-    start = end = 0
-    for match in _PIECE.finditer(text):
-        if match.group().startswith(("//", "/*")):
-            continue
-        value = _value(match)
-        between = re.sub(_COMMENT, "", text[end : match.start()], flags=re.S)
-        if parts and (value is None or between.strip(" \t\r\n\\")):
-            yield Embedded("".join(parts), text.count("\n", 0, start) + 1)
-            parts = []
-        if value is not None:
-            start = match.start() if not parts else start
-            parts.append(value)
-            end = match.end()
-    if parts:
-        yield Embedded("".join(parts), text.count("\n", 0, start) + 1)
-
-
-def _value(match: "re.Match[str]") -> str | None:
-    """Value of a string literal; None for a character literal."""
-    if match.group("raw") is not None:
-        return match.group("raw")
-    if match.group("plain") is None:
-        return None
-    try:
-        value = ast.literal_eval(f'"{match.group("plain")}"')
-    except (SyntaxError, ValueError):
-        return match.group("plain")
-    return str(value)
 
 
 def _stringified(text: str) -> Iterator[Embedded]:

@@ -8,6 +8,7 @@ from itertools import takewhile
 from warpsmith.domain.expressions import Expression
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.reader.brackets import joined, split_commas
+from warpsmith.rewrite.reader.number_literals import with_plain_integers
 from warpsmith.rewrite.reader.scopes import scopes
 from warpsmith.rewrite.reader.tokens import Tokens, tokenise
 
@@ -17,7 +18,6 @@ _DECLARED = re.compile(
     r"|long(?: long)?(?: int)?|auto)"
     r"(?: const)? (\w+)=(.*)$"
 )
-_INTEGER = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)[uUlL]*(?![\w.])")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _declarator(kind: str, text: str) -> str:
 
 def integer_value(text: str, known: Mapping[str, int]) -> int | None:
     """The value of integer arithmetic over literals and known names; None for anything else."""
-    plain = _INTEGER.sub(lambda m: str(int(m.group(1), 0)) if m.group(1) != "0" else "0", text)
+    plain = with_plain_integers(text)
     shift = re.fullmatch(r"\(? ?(\w+) ?<< ?(\w+) ?\)?", plain)
     if shift is not None:
         plain = f"{shift.group(1)} * 2 ** {shift.group(2)}"

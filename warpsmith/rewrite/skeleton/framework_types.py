@@ -11,7 +11,10 @@ _TYPES = (
     (
         r"\b(?:at|c10)::Half\b",
         "Half",
-        ("#include <cuda_fp16.h>", "namespace c10 { using Half = __half; } namespace at { using c10::Half; }"),
+        (
+            "#include <cuda_fp16.h>",
+            "namespace c10 { using Half = __half; } namespace at { using c10::Half; }",
+        ),
     ),
     (
         r"\b(?:at|c10)::BFloat16\b",
@@ -37,7 +40,10 @@ _TYPES = (
 )
 _MACROS = (
     (r"C10_LAUNCH_BOUNDS_1", "#define C10_LAUNCH_BOUNDS_1(threads) __launch_bounds__(threads)"),
-    (r"C10_LAUNCH_BOUNDS_2", "#define C10_LAUNCH_BOUNDS_2(threads, blocks) __launch_bounds__(threads, blocks)"),
+    (
+        r"C10_LAUNCH_BOUNDS_2",
+        "#define C10_LAUNCH_BOUNDS_2(threads, blocks) __launch_bounds__(threads, blocks)",
+    ),
     (r"C10_HOST_DEVICE", "#define C10_HOST_DEVICE __host__ __device__"),
     (r"C10_DEVICE", "#define C10_DEVICE __device__"),
     (r"C10_RESTRICT", "#define C10_RESTRICT __restrict__"),

@@ -59,6 +59,8 @@ class Given:
     """Guess for the type of a buffer's elements, if a template leaves it open."""
     known: Callable[[KernelDefinition], KnownJob] = nothing_known
     """Facts about the kernel's job that take the place of guesses."""
+    first_line: int = 1
+    """Line of the file at which the first line of the source's text stands."""
 
 
 def job_skeleton(
@@ -100,10 +102,11 @@ def job_skeleton(
     ]
     dimensions = dimensions if known.workloads else fitting(dimensions, _fields(a.fields for a in arguments))
     symbols = [known.informed_symbol(s) for s in _symbols(kernel, (source_text, *given.headers), constants)]
+    above = given.first_line - 1
     lines = [
-        f"# Job for the kernel {kernel.qualified_name} of {path_text} (line {kernel.line}).",
+        f"# Job for the kernel {kernel.qualified_name} of {path_text} (line {above + kernel.line}).",
         f"# Look at every {TODO}: shapes, roles and values there are guesses.",
-        *(f"# There is another definition of it in line {line}, not used here." for line in twins),
+        *(f"# There is another definition of it in line {above + line}, not used here." for line in twins),
         f"name: {yaml_word(re.sub(r'^[^A-Za-z0-9]+', '', kernel.name)[:100] or 'kernel')}",
         "kernel:",
         f"  backend: {dialect.backend.value}",

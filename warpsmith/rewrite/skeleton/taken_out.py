@@ -182,5 +182,3 @@ def _headers(files: Sequence[File]) -> tuple[list[str], list[str]]:
 def without_header(text: str, name: str) -> str:
     """A source without its include of a header."""
     return re.sub(rf"^#include <{re.escape(name)}>\n", "", text, flags=re.M)
-
-

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from warpsmith.domain.headers import ROOT
+from warpsmith.source_text import read_source_text
 
 MAX_FILES = 256
 MAX_BYTES = 4 * 1024 * 1024
@@ -68,7 +69,7 @@ class Library:
 
     def text(self, place: Place) -> str:
         """Text of a header."""
-        return place.read_text(errors="replace") if isinstance(place, Path) else self._files[str(place)]
+        return read_source_text(place) if isinstance(place, Path) else self._files[str(place)]
 
     def name_of(self, place: Place) -> str:
         """Name by which the kernel's source includes a header."""
