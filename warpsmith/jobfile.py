@@ -18,12 +18,9 @@ from warpsmith.domain.plain_data import data_problem
 from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.finding import Finding
 from warpsmith.job_lines import JobLines
-<<<<<<< HEAD
 from warpsmith.kernel_sources import SOURCE_ENDINGS
 from warpsmith.shell_words import shell_path
-=======
 from warpsmith.source_text import source_text
->>>>>>> hA
 from warpsmith.validation_errors import field_problems
 from warpsmith.value_files import outside, with_values
 

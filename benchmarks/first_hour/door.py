@@ -50,24 +50,7 @@ _CUDA = re.compile(
 )
 
 _SOURCES = frozenset(
-    [
-        ".cl",
-        ".clh",
-        ".opencl",
-        ".cu",
-        ".cuh",
-        ".h",
-        ".hpp",
-        ".hh",
-        ".hxx",
-        ".inl",
-        ".inc",
-        ".c",
-        ".cc",
-        ".cpp",
-        ".cxx",
-        ".hip",
-    ]
+    (".cl", ".clh", ".opencl", ".cu", ".cuh", ".h", ".hpp", ".hh", ".inl", ".inc", ".c", ".cc", ".cpp")
 )
 
 

@@ -8,6 +8,13 @@ import re
 from collections.abc import Collection, Iterator
 
 _TYPES = (
+    (r"\b(?:__)?half2?\b", "", ("#include <cuda_fp16.h>",)),
+    (r"\b(?:__)?nv_bfloat16\w*", "", ("#include <cuda_bf16.h>",)),
+    (r"\b__nv_fp8\w+", "", ("#include <cuda_fp8.h>",)),
+    (r"\bu?int(?:8|16|32|64)_t\b", "", ("#include <cstdint>",)),
+    (r"\bwmma::", "", ("#include <mma.h>",)),
+    (r"\bcooperative_groups\b", "", ("#include <cooperative_groups.h>",)),
+    (r"\bcurand\w+\s*\(", "", ("#include <curand_kernel.h>",)),
     (
         r"\b(?:at|c10)::Half\b",
         "Half",
