@@ -1,8 +1,9 @@
 """Compiles a job's kernel as it is and as its template, in a throw-away child and without a launch."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
 from warpsmith.domain.job import Job
@@ -11,6 +12,7 @@ from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, Unavailable
 from warpsmith.job_checks.finding import Finding
+from warpsmith.sandbox.device_host import Probe, probe_devices
 from warpsmith.settings import Settings
 
 _PLACES = (
@@ -76,19 +78,38 @@ def check_compilation(
     return CompileCheck(f"{note}, and so is its template")
 
 
-def compiled_alone(job: Job, settings: Settings, arch: str = "sm_90") -> Compiled | Rejected | None:
-    """A CUDA job's own kernel, compiled for an architecture; None if nothing here can compile it."""
-    from warpsmith.sandbox.compile_host import CompilePool
+@dataclass
+class Compiler:
+    """Compiles jobs' own kernels: of OpenCL for a device of this machine, of CUDA for an architecture."""
 
-    pool = CompilePool(1, settings.compile_timeout_s, settings.permitted_includes())
-    own = Template(kernel=job.kernel, space=job.space)
-    try:
-        found = pool.submit(_defaults(own), any_cuda_device(arch)).result()
-    except (ChildDied, Unavailable):
-        return None
-    finally:
-        pool.close()
-    return None if isinstance(found, Rejected) and found.reason.startswith(_CRASHED) else found
+    settings: Settings
+    arch: str = "sm_90"
+    probe: Callable[[], Probe] = probe_devices
+
+    @cached_property
+    def _opencl(self) -> DeviceInfo | None:
+        try:
+            devices = self.probe().devices
+        except ChildDied:
+            return None
+        return next((d for d in devices if d.backend is Backend.OPENCL), None)
+
+    def __call__(self, job: Job) -> Compiled | Rejected | None:
+        """The kernel with the defaults of its parameters; None if nothing here can compile it."""
+        from warpsmith.sandbox.compile_host import CompilePool
+
+        device = any_cuda_device(self.arch) if job.kernel.backend is Backend.CUDA else self._opencl
+        if device is None:
+            return None
+        pool = CompilePool(1, self.settings.compile_timeout_s, self.settings.permitted_includes())
+        own = Template(kernel=job.kernel, space=job.space)
+        try:
+            found = pool.submit(_defaults(own), device).result()
+        except (ChildDied, Unavailable):
+            return None
+        finally:
+            pool.close()
+        return None if isinstance(found, Rejected) and found.reason.startswith(_CRASHED) else found
 
 
 def _defaults(template: Template) -> ConfiguredKernel:

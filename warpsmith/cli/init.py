@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from warpsmith.collected_headers import SentHeaders
 from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
 from warpsmith.kernel_sources import FoundSource, find_source
@@ -38,6 +39,10 @@ class Wanted:
     """Names of the toolkit's headers that a job which includes headers includes first."""
     missing_headers: tuple[str, ...] = ()
     """Names of headers that a comment says are missing."""
+    text: str | None = None
+    """Source of the kernel, taken out of the files; None: the files as they are."""
+    remarks: tuple[str, ...] = ()
+    """Sentences about the source, for comments of the job file."""
     known: Callable[[KernelDefinition], KnownJob] = nothing_known
     """Facts about the kernel's job that take the place of guesses."""
 
@@ -67,6 +72,17 @@ def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
         wanted.first_headers,
         wanted.entry,
     )
+    if wanted.text is not None:
+        found = replace(
+            found,
+            text=wanted.text,
+            source=wanted.text,
+            include_dirs=(),
+            includes=(),
+            headers=SentHeaders({}, ()),
+            header_texts=(),
+            first_line=1,
+        )
     if not find_kernels(found.text, found.dialect, defines):
         raise InvalidInput("source", f"{found.shown}: no kernel definition found{_elsewhere(found, defines)}")
     return job_skeleton(
@@ -76,7 +92,7 @@ def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
         wanted.entry,
         Given(
             tuple(_source_lines(found)),
-            (*_header_lines(found), *_missing(wanted)),
+            (*_header_lines(found), *_missing(wanted), *(f"# {remark}" for remark in wanted.remarks)),
             defines,
             found.header_texts,
             wanted.element,

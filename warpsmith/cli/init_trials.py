@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpsmith.cli.compile_check import compiled_alone
+from warpsmith.cli.compile_check import Compiler
 from warpsmith.cli.init import Wanted, skeleton
+from warpsmith.cli.init_extraction import Compile, taken_skeleton
 from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import path_problem
 from warpsmith.domain.job import Job
@@ -44,45 +45,60 @@ class _Trial:
 
 @temporary_folder()
 def tried_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, settings: Settings) -> str:
-    """The job file of `skeleton`, with other guesses where a CUDA compiler of this machine refuses the first.
+    """The job file of `skeleton`, with other guesses where a compiler of this machine refuses the first.
 
     Headers that are missing become empty ones, the elements of buffers get other types, and a header that
-    declares what another one uses without including it is included first. If nothing helps, or there is no
-    compiler, the first guesses stay, and the missing headers are named.
+    declares what another one uses without including it is included first. If that does not help, the kernel
+    is taken out of its file with what it reaches. If nothing helps, or there is no compiler, the first guesses
+    stay, and the missing headers are named.
 
     Raises:
         InvalidInput: see `skeleton`.
     """
+    compiled = Compiler(settings)
+    text, compiles = _whole(sources, target, wanted, compiled)
+    if compiles is not False:
+        return text
+    return taken_skeleton(sources, target, wanted, compiled) or text
+
+
+def _whole(
+    sources: Sequence[Path], target: Path, wanted: Wanted, compiled: Compile
+) -> tuple[str, bool | None]:
+    """The job file of the whole source, and whether it compiles; None if nothing here can tell."""
     first = skeleton(sources, target, wanted)
     trial = _Trial(tuple(sources), wanted)
     text, missing = first, wanted.empty_headers
     for _ in range(_TRIALS):
         job = _job(target, text)
-        refused = None if job is None else compiled_alone(job, settings)
-        if job is None or refused is None:
-            return first
+        refused = None if job is None else compiled(job)
+        if job is None:
+            return first, False
         if not isinstance(refused, Rejected):
-            return text
+            return (text, True) if refused is not None else (first, None)
         following = _next(trial, refused, job)
         if following is None:
             break
         trial = following
         missing = trial.wanted.empty_headers
         text = skeleton(trial.sources, target, trial.wanted)
-    return skeleton(sources, target, replace(wanted, missing_headers=missing)) if missing else first
+    if missing:
+        return skeleton(sources, target, replace(wanted, missing_headers=missing)), False
+    return first, False
 
 
 def _job(target: Path, text: str) -> Job | None:
-    """The job, if it is one of CUDA; None while a person has to fill in what has no guess."""
+    """The job; None while a person has to fill in what has no guess."""
     try:
-        job = JobFile.parsed(target, text).job()
+        return JobFile.parsed(target, text).job()
     except InvalidInput:
         return None
-    return job if job.kernel.backend is Backend.CUDA else None
 
 
 def _next(trial: _Trial, refused: Rejected, job: Job) -> _Trial | None:
     """What to try after a refusal; None if nothing is left."""
+    if job.kernel.backend is not Backend.CUDA:
+        return None
     wanted = trial.wanted
     found = _MISSING.search(refused.reason)
     if found is not None:

@@ -7,6 +7,7 @@ import pytest
 from tests.unit.rewrite.test_init import written
 from warpsmith.backends.cuda_toolkit import cccl_version
 from warpsmith.cli import init_trials
+from warpsmith.cli.compile_check import Compiler
 from warpsmith.cli.init import Wanted
 from warpsmith.cli.init_trials import tried_skeleton
 from warpsmith.cli.validate import Report, Wishes, validate
@@ -160,7 +161,7 @@ def test_a_toolkit_that_lacks_a_name_is_named_with_its_version(tmp_path: Path) -
 
 
 def test_without_a_compiler_the_first_guess_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(init_trials, "compiled_alone", lambda job, settings: None)
+    monkeypatch.setattr(Compiler, "__call__", lambda self, job: None)
     body = "static_assert(sizeof(T) == 4); out[i] = in[i];"
     (source,) = written(tmp_path, k_dot_cu=KERNEL.format(body=body))
     target = tmp_path / "job.yaml"

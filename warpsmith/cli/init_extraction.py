@@ -1,0 +1,168 @@
+"""`init` for a file that does not compile as it lies: the kernel is taken out with what it reaches."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from warpsmith.cli import near_files
+from warpsmith.cli.init import Wanted, skeleton
+from warpsmith.domain.job import Job
+from warpsmith.domain.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import Compiled
+from warpsmith.errors import InvalidInput
+from warpsmith.jobfile import JobFile
+from warpsmith.kernel_sources import FoundSource, find_source
+from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.skeleton.job_file import choose_kernel
+from warpsmith.rewrite.skeleton.taken_out import File, Pool, Taken, taken_out, without_header
+from warpsmith.rewrite.skeleton.yaml_text import TODO
+
+Compile = Callable[[Job], Compiled | Rejected | None]
+"""Compiles a job's own kernel; None if nothing here can."""
+
+_TRIALS = 12
+"""Limit on the compilations."""
+_UNKNOWN = re.compile(
+    r"use of undeclared identifier '(\w+)'|unknown type name '(\w+)'|implicit declaration of function '(\w+)'"
+    r'|identifier "(\w+)" is undefined|has no member "(\w+)"|name followed by "::"[^\n]*\n\s*[^\n]*?(\w+)::'
+    r"|variable has incomplete type '(?:struct )?(\w+)"
+)
+_UNKNOWN_TYPE = re.compile(r"unknown type name '(\w+)'")
+_NO_HEADER = re.compile(
+    r'cannot open source file "([^"]+)"|fatal error: ([^\s:]+): No such file|\'([^\']+)\' file not found'
+)
+_MOST_NAMES = 12
+"""Limit on the headers and names of one text that are shown."""
+
+
+@dataclass
+class _State:
+    """What is known so far of a kernel's own source."""
+
+    own: Path
+    dialect: Dialect
+    files: list[File]
+    defines: dict[str, str] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    tried: set[str] = field(default_factory=set)
+
+    def resolve(self, names: Iterable[str], types: Iterable[str]) -> bool:
+        """Find out what these names are; False if nothing new is known of any."""
+        kinds = set(types)
+        found = [self._resolved(n, n in kinds) for n in names if n not in self.tried]
+        return any(found)
+
+    def _resolved(self, name: str, is_type: bool) -> bool:
+        self.tried.add(name)
+        file = near_files.declaring(self.own, name, self.dialect)
+        if file is not None and file.name not in {f.name for f in self.files}:
+            self.files.insert(0, file)
+            self.said.append(f"{name} is as {file.name} has it.")
+            return True
+        near = near_files.value_of(self.own, name)
+        if near is not None and near[0] != name:
+            self.defines[name] = near[0]
+            self.said.append(f"{name}={near[0]} as {near[1]} has it.")
+            return True
+        if is_type and self.dialect is Dialect.OPENCL:
+            self.defines[name] = "float"
+            self.said.append(f"{TODO}: the host program defines {name}; float is a guess.")
+            return True
+        return False
+
+    def without(self, header: str) -> bool:
+        """Find a header near the kernel, or do without it; False if that was tried."""
+        if header in self.tried:
+            return False
+        self.tried.add(header)
+        file = near_files.header(self.own, header)
+        if file is not None:
+            self.files.insert(0, file)
+        else:
+            self.dropped.append(header)
+        return True
+
+
+def taken_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compiled: Compile) -> str | None:
+    """The job file of a kernel that was taken out of its file; None if it does not compile so either.
+
+    Raises:
+        InvalidInput: see `skeleton`.
+    """
+    found = find_source(
+        sources, target, wanted.backend, wanted.include_dirs, wanted.permitted, (), wanted.entry
+    )
+    defines = dict(d.partition("=")[::2] for d in wanted.defines)
+    kernel, _ = choose_kernel(find_kernels(found.text, found.dialect, defines), found.shown, wanted.entry)
+    state = _State(sources[-1], found.dialect, list(_files(found, sources[-1])))
+    for _ in range(_TRIALS):
+        taken = taken_out(Pool(state.files, found.dialect), kernel.name)
+        if taken is None or len(taken.text.encode()) > MAX_SOURCE_BYTES:
+            return None
+        text = _text(sources, target, wanted, taken, state, found.shown)
+        job = _job(target, text)
+        if job is None:
+            if not state.resolve(*_open_types(taken, found.dialect, {**defines, **state.defines}, kernel)):
+                return None
+            continue
+        outcome = compiled(job)
+        if not isinstance(outcome, Rejected):
+            return text if outcome is not None else None
+        if not _learn(state, outcome):
+            return None
+    return None
+
+
+def _files(found: FoundSource, own: Path) -> Iterator[File]:
+    for path, text in reversed(tuple(found.headers.files.items())):
+        yield File(path, text)
+    for _, name in found.headers.missing:
+        near = near_files.header(own, name)
+        if near is not None:
+            yield near
+    yield File(found.shown, found.text)
+
+
+def _text(
+    sources: Sequence[Path], target: Path, wanted: Wanted, taken: Taken, state: _State, shown: str
+) -> str:
+    source = taken.text
+    for name in state.dropped:
+        source = without_header(source, name)
+    left = [*taken.headers_left_out, *state.dropped]
+    headers = f" and the headers {', '.join(left[:_MOST_NAMES])}" if left else ""
+    remarks = [f"Taken out of {shown}; {taken.functions_left_out} functions{headers} are left behind."]
+    given = (*wanted.defines, *(f"{name}={value}" for name, value in state.defines.items()))
+    return skeleton(
+        sources, target, replace(wanted, text=source, remarks=(*remarks, *state.said), defines=given)
+    )
+
+
+def _job(target: Path, text: str) -> Job | None:
+    try:
+        return JobFile.parsed(target, text).job()
+    except InvalidInput:
+        return None
+
+
+def _open_types(
+    taken: Taken, dialect: Dialect, defines: Mapping[str, str], kernel: KernelDefinition
+) -> tuple[list[str], list[str]]:
+    """Names of types of the kernel's arguments that nothing so far declares."""
+    kernels = [k for k in find_kernels(taken.text, dialect, defines) if k.name == kernel.name]
+    own = {p.name for k in kernels for p in k.template}
+    bases = [a.base for k in kernels for a in k.arguments if a.dtype is None and a.base not in own]
+    names = [b.split()[-1].split("::")[-1] for b in bases if b and "<" not in b and b != "void"]
+    return names, names
+
+
+def _learn(state: _State, refused: Rejected) -> bool:
+    log = f"{refused.reason}\n{refused.log}"
+    for match in _NO_HEADER.finditer(log):
+        if state.without(next(g for g in match.groups() if g)):
+            return True
+    names = [next(g for g in m.groups() if g) for m in _UNKNOWN.finditer(log)]
+    return state.resolve(dict.fromkeys(names), _UNKNOWN_TYPE.findall(log))

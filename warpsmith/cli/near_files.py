@@ -1,0 +1,96 @@
+"""Files near a kernel's own, searched for what it names and does not define."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from warpsmith.kernel_sources import HEADER_ENDINGS, SOURCE_ENDINGS
+from warpsmith.rewrite.reader.host_strings import only_literals
+from warpsmith.rewrite.reader.kernel_definitions import Dialect
+from warpsmith.rewrite.skeleton.taken_out import File, Pool
+from warpsmith.source_text import read_source_text
+
+_LEVELS = 3
+"""Limit on the folders above the kernel's that are searched."""
+_MOST_FILES = 1_500
+_MOST_BYTES = 1 << 20
+_HOST = (".c", ".cc", ".cpp", ".cxx", ".py", ".txt", ".cmake", ".mk")
+_VALUE = r"(-?\d+(?:\.\d+)?f?|[A-Za-z_]\w*)"
+
+
+def near(source: Path) -> tuple[Path, ...]:
+    """Sources and headers in the kernel's folder, then in those above it and below them, nearest first."""
+    return _near(source.resolve().parent)
+
+
+@lru_cache(maxsize=4)
+def _near(folder: Path) -> tuple[Path, ...]:
+    found: dict[Path, None] = dict.fromkeys(sorted(p for p in folder.iterdir() if _may_hold(p)))
+    for _ in range(_LEVELS):
+        if (folder / ".git").exists() or folder.parent == folder or len(found) >= _MOST_FILES:
+            break
+        for path in _below(folder):
+            found.setdefault(path)
+            if len(found) >= _MOST_FILES:
+                break
+        folder = folder.parent
+    return tuple(found)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        if _may_hold(path):
+            yield path
+
+
+def _may_hold(path: Path) -> bool:
+    known = path.suffix in (*HEADER_ENDINGS, *SOURCE_ENDINGS, *_HOST)
+    return known and path.is_file() and path.stat().st_size <= _MOST_BYTES
+
+
+@lru_cache(maxsize=2_000)
+def _text(path: Path) -> str:
+    text = read_source_text(path)
+    whole = only_literals(text)
+    return text if whole is None else whole.text
+
+
+def declaring(source: Path, name: str, dialect: Dialect) -> File | None:
+    """The nearest file of device code that declares a name."""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    for path in near(source):
+        if path.suffix not in _HOST and path != source.resolve() and word.search(_text(path)):
+            file = File(path.name, _text(path))
+            if Pool((file,), dialect).declaring(name):
+                return file
+    return None
+
+
+def header(source: Path, name: str) -> File | None:
+    """The nearest file that an include of this name may mean."""
+    ending = "/" + name.rpartition("/")[2]
+    return next((File(name, _text(p)) for p in near(source) if str(p).endswith(ending)), None)
+
+
+def value_of(source: Path, name: str) -> tuple[str, str] | None:
+    """The value that the files near a kernel give a macro most often, and the first file that does."""
+    own = re.escape(name)
+    patterns = (
+        re.compile(rf"^[ \t]*#[ \t]*define[ \t]+{own}[ \t]+\(?{_VALUE}\)?[ \t]*(?://.*|/\*.*)?$", re.M),
+        re.compile(rf"-D ?{own}=[\"']?{_VALUE}"),
+        re.compile(rf"\b(?:const|constexpr|static|int|unsigned|size_t)\b[^;\n(]*\b{own}\s*=\s*(\d+)\b"),
+    )
+    values: Counter[str] = Counter()
+    places: dict[str, str] = {}
+    for path in near(source):
+        if name in (text := _text(path)):
+            for value in (m.group(1) for p in patterns for m in p.finditer(text)):
+                values[value] += 1
+                places.setdefault(value, path.name)
+    numbers = {v: n for v, n in values.items() if v[0] in "-0123456789"} or dict(values)
+    if not numbers:
+        return None
+    best = max(numbers, key=lambda v: (numbers[v], -list(numbers).index(v)))
+    return best, places[best]
