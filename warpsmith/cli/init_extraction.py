@@ -47,6 +47,8 @@ class _State:
     defines: dict[str, str] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    also: list[str] = field(default_factory=list)
+    """Names that are declared in the files and that the kernel itself does not reach."""
     tried: set[str] = field(default_factory=set)
 
     def resolve(self, names: Iterable[str], types: Iterable[str]) -> bool:
@@ -57,9 +59,13 @@ class _State:
 
     def _resolved(self, name: str, is_type: bool) -> bool:
         self.tried.add(name)
+        if Pool(self.files, self.dialect).declaring(name):
+            self.also.append(name)
+            return True
         file = near_files.declaring(self.own, name, self.dialect)
         if file is not None and file.name not in {f.name for f in self.files}:
             self.files.insert(0, file)
+            self.also.append(name)
             self.said.append(f"{name} is as {file.name} has it.")
             return True
         near = near_files.value_of(self.own, name)
@@ -99,7 +105,7 @@ def taken_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compil
     kernel, _ = choose_kernel(find_kernels(found.text, found.dialect, defines), found.shown, wanted.entry)
     state = _State(sources[-1], found.dialect, list(_files(found, sources[-1])))
     for _ in range(_TRIALS):
-        taken = taken_out(Pool(state.files, found.dialect), kernel.name)
+        taken = taken_out(Pool(state.files, found.dialect), kernel.name, state.also)
         if taken is None or len(taken.text.encode()) > MAX_SOURCE_BYTES:
             return None
         text = _text(sources, target, wanted, taken, state, found.shown)

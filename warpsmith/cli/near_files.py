@@ -9,6 +9,7 @@ from pathlib import Path
 from warpsmith.kernel_sources import HEADER_ENDINGS, SOURCE_ENDINGS
 from warpsmith.rewrite.reader.host_strings import only_literals
 from warpsmith.rewrite.reader.kernel_definitions import Dialect
+from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.taken_out import File, Pool
 from warpsmith.source_text import read_source_text
 
@@ -17,6 +18,7 @@ _LEVELS = 3
 _MOST_FILES = 1_500
 _MOST_BYTES = 1 << 20
 _HOST = (".c", ".cc", ".cpp", ".cxx", ".py", ".txt", ".cmake", ".mk")
+_CPP = re.compile(r"\b(?:constexpr|auto|class|template|std|namespace|using|extern|static)\b|::")
 _VALUE = r"(-?\d+(?:\.\d+)?f?|[A-Za-z_]\w*)"
 
 
@@ -63,9 +65,15 @@ def declaring(source: Path, name: str, dialect: Dialect) -> File | None:
     for path in near(source):
         if path.suffix not in _HOST and path != source.resolve() and word.search(_text(path)):
             file = File(path.name, _text(path))
-            if Pool((file,), dialect).declaring(name):
+            pool = Pool((file,), dialect)
+            if any(_fits(pool.items[at][1].text, dialect) for at in pool.declaring(name)):
                 return file
     return None
+
+
+def _fits(text: str, dialect: Dialect) -> bool:
+    """False for a declaration of C++ that OpenCL C does not read."""
+    return dialect is not Dialect.OPENCL or _CPP.search(blank(text)) is None
 
 
 def header(source: Path, name: str) -> File | None:
@@ -80,7 +88,7 @@ def value_of(source: Path, name: str) -> tuple[str, str] | None:
     patterns = (
         re.compile(rf"^[ \t]*#[ \t]*define[ \t]+{own}[ \t]+\(?{_VALUE}\)?[ \t]*(?://.*|/\*.*)?$", re.M),
         re.compile(rf"-D ?{own}=[\"']?{_VALUE}"),
-        re.compile(rf"\b(?:const|constexpr|static|int|unsigned|size_t)\b[^;\n(]*\b{own}\s*=\s*(\d+)\b"),
+        re.compile(rf"(?<![.>])\b{own}\s*=\s*(\d+)\b"),
     )
     values: Counter[str] = Counter()
     places: dict[str, str] = {}

@@ -6,7 +6,6 @@ import pytest
 
 from tests.unit.rewrite.test_init import written
 from warpsmith.backends.cuda_toolkit import cccl_version
-from warpsmith.cli import init_trials
 from warpsmith.cli.compile_check import Compiler
 from warpsmith.cli.init import Wanted
 from warpsmith.cli.init_trials import tried_skeleton

@@ -51,6 +51,8 @@ class _Reader:
     body_at: int | None = None
     saved: list[int] = field(default_factory=list)
     """Depths at the conditionals inside of the current declaration."""
+    places: list[int] = field(default_factory=list)
+    """Where each conditional around begins."""
 
     def read(self) -> list[Declaration]:
         items = self.tokens.items
@@ -72,14 +74,25 @@ class _Reader:
             self._add(line.group(), f"#define {token.rest}")
         elif token.text in ("if", "ifdef", "ifndef"):
             self.saved.append(self.depth)
+            self.places.append(token.start)
             self.conditions.append([] if inside else [_condition(token)])
         elif token.text in ("else", "elif") and self.conditions:
+            self._reach_back()
             self.depth = self.saved[-1]
             if self.conditions[-1]:
                 self.conditions[-1].append(token.rest if token.text == "elif" else "1")
         elif token.text == "endif" and self.conditions:
+            self._reach_back()
             self.conditions.pop()
             self.saved.pop()
+            self.places.pop()
+
+    def _reach_back(self) -> None:
+        """Let a declaration that goes on behind the branch it began in begin with the conditional."""
+        if self.began is not None and self.conditions[-1]:
+            self.began = min(self.began, self.places[-1])
+            self.saved[-1] = 0
+            self.conditions[-1] = []
 
     def _token(self, token: Token, following: str) -> None:
         if self.began is None:

@@ -10,6 +10,7 @@ from warpsmith.domain.expressions import FUNCTIONS
 from warpsmith.rewrite.reader.declarations import KernelArgument
 from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.reader.pointer_usage import pointer_usage
+from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.reader.type_words import element_type
 from warpsmith.rewrite.skeleton.element_uses import cast_type, is_under_root
 from warpsmith.rewrite.skeleton.guesses import DEFAULT_EXTENT, Bindings, dimension_name, extent, scalar_value
@@ -29,6 +30,7 @@ _PIXELS = tuple(
 _CHANNEL = {"f": Dtype.FLOAT32, "i": Dtype.INT32, "ui": Dtype.UINT32, "h": Dtype.FLOAT16}
 _ROLES = {(True, False): Role.INPUT, (False, True): Role.OUTPUT, (True, True): Role.INOUT}
 """Roles by whether a kernel reads, and whether it writes a buffer."""
+_READ_ONLY = (True, False)
 _ZEROS = "draw: {distribution: constant, low: 0}"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ABOVE_ZERO = "draw: {distribution: uniform, low: 0.1, high: 1}"
@@ -246,6 +248,12 @@ def _may_hold_indices(dtype: Dtype | None) -> bool:
     return dtype is not None and not dtype.is_float and dtype is not Dtype.BOOL
 
 
+def _may_be_stored(body: str, name: str) -> bool:
+    """True if an element is handed to what may be a macro that assigns to it."""
+    inner = r"(?:[^();]|\([^();]*\))*"
+    return re.search(rf"\b[A-Z]\w*\s*\({inner}\b{re.escape(name)}\s*\[", blank(body)) is not None
+
+
 def buffer_role(
     a: KernelArgument, kernel: KernelDefinition, space: IndexSpace | None = None
 ) -> tuple[Role, str]:
@@ -253,7 +261,7 @@ def buffer_role(
     if a.is_const or a.address_space == "constant":
         return Role.INPUT, ""
     shown = (space or IndexSpace()).usage.get(a.name, (False, False))
-    if any(shown):
+    if any(shown) and not (shown == _READ_ONLY and _may_be_stored(kernel.body, a.name)):
         return _ROLES[shown], ""
     usage = pointer_usage(kernel.body, a.name) if a.name else None
     if usage is None or usage.is_passed_on or usage.is_written == usage.is_read:

@@ -63,8 +63,8 @@ _MACROS = (
         "i += blockDim.x * gridDim.x)",
     ),
     (r"CUDART_INF_F", "#include <math_constants.h>"),
-    (r"FLT_MAX", "#define FLT_MAX 3.402823466e+38F"),
-    (r"INT_MAX", "#define INT_MAX 2147483647"),
+    (r"FLT_MAX", "#include <float.h>"),
+    (r"INT_MAX", "#include <limits.h>"),
 )
 
 

@@ -25,6 +25,7 @@ _QUALIFIED = re.compile(
     r"\b(?:__device__|__global__|__constant__|__shared__|__managed__|constexpr|const|enum|struct|class|union"
     r"|using|typedef|template|namespace|concept|static_assert)\b"
 )
+_INSTANTIATION = re.compile(r"\s*(?:extern\s+)?template\s+(?!<)")
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+OPENCL[^\n]*", re.M)
 _MOST_CHARACTERS = 4_000_000
 """Limit on the text of all files that are searched."""
@@ -84,7 +85,9 @@ class Pool:
         return [at for at in places if items[at][0] == nearest]
 
     def _is_of_device(self, d: Declaration) -> bool:
-        """Whether device code can name it; in CUDA a function or variable says so."""
+        """Whether a kernel can name it; in CUDA a function or variable says so."""
+        if _INSTANTIATION.match(d.header):
+            return False
         if self.dialect is Dialect.OPENCL or d.text.lstrip().startswith("#"):
             return True
         if _QUALIFIED.search(d.header) is not None:
@@ -94,24 +97,26 @@ class Pool:
         return any("__device__" in body or "__global__" in body for body in bodies)
 
 
-def taken_out(pool: Pool, entry: str) -> Taken | None:
+def taken_out(pool: Pool, entry: str, also: Iterable[str] = ()) -> Taken | None:
     """The source of one kernel; None if no file of the pool defines it.
 
     Args:
         entry: the kernel's plain name.
+        also: further names that the source must declare, such as those of template arguments.
     """
     items = pool.items
     begin = [at for at in pool.declaring(entry) if _defines(items[at][1], entry)]
     if not begin:
         return None
-    wanted = _reached(pool, begin)
+    wanted = _reached(pool, [*begin, *(at for name in also for at in pool.declaring(name))])
     own = len(pool.files) - 1
     text = "\n".join(items[at][1].written() for at in sorted(wanted))
     spaces = "".join(f"using namespace {s};\n" for s in _used_namespaces(pool, wanted))
     headers, missing = _headers(pool.files)
     head = [*dict.fromkeys(p.strip() for f in pool.files for p in _PRAGMA.findall(f.text))]
-    head += [f"#include <{name}>" for name in headers] if pool.dialect is not Dialect.OPENCL else []
-    head += framework_lines(text, {name for at in wanted for name in _names(items[at][1])})
+    if pool.dialect is not Dialect.OPENCL:
+        head += [f"#include <{name}>" for name in headers]
+        head += framework_lines(text, {name for at in wanted for name in _names(items[at][1])})
     left = sum(
         number == own and "(" in d.header and not d.text.startswith("#")
         for at, (number, d) in enumerate(items)
