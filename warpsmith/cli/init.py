@@ -8,7 +8,9 @@ from pathlib import Path
 from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
 from warpsmith.kernel_sources import FoundSource, find_source
-from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.macro_words import defined_words, unknown_introductions
+from warpsmith.rewrite.reader.placeholders import first_placeholder
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
 from warpsmith.rewrite.skeleton.job_file import Given, job_skeleton
 from warpsmith.rewrite.skeleton.known import KnownJob, nothing_known
@@ -67,8 +69,13 @@ def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
         wanted.first_headers,
         wanted.entry,
     )
-    if not find_kernels(found.text, found.dialect, defines):
-        raise InvalidInput("source", f"{found.shown}: no kernel definition found{_elsewhere(found, defines)}")
+    placeholder = first_placeholder(found.text)
+    if placeholder is not None:
+        place = f"{found.shown} (line {found.first_line - 1 + placeholder.line})"
+        words = "is a placeholder of a code template and no C; give init the source that is generated from it"
+        raise InvalidInput("source", f"{place}: {placeholder.text} {words}")
+    if not find_kernels(found.text, found.dialect, defines, found.header_texts):
+        raise InvalidInput("source", f"{found.shown}: no kernel definition found{_hint(found, defines)}")
     return job_skeleton(
         found.text,
         found.shown,
@@ -128,15 +135,34 @@ def _defines(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _hint(found: FoundSource, defines: Mapping[str, str]) -> str:
+    """Where the kernels may be, if the file itself has none."""
+    elsewhere = _elsewhere(found, defines)
+    if elsewhere:
+        return elsewhere
+    known = {*defines, *defined_words((found.text, *found.header_texts))}
+    unknown = unknown_introductions(found.text, known)
+    if not unknown:
+        return ""
+    word, names = next(iter(unknown.items()))
+    marker = "__kernel" if found.dialect is Dialect.OPENCL else "__global__"
+    return (
+        f"; {word} introduces {_few(names)}, and nothing here defines it: if it stands for {marker}, "
+        f"give -D {word}={marker}"
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:_MAX_SHOWN])}{', ...' if len(names) > _MAX_SHOWN else ''}"
+
+
 def _elsewhere(found: FoundSource, defines: Mapping[str, str]) -> str:
     """A hint to the header that has kernels, if the file itself has none."""
     places = []
     for path, text in found.headers.files.items():
         names = [k.name for k in find_kernels(text, found.dialect, defines)]
         if names:
-            places.append(
-                f"{path} ({', '.join(names[:_MAX_SHOWN])}{', ...' if len(names) > _MAX_SHOWN else ''})"
-            )
+            places.append(f"{path} ({_few(names)})")
     if not places:
         return ""
     return f"; it includes headers that define some: {'; '.join(places[:_MAX_SHOWN])}. Give that file to init"

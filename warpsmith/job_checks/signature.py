@@ -35,7 +35,9 @@ def _of_launch(job: Job) -> list[Finding]:
     text = job.kernel.source
     tokens = tokenise(text)
     given = given_macros(job.kernel.options)
-    kernels = find_kernels(text, Dialect.from_backend(job.kernel.backend), given)
+    kernels = find_kernels(
+        text, Dialect.from_backend(job.kernel.backend), given, tuple(job.kernel.files.values())
+    )
     found = definitions(kernels, job.kernel.entry)
     if not found:
         return _no_entry(job, kernels, tokens)
@@ -55,7 +57,12 @@ def unwritten_scratch(job: Job) -> Iterator[Finding]:
     kernel = job.kernel
     if kernel.source is None or not kernel.scratch or kernel.backend is Backend.REPLAY:
         return
-    kernels = find_kernels(kernel.source, Dialect.from_backend(kernel.backend), given_macros(kernel.options))
+    kernels = find_kernels(
+        kernel.source,
+        Dialect.from_backend(kernel.backend),
+        given_macros(kernel.options),
+        tuple(kernel.files.values()),
+    )
     for n, argument in enumerate(kernel.arguments):
         if argument.role is not Role.SCRATCH:
             continue

@@ -78,7 +78,8 @@ def job_skeleton(
         InvalidInput: the source has no such kernel, or several; the message names them.
     """
     given = given or Given()
-    kernel, twins = choose_kernel(find_kernels(source_text, dialect, given.defines), path_text, entry)
+    kernels = find_kernels(source_text, dialect, given.defines, given.headers)
+    kernel, twins = choose_kernel(kernels, path_text, entry)
     if entry is None or "<" not in entry:
         # A parameter pack is empty unless the entry fills it.
         kept = tuple(a for a in kernel.arguments if not a.type_text.endswith("..."))
