@@ -11,8 +11,9 @@ from warpsmith.kernel_sources import FoundSource, find_source
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.reader.macro_words import defined_words, unknown_introductions
 from warpsmith.rewrite.reader.placeholders import first_placeholder
+from warpsmith.rewrite.reader.switched_off import switched_off
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
-from warpsmith.rewrite.skeleton.job_file import Given, job_skeleton
+from warpsmith.rewrite.skeleton.job_file import Given, choose_kernel, job_skeleton
 from warpsmith.rewrite.skeleton.known import KnownJob, nothing_known
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
 
@@ -83,7 +84,7 @@ def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
         wanted.entry,
         Given(
             tuple(_source_lines(found)),
-            (*_header_lines(found), *_missing(wanted)),
+            (*_header_lines(found), *_missing(wanted), *_left_out(found, wanted.entry, defines)),
             defines,
             found.header_texts,
             wanted.element,
@@ -111,6 +112,17 @@ def _header_lines(found: FoundSource) -> Iterator[str]:
         yield f"include_dirs: [{listed}]  # headers are sent from there"
     if found.includes:
         yield f"includes: [{', '.join(found.includes)}]  # folders of the operator"
+
+
+def _left_out(found: FoundSource, entry: str | None, defines: Mapping[str, str]) -> Iterator[str]:
+    """A comment if a conditional leaves out the kernel of the job."""
+    kernels = find_kernels(found.text, found.dialect, defines, found.header_texts)
+    kernel, _ = choose_kernel(kernels, found.shown, entry)
+    switch = None
+    if not kernel.is_taken:
+        switch = switched_off(found.text, kernel.line, defines, found.header_texts)
+    if switch is not None:
+        yield f"# {TODO}: {switch.words(kernel.name, found.first_line)}."
 
 
 def _missing(wanted: Wanted) -> Iterator[str]:

@@ -58,6 +58,8 @@ class KernelDefinition:
     is_extern_c: bool
     body: str
     """Text from `{` to `}`."""
+    is_taken: bool = True
+    """False if a conditional leaves it out, with the macros of the text and those that are given."""
 
     @property
     def qualified_name(self) -> str:
@@ -134,6 +136,7 @@ class _Reader:
             launch_bounds=launch_bounds(header),
             is_extern_c=EXTERN_C in scope or is_extern_c(header),
             body=self._body(next(self._tokens.forward(body_at))),
+            is_taken=self._tokens.are_taken(marker),
         )
 
     def _header_after(self, marker: int) -> list[int] | None:

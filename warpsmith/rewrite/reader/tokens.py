@@ -113,6 +113,14 @@ class Tokens:
             found.update(dict.fromkeys(group_left_open, tuple(group_left_open)))
         return found
 
+    def are_taken(self, at: int) -> bool:
+        """Whether every branch around a token is taken."""
+        for group in set(self.groups.values()):
+            before = [line for line in group if line < at]
+            if before and at < group[-1] and before[-1] not in self.taken:
+                return False
+        return True
+
     def forward(self, at: int) -> Iterator[int]:
         """Indices from `at` on, as one reading of the preprocessor: the branch that `at` is in, and of
         every later conditional the branch taken when only this text defines macros."""
