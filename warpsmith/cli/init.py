@@ -9,9 +9,12 @@ from warpsmith.collected_headers import SentHeaders
 from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
 from warpsmith.kernel_sources import FoundSource, find_source
-from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.macro_words import defined_words, unknown_introductions
+from warpsmith.rewrite.reader.placeholders import first_placeholder
+from warpsmith.rewrite.reader.switched_off import switched_off
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
-from warpsmith.rewrite.skeleton.job_file import Given, job_skeleton
+from warpsmith.rewrite.skeleton.job_file import Given, choose_kernel, job_skeleton
 from warpsmith.rewrite.skeleton.known import KnownJob, nothing_known
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
 
@@ -83,8 +86,13 @@ def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
             header_texts=(),
             first_line=1,
         )
-    if not find_kernels(found.text, found.dialect, defines):
-        raise InvalidInput("source", f"{found.shown}: no kernel definition found{_elsewhere(found, defines)}")
+    placeholder = first_placeholder(found.text)
+    if placeholder is not None:
+        place = f"{found.shown} (line {found.first_line - 1 + placeholder.line})"
+        words = "is a placeholder of a code template and no C; give init the source that is generated from it"
+        raise InvalidInput("source", f"{place}: {placeholder.text} {words}")
+    if not find_kernels(found.text, found.dialect, defines, found.header_texts):
+        raise InvalidInput("source", f"{found.shown}: no kernel definition found{_hint(found, defines)}")
     return job_skeleton(
         found.text,
         found.shown,
@@ -92,7 +100,12 @@ def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
         wanted.entry,
         Given(
             tuple(_source_lines(found)),
-            (*_header_lines(found), *_missing(wanted), *(f"# {remark}" for remark in wanted.remarks)),
+            (
+                *_header_lines(found),
+                *_missing(wanted),
+                *(f"# {remark}" for remark in wanted.remarks),
+                *_left_out(found, wanted.entry, defines),
+            ),
             defines,
             found.header_texts,
             wanted.element,
@@ -122,6 +135,17 @@ def _header_lines(found: FoundSource) -> Iterator[str]:
         yield f"includes: [{', '.join(found.includes)}]  # folders of the operator"
 
 
+def _left_out(found: FoundSource, entry: str | None, defines: Mapping[str, str]) -> Iterator[str]:
+    """A comment if a conditional leaves out the kernel of the job."""
+    kernels = find_kernels(found.text, found.dialect, defines, found.header_texts)
+    kernel, _ = choose_kernel(kernels, found.shown, entry)
+    switch = None
+    if not kernel.is_taken:
+        switch = switched_off(found.text, kernel.line, defines, found.header_texts)
+    if switch is not None:
+        yield f"# {TODO}: {switch.words(kernel.name, found.first_line)}."
+
+
 def _missing(wanted: Wanted) -> Iterator[str]:
     if wanted.missing_headers:
         named = ", ".join(wanted.missing_headers)
@@ -144,15 +168,34 @@ def _defines(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _hint(found: FoundSource, defines: Mapping[str, str]) -> str:
+    """Where the kernels may be, if the file itself has none."""
+    elsewhere = _elsewhere(found, defines)
+    if elsewhere:
+        return elsewhere
+    known = {*defines, *defined_words((found.text, *found.header_texts))}
+    unknown = unknown_introductions(found.text, known)
+    if not unknown:
+        return ""
+    word, names = next(iter(unknown.items()))
+    marker = "__kernel" if found.dialect is Dialect.OPENCL else "__global__"
+    return (
+        f"; {word} introduces {_few(names)}, and nothing here defines it: if it stands for {marker}, "
+        f"give -D {word}={marker}"
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:_MAX_SHOWN])}{', ...' if len(names) > _MAX_SHOWN else ''}"
+
+
 def _elsewhere(found: FoundSource, defines: Mapping[str, str]) -> str:
     """A hint to the header that has kernels, if the file itself has none."""
     places = []
     for path, text in found.headers.files.items():
         names = [k.name for k in find_kernels(text, found.dialect, defines)]
         if names:
-            places.append(
-                f"{path} ({', '.join(names[:_MAX_SHOWN])}{', ...' if len(names) > _MAX_SHOWN else ''})"
-            )
+            places.append(f"{path} ({_few(names)})")
     if not places:
         return ""
     return f"; it includes headers that define some: {'; '.join(places[:_MAX_SHOWN])}. Give that file to init"

@@ -142,7 +142,11 @@ def _axes(job: Job) -> Iterator[Finding]:
         return
     launch = job.kernel.launch
     have = max(len(launch.grid), len(launch.block))
-    kernels = find_kernels(job.kernel.source, Dialect.from_backend(job.kernel.backend))
+    kernels = find_kernels(
+        job.kernel.source,
+        Dialect.from_backend(job.kernel.backend),
+        headers=tuple(job.kernel.files.values()),
+    )
     found = definitions(kernels, job.kernel.entry)
     used = _axes_used(found, pattern)
     of_grid = _axes_used(found, _OTHER_AXES_OF_GRID[job.kernel.backend])
@@ -171,7 +175,9 @@ def _plain(job: Job) -> KernelDefinition | None:
         return None
     text = job.kernel.source
     dialect = Dialect.from_backend(job.kernel.backend)
-    found = definitions(find_kernels(text, dialect, given_macros(job.kernel.options)), job.kernel.entry)
+    headers = tuple(job.kernel.files.values())
+    kernels = find_kernels(text, dialect, given_macros(job.kernel.options), headers)
+    found = definitions(kernels, job.kernel.entry)
     if len(found) != 1 or _AGAIN.search(blank(found[0].body)):
         return None
     # A function-like macro may hold a loop, or a store.

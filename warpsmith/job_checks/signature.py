@@ -5,7 +5,7 @@ Nothing is reported about facts that the source leaves open (a type behind a mac
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Backend
@@ -17,6 +17,7 @@ from warpsmith.job_checks.symbols import symbol_findings
 from warpsmith.rewrite.reader.conditionals import given_macros
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.reader.pointer_usage import pointer_usage
+from warpsmith.rewrite.reader.switched_off import switched_off
 from warpsmith.rewrite.reader.tokens import Tokens, tokenise
 from warpsmith.rewrite.skeleton.guesses import bind
 
@@ -35,7 +36,9 @@ def _of_launch(job: Job) -> list[Finding]:
     text = job.kernel.source
     tokens = tokenise(text)
     given = given_macros(job.kernel.options)
-    kernels = find_kernels(text, Dialect.from_backend(job.kernel.backend), given)
+    kernels = find_kernels(
+        text, Dialect.from_backend(job.kernel.backend), given, tuple(job.kernel.files.values())
+    )
     found = definitions(kernels, job.kernel.entry)
     if not found:
         return _no_entry(job, kernels, tokens)
@@ -47,7 +50,25 @@ def _of_launch(job: Job) -> list[Finding]:
         # A parameter may stand for a different type in every configuration.
         known = {word: known[word] for word in known.keys() - {p.name for p in job.parameters}}
         of_each.append(list(argument_findings(job, kernel, known, certain)))
-    return min(of_each, key=lambda found: (sum(f.is_error for f in found), len(found)))
+    best = min(of_each, key=lambda found: (sum(f.is_error for f in found), len(found)))
+    return [*_left_out(job, found, given, certain), *best]
+
+
+def _left_out(
+    job: Job, found: Sequence[KernelDefinition], given: Mapping[str, str], is_certain: bool
+) -> Iterator[Finding]:
+    """A finding if conditionals leave out every definition of the entry, whatever values parameters have."""
+    source = job.kernel.source
+    if source is None or any(k.is_taken for k in found):
+        return
+    headers = tuple(job.kernel.files.values())
+    switch = switched_off(source, found[0].line, given, headers)
+    if switch is None:
+        return
+    named = {*re.findall(r"\w+", switch.condition), *(switch.defines or ())}
+    if named.isdisjoint(p.name for p in job.parameters):
+        field = "kernel.entry" if switch.defines is None else "kernel.options"
+        yield Finding(field, switch.words(found[0].name), is_error=is_certain)
 
 
 def unwritten_scratch(job: Job) -> Iterator[Finding]:
@@ -55,7 +76,12 @@ def unwritten_scratch(job: Job) -> Iterator[Finding]:
     kernel = job.kernel
     if kernel.source is None or not kernel.scratch or kernel.backend is Backend.REPLAY:
         return
-    kernels = find_kernels(kernel.source, Dialect.from_backend(kernel.backend), given_macros(kernel.options))
+    kernels = find_kernels(
+        kernel.source,
+        Dialect.from_backend(kernel.backend),
+        given_macros(kernel.options),
+        tuple(kernel.files.values()),
+    )
     for n, argument in enumerate(kernel.arguments):
         if argument.role is not Role.SCRATCH:
             continue

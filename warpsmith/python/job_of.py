@@ -141,7 +141,7 @@ def _of_source(call: Call, folders: Sequence[Path]) -> Job:
 
 
 def _definition(found: FoundSource, call: Call) -> KernelDefinition:
-    kernels = find_kernels(found.text, found.dialect, given_macros(tuple(call.options)))
+    kernels = find_kernels(found.text, found.dialect, given_macros(tuple(call.options)), found.header_texts)
     kernel, _ = choose_kernel(kernels, found.shown, call.entry)
     if kernel.specialisation or "<" in (call.entry or ""):
         return kernel

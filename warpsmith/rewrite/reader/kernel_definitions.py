@@ -1,7 +1,7 @@
 """Kernel definitions of a source: names, templates, arguments; and its named integer constants."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
@@ -10,6 +10,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.rewrite.reader.brackets import joined
 from warpsmith.rewrite.reader.declarations import KernelArgument, TemplateParameter, read_arguments
 from warpsmith.rewrite.reader.kernel_headers import is_extern_c, launch_bounds, parameter_list, split_template
+from warpsmith.rewrite.reader.macro_words import defined_words, marker_words, stands_for
 from warpsmith.rewrite.reader.scopes import EXTERN_C, scopes
 from warpsmith.rewrite.reader.tokens import Token, Tokens, tokenise
 
@@ -57,6 +58,8 @@ class KernelDefinition:
     is_extern_c: bool
     body: str
     """Text from `{` to `}`."""
+    is_taken: bool = True
+    """False if a conditional leaves it out, with the macros of the text and those that are given."""
 
     @property
     def qualified_name(self) -> str:
@@ -65,16 +68,18 @@ class KernelDefinition:
 
 
 def find_kernels(
-    text: str, dialect: Dialect, defines: Mapping[str, str] | None = None
+    text: str, dialect: Dialect, defines: Mapping[str, str] | None = None, headers: Sequence[str] = ()
 ) -> tuple[KernelDefinition, ...]:
     """Every kernel definition of a source, in order; those in every preprocessor branch.
 
-    Kernels written by macros of the source are not expanded, so they are not found.
+    Object-like macros may stand for the word that introduces a kernel, and for its name. Function-like ones
+    are not expanded, so kernels that they write are not found.
 
     Args:
         defines: macros given to the compiler; names of types may depend on them.
+        headers: texts of headers whose macros introduce or name kernels too.
     """
-    return tuple(_Reader(tokenise(text, defines), dialect).kernels())
+    return tuple(_Reader(tokenise(text, defines), dialect, headers).kernels())
 
 
 def enumerations(text: str) -> dict[str, str]:
@@ -91,15 +96,11 @@ def enumerations(text: str) -> dict[str, str]:
 
 
 class _Reader:
-    def __init__(self, tokens: Tokens, dialect: Dialect) -> None:
+    def __init__(self, tokens: Tokens, dialect: Dialect, headers: Sequence[str]) -> None:
         self._tokens = tokens
         self._items = tokens.items
-        standing_for = {
-            name
-            for name, value in tokens.macros.items()
-            if dialect.markers & set(value.split()) and "(" not in value
-        }
-        self._markers = dialect.markers | standing_for
+        self._markers = marker_words(dialect.markers, tokens, headers)
+        self._words = defined_words(headers) | tokens.macros
         self._aliases = _type_macros(tokens) | dict(type_aliases(self._items))
         # Branches that are taken come before what all branches agree on.
         self._aliases |= dict(type_aliases(tuple(self._items[n] for n in tokens.forward(0))))
@@ -126,7 +127,7 @@ class _Reader:
         own = {p.name for p in template}
         aliases = {n: kind for n, kind in self._aliases.items() if n not in own}
         return KernelDefinition(
-            name=name.text,
+            name=stands_for(name.text, self._words),
             namespaces=tuple(s for s in scope if s != EXTERN_C),
             template=template,
             specialisation=special,
@@ -135,6 +136,7 @@ class _Reader:
             launch_bounds=launch_bounds(header),
             is_extern_c=EXTERN_C in scope or is_extern_c(header),
             body=self._body(next(self._tokens.forward(body_at))),
+            is_taken=self._tokens.are_taken(marker),
         )
 
     def _header_after(self, marker: int) -> list[int] | None:

@@ -92,6 +92,8 @@ class Tokens:
     """Object-like macros by name: from the branches that are taken, else the first definition."""
     certain: frozenset[str] = frozenset()
     """Names of macros whose value does not depend on macros that this text leaves undefined."""
+    taken: frozenset[int] = frozenset()
+    """Indices of the conditional lines whose branch is taken."""
 
     @cached_property
     def groups(self) -> dict[int, tuple[int, ...]]:
@@ -110,6 +112,14 @@ class Tokens:
         for group_left_open in stack:
             found.update(dict.fromkeys(group_left_open, tuple(group_left_open)))
         return found
+
+    def are_taken(self, at: int) -> bool:
+        """Whether every branch around a token is taken."""
+        for group in set(self.groups.values()):
+            before = [line for line in group if line < at]
+            if before and at < group[-1] and before[-1] not in self.taken:
+                return False
+        return True
 
     def forward(self, at: int) -> Iterator[int]:
         """Indices from `at` on, as one reading of the preprocessor: the branch that `at` is in, and of
@@ -194,22 +204,31 @@ def tokenise(text: str, defines: Mapping[str, str] | None = None) -> Tokens:
             values.setdefault(define.group(1), set()).add(define.group(2) or "")
         begin = line.end()
     items += _plain(masked, begin, len(masked))
-    active = _active(items, defines or {})
+    active, taken = followed(items, defines or {}, defines or {})
     certain = frozenset({*active, *(name for name, held in values.items() if len(held) == 1)})
-    return Tokens(text, tuple(items), macros | active, certain)
+    return Tokens(text, tuple(items), macros | active, certain, taken)
 
 
-def _active(items: Sequence[Token], defines: Mapping[str, str]) -> dict[str, str]:
-    """Macros of the branches that are taken."""
-    found = dict(defines)
+def followed(
+    items: Sequence[Token], beforehand: Mapping[str, str], kept: Mapping[str, str]
+) -> tuple[dict[str, str], frozenset[int]]:
+    """Macros of the branches that are taken, and the indices of the lines that open these branches.
+
+    Args:
+        beforehand: macros that are defined before the text.
+        kept: those that no line of the text defines anew.
+    """
+    found = dict(beforehand)
+    opened: set[int] = set()
     # Whether a branch and all around it are taken, and whether one of its group was.
     taken: list[tuple[bool, bool]] = []
-    for token in items:
+    for at, token in enumerate(items):
         if token.kind != "directive":
             continue
         part = _SPLITS.get(token.text)
         outer = taken[-2:-1] if part in ("next", "close") else taken[-1:]
         around = all(now for now, _ in outer)
+        now = False
         if part == "open":
             now = around and holds(token.text, token.rest, found)
             taken.append((now, now))
@@ -220,8 +239,10 @@ def _active(items: Sequence[Token], defines: Mapping[str, str]) -> dict[str, str
         elif part == "close" and taken:
             taken.pop()
         elif around:
-            _define(token, found, defines)
-    return found
+            _define(token, found, kept)
+        if now:
+            opened.add(at)
+    return found, frozenset(opened)
 
 
 def _define(directive: Token, found: dict[str, str], defines: Mapping[str, str]) -> None:

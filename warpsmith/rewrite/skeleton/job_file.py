@@ -79,7 +79,8 @@ def job_skeleton(
         InvalidInput: the source has no such kernel, or several; the message names them.
     """
     given = given or Given()
-    kernel, twins = choose_kernel(find_kernels(source_text, dialect, given.defines), path_text, entry)
+    kernels = find_kernels(source_text, dialect, given.defines, given.headers)
+    kernel, twins = choose_kernel(kernels, path_text, entry)
     if entry is None or "<" not in entry:
         # A parameter pack is empty unless the entry fills it.
         kept = tuple(a for a in kernel.arguments if not a.type_text.endswith("..."))
@@ -268,7 +269,7 @@ def choose_kernel(
         raise InvalidInput("entry", f"{path_text} defines {len(names)} kernels; name one of {listed}")
     if len(chosen) != 1:
         raise InvalidInput("entry", f"{entry}: {len(chosen)} such kernels in {path_text}; it has {listed}")
-    found = [k for k in kernels if k.qualified_name == chosen[0]]
+    found = sorted((k for k in kernels if k.qualified_name == chosen[0]), key=lambda k: not k.is_taken)
     given = re.search(r"<(.*)>", entry or "")
     special = [k for k in found if given and _tight(k.specialisation) == _tight(given.group(1))]
     kernel = (special or [k for k in found if not k.specialisation] or found)[0]
