@@ -127,6 +127,7 @@ def checked_out(project: Project, mirrors: Path, folder: Path) -> Path:
     listed = _git(mirrors, project, "ls-tree", "-r", "--name-only", project.commit, *project.folders)
     paths = [p for p in listed.decode().splitlines() if Path(p).suffix in _SOURCES]
     asked = "".join(f"{project.commit}:{path}\n" for path in paths).encode()
+    (place / ".git").mkdir(parents=True)
     answer = io.BytesIO(_git(mirrors, project, "cat-file", "--batch", asked=asked))
     for path in paths:
         head = answer.readline().split()

@@ -54,7 +54,7 @@ _KNOWN = (
         r"src/backend/opencl/kernel/.*\.cl",
         True,
         drawn=23,
-        folders=("src",),
+        folders=("src", "include"),
     ),
     Project(
         "hashcat/hashcat",

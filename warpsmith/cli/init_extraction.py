@@ -15,6 +15,7 @@ from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import JobFile
 from warpsmith.kernel_sources import FoundSource, find_source
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.struct_declarations import index_structs
 from warpsmith.rewrite.skeleton.job_file import choose_kernel
 from warpsmith.rewrite.skeleton.taken_out import File, Pool, Taken, taken_out, without_header
 from warpsmith.rewrite.skeleton.yaml_text import TODO
@@ -161,6 +162,8 @@ def _open_types(
     kernels = [k for k in find_kernels(taken.text, dialect, defines) if k.name == kernel.name]
     own = {p.name for k in kernels for p in k.template}
     bases = [a.base for k in kernels for a in k.arguments if a.dtype is None and a.base not in own]
+    members = index_structs((taken.text,)).members_of(a for k in kernels for a in k.arguments)
+    bases += [m.base for m in members if m.dtype is None]
     names = [b.split()[-1].split("::")[-1] for b in bases if b and "<" not in b and b != "void"]
     return names, names
 

@@ -49,8 +49,8 @@ def tried_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, settin
 
     Headers that are missing become empty ones, the elements of buffers get other types, and a header that
     declares what another one uses without including it is included first. If that does not help, the kernel
-    is taken out of its file with what it reaches. If nothing helps, or there is no compiler, the first guesses
-    stay, and the missing headers are named.
+    is taken out of its file with what it reaches. If nothing helps, or there is no compiler, the first
+    guesses stay, and the missing headers are named.
 
     Raises:
         InvalidInput: see `skeleton`.

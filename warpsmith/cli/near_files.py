@@ -9,17 +9,21 @@ from pathlib import Path
 from warpsmith.kernel_sources import HEADER_ENDINGS, SOURCE_ENDINGS
 from warpsmith.rewrite.reader.host_strings import only_literals
 from warpsmith.rewrite.reader.kernel_definitions import Dialect
+from warpsmith.rewrite.reader.named_constants import integer_value
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.taken_out import File, Pool
 from warpsmith.source_text import read_source_text
 
-_LEVELS = 3
+_LEVELS = 6
 """Limit on the folders above the kernel's that are searched."""
 _MOST_FILES = 1_500
 _MOST_BYTES = 1 << 20
 _HOST = (".c", ".cc", ".cpp", ".cxx", ".py", ".txt", ".cmake", ".mk")
 _CPP = re.compile(r"\b(?:constexpr|auto|class|template|std|namespace|using|extern|static)\b|::")
-_VALUE = r"(-?\d+(?:\.\d+)?f?|[A-Za-z_]\w*)"
+_DEEPEST = 3
+"""Limit on the names that lead from a value to a number."""
+_LONGEST = 80
+"""Limit on the characters of a value."""
 
 
 def near(source: Path) -> tuple[Path, ...]:
@@ -82,23 +86,39 @@ def header(source: Path, name: str) -> File | None:
     return next((File(name, _text(p)) for p in near(source) if str(p).endswith(ending)), None)
 
 
-def value_of(source: Path, name: str) -> tuple[str, str] | None:
-    """The value that the files near a kernel give a macro most often, and the first file that does."""
+def value_of(source: Path, name: str, depth: int = 0) -> tuple[str, str] | None:
+    """The number that the files near a kernel give a name most often, and the first file that does."""
     own = re.escape(name)
     patterns = (
-        re.compile(rf"^[ \t]*#[ \t]*define[ \t]+{own}[ \t]+\(?{_VALUE}\)?[ \t]*(?://.*|/\*.*)?$", re.M),
-        re.compile(rf"-D ?{own}=[\"']?{_VALUE}"),
-        re.compile(rf"(?<![.>])\b{own}\s*=\s*(\d+)\b"),
+        re.compile(rf"^[ \t]*#[ \t]*define[ \t]+{own}[ \t]+([^\n/]+)", re.M),
+        re.compile(rf"-D ?{own}=[\"']?(-?[\w.]+)"),
+        re.compile(rf"(?<![.>])\b{own}\s*=\s*([^;,\n]+)[;,]"),
     )
     values: Counter[str] = Counter()
     places: dict[str, str] = {}
     for path in near(source):
         if name in (text := _text(path)):
-            for value in (m.group(1) for p in patterns for m in p.finditer(text)):
-                values[value] += 1
-                places.setdefault(value, path.name)
-    numbers = {v: n for v, n in values.items() if v[0] in "-0123456789"} or dict(values)
-    if not numbers:
-        return None
-    best = max(numbers, key=lambda v: (numbers[v], -list(numbers).index(v)))
-    return best, places[best]
+            for found in (m.group(1) for p in patterns for m in p.finditer(text)):
+                number = _number(source, name, found.strip(), depth)
+                if number:
+                    values[number] += 1
+                    places.setdefault(number, path.name)
+    best = max(values, key=lambda v: values[v], default="")
+    return (best, places[best]) if best else None
+
+
+def _number(source: Path, name: str, text: str, depth: int) -> str:
+    """A number that a text is, with the names in it replaced by their own; empty if it is none."""
+    if re.fullmatch(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?[fFuUlL]*", text):
+        return text
+    words = set(re.findall(r"[A-Za-z_]\w*", text)) - {name}
+    if depth >= _DEEPEST or len(text) > _LONGEST or not words or len(words) > 4:
+        return ""
+    known: dict[str, int] = {}
+    for word in words:
+        found = value_of(source, word, depth + 1)
+        if found is None or not found[0].isdecimal():
+            return ""
+        known[word] = int(found[0])
+    value = integer_value(text, known)
+    return "" if value is None else str(value)

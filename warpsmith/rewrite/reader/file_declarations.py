@@ -20,9 +20,14 @@ class Declaration:
     conditions: tuple[str, ...]
     """Preprocessor conditions around it, outermost first, as `#if` lines."""
 
+    @property
+    def is_macro(self) -> bool:
+        """True for a `#define`; a declaration may begin with a conditional."""
+        return re.match(r"\s*#\s*define\b", self.text) is not None
+
     def declares(self, name: str) -> bool:
         """True if it declares that name."""
-        if self.text.lstrip().startswith("#"):
+        if self.is_macro:
             return re.match(rf"#\s*define\s+{re.escape(name)}\b", self.header) is not None
         named = rf"\b{re.escape(name)}\s*(?:<[^;{{}}]*>)?\s*(?:\(|\{{|=|;|:(?!:)|\[|$)"
         before = self.header.split("(", 1)[0] if re.search(r"\boperator\b", self.header) else self.header
@@ -123,6 +128,8 @@ class _Reader:
     def _add(self, text: str, header: str) -> None:
         spaces = tuple(s for s in self.scopes if s)
         bare = re.sub(r"//[^\n]*|/\*.*?\*/", " ", header, flags=re.S)
+        if not re.match(r"\s*#\s*define\b", bare):
+            bare = re.sub(r"^[ \t]*#[^\n]*", " ", bare, flags=re.M)
         self.found.append(
             Declaration(bare.strip(), text, spaces, tuple(_line(c) for c in self.conditions if c))
         )
@@ -161,8 +168,8 @@ def _is_initialised(header: str) -> bool:
 
 
 def _without_template(header: str) -> str:
-    """A header without `template <...>` in front, and without comments."""
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", header, flags=re.S).strip()
+    """A header without `template <...>` in front, and without comments and directives."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*", " ", header, flags=re.S | re.M).strip()
     while text.startswith("template"):
         depth, end = 0, len(text)
         for at, sign in enumerate(text):

@@ -25,7 +25,7 @@ _QUALIFIED = re.compile(
     r"\b(?:__device__|__global__|__constant__|__shared__|__managed__|constexpr|const|enum|struct|class|union"
     r"|using|typedef|template|namespace|concept|static_assert)\b"
 )
-_INSTANTIATION = re.compile(r"\s*(?:extern\s+)?template\s+(?!<)")
+_INSTANTIATION = re.compile(r"\s*(?:[A-Z]\w*\s*\([^()]*\)\s*)*(?:extern\s+)?template\s+(?!<)")
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+OPENCL[^\n]*", re.M)
 _MOST_CHARACTERS = 4_000_000
 """Limit on the text of all files that are searched."""
@@ -88,7 +88,7 @@ class Pool:
         """Whether a kernel can name it; in CUDA a function or variable says so."""
         if _INSTANTIATION.match(d.header):
             return False
-        if self.dialect is Dialect.OPENCL or d.text.lstrip().startswith("#"):
+        if self.dialect is Dialect.OPENCL or d.is_macro:
             return True
         if _QUALIFIED.search(d.header) is not None:
             return True
@@ -118,7 +118,7 @@ def taken_out(pool: Pool, entry: str, also: Iterable[str] = ()) -> Taken | None:
         head += [f"#include <{name}>" for name in headers]
         head += framework_lines(text, {name for at in wanted for name in _names(items[at][1])})
     left = sum(
-        number == own and "(" in d.header and not d.text.startswith("#")
+        number == own and "(" in d.header and not d.is_macro
         for at, (number, d) in enumerate(items)
         if at not in wanted
     )
@@ -144,7 +144,7 @@ def _reached(pool: Pool, begin: Iterable[int]) -> set[int]:
 
 def _names(d: Declaration) -> Iterator[str]:
     """Names that a declaration makes known."""
-    if d.text.lstrip().startswith("#"):
+    if d.is_macro:
         yield from re.findall(r"#\s*define\s+(\w+)", d.header)
         return
     bare = blank(d.text)
