@@ -124,6 +124,8 @@ def test_extents_are_followed_through_variables(body: str) -> None:
         ("int g = 4; query(&g);", ()),
         ("int g = 4; std::cin >> g;", ()),
         ("int g = 4; choose(g);", ()),
+        ("int g = 4; cudaMemcpy(&g, x, sizeof(int), cudaMemcpyDeviceToHost);", ()),
+        ("int g = 4; cudaMemcpyToSymbol(symbol, &g, sizeof(int));", ("4",)),
         ("int g = n; n = 5;", ()),
         ("n = 5; int g = n;", ("rows",)),
         ("int g = 4; { int g = 8; }", ("4",)),
@@ -159,6 +161,12 @@ def test_a_launch_in_a_lambda_or_a_macro_counts() -> None:
     found = launches(body, "#define LAUNCH(T, N) \\\n  k<T, N><<<n / N, 8 * N>>>(x, n, m)", kernel)
     assert [f.template_arguments for f in found] == [("scalar_t", "4"), ("float", "8")]
     assert [(f.grid, f.block) for f in found] == [(("rows",), ("64",)), (("rows // 8",), ("64",))]
+
+
+def test_a_macro_that_is_defined_anew_launches_nothing_for_sure() -> None:
+    first = "#define LAUNCH k<<<n, 64>>>(x, y, n, m)"
+    assert len(launches("LAUNCH;", first)) == 1
+    assert launches("LAUNCH;", f"{first}\n#undef LAUNCH\n#define LAUNCH other<<<n, 64>>>(x, y, n, m)") == ()
 
 
 def test_calls_of_a_runtime_launch_too() -> None:
@@ -246,9 +254,19 @@ def test_opencl_arguments_count_where_they_are_set() -> None:
     assert opencl(body)[0].grid == ("5",)
 
 
+@pytest.mark.parametrize(("call", "sizes"), [("fill(range)", {}), ("printf(text, n)", {"w": 7, "h": 8})])
+def test_a_call_may_fill_an_array(call: str, sizes: dict[str, int]) -> None:
+    body = f"""
+    cl_kernel kernel = clCreateKernel(program, "blur", &err);
+    int range[2] = {{7, 8}}; {call};
+    clSetKernelArg(kernel, 1, sizeof(int), &range[0]);
+    clSetKernelArg(kernel, 2, sizeof(int), &range[1]);
+    size_t l = 64; clEnqueueNDRangeKernel(q, kernel, 1, NULL, &l, &l, 0, NULL, NULL);"""
+    assert opencl(body)[0].sizes == sizes
+
+
 def test_the_wrapper_of_opencl_is_read() -> None:
-    body = """
-    cl::Kernel blur(program, "blur");
+    body = """cl::Kernel blur(program, "blur");
     blur.setArg(0, buffer); blur.setArg(1, width); blur.setArg(2, 9);
     queue.enqueueNDRangeKernel(blur, cl::NullRange, cl::NDRange(width, 64), cl::NDRange(16, 16));
     """

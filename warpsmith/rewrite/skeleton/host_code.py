@@ -151,20 +151,23 @@ def _read_macros(code: HostCode, items: Sequence[Token]) -> None:
 def _launching(items: Sequence[Token], name: str) -> dict[str, tuple[tuple[str, ...] | None, list[Token]]]:
     """Parameters and tokens of macros that launch the kernel; None for those without a parameter list."""
     found: dict[str, tuple[tuple[str, ...] | None, list[Token]]] = {}
+    seen: set[str] = set()
     for token in items:
-        if token.kind != "directive" or token.text != "define" or not re.search(rf"\b{name}\b", token.rest):
-            continue
-        if "<<<" not in token.rest and "aunchKernel" not in token.rest:
-            continue
         match = re.match(r"(\w+)(?:\(([^()]*)\))?(?=\W)(.*)$", token.rest)
-        if match is not None and len(token.rest) <= _LONGEST_LAUNCH:
+        if token.kind != "directive" or token.text != "define" or match is None:
+            continue
+        if match.group(1) in seen:
+            found.pop(match.group(1), None)  # which definition is meant depends on the place
+            continue
+        seen.add(match.group(1))
+        is_launch = "<<<" in token.rest or "aunchKernel" in token.rest
+        if is_launch and len(token.rest) <= _LONGEST_LAUNCH and re.search(rf"\b{name}\b", token.rest):
             listed = match.group(2)
             names = None if listed is None else tuple(p.strip() for p in listed.split(","))
-            if match.group(1) in found:
-                names, body = None, [Token("mark", ";", 0)]  # two definitions: either may be meant
-            else:
-                body = [t for t in tokenise(match.group(3)).items if t.kind != "directive"]
-            found[match.group(1)] = (names, body)
+            found[match.group(1)] = (
+                names,
+                [t for t in tokenise(match.group(3)).items if t.kind != "directive"],
+            )
     return found
 
 

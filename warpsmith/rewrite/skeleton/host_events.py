@@ -14,14 +14,17 @@ _WORDS = (
 )
 _NO_TYPES = frozenset(_WORDS.split())
 _KEEPS = re.compile(
-    r"clSetKernelArg|setArg|(?:cuda|hip|cu|cl)\w*(?:Launch|Memcpy|Malloc|Free|Write|CreateBuffer|Record)\w*"
-    r"|f?printf|memcpy|fwrite|sizeof"
+    r"clSetKernelArg|setArg|(?:cuda|hip|cu|cl)\w*(?:Launch|MemcpyToSymbol|Malloc|Free|Write|CreateBuffer|Record)\w*"
+    r"|f?printf|fwrite|sizeof"
 )
 """Functions that leave a number whose address they get as it is, or give a pointer."""
 _CHANGES = re.compile(
     r"(?:re)?set|resize|reserve|push|pop|clear|assign|emplace|insert|erase|init|load|read|parse|swap|add"
 )
+_READS = ("clEnqueueNDRangeKernel", "enqueueNDRangeKernel", "NDRange", "if", "while", "dim3")
 _NEAR = 300
+FILLED = "[?]"
+"""Member of an event that may set any element of an array, and nothing of what is no array."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ class _Events:
             yield name, Event(n, False, path, self._value(behind + 2), following)
         elif self._is_changed(n, behind):
             yield name, Event(n, False)
+        elif before in ("(", ",") and following in (",", ")") and not path and self._may_fill(n):
+            yield name, Event(n, False, FILLED)
 
     def _is_changed(self, n: int, behind: int) -> bool:
         before, following = self._text(n - 1), self._text(behind)
@@ -114,6 +119,11 @@ class _Events:
             return self._callee(n) in self._changing
         return False
 
+    def _may_fill(self, n: int) -> bool:
+        """True if a call may set the elements of an array that it gets."""
+        callee = self._callee(n)
+        return bool(callee) and not (_KEEPS.fullmatch(callee) or callee in _READS)
+
     def _is_streamed(self, n: int) -> bool:
         """True for `in >> a >> n`."""
         for at in range(n - 1, max(n - 60, 0), -1):
@@ -125,7 +135,7 @@ class _Events:
         return False
 
     def _callee(self, n: int) -> str:
-        """The function in whose argument list a token stands; `memcpy` for a list in braces."""
+        """The function in whose argument list a token stands; `sizeof` for a list in braces."""
         depth = 0
         for at in range(n - 1, max(n - _NEAR, -1), -1):
             spend(1)
@@ -135,7 +145,7 @@ class _Events:
             elif text in ("(", "[", "{"):
                 depth -= 1
                 if depth < 0 and text == "{":
-                    return "memcpy"
+                    return "sizeof"
                 if depth < 0 and text == "(" and self._items[at - 1].kind == "name":
                     return self._text(at - 1)
                 depth = max(depth, 0)

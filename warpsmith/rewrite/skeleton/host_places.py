@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from warpsmith.rewrite.skeleton.host_code import HostCode
-from warpsmith.rewrite.skeleton.host_events import Event
+from warpsmith.rewrite.skeleton.host_events import FILLED, Event
 from warpsmith.rewrite.skeleton.host_expressions import Node
 from warpsmith.rewrite.source.work_limit import spend
 
@@ -61,6 +61,8 @@ def _scope_end(event: Event, code: HostCode) -> int:
 
 def touches(changed: str, member: str) -> bool:
     """True if setting one part of a variable may set another one."""
+    if changed == FILLED:
+        return member.startswith("[")
     return "?" in changed or changed.startswith(member) or member.startswith(changed)
 
 
