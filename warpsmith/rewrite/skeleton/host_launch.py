@@ -8,6 +8,7 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.reader.declarations import KernelArgument
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition
+from warpsmith.rewrite.skeleton.arguments import dimensions_of
 from warpsmith.rewrite.skeleton.cuda_launch_calls import cuda_launches
 from warpsmith.rewrite.skeleton.guesses import dimension_name
 from warpsmith.rewrite.skeleton.host_arithmetic import Names, divided, number_of, op, rendered, stripped
@@ -70,14 +71,20 @@ def host_launches(
 def known_launch(launches: Iterable[HostLaunch], kernel: KernelDefinition) -> KnownJob:
     """The facts of the first launch of which grid and block are known; none if there is none.
 
-    Extents name dimensions as a skeleton names them after the kernel's arguments.
+    Extents name dimensions as a skeleton names them after the kernel's arguments. An argument that is none
+    (`blockSize`) is replaced by its number; without one, the launch is passed over.
     """
+    dimensions = {name for name, _ in dimensions_of(kernel).values()}
     for launch in launches:
         if not (launch.grid and launch.block):
             continue
-        used = {n for text in (*launch.grid, *launch.block) for n in Expression(text).names}
-        if launch.shared_bytes:
-            used |= Expression(launch.shared_bytes).names
+        fixed = {dimension_name(name): n for name, n in launch.sizes.items()}
+        fixed = {name: n for name, n in fixed.items() if name not in dimensions}
+        extents = [_with_numbers(text, fixed) for text in (*launch.grid, *launch.block)]
+        shared = _with_numbers(launch.shared_bytes, fixed)
+        used = {n for text in (*extents, shared or "0") for n in Expression(text).names}
+        if not used <= dimensions:
+            continue
         values = {
             a.name: KnownArgument(value=str(launch.sizes[a.name]))
             for a in kernel.arguments
@@ -85,12 +92,16 @@ def known_launch(launches: Iterable[HostLaunch], kernel: KernelDefinition) -> Kn
         }
         return KnownJob(
             origin=f"{launch.origin} line {launch.line}",
-            grid=launch.grid,
-            block=launch.block,
-            shared_bytes=launch.shared_bytes,
+            grid=tuple(extents[: len(launch.grid)]),
+            block=tuple(extents[len(launch.grid) :]),
+            shared_bytes=shared,
             arguments=values,
         )
     return KnownJob()
+
+
+def _with_numbers(text: str, numbers: Mapping[str, int]) -> str:
+    return re.sub(r"\b[A-Za-z_]\w*\b", lambda m: str(numbers.get(m.group(), m.group())), text)
 
 
 def _found(
