@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from warpsmith.cli.host_files import host_texts
 from warpsmith.collected_headers import SentHeaders
 from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
@@ -111,6 +112,7 @@ def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
             wanted.element,
             wanted.known,
             found.first_line,
+            host_texts(sources, found, wanted.entry),
         ),
     )
 

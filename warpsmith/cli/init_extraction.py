@@ -16,6 +16,7 @@ from warpsmith.jobfile import JobFile
 from warpsmith.kernel_sources import FoundSource, find_source
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.reader.struct_declarations import index_structs
+from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.job_file import choose_kernel
 from warpsmith.rewrite.skeleton.taken_out import File, Pool, Taken, taken_out, without_header
 from warpsmith.rewrite.skeleton.yaml_text import TODO
@@ -65,11 +66,11 @@ class _State:
             return True
         file = near_files.declaring(self.own, name, self.dialect)
         if file is not None and file.name not in {f.name for f in self.files}:
-            self.files.insert(0, file)
+            self._add(file, name)
             self.also.append(name)
             self.said.append(f"{name} is as {file.name} has it.")
             return True
-        near = near_files.value_of(self.own, name)
+        near = None if self._is_local(name) else near_files.value_of(self.own, name)
         if near is not None and near[0] != name:
             self.defines[name] = near[0]
             self.said.append(f"{name}={near[0]} as {near[1]} has it.")
@@ -80,6 +81,18 @@ class _State:
             return True
         return False
 
+    def _add(self, file: File, word: str) -> None:
+        """Put a file before the first that has a word."""
+        found = re.compile(rf"\b{re.escape(word)}\b")
+        at = next((n for n, f in enumerate(self.files) if found.search(f.text)), 0)
+        self.files.insert(at, file)
+
+    def _is_local(self, name: str) -> bool:
+        """True if the kernel's file declares a variable of that name, which a macro would change."""
+        declared = re.compile(rf"\b[A-Za-z_]\w*[\s*]+(?:const\s+)?{re.escape(name)}\s*(?:=|;|,|\[|\))")
+        words = (m.group().split()[0] for m in declared.finditer(blank(self.files[-1].text)))
+        return any(word not in ("return", "else", "case", "sizeof") for word in words)
+
     def without(self, header: str) -> bool:
         """Find a header near the kernel, or do without it; False if that was tried."""
         if header in self.tried:
@@ -87,7 +100,7 @@ class _State:
         self.tried.add(header)
         file = near_files.header(self.own, header)
         if file is not None:
-            self.files.insert(0, file)
+            self._add(file, header.rpartition("/")[2])
         else:
             self.dropped.append(header)
         return True

@@ -16,7 +16,7 @@ from warpsmith.source_text import read_source_text
 
 _LEVELS = 6
 """Limit on the folders above the kernel's that are searched."""
-_MOST_FILES = 1_500
+_MOST_FILES = 4_000
 _MOST_BYTES = 1 << 20
 _HOST = (".c", ".cc", ".cpp", ".cxx", ".py", ".txt", ".cmake", ".mk")
 _CPP = re.compile(r"\b(?:constexpr|auto|class|template|std|namespace|using|extern|static)\b|::")
@@ -35,12 +35,12 @@ def near(source: Path) -> tuple[Path, ...]:
 def _near(folder: Path) -> tuple[Path, ...]:
     found: dict[Path, None] = dict.fromkeys(sorted(p for p in folder.iterdir() if _may_hold(p)))
     for _ in range(_LEVELS):
-        if (folder / ".git").exists() or folder.parent == folder or len(found) >= _MOST_FILES:
-            break
         for path in _below(folder):
             found.setdefault(path)
             if len(found) >= _MOST_FILES:
-                break
+                return tuple(found)
+        if (folder / ".git").exists() or folder.parent == folder:
+            break
         folder = folder.parent
     return tuple(found)
 

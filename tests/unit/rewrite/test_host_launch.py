@@ -6,7 +6,8 @@ import pytest
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
-from warpsmith.rewrite.skeleton.host_launch import HostLaunch, host_launches, known_launch
+from warpsmith.rewrite.skeleton.host_launch import HostLaunch, host_launches, launched
+from warpsmith.rewrite.skeleton.index_space import IndexSpace
 
 KERNEL = "__global__ void k(float* x, const float* y, int rows, int cols) { x[0] = y[0]; }\n"
 DEVICE = "__kernel void blur(__global float* x, int w, int h) { x[0] = w + h; }\n"
@@ -271,17 +272,17 @@ def test_the_wrapper_of_opencl_is_read() -> None:
 
 def test_facts_are_those_of_the_first_launch_that_is_known() -> None:
     body = "k<<<unknown(), 64>>>(x, y, n, 3);\nk<<<(n + 63) / 64, 64>>>(x, y, n, 3);"
-    known = known_launch(launches(body), kernel_of(KERNEL))
+    known = launched(IndexSpace(), launches(body), kernel_of(KERNEL))
     assert (known.grid, known.block, known.origin) == (("ceil_div(rows, 64)",), ("64",), "a.cu line 5")
     assert known.arguments["cols"].value == "3" and "rows" not in known.arguments
-    assert known_launch((), kernel_of(KERNEL)).grid == ()
+    assert launched(IndexSpace(), (), kernel_of(KERNEL)).grid == ()
 
 
 def test_facts_name_dimensions_alone() -> None:
     kernel = "__global__ void k(float* x, int rows, int offset) { x[offset] = rows; }\n"
     run = "k<<<(n + c - 1) / c, c>>>(x, n, c);"
-    assert known_launch(launches(run, "#define c 32", kernel), kernel_of(kernel)).block == ("32",)
-    assert known_launch(launches(f"int c = m; {run}", "", kernel), kernel_of(kernel)).block == ()
+    assert launched(IndexSpace(), launches(run, "#define c 32", kernel), kernel_of(kernel)).block == ("32",)
+    assert launched(IndexSpace(), launches(f"int c = m; {run}", "", kernel), kernel_of(kernel)).block == ()
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ class _Reader:
         if self.depth > 0 or token.text not in (";", "}"):
             return
         header = self._text(self.began, self.body_at or token.start)
-        bare = _without_template(header)
+        bare = without_template(header)
         goes_on = following == ";" or _TYPE.match(bare) is not None or _is_initialised(bare)
         if token.text == "}" and goes_on:
             return
@@ -167,7 +167,7 @@ def _is_initialised(header: str) -> bool:
     return "=" in before and "operator" not in before
 
 
-def _without_template(header: str) -> str:
+def without_template(header: str) -> str:
     """A header without `template <...>` in front, and without comments and directives."""
     text = re.sub(r"//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*", " ", header, flags=re.S | re.M).strip()
     while text.startswith("template"):

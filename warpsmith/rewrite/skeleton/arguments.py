@@ -261,7 +261,9 @@ def buffer_role(
     if a.is_const or a.address_space == "constant":
         return Role.INPUT, ""
     shown = (space or IndexSpace()).usage.get(a.name, (False, False))
-    if any(shown) and not (shown == _READ_ONLY and _may_be_stored(kernel.body, a.name)):
+    if shown == _READ_ONLY and _may_be_stored(kernel.body, a.name):
+        return Role.INOUT, "input, if no macro assigns to it"
+    if any(shown):
         return _ROLES[shown], ""
     usage = pointer_usage(kernel.body, a.name) if a.name else None
     if usage is None or usage.is_passed_on or usage.is_written == usage.is_read:

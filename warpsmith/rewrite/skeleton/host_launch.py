@@ -8,15 +8,14 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.reader.declarations import KernelArgument
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition
-from warpsmith.rewrite.skeleton.arguments import dimensions_of
 from warpsmith.rewrite.skeleton.cuda_launch_calls import cuda_launches
-from warpsmith.rewrite.skeleton.guesses import dimension_name
+from warpsmith.rewrite.skeleton.guesses import dimension_name, extent
 from warpsmith.rewrite.skeleton.host_arithmetic import Names, divided, number_of, op, rendered, stripped
 from warpsmith.rewrite.skeleton.host_code import HostCode, read_host_code
 from warpsmith.rewrite.skeleton.host_expressions import Node
 from warpsmith.rewrite.skeleton.host_places import Place
 from warpsmith.rewrite.skeleton.host_values import Values
-from warpsmith.rewrite.skeleton.known import KnownArgument, KnownJob
+from warpsmith.rewrite.skeleton.index_space import IndexSpace
 from warpsmith.rewrite.skeleton.launch_call import LaunchCall
 from warpsmith.rewrite.skeleton.launch_overloads import Overloads
 from warpsmith.rewrite.skeleton.opencl_launch_calls import opencl_launches
@@ -68,36 +67,36 @@ def host_launches(
     return tuple(found)
 
 
-def known_launch(launches: Iterable[HostLaunch], kernel: KernelDefinition) -> KnownJob:
-    """The facts of the first launch of which grid and block are known; none if there is none.
+def launched(space: IndexSpace, launches: Iterable[HostLaunch], kernel: KernelDefinition) -> IndexSpace:
+    """The index space with the first launch of which grid and block are known; as it was if there is none.
 
-    Extents name dimensions as a skeleton names them after the kernel's arguments. An argument that is none
-    (`blockSize`) is replaced by its number; without one, the launch is passed over.
+    An argument that a job gives no size (`blockSize`) is replaced by its number; without one, the launch is
+    passed over.
     """
-    dimensions = {name for name, _ in dimensions_of(kernel).values()}
+    sizes = {
+        dimension_name(a.name)
+        for a in kernel.arguments
+        if a.dtype is not None and not a.dtype.is_float and not a.is_pointer and extent(a) is not None
+    }
     for launch in launches:
         if not (launch.grid and launch.block):
             continue
         fixed = {dimension_name(name): n for name, n in launch.sizes.items()}
-        fixed = {name: n for name, n in fixed.items() if name not in dimensions}
+        fixed = {name: n for name, n in fixed.items() if name not in sizes}
         extents = [_with_numbers(text, fixed) for text in (*launch.grid, *launch.block)]
         shared = _with_numbers(launch.shared_bytes, fixed)
         used = {n for text in (*extents, shared or "0") for n in Expression(text).names}
-        if not used <= dimensions:
-            continue
-        values = {
-            a.name: KnownArgument(value=str(launch.sizes[a.name]))
-            for a in kernel.arguments
-            if a.name in launch.sizes and dimension_name(a.name) not in used
-        }
-        return KnownJob(
-            origin=f"{launch.origin} line {launch.line}",
-            grid=tuple(extents[: len(launch.grid)]),
-            block=tuple(extents[len(launch.grid) :]),
-            shared_bytes=shared,
-            arguments=values,
-        )
-    return KnownJob()
+        if used <= sizes:
+            words = f"as {launch.origin} line {launch.line} launches it"
+            return replace(
+                space,
+                grid=tuple(extents[: len(launch.grid)]),
+                block=tuple(extents[len(launch.grid) :]),
+                shared_bytes=shared,
+                sure=space.sure | {"grid", "block"},
+                reasons={**space.reasons, "grid": words, "block": ""},
+            )
+    return space
 
 
 def _with_numbers(text: str, numbers: Mapping[str, int]) -> str:

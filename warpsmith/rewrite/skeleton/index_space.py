@@ -60,6 +60,8 @@ class IndexSpace:
     """Blocks along x, y, z, as expressions over dimensions; empty: nothing is known."""
     block: tuple[str, ...] = ()
     """Threads of a block along x, y, z."""
+    shared_bytes: str = ""
+    """Dynamic shared memory, as an expression; empty: unknown."""
     shapes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Extents in elements of the argument's type, as expressions over dimensions, outermost first."""
     sure: frozenset[str] = frozenset()

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -20,6 +21,7 @@ from warpsmith.rewrite.skeleton.arguments import (
     dimensions_of,
 )
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS, Bindings, Surroundings, bind
+from warpsmith.rewrite.skeleton.host_launch import HostLaunch, host_launches, launched
 from warpsmith.rewrite.skeleton.index_space import IndexSpace, index_space
 from warpsmith.rewrite.skeleton.index_space import Surroundings as Around
 from warpsmith.rewrite.skeleton.known import KnownJob, nothing_known
@@ -61,6 +63,8 @@ class Given:
     """Facts about the kernel's job that take the place of guesses."""
     first_line: int = 1
     """Line of the file at which the first line of the source's text stands."""
+    host_texts: Mapping[str, str] = field(default_factory=dict)
+    """Files that may launch the kernel, by name, with the headers that their macros come from."""
 
 
 def job_skeleton(
@@ -92,6 +96,10 @@ def job_skeleton(
     known = given.known(kernel)
     constants = (*_given_constants(given.defines), *find_constants(source_text))
     space = _space(kernel, source_text, dialect, bindings, constants, given)
+    if given.host_texts:
+        numbers = {c.name: c.value for c in constants if not c.is_local}
+        texts = tuple(given.host_texts.items())
+        space = launched(space, _launches(texts, kernel, dialect, tuple(numbers.items())), kernel)
     dimensions = known.dimensions() or dimensions_of(kernel, space)
     extent = yaml_word(next(iter(dimensions.values()))[0])
     known_sizes = Sizes(dimensions, space)
@@ -138,6 +146,17 @@ def job_skeleton(
 
 def _fields(texts: Iterable[str]) -> list[dict[str, Any]]:
     return [yaml.safe_load(f"{{{text}}}") for text in texts]
+
+
+@lru_cache(maxsize=4)
+def _launches(
+    texts: tuple[tuple[str, str], ...],
+    kernel: KernelDefinition,
+    dialect: Dialect,
+    numbers: tuple[tuple[str, int], ...],
+) -> tuple[HostLaunch, ...]:
+    # A compiler refuses several skeletons of one kernel; its launches take seconds to read.
+    return host_launches(dict(texts), kernel, dialect, dict(numbers))
 
 
 def _space(

@@ -54,6 +54,8 @@ def launch_lines(
     for key, extents in (("grid", named), ("block", space.block)):
         words = space.reasons.get(key, "")
         comment = words if key in space.sure else "; ".join(w for w in (marked[key], words) if w)
-        yield f"    {key}: [{', '.join(map(yaml_extent, extents))}]  # {comment}"
-    if dialect is not Dialect.OPENCL and re.search(r"\bextern\s+__shared__", kernel.body):
+        yield f"    {key}: [{', '.join(map(yaml_extent, extents))}]" + (f"  # {comment}" if comment else "")
+    if space.shared_bytes:
+        yield f"    shared_bytes: {yaml_extent(space.shared_bytes)}"
+    elif dialect is not Dialect.OPENCL and re.search(r"\bextern\s+__shared__", kernel.body):
         yield f"    shared_bytes: 0  # {TODO}: the kernel uses dynamic shared memory"

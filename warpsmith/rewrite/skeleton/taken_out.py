@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from warpsmith.rewrite.reader.file_declarations import Declaration, declarations
+from warpsmith.rewrite.reader.file_declarations import Declaration, declarations, without_template
 from warpsmith.rewrite.reader.kernel_definitions import Dialect
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.framework_types import framework_lines
@@ -21,10 +21,15 @@ _DEVICE_HEADERS = re.compile(
 """Headers of a toolkit and of the language that device code uses."""
 _NAMESPACES = ("nvcuda", "cooperative_groups", "cub", "cuda", "std", "wmma")
 """Namespaces of those headers."""
-_QUALIFIED = re.compile(
-    r"\b(?:__device__|__global__|__constant__|__shared__|__managed__|constexpr|const|enum|struct|class|union"
-    r"|using|typedef|template|namespace|concept|static_assert)\b"
+_OF_DEVICE = re.compile(r"\b(?:__device__|__global__|__constant__|__shared__|__managed__|constexpr)\b")
+_TYPE_OR_VALUE = re.compile(
+    r"\s*(?:static\s+|inline\s+)*(?:const|enum|struct|class|union|using|typedef|namespace|concept|static_assert)\b"
 )
+"""Declarations that host and device code share."""
+_NOT_NAMES = frozenset(
+    ("__attribute__", "__launch_bounds__", "__declspec", "__align__", "alignas", "decltype")
+)
+"""Words that a bracket follows and that are no function."""
 _INSTANTIATION = re.compile(r"\s*(?:[A-Z]\w*\s*\([^()]*\)\s*)*(?:extern\s+)?template\s+(?!<)")
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+OPENCL[^\n]*", re.M)
 _MOST_CHARACTERS = 4_000_000
@@ -90,7 +95,11 @@ class Pool:
             return False
         if self.dialect is Dialect.OPENCL or d.is_macro:
             return True
-        if _QUALIFIED.search(d.header) is not None:
+        bare = without_template(d.header)
+        is_function = (
+            "(" in bare and "{" in d.text and re.match(r"\s*(?:struct|class|union|enum)\b", bare) is None
+        )
+        if _OF_DEVICE.search(d.header) or (_TYPE_OR_VALUE.match(bare) and not is_function):
             return True
         words = [w for w in _WORD.findall(d.header) if w.isupper()]
         bodies = (self.items[at][1].text for w in words for at in self._by_name.get(w, ()))
@@ -145,7 +154,12 @@ def _reached(pool: Pool, begin: Iterable[int]) -> set[int]:
 def _names(d: Declaration) -> Iterator[str]:
     """Names that a declaration makes known."""
     if d.is_macro:
-        yield from re.findall(r"#\s*define\s+(\w+)", d.header)
+        found = re.match(r"#\s*define\s+(\w+)(.*)", d.header)
+        # The macro of an include guard would hide what it guards.
+        if found and not (
+            found.group(2).strip() == "" and f"!defined({found.group(1)})" in "".join(d.conditions)
+        ):
+            yield found.group(1)
         return
     bare = blank(d.text)
     behind = bare.rpartition("}")[2]
@@ -154,7 +168,8 @@ def _names(d: Declaration) -> Iterator[str]:
         yield from _WORD.findall(behind)
     if re.match(r"\s*(?:typedef\s+)?enum\b", bare):
         yield from _WORD.findall(bare.partition("{")[2])
-    yield from (word for word in dict.fromkeys(_WORD.findall(d.header)) if d.declares(word))
+    words = dict.fromkeys(w for w in _WORD.findall(d.header) if w not in _NOT_NAMES)
+    yield from (word for word in words if d.declares(word))
 
 
 def _defines(d: Declaration, entry: str) -> bool:
