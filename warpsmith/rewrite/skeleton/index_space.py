@@ -60,8 +60,6 @@ class IndexSpace:
     """Blocks along x, y, z, as expressions over dimensions; empty: nothing is known."""
     block: tuple[str, ...] = ()
     """Threads of a block along x, y, z."""
-    shared_bytes: str = ""
-    """Dynamic shared memory, as an expression; empty: unknown."""
     shapes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Extents in elements of the argument's type, as expressions over dimensions, outermost first."""
     sure: frozenset[str] = frozenset()
@@ -77,6 +75,8 @@ class IndexSpace:
     """Whether a buffer is read, and whether it is written, for those in `sure`."""
     free: frozenset[str] = frozenset()
     """Scalars that decide neither a branch nor an index."""
+    shared_bytes: str = ""
+    """Dynamic shared memory, as an expression; empty: unknown."""
 
     @property
     def named(self) -> frozenset[str]:
