@@ -18,6 +18,7 @@ from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinitio
 from warpsmith.rewrite.reader.struct_declarations import index_structs
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.job_file import choose_kernel
+from warpsmith.rewrite.skeleton.known import nothing_known
 from warpsmith.rewrite.skeleton.taken_out import File, Pool, Taken, taken_out, without_header
 from warpsmith.rewrite.skeleton.yaml_text import TODO
 
@@ -128,12 +129,37 @@ def taken_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compil
             if not state.resolve(*_open_types(taken, found.dialect, {**defines, **state.defines}, kernel)):
                 return None
             continue
+        if state.resolve(_guessed(job), ()):
+            continue
         outcome = compiled(job)
         if not isinstance(outcome, Rejected):
             return text if outcome is not None else None
         if not _learn(state, outcome):
             return None
     return None
+
+
+def with_near_values(sources: Sequence[Path], target: Path, wanted: Wanted) -> Wanted:
+    """The options, with the values that files near the kernel give macros which nothing else defines.
+
+    Raises:
+        InvalidInput: see `skeleton`.
+    """
+    job = _job(target, skeleton(sources, target, wanted))
+    for name in () if job is None or wanted.known is not nothing_known else _guessed(job):
+        found = near_files.value_of(sources[-1], name)
+        if found is not None:
+            value, place = found
+            said = f"{name}={value} as {place} has it."
+            wanted = replace(
+                wanted, defines=(*wanted.defines, f"{name}={value}"), remarks=(*wanted.remarks, said)
+            )
+    return wanted
+
+
+def _guessed(job: Job) -> list[str]:
+    """Macros that nothing defines; a job of OpenCL has them as parameters with one value."""
+    return [p.name for p in job.parameters if len(p.values) == 1]
 
 
 def _files(found: FoundSource, own: Path) -> Iterator[File]:
@@ -154,7 +180,10 @@ def _text(
         source = without_header(source, name)
     left = [*taken.headers_left_out, *state.dropped]
     headers = f" and the headers {', '.join(left[:_MOST_NAMES])}" if left else ""
-    remarks = [f"Taken out of {shown}; {taken.functions_left_out} functions{headers} are left behind."]
+    remarks = [
+        *wanted.remarks,
+        f"Taken out of {shown}; {taken.functions_left_out} functions{headers} are left behind.",
+    ]
     given = (*wanted.defines, *(f"{name}={value}" for name, value in state.defines.items()))
     return skeleton(
         sources, target, replace(wanted, text=source, remarks=(*remarks, *state.said), defines=given)

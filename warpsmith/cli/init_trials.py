@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warpsmith.cli.compile_check import Compiler
 from warpsmith.cli.init import Wanted, skeleton
-from warpsmith.cli.init_extraction import Compile, taken_skeleton
+from warpsmith.cli.init_extraction import Compile, taken_skeleton, with_near_values
 from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import path_problem
 from warpsmith.domain.job import Job
@@ -55,6 +55,7 @@ def tried_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, settin
     Raises:
         InvalidInput: see `skeleton`.
     """
+    wanted = with_near_values(sources, target, wanted)
     compiled = Compiler(settings)
     text, compiles = _whole(sources, target, wanted, compiled)
     if compiles is not False:

@@ -1,0 +1,111 @@
+"""`init` on files that do not compile as they lie: what is missing is found beside them, or left behind."""
+
+from pathlib import Path
+
+import pytest
+
+from warpsmith.cli.compile_check import Compiler
+from warpsmith.cli.init import Wanted
+from warpsmith.cli.init_trials import tried_skeleton
+from warpsmith.domain.job import Job
+from warpsmith.domain.outcome import Rejected
+from warpsmith.jobfile import JobFile
+from warpsmith.settings import Settings
+
+SETTINGS = Settings(_env_file=None)
+
+
+def made(source: Path, entry: str) -> tuple[str, Job]:
+    """The job file for a kernel, and the job; the kernel must compile here."""
+    target = source.with_name("job.yaml")
+    text = tried_skeleton([source], target, Wanted(entry), SETTINGS)
+    job = JobFile.parsed(target, text).job()
+    outcome = Compiler(SETTINGS)(job)
+    assert outcome is not None and not isinstance(outcome, Rejected), outcome
+    return text, job
+
+
+def repository(folder: Path, **files: str) -> Path:
+    """A checkout with these files by path, `__` for a slash and `_dot_` for a dot."""
+    (folder / ".git").mkdir()
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_types_and_values_come_from_files_near_the_kernel(tmp_path: Path) -> None:
+    root = repository(
+        tmp_path,
+        kernels__deep__scale_dot_cl="__kernel void scale(__global real *x, const real f) {\n"
+        "  int i = get_global_id(0);\n  if (i < ROWS * COLUMNS) x[i] = twice(f) * x[i];\n}\n",
+        kernels__common_dot_cl="typedef float real;\nreal twice(real v) { return 2 * v; }\n",
+        host__main_dot_cpp="static constexpr auto ROWS = 19;\nstatic constexpr auto COLUMNS = ROWS * 2;\n",
+    )
+    text, job = made(root / "kernels/deep/scale.cl", "scale")
+    assert "typedef float real;" in job.kernel.text and "real twice(real v)" in job.kernel.text
+    assert set(job.kernel.options) == {"-DROWS=19", "-DCOLUMNS=38"}
+    assert "# ROWS=19 as main.cpp has it." in text and "# real is as common.cl has it." in text
+
+
+def test_the_error_of_another_kernels_branch_stays_behind(tmp_path: Path) -> None:
+    root = repository(
+        tmp_path,
+        k_dot_cl="__kernel void a(__global int *x) { x[get_global_id(0)] = 1; }\n"
+        '#ifndef SIZE\n#error "give SIZE"\n#endif\n'
+        "__kernel void b(__global int *x) { x[get_global_id(0)] = SIZE; }\n",
+    )
+    text, job = made(root / "k.cl", "a")
+    assert "#error" not in job.kernel.text and "SIZE" not in job.kernel.text
+    assert "# Taken out of k.cl; 1 functions are left behind." in text
+
+
+def test_a_type_that_nothing_declares_is_a_guess_that_is_marked(tmp_path: Path) -> None:
+    root = repository(
+        tmp_path, k_dot_cl="__kernel void a(__global T *x, const T v) { x[get_global_id(0)] = v; }\n"
+    )
+    text, job = made(root / "k.cl", "a")
+    assert job.kernel.options == ("-DT=float",)
+    assert "# TODO: the host program defines T; float is a guess." in text
+
+
+def test_the_name_of_a_local_is_never_made_a_macro(tmp_path: Path) -> None:
+    root = repository(
+        tmp_path,
+        k_dot_cl="__kernel void a(__global int *x) { missing_t size = 3; x[size] = size; }\n",
+        host_dot_cpp="const int size = 4;\n",
+    )
+    target = root / "job.yaml"
+    text = tried_skeleton([root / "k.cl"], target, Wanted("a"), SETTINGS)
+    assert "-Dsize" not in text
+
+
+def test_host_code_and_host_headers_of_an_extension_stay_behind(tmp_path: Path) -> None:
+    root = repository(
+        tmp_path,
+        ops__norm_dot_cu='#include <ATen/ATen.h>\n#include <cublasLt.h>\n#include "helper_cuda.h"\n'
+        '#include "values.h"\n'
+        "template <typename scalar_t>\n"
+        "__global__ void scale(scalar_t* x, int n) {\n"
+        "  int i = blockIdx.x * THREADS + threadIdx.x;\n"
+        "  if (i < n) x[i] = x[i] * scalar_t(c10::Half(2.0f));\n}\n"
+        "at::Tensor run(at::Tensor x) {\n"
+        '  AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "scale", [&] {\n'
+        "    scale<scalar_t><<<(x.numel() + 63) / 64, 64>>>(x.data_ptr<scalar_t>(), x.numel()); });\n"
+        "  return x;\n}\n",
+        ops__values_dot_h="#pragma once\n#define THREADS 64\n",
+    )
+    text, job = made(root / "ops/norm.cu", "scale")
+    assert job.kernel.entry == "scale<half>"
+    assert "at::Tensor" not in job.kernel.text and "#define THREADS 64" in job.kernel.text
+    assert "ATen/ATen.h, cublasLt.h, helper_cuda.h" in text
+
+
+def test_without_a_compiler_the_first_guesses_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = repository(
+        tmp_path, k_dot_cl="__kernel void a(__global float *x) { x[get_global_id(0)] = LIMIT; }\n"
+    )
+    monkeypatch.setattr(Compiler, "__call__", lambda self, job: None)
+    text = tried_skeleton([root / "k.cl"], root / "job.yaml", Wanted("a"), SETTINGS)
+    assert "source_file: k.cl" in text
