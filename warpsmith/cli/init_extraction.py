@@ -90,9 +90,11 @@ class _State:
 
     def _is_local(self, name: str) -> bool:
         """True if the kernel's file declares a variable of that name, which a macro would change."""
-        declared = re.compile(rf"\b[A-Za-z_]\w*[\s*]+(?:const\s+)?{re.escape(name)}\s*(?:=|;|,|\[|\))")
-        words = (m.group().split()[0] for m in declared.finditer(blank(self.files[-1].text)))
-        return any(word not in ("return", "else", "case", "sizeof") for word in words)
+        word = re.escape(name)
+        declared = rf"[;{{}}(]\s*(?:const\s+)?[A-Za-z_]\w*[\s*]+{word}\s*(?:=(?!=)|;|\[)"
+        kinds = r"(?:u?int|float|double|half|u?long|u?short|u?char|unsigned|size_t|bool)\d*"
+        passed = rf"\b{kinds}\s*\*?\s+{word}\s*[,)]"
+        return re.search(f"{declared}|{passed}", blank(self.files[-1].text)) is not None
 
     def without(self, header: str) -> bool:
         """Find a header near the kernel, or do without it; False if that was tried."""
