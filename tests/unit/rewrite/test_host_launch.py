@@ -7,7 +7,7 @@ import pytest
 from warpsmith.domain.expressions import Expression
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.skeleton.host_launch import HostLaunch, host_launches, launched
-from warpsmith.rewrite.skeleton.index_space import IndexSpace
+from warpsmith.rewrite.skeleton.index_space import BLOCK, GRID, IndexSpace
 
 KERNEL = "__global__ void k(float* x, const float* y, int rows, int cols) { x[0] = y[0]; }\n"
 DEVICE = "__kernel void blur(__global float* x, int w, int h) { x[0] = w + h; }\n"
@@ -274,7 +274,7 @@ def test_facts_are_those_of_the_first_launch_that_is_known() -> None:
     body = "k<<<unknown(), 64>>>(x, y, n, 3);\nk<<<(n + 63) / 64, 64>>>(x, y, n, 3);"
     known = launched(IndexSpace(), launches(body), kernel_of(KERNEL))
     assert (known.grid, known.block) == (("ceil_div(rows, 64)",), ("64",))
-    assert known.reasons["grid"] == "as a.cu line 5 launches it" and {"grid", "block"} <= known.sure
+    assert known.reasons[GRID] == "as a.cu line 5 launches it" and {GRID, BLOCK} <= known.sure
     assert launched(IndexSpace(), (), kernel_of(KERNEL)).grid == ()
 
 

@@ -3,9 +3,12 @@
 import time
 
 import pytest
+import yaml
 
 from warpsmith.domain.device import Backend
-from warpsmith.rewrite.skeleton.index_space import IndexSpace, Surroundings, index_space
+from warpsmith.rewrite.reader.kernel_definitions import Dialect
+from warpsmith.rewrite.skeleton.index_space import BLOCK, GRID, IndexSpace, Surroundings, index_space
+from warpsmith.rewrite.skeleton.job_file import job_skeleton
 
 
 def space(body: str, arguments: str = "__global float *x", head: str = "") -> IndexSpace:
@@ -30,7 +33,7 @@ SIZED = "__global float *x, int w, int h"
 def test_an_image_has_its_extents_as_shape(body: str, grid: tuple[str, ...]) -> None:
     found = space(XY + body, SIZED)
     assert (found.grid, found.block) == (grid, ("16", "16"))
-    assert {"grid", "block", "x"} <= found.sure
+    assert {GRID, BLOCK, "x"} <= found.sure
     unguarded = "if" not in body
     assert found.shapes["x"] == (("round_up(h, 16)", "round_up(w, 16)") if unguarded else ("h", "w"))
 
@@ -101,7 +104,7 @@ def test_tiles_say_the_block_and_macros_are_looked_through() -> None:
     found = space(body, SIZED, TILED)
     assert (found.block, found.grid) == (("8", "8"), ("ceil_div(w, 8)", "ceil_div(h, 8)"))
     assert (found.shapes["x"], found.usage["x"]) == (("h", "w"), (True, True))
-    assert {"block", "grid", "x"} <= found.sure
+    assert {GRID, BLOCK, "x"} <= found.sure
 
 
 def test_a_work_group_a_row_is_counted_in_blocks() -> None:
@@ -131,7 +134,7 @@ def test_the_width_of_something_else_is_no_extent_of_the_launch() -> None:
 def test_extents_that_cannot_be_compared_are_a_guess() -> None:
     found = space(HERE + "if (i < w) x[i] = 1; if (i < h) x[i] = 2;", SIZED)
     assert found.shapes["x"] == ("max(w, h)",)
-    assert not {"x", "grid"} & found.sure
+    assert not {"x", GRID} & found.sure
 
 
 def test_scalars_that_decide_nothing_are_free() -> None:
@@ -151,3 +154,11 @@ def test_long_kernels_take_bounded_time() -> None:
     start = time.process_time()
     space(body, SIZED)
     assert time.process_time() - start < 4
+
+
+def test_buffers_may_be_called_as_the_launch_is() -> None:
+    text = (
+        "__kernel void f(__local float *block, __global float *grid) { grid[get_global_id(0)] = block[3]; }\n"
+    )
+    job = yaml.safe_load(job_skeleton(text, "k.cl", Dialect.OPENCL, "f"))
+    assert [a["name"] for a in job["kernel"]["arguments"]] == ["block", "grid"]

@@ -15,7 +15,7 @@ from warpsmith.rewrite.skeleton.host_code import HostCode, read_host_code
 from warpsmith.rewrite.skeleton.host_expressions import Node
 from warpsmith.rewrite.skeleton.host_places import Place
 from warpsmith.rewrite.skeleton.host_values import Values
-from warpsmith.rewrite.skeleton.index_space import IndexSpace
+from warpsmith.rewrite.skeleton.index_space import BLOCK, GRID, IndexSpace
 from warpsmith.rewrite.skeleton.launch_call import LaunchCall
 from warpsmith.rewrite.skeleton.launch_overloads import Overloads
 from warpsmith.rewrite.skeleton.opencl_launch_calls import opencl_launches
@@ -93,8 +93,8 @@ def launched(space: IndexSpace, launches: Iterable[HostLaunch], kernel: KernelDe
                 grid=tuple(extents[: len(launch.grid)]),
                 block=tuple(extents[len(launch.grid) :]),
                 shared_bytes=shared,
-                sure=space.sure | {"grid", "block"},
-                reasons={**space.reasons, "grid": words, "block": ""},
+                sure=space.sure | {GRID, BLOCK},
+                reasons={**space.reasons, GRID: words, BLOCK: ""},
             )
     return space
 

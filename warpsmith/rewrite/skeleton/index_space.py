@@ -38,6 +38,10 @@ _INVENTED = 1024
 _TRIED = (1, 15, 16, 63, 64, 100, 257, 1024)
 
 
+GRID, BLOCK = "the grid", "the block"
+"""Keys of the launch's facts beside those of buffers; no buffer has such a name."""
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """What a compiler is given besides a kernel's text."""
@@ -63,7 +67,7 @@ class IndexSpace:
     shapes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Extents in elements of the argument's type, as expressions over dimensions, outermost first."""
     sure: frozenset[str] = frozenset()
-    """`grid`, `block` and names of buffers whose facts are derived and not guessed."""
+    """`GRID`, `BLOCK` and names of buffers whose facts are derived and not guessed."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """A few words for each of them."""
     dimensions: Mapping[str, int] = field(default_factory=dict)
@@ -136,10 +140,10 @@ class _Space:
         }
         shapes, sure, reasons = self._shapes(uses, Largest(values, names), grid, unclear)
         if block_sure:
-            sure.add("block")
+            sure.add(BLOCK)
         if all(e.is_sure for e in derived.axes):
-            sure.add("grid")
-        reasons |= {"grid": "; ".join(dict.fromkeys(e.reason for e in derived.axes)), "block": words}
+            sure.add(GRID)
+        reasons |= {GRID: "; ".join(dict.fromkeys(e.reason for e in derived.axes)), BLOCK: words}
         invented = {n: _INVENTED for e in derived.axes if e.is_invented for n in e.size.names}
         grid_text = tuple(self._text(g) for g in grid)
         return IndexSpace(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition
 from warpsmith.rewrite.reader.named_constants import integer_value
-from warpsmith.rewrite.skeleton.index_space import IndexSpace
+from warpsmith.rewrite.skeleton.index_space import BLOCK, GRID, IndexSpace
 from warpsmith.rewrite.skeleton.known import KnownJob
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_extent
 
@@ -50,11 +50,14 @@ def launch_lines(
             yield f"    shared_bytes: {yaml_extent(known.shared_bytes)}"
         return
     said = f" (the source says {kernel.launch_bounds})" if kernel.launch_bounds else ""
-    marked = {"grid": f"{TODO}: blocks along x, y, z", "block": f"{TODO}: threads along x, y, z{said}"}
-    for key, extents in (("grid", named), ("block", space.block)):
+    guessed = (
+        ("grid", GRID, named, f"{TODO}: blocks along x, y, z"),
+        ("block", BLOCK, space.block, f"{TODO}: threads along x, y, z{said}"),
+    )
+    for field, key, extents, mark in guessed:
         words = space.reasons.get(key, "")
-        comment = words if key in space.sure else "; ".join(w for w in (marked[key], words) if w)
-        yield f"    {key}: [{', '.join(map(yaml_extent, extents))}]" + (f"  # {comment}" if comment else "")
+        comment = words if key in space.sure else "; ".join(w for w in (mark, words) if w)
+        yield f"    {field}: [{', '.join(map(yaml_extent, extents))}]" + (f"  # {comment}" if comment else "")
     if space.shared_bytes:
         yield f"    shared_bytes: {yaml_extent(space.shared_bytes)}"
     elif dialect is not Dialect.OPENCL and re.search(r"\bextern\s+__shared__", kernel.body):
