@@ -28,7 +28,7 @@ import yaml
 
 from benchmarks.first_hour.door_corpora import CORPORA, Project
 from benchmarks.provenance import ROOT, record_folder
-from warpsmith.cli.compile_check import any_cuda_device, check_compilation
+from warpsmith.cli.compile_check import Compiler, any_cuda_device, check_compilation
 from warpsmith.cli.init import Wanted
 from warpsmith.cli.init_trials import tried_skeleton
 from warpsmith.commit import commit_name
@@ -94,7 +94,9 @@ def looked_at(found: Found, checkout: Path) -> dict[str, Any]:
 def _looked_at(found: Found, source: Path, target: Path) -> dict[str, Any]:
     settings = Settings(_env_file=None)
     try:
-        text = tried_skeleton([source], target, Wanted(found.name, found.project.backend), settings)
+        wanted = Wanted(found.name, found.project.backend)
+        with Compiler(settings) as compiler:
+            text = tried_skeleton([source], target, wanted, compiler)
     except WarpsmithError as exc:
         return {"outcome": OUTCOMES[4], "why": str(exc)[:300]}
     left = sum("TODO" in line for line in text.splitlines()[2:])

@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks.production.sources import PROJECTS, fetch_all
 from benchmarks.provenance import ROOT, record_folder
 from warpsmith.backends.cuda_toolkit import cccl_version
+from warpsmith.cli.compile_check import Compiler
 from warpsmith.cli.init import Wanted
 from warpsmith.cli.init_trials import tried_skeleton
 from warpsmith.cli.validate import Wishes, validate
@@ -53,7 +54,8 @@ def looked_at(header: Path, include: Path | None, entry: str, folder: Path) -> d
     settings = Settings(_env_file=None)
     try:
         wanted = Wanted(entry, include_dirs=(include,) if include else ())
-        target.write_text(tried_skeleton([header], target, wanted, settings))
+        with Compiler(settings) as compiler:
+            target.write_text(tried_skeleton([header], target, wanted, compiler))
     except InvalidInput as exc:
         return row | {"outcome": OUTCOMES[4], "why": str(exc)[:300]}
     report = validate(target, Wishes(settings, compiles=True))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
 from warpsmith.domain.job import Job
@@ -14,6 +15,9 @@ from warpsmith.errors import ChildDied, Unavailable
 from warpsmith.job_checks.finding import Finding
 from warpsmith.sandbox.device_host import Probe, probe_devices
 from warpsmith.settings import Settings
+
+if TYPE_CHECKING:
+    from warpsmith.sandbox.compile_host import CompilePool
 
 _PLACES = (
     re.compile(r"(?:kernel\.cl|kernel\.cu|<source>):(\d+)(?::\d+)?:"),
@@ -80,11 +84,39 @@ def check_compilation(
 
 @dataclass
 class Compiler:
-    """Compiles jobs' own kernels: of OpenCL for a device of this machine, of CUDA for an architecture."""
+    """Compiles jobs' own kernels: of OpenCL for a device of this machine, of CUDA for an architecture.
+
+    A context, whose end ends the compiler's child.
+    """
 
     settings: Settings
     arch: str = "sm_90"
     probe: Callable[[], Probe] = probe_devices
+    _last: tuple[Job, Compiled | Rejected | None] | None = None
+
+    def __enter__(self) -> "Compiler":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if "_pool" in self.__dict__:
+            self._pool.close()
+
+    def __call__(self, job: Job) -> Compiled | Rejected | None:
+        """The kernel with the defaults of its parameters; None if nothing here can compile it."""
+        if self._last is None or self._last[0] != job:
+            self._last = (job, self._compiled(job))
+        return self._last[1]
+
+    def problem(self, job: Job) -> str | None:
+        """Why a job's kernel does not compile; empty if it does, None if nothing here can tell."""
+        found = self(job)
+        return _rejected(found).message if isinstance(found, Rejected) else None if found is None else ""
+
+    @cached_property
+    def _pool(self) -> "CompilePool":
+        from warpsmith.sandbox.compile_host import CompilePool
+
+        return CompilePool(1, self.settings.compile_timeout_s, self.settings.permitted_includes())
 
     @cached_property
     def _opencl(self) -> DeviceInfo | None:
@@ -94,21 +126,16 @@ class Compiler:
             return None
         return next((d for d in devices if d.backend is Backend.OPENCL), None)
 
-    def __call__(self, job: Job) -> Compiled | Rejected | None:
-        """The kernel with the defaults of its parameters; None if nothing here can compile it."""
-        from warpsmith.sandbox.compile_host import CompilePool
-
+    def _compiled(self, job: Job) -> Compiled | Rejected | None:
         device = any_cuda_device(self.arch) if job.kernel.backend is Backend.CUDA else self._opencl
         if device is None:
             return None
-        pool = CompilePool(1, self.settings.compile_timeout_s, self.settings.permitted_includes())
-        own = Template(kernel=job.kernel, space=job.space)
         try:
-            found = pool.submit(_defaults(own), device).result()
+            found = self._pool.submit(
+                _defaults(Template(kernel=job.kernel, space=job.space)), device
+            ).result()
         except (ChildDied, Unavailable):
             return None
-        finally:
-            pool.close()
         return None if isinstance(found, Rejected) and found.reason.startswith(_CRASHED) else found
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from warpsmith.cli.host_files import host_texts
 from warpsmith.collected_headers import SentHeaders
 from warpsmith.domain.device import Backend
+from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput
+from warpsmith.jobfile import JobFile
 from warpsmith.kernel_sources import FoundSource, find_source
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.reader.macro_words import defined_words, unknown_introductions
@@ -63,6 +65,22 @@ def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
         if exc.field in _OPTIONS:
             raise InvalidInput(f"--{exc.field}", exc.message) from exc
         raise
+
+
+def skeleton_job(text: str, sources: Sequence[Path], target: Path, wanted: Wanted) -> Job | None:
+    """The job of a skeleton; None while a person has to fill in what has no guess.
+
+    The files that `init` was given may be sent, wherever the job file lies.
+    """
+    folders = (*wanted.include_dirs, *(path.resolve().parent for path in sources))
+    try:
+        file = JobFile.parsed(target, text, folders)
+        kernel = dict(file.data["kernel"])
+        if "source_file" in kernel:  # the folder of the target may not exist so far
+            kernel["source_file"] = str((target.parent / kernel["source_file"]).resolve())
+        return replace(file, data={**file.data, "kernel": kernel}).job()
+    except InvalidInput:
+        return None
 
 
 def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:

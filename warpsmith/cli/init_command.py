@@ -68,6 +68,7 @@ def init(
 
     At a terminal it asks for sizes, numbers and the launch; Enter takes the guess, Ctrl-D leaves the rest.
     """
+    from warpsmith.cli.compile_check import Compiler
     from warpsmith.cli.editor import edit, editor, first_mark
     from warpsmith.cli.init import Wanted
     from warpsmith.cli.init_trials import tried_skeleton
@@ -94,7 +95,8 @@ def init(
     permitted = settings().permitted_includes()
     wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()), permitted)
     found = opened(sources, target, wanted)
-    text = tried_skeleton(found.sources, target, found.wanted, settings())
+    with Compiler(settings()) as compiled:
+        text = tried_skeleton(found.sources, target, found.wanted, compiled)
     if asks and not edits and sys.stdin.isatty() and sys.stderr.isatty():
         folders = [*(include_dirs or ()), *(path.resolve().parent for path in found.sources)]
         text = answered(text, target, _ask, _say, folders)

@@ -6,13 +6,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from warpsmith.cli import near_files
-from warpsmith.cli.init import Wanted, skeleton
+from warpsmith.cli.init import Wanted, skeleton, skeleton_job
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
-from warpsmith.errors import InvalidInput
-from warpsmith.jobfile import JobFile
 from warpsmith.kernel_sources import FoundSource, find_source
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.reader.struct_declarations import index_structs
@@ -126,7 +124,7 @@ def taken_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compil
         if taken is None or len(taken.text.encode()) > MAX_SOURCE_BYTES:
             return None
         text = _text(sources, target, wanted, taken, state, found.shown)
-        job = _job(target, text)
+        job = skeleton_job(text, sources, target, wanted)
         if job is None:
             if not state.resolve(*_open_types(taken, found.dialect, {**defines, **state.defines}, kernel)):
                 return None
@@ -147,7 +145,7 @@ def with_near_values(sources: Sequence[Path], target: Path, wanted: Wanted) -> W
     Raises:
         InvalidInput: see `skeleton`.
     """
-    job = _job(target, skeleton(sources, target, wanted))
+    job = skeleton_job(skeleton(sources, target, wanted), sources, target, wanted)
     for name in () if job is None or wanted.known is not nothing_known else _guessed(job):
         found = near_files.value_of(sources[-1], name)
         if found is not None:
@@ -190,13 +188,6 @@ def _text(
     return skeleton(
         sources, target, replace(wanted, text=source, remarks=(*remarks, *state.said), defines=given)
     )
-
-
-def _job(target: Path, text: str) -> Job | None:
-    try:
-        return JobFile.parsed(target, text).job()
-    except InvalidInput:
-        return None
 
 
 def _open_types(

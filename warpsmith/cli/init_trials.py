@@ -5,19 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpsmith.cli.compile_check import Compiler
-from warpsmith.cli.init import Wanted, skeleton
+from warpsmith.cli.init import Wanted, skeleton, skeleton_job
 from warpsmith.cli.init_extraction import Compile, taken_skeleton, with_near_values
 from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import path_problem
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
-from warpsmith.errors import InvalidInput
-from warpsmith.jobfile import JobFile
 from warpsmith.kernel_sources import HEADER_ENDINGS
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
-from warpsmith.settings import Settings
 from warpsmith.source_text import read_source_text
 from warpsmith.temporary_folder import temporary_folder
 
@@ -44,7 +40,7 @@ class _Trial:
 
 
 @temporary_folder()
-def tried_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, settings: Settings) -> str:
+def tried_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compiled: Compile) -> str:
     """The job file of `skeleton`, with other guesses where a compiler of this machine refuses the first.
 
     Headers that are missing become empty ones, the elements of buffers get other types, and a header that
@@ -52,11 +48,13 @@ def tried_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, settin
     is taken out of its file with what it reaches. If nothing helps, or there is no compiler, the first
     guesses stay, and the missing headers are named.
 
+    Args:
+        compiled: usually a `Compiler`.
+
     Raises:
         InvalidInput: see `skeleton`.
     """
     wanted = with_near_values(sources, target, wanted)
-    compiled = Compiler(settings)
     text, compiles = _whole(sources, target, wanted, compiled)
     if compiles is not False:
         return text
@@ -71,7 +69,7 @@ def _whole(
     trial = _Trial(tuple(sources), wanted)
     text, missing = first, wanted.empty_headers
     for _ in range(_TRIALS):
-        job = _job(target, text)
+        job = skeleton_job(text, trial.sources, target, trial.wanted)
         refused = None if job is None else compiled(job)
         if job is None:
             return first, False
@@ -86,14 +84,6 @@ def _whole(
     if missing:
         return skeleton(sources, target, replace(wanted, missing_headers=missing)), False
     return first, False
-
-
-def _job(target: Path, text: str) -> Job | None:
-    """The job; None while a person has to fill in what has no guess."""
-    try:
-        return JobFile.parsed(target, text).job()
-    except InvalidInput:
-        return None
 
 
 def _next(trial: _Trial, refused: Rejected, job: Job) -> _Trial | None:

@@ -6,17 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpsmith.cli.compile_check import check_compilation
+from warpsmith.cli.compile_check import Compiler
 from warpsmith.cli.init import Wanted
 from warpsmith.cli.init_trials import tried_skeleton
-from warpsmith.domain.device import Backend
-from warpsmith.errors import ChildDied, InvalidInput
+from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.all_findings import unfinished_lines
 from warpsmith.jobfile import JobFile
 from warpsmith.kernel_sources import HEADER_ENDINGS, SOURCE_ENDINGS, find_source
 from warpsmith.rewrite.reader.kernel_definitions import find_kernels
-from warpsmith.sandbox.device_host import Probe, probe_devices
-from warpsmith.settings import Settings
 
 _HOST_ENDINGS = (".c", ".cc", ".cpp", ".cxx", ".mm")
 _ENDINGS = {*SOURCE_ENDINGS, *HEADER_ENDINGS, *_HOST_ENDINGS}
@@ -53,23 +50,15 @@ class KernelList:
     """Which limit ended the search; empty if none did."""
 
 
-def kernels_below(
-    folder: Path,
-    wanted: Wanted,
-    settings: Settings,
-    say: Callable[[str], None],
-    probe: Callable[[], Probe] = probe_devices,
-) -> KernelList:
+def kernels_below(folder: Path, wanted: Wanted, compiler: Compiler, say: Callable[[str], None]) -> KernelList:
     """List the kernels of every source, header and host file below a folder.
 
     Args:
         wanted: options for all of them; its entry is not used.
         say: told what is being looked at.
-        probe: returns the devices of this machine, for which OpenCL is compiled.
     """
     found: list[ListedKernel] = []
     broken: list[tuple[Path, str]] = []
-    devices: list[Probe] = []
     for count, path in enumerate(_files(folder)):
         if count == MAX_FILES:
             return KernelList(tuple(found), tuple(broken), f"only the first {MAX_FILES} files were read")
@@ -79,19 +68,10 @@ def kernels_below(
                     words = f"only the first {MAX_KERNELS} kernels are listed; give a folder further down"
                     return KernelList(tuple(found), tuple(broken), words)
                 say(f"{len(found) + 1}: {path}: {kernel.kernel}")
-                devices = devices or [_probed(probe)]
-                lacks = _lacks(kernel, wanted, settings, devices[0])
-                found.append(replace(kernel, lacks=lacks))
+                found.append(replace(kernel, lacks=_lacks(kernel, wanted, compiler)))
         except (InvalidInput, OSError, RecursionError, ValueError) as exc:
             broken.append((path, str(exc).split("\n", 1)[0]))
     return KernelList(tuple(found), tuple(broken), "")
-
-
-def _probed(probe: Callable[[], Probe]) -> Probe:
-    try:
-        return probe()
-    except ChildDied:
-        return Probe((), {})
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -128,33 +108,23 @@ def _kernels(path: Path, wanted: Wanted) -> Iterator[ListedKernel]:
         yield ListedKernel(path, line, k.qualified_name, source.dialect.value, "")
 
 
-def _lacks(kernel: ListedKernel, wanted: Wanted, settings: Settings, probe: Probe) -> str:
+def _lacks(kernel: ListedKernel, wanted: Wanted, compiler: Compiler) -> str:
     target = kernel.file.with_suffix(".yaml")
     try:
-        text = tried_skeleton([kernel.file], target, replace(wanted, entry=kernel.kernel), settings)
+        text = tried_skeleton([kernel.file], target, replace(wanted, entry=kernel.kernel), compiler)
     except (InvalidInput, RecursionError, ValueError) as exc:
         return f"no job file: {_short(str(exc))}"
     marks = sum(1 for _ in unfinished_lines(text))
     left = f"TODO {marks}" if marks else "ready"
-    needed = [m.group(2) for m in _NEEDED.finditer(text) if m.group(2)]
     try:
         job = JobFile.parsed(target, text, [kernel.file.parent]).job()
     except InvalidInput as exc:
         return f"{left}, of them: {_short(f'{exc.field}: {exc.message}')}"
-    devices = [d for d in probe.devices if d.backend is job.kernel.backend]
-    lacking = probe.unavailable.get(job.kernel.backend.value, f"no {job.kernel.backend.value} device")
-    if devices or job.kernel.backend is Backend.CUDA:
-        found = check_compilation(job, None, devices, lacking, settings, "sm_90").findings
-        errors = [f.message for f in found if f.is_error]
-        needed += [m.group(1) for e in errors for m in _NEEDED.finditer(e) if m.group(1)]
-        if errors and not needed:
-            return _short(errors[0])
-        left += "" if errors or not found else ", not compiled here"
-    else:
-        left += ", not compiled here"
+    problem = compiler.problem(job)
+    needed = [m.group(1) or m.group(2) for m in _NEEDED.finditer(f"{text}\n{problem or ''}")]
     if needed:
         return "needs " + " ".join(f"-D {name}" for name in dict.fromkeys(needed))
-    return left
+    return _short(problem) if problem else left if problem == "" else f"{left}, not compiled here"
 
 
 def _short(text: str) -> str:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from warpsmith.cli.compile_check import Compiler
 from warpsmith.cli.init import Wanted
 from warpsmith.cli.kernel_list import KernelList, best, kernels_below
 from warpsmith.cli.output import echo
@@ -33,7 +34,8 @@ def show_kernels(folder: Path, wanted: Wanted, settings: Settings, as_json: bool
         if on_terminal:
             echo(one_line(words)[:100], err=True)
 
-    found = kernels_below(folder, wanted, settings, say)
+    with Compiler(settings) as compiler:
+        found = kernels_below(folder, wanted, compiler, say)
     if as_json:
         echo(json.dumps(_data(found), indent=1))
         return

@@ -1,5 +1,6 @@
 """Files near a kernel's own, searched for what it names and does not define."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from warpsmith.rewrite.skeleton.taken_out import File, Pool
 from warpsmith.source_text import read_source_text
 
 _LEVELS = 6
-"""Limit on the folders above the kernel's that are searched."""
+"""Limit on the folders that are searched upwards."""
 _MOST_FILES = 4_000
 _MOST_BYTES = 1 << 20
 _HOST = (".c", ".cc", ".cpp", ".cxx", ".py", ".txt", ".cmake", ".mk")
@@ -27,28 +28,33 @@ _LONGEST = 80
 
 
 def near(source: Path) -> tuple[Path, ...]:
-    """Sources and headers in the kernel's folder, then in those above it and below them, nearest first."""
+    """Sources and headers below the kernel's folder, then below those above it in its repository."""
     return _near(source.resolve().parent)
 
 
 @lru_cache(maxsize=4)
 def _near(folder: Path) -> tuple[Path, ...]:
-    found: dict[Path, None] = dict.fromkeys(sorted(p for p in folder.iterdir() if _may_hold(p)))
-    for _ in range(_LEVELS):
-        for path in _below(folder):
+    found: dict[Path, None] = {}
+    for searched in _searched(folder):
+        for path in _below(searched):
             found.setdefault(path)
             if len(found) >= _MOST_FILES:
                 return tuple(found)
-        if (folder / ".git").exists() or folder.parent == folder:
-            break
-        folder = folder.parent
     return tuple(found)
 
 
+def _searched(folder: Path) -> list[Path]:
+    """A folder and those above it up to the root of its repository; the folder alone outside of one."""
+    upward = [folder, *folder.parents]
+    root = next((at for at, f in enumerate(upward) if (f / ".git").exists()), 0)
+    return upward[: min(root + 1, _LEVELS)]
+
+
 def _below(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
-        if _may_hold(path):
-            yield path
+    """Files of a folder, then those of the folders in it; hidden and unreadable folders are left out."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        yield from (path for name in sorted(names) if _may_hold(path := Path(parent, name)))
 
 
 def _may_hold(path: Path) -> bool:

@@ -9,6 +9,7 @@ from warpsmith.cli.init import Wanted
 from warpsmith.cli.init_trials import tried_skeleton
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import Compiled
 from warpsmith.jobfile import JobFile
 from warpsmith.settings import Settings
 
@@ -18,11 +19,17 @@ SETTINGS = Settings(_env_file=None)
 def made(source: Path, entry: str) -> tuple[str, Job]:
     """The job file for a kernel, and the job; the kernel must compile here."""
     target = source.with_name("job.yaml")
-    text = tried_skeleton([source], target, Wanted(entry), SETTINGS)
+    text, outcome = written(source, target, entry)
     job = JobFile.parsed(target, text).job()
-    outcome = Compiler(SETTINGS)(job)
     assert outcome is not None and not isinstance(outcome, Rejected), outcome
     return text, job
+
+
+def written(source: Path, target: Path, entry: str) -> tuple[str, Compiled | Rejected | None]:
+    """The job file for a kernel, and what the compiler says of its kernel."""
+    with Compiler(SETTINGS) as compiler:
+        text = tried_skeleton([source], target, Wanted(entry), compiler)
+        return text, compiler(JobFile.parsed(target, text).job())
 
 
 def repository(folder: Path, **files: str) -> Path:
@@ -77,7 +84,7 @@ def test_the_name_of_a_local_is_never_made_a_macro(tmp_path: Path) -> None:
         host_dot_cpp="const int size = 4;\n",
     )
     target = root / "job.yaml"
-    text = tried_skeleton([root / "k.cl"], target, Wanted("a"), SETTINGS)
+    text, _ = written(root / "k.cl", target, "a")
     assert "-Dsize" not in text
 
 
@@ -107,5 +114,5 @@ def test_without_a_compiler_the_first_guesses_stay(tmp_path: Path, monkeypatch: 
         tmp_path, k_dot_cl="__kernel void a(__global float *x) { x[get_global_id(0)] = LIMIT; }\n"
     )
     monkeypatch.setattr(Compiler, "__call__", lambda self, job: None)
-    text = tried_skeleton([root / "k.cl"], root / "job.yaml", Wanted("a"), SETTINGS)
+    text, _ = written(root / "k.cl", root / "job.yaml", "a")
     assert "source_file: k.cl" in text
