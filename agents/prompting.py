@@ -60,7 +60,7 @@ class Prompt:
 
 
 @lru_cache
-def _file(name: str) -> tuple[str, str]:
+def prompt_file(name: str) -> tuple[str, str]:
     """Version and text of a prompt file."""
     head, _, text = (FOLDER / f"{name}.md").read_text(encoding="utf-8").partition("\n")
     return head.removeprefix("version:").strip(), text.strip()
@@ -81,11 +81,11 @@ def instructions(role: AgentRole, question: StepInput, where: str) -> str:
     Args:
         where: location of the data, in words.
     """
-    common = _file("common")[1]
+    common = prompt_file("common")[1]
     for name, value in (("role", role), ("where", where)):
         common = common.replace("{" + name + "}", value)
-    parts = [common.strip(), _file(_name(role, question))[1]]
-    return "\n\n".join([*parts, *(_file(name)[1] for name in _more(question))])
+    parts = [common.strip(), prompt_file(_name(role, question))[1]]
+    return "\n\n".join([*parts, *(prompt_file(name)[1] for name in _more(question))])
 
 
 def _more(question: StepInput) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ def _more(question: StepInput) -> tuple[str, ...]:
 def version(role: AgentRole, question: StepInput) -> str:
     """Names and versions of the prompt files of a question."""
     name = _name(role, question)
-    return ".".join(f"{n}-{_file(n)[0]}" for n in ("common", name, *_more(question)))
+    return ".".join(f"{n}-{prompt_file(n)[0]}" for n in ("common", name, *_more(question)))
 
 
 def prompt(role: AgentRole, question: StepInput, canary: str, turns: Sequence[Turn] | None = None) -> Prompt:

@@ -68,19 +68,27 @@ def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
 
 
 def skeleton_job(text: str, sources: Sequence[Path], target: Path, wanted: Wanted) -> Job | None:
-    """The job of a skeleton; None while a person has to fill in what has no guess.
-
-    The files that `init` was given may be sent, wherever the job file lies.
-    """
-    folders = (*wanted.include_dirs, *(path.resolve().parent for path in sources))
+    """The job of a skeleton; None while a person has to fill in what has no guess."""
     try:
-        file = JobFile.parsed(target, text, folders)
-        kernel = dict(file.data["kernel"])
-        if "source_file" in kernel:  # the folder of the target may not exist so far
-            kernel["source_file"] = str((target.parent / kernel["source_file"]).resolve())
-        return replace(file, data={**file.data, "kernel": kernel}).job()
+        return job_of_text(text, sources, target, wanted)
     except InvalidInput:
         return None
+
+
+def job_of_text(text: str, sources: Sequence[Path], target: Path, wanted: Wanted) -> Job:
+    """The job in the text of a job file for these sources.
+
+    The files that `init` was given may be sent, wherever the job file lies.
+
+    Raises:
+        InvalidJob: the fields that are wrong.
+    """
+    folders = (*wanted.include_dirs, *(path.resolve().parent for path in sources))
+    file = JobFile.parsed(target, text, folders)
+    kernel = dict(file.data["kernel"])
+    if "source_file" in kernel:  # the folder of the target may not exist so far
+        kernel["source_file"] = str((target.parent / kernel["source_file"]).resolve())
+    return replace(file, data={**file.data, "kernel": kernel}).job()
 
 
 def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:

@@ -80,7 +80,9 @@ def test_arguments(
 
 
 def test_types_that_the_file_names() -> None:
-    prelude = "using half_type = __half;\ntypedef unsigned int word;\n"
+    listed = ", ".join(["const float"] * 12)
+    prelude = f"using half_type = __half;\ntypedef unsigned int word;\ntypedef void (*made)({listed});\n"
+    assert argument("float x", prelude).dtype is Dtype.FLOAT32
     assert argument("const half_type* x", prelude).dtype is Dtype.FLOAT16
     assert argument("word x", prelude).dtype is Dtype.UINT32
     text = "using T = float;\ntemplate <typename T> __global__ void k(T* x) {}"

@@ -183,7 +183,10 @@ def type_aliases(items: tuple[Token, ...]) -> Iterator[tuple[str, str]]:
     for n, token in enumerate(items):
         if token.text not in ("using", "typedef"):
             continue
-        words = list(takewhile(lambda t: t.text not in (";", "{", "}"), items[n + 1 : n + 20]))
+        words = list(takewhile(lambda t: t.text not in (";", "{", "}", "("), items[n + 1 : n + 20]))
+        end = items[n + 1 + len(words) : n + 2 + len(words)]
+        if end and end[0].text != ";":
+            continue  # the type of a function or of a struct, or something longer
         if token.text == "using" and len(words) > 2 and words[1].text == "=":
             found.setdefault(words[0].text, set()).add(joined(words[2:]).removeprefix("typename "))
         elif token.text == "typedef" and len(words) > 1 and words[-1].kind == "name":
