@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from agents.context import StepContext
 from agents.contracts import has_guides, strict_schema
@@ -27,6 +27,7 @@ MIN_REPLY_TOKENS = 256
 MAX_WAIT_S = 30.0
 """Longest pause in seconds that a server may ask for; beyond it the step gives up."""
 FIRST_PAUSE_S = 0.5
+Result = TypeVar("Result")
 SHOWN_CHARACTERS = 2000
 """Of a reply that is too long, those that are kept and shown to its author again."""
 
@@ -55,25 +56,60 @@ class ModelProvider:
         Raises:
             NoAnswer: the budget does not allow a call, the server fails, or its replies cannot be used.
         """
-        return _Step(self, payload, context).run()
+        asked = question(payload, context)
+        guides = has_guides(asked)
+
+        def first(canary: str, with_turns: bool) -> Prompt:
+            return prompt(payload.role, asked, canary, context.turns if with_turns else None)
+
+        exchange = Exchange(
+            role=payload.role,
+            first=first,
+            schema=strict_schema(payload.role, payload.ideas),
+            accept=lambda text: accept(text, self.name, payload, context),
+            about=context.job.kernel.text,
+            functions=functions(guides) if payload.tools else [],
+            has_guides=guides,
+            has_turns=bool(payload.tools or context.turns),
+        )
+        result, record = Conversation(self, exchange).run()
+        return record.on(result)
 
 
-class _Step:
-    """One step: a conversation."""
+@dataclass(frozen=True)
+class Exchange(Generic[Result]):
+    """What a model is asked, and what becomes of its reply."""
 
-    def __init__(self, provider: ModelProvider, payload: StepPayload, context: StepContext) -> None:
+    role: str
+    first: Callable[[str, bool], Prompt]
+    """The question, given a canary and whether the server knows functions."""
+    schema: dict[str, Any]
+    accept: Callable[[str], Result]
+    """Result of a reply; raises `BadReply`."""
+    about: str
+    """Text that all questions with the same beginning share."""
+    form: Form = Form.SCHEMA
+    """The best form that the schema allows."""
+    functions: Sequence[dict[str, Any]] = ()
+    has_guides: bool = False
+    has_turns: bool = False
+    """True if functions or earlier turns are a part of the question."""
+
+
+class Conversation(Generic[Result]):
+    """One question to a model, and what follows until its reply is of use."""
+
+    def __init__(self, provider: ModelProvider, exchange: Exchange[Result]) -> None:
         self._p = provider
-        self._payload = payload
-        self._context = context
+        self._exchange = exchange
         self._ends = time.monotonic() + provider.seconds
-        self._form, self._newer = Form.SCHEMA, False
-        self._asked = question(payload, context)
-        self._functions = functions(has_guides(self._asked)) if payload.tools else []
-        self._with_turns = bool(payload.tools or context.turns)
+        self._form, self._newer = exchange.form, False
+        self._functions = exchange.functions
+        self._with_turns = exchange.has_turns
         """Whether the server knows functions, as far as is known, and there is need of them."""
-        self._cache_key = f"warpsmith-{hashlib.sha256(context.job.kernel.text.encode()).hexdigest()[:24]}"
+        self._cache_key = f"warpsmith-{hashlib.sha256(exchange.about.encode()).hexdigest()[:24]}"
         self._canary = secrets.token_hex(8)
-        self._record = Record(model=provider.settings.model_of(payload.role))
+        self._record = Record(model=provider.settings.model_of(exchange.role))
         price = provider.settings.price_of(self._record.model)
         if not self._record.model or price is None:
             lacking = (
@@ -82,13 +118,18 @@ class _Step:
             raise NoAnswer(lacking, self._record)
         self._price = Price(*price)
 
-    def run(self) -> StepResult:
+    def run(self) -> tuple[Result, Record]:
+        """The result of the first reply that is accepted.
+
+        Raises:
+            NoAnswer: see `ModelProvider.answer`.
+        """
         asked = self._question()
         complaint = ""
         for _ in range(self._p.settings.openai_repairs + 1):
             completion, asked = self._complete(asked)
             self._record.prompt = asked.record(self._canary)
-            said, problem = _said(completion, has_guides(self._asked))
+            said, problem = _said(completion, self._exchange.has_guides)
             text = said.replace(self._canary, HIDDEN)
             self._record.reply = text
             try:
@@ -96,20 +137,19 @@ class _Step:
                     raise BadReply(problem)
                 if text != said or self._canary in _unescaped(said):
                     raise BadReply("it repeats what must not be repeated")
-                result = accept(text, self._p.name, self._payload, self._context)
+                result = self._exchange.accept(text)
             except BadReply as exc:
                 cut = "it was cut off at its limit of tokens; " if completion.cut else ""
                 complaint = cut + str(exc)
                 self._record.notes.append(f"call {self._record.calls}: {complaint}"[:2000])
                 asked = asked.answered(text, complaint)
                 continue
-            return self._record.on(result)
+            return result, self._record
         raise NoAnswer(f"no reply was of use: {complaint}"[:2000], self._record)
 
     def _question(self) -> Prompt:
         """The question, with earlier turns as messages if the server knows functions."""
-        turns = self._context.turns if self._with_turns else None
-        return prompt(self._payload.role, self._asked, self._canary, turns)
+        return self._exchange.first(self._canary, self._with_turns)
 
     def _complete(self, asked: Prompt) -> tuple[Completion, Prompt]:
         """One reply, with retries, and the prompt that it answers: a server may know no functions."""
@@ -130,7 +170,7 @@ class _Step:
 
     def _call(self, asked: Prompt) -> Call:
         """The next call, as large as the budget and the time limit allow."""
-        schema = strict_schema(self._payload.role, self._payload.ideas)
+        schema = self._exchange.schema
         bound = _bound(asked.messages, self._functions, self._form, schema)
         left = self._p.purse.left()
         room = left.tokens - bound
@@ -151,7 +191,7 @@ class _Step:
             messages=asked.messages,
             max_tokens=most,
             form=self._form,
-            schema_name=self._payload.role,
+            schema_name=self._exchange.role,
             schema=schema,
             timeout_s=min(self._p.settings.openai_timeout_s, seconds),
             newer=self._newer,
@@ -208,7 +248,7 @@ class _Step:
             return True
         if self._functions:
             # Without functions the reply is one of two objects, which a strict schema cannot say.
-            self._with_turns, self._functions, self._form = False, [], Form.JSON
+            self._with_turns, self._functions, self._form = False, (), Form.JSON
             return True
         weaker = self._form.weaker
         if weaker is not None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -117,23 +117,37 @@ def prompt(role: AgentRole, question: StepInput, canary: str, turns: Sequence[Tu
         plain["tool_seconds"] = round(question.tool_seconds + sum(c.seconds for c in question.calls), 1)
         question = question.model_copy(update=plain)
     data = question.model_dump_json(indent=1)
-    mark, marked = _marked(data)
     tools = question.tools if isinstance(question, TemplaterInput) and turns is None else 0
     ideas = question.ideas if isinstance(question, IdeasInput) else 1
     schema = json.dumps(reply_schema(role, tools, has_guides(question), ideas), separators=(",", ":"))
-    body = f"{marked}\n\nThe schema of the answer:\n{schema}"
-    where = f"between the lines `BEGIN DATA {mark}` and `END DATA {mark}`"
-    messages = [Message("system", instructions(role, question, where)), Message("user", body)]
+    messages = list(opening(lambda where: instructions(role, question, where), data, schema))
     for number, turn in enumerate(turns or ()):
         calls, said = of_turn(turn, number)
         messages.append(Message("assistant", "", calls))
         messages += [
             Message("tool", _marked(text)[1], call_id=c.id) for c, text in zip(calls, said, strict=True)
         ]
-    closing = [left] if turns else []
-    closing.append(f"Never repeat this word: {canary}")
-    messages[-1] = replace(messages[-1], content="\n\n".join([messages[-1].content, *closing]))
-    return Prompt(tuple(messages), version(role, question))
+    return Prompt(closed(messages, canary, [left] if turns else []), version(role, question))
+
+
+def opening(instructions: Callable[[str], str], data: str, schema: str) -> tuple[Message, Message]:
+    """The messages with which a question begins.
+
+    Args:
+        instructions: text, given where the data is, in words.
+        data: the question as JSON.
+        schema: JSON schema of the answer.
+    """
+    mark, marked = _marked(data)
+    where = f"between the lines `BEGIN DATA {mark}` and `END DATA {mark}`"
+    body = f"{marked}\n\nThe schema of the answer:\n{schema}"
+    return Message("system", instructions(where)), Message("user", body)
+
+
+def closed(messages: Sequence[Message], canary: str, more: Sequence[str] = ()) -> tuple[Message, ...]:
+    """The messages of a question, the last one with what must not be repeated."""
+    content = "\n\n".join([messages[-1].content, *more, f"Never repeat this word: {canary}"])
+    return (*messages[:-1], replace(messages[-1], content=content))
 
 
 def _marked(data: str) -> tuple[str, str]:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from agents.job_filling import question_file, reply_of
-from agents.parsing import BadReply
 from benchmarks.first_hour.door import Found, checked_out, kernels_of
 from benchmarks.first_hour.door_corpora import CORPORA
 from benchmarks.provenance import record_folder
@@ -28,9 +27,8 @@ from warpsmith.cli.fill import Filler, with_remarks
 from warpsmith.cli.init import Wanted
 from warpsmith.commit import commit_name
 from warpsmith.domain.device import Backend
-from warpsmith.errors import WarpsmithError
+from warpsmith.errors import InvalidInput, WarpsmithError
 from warpsmith.job_filling.contracts import FillReply
-from warpsmith.sandbox.device_host import probe_devices
 from warpsmith.settings import Settings
 
 ROUNDS = 2
@@ -56,11 +54,10 @@ def _places(arguments: argparse.Namespace) -> Iterator[tuple[Path, Found, Path]]
 
 def _ask(arguments: argparse.Namespace) -> None:
     with Compiler(Settings(_env_file=None)) as compiler:
-        devices = probe_devices().devices
         for folder, kernel, source in _places(arguments):
             folder.mkdir(parents=True, exist_ok=True)
             wanted = Wanted(kernel.name, kernel.project.backend)
-            filler = Filler([source], source.with_suffix(".yaml"), wanted, compiler, devices)
+            filler = Filler([source], source.with_suffix(".yaml"), wanted, compiler)
             try:
                 question = filler.question()
             except WarpsmithError as exc:
@@ -95,7 +92,7 @@ def _checked(folder: Path, kernel: Found, filler: Filler) -> dict[str, Any]:
             reply = reply_of(path.read_text())
             found = filler.check(reply)
             problems, text, notes = found.problems, found.text, found.notes
-        except BadReply as exc:
+        except InvalidInput as exc:
             problems, text, notes = (str(exc),), "", ()
         rounds.append({"problems": [p[:600] for p in problems], "notes": list(notes)})
         if not problems:
@@ -110,13 +107,12 @@ def _checked(folder: Path, kernel: Found, filler: Filler) -> dict[str, Any]:
 
 def _check(arguments: argparse.Namespace) -> None:
     rows = []
-    probe = probe_devices()
     with Compiler(Settings(_env_file=None)) as compiler:
         for folder, kernel, source in _places(arguments):
             if arguments.only and kernel.project.backend.value != arguments.only:
                 continue
             wanted = Wanted(kernel.name, kernel.project.backend)
-            filler = Filler([source], source.with_suffix(".yaml"), wanted, compiler, probe.devices)
+            filler = Filler([source], source.with_suffix(".yaml"), wanted, compiler)
             try:
                 rows.append(_checked(folder, kernel, filler))
             except Exception as exc:  # noqa: BLE001 a traceback is a result here
@@ -124,8 +120,8 @@ def _check(arguments: argparse.Namespace) -> None:
                     {"kernel": kernel.name, "outcome": "fault", "why": f"{type(exc).__name__}: {exc}"[:300]}
                 )
             print(json.dumps(rows[-1]), flush=True)
+        devices = [f"{d.name}, driver {d.driver}" for d in compiler.devices]
     if arguments.record:
-        devices = [f"{d.name}, driver {d.driver}" for d in probe.devices]
         head = {"commit": commit_name(), "devices": devices, "corpus": arguments.corpus, "seed": _SEED}
         name = "-".join(w for w in ("fill", arguments.corpus, arguments.only) if w)
         lines = "".join(json.dumps(row) + "\n" for row in (head, *rows))

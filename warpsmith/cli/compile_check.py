@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from warpsmith.errors import ChildDied, Unavailable
 from warpsmith.job_checks.finding import Finding
 from warpsmith.sandbox.device_host import Probe, probe_devices
 from warpsmith.settings import Settings
+from warpsmith.temporary_folder import temporary_folder
 
 if TYPE_CHECKING:
     from warpsmith.sandbox.compile_host import CompilePool
@@ -86,20 +88,21 @@ def check_compilation(
 class Compiler:
     """Compiles jobs' own kernels: of OpenCL for a device of this machine, of CUDA for an architecture.
 
-    A context, whose end ends the compiler's child.
+    A context, with the temporary folder of the compiler's child; its end ends both.
     """
 
     settings: Settings
     arch: str = "sm_90"
     probe: Callable[[], Probe] = probe_devices
     _last: tuple[Job, Compiled | Rejected | None] | None = None
+    _held: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> "Compiler":
+        self._held.enter_context(temporary_folder())
         return self
 
     def __exit__(self, *_: object) -> None:
-        if "_pool" in self.__dict__:
-            self._pool.close()
+        self._held.close()
 
     def __call__(self, job: Job) -> Compiled | Rejected | None:
         """The kernel with the defaults of its parameters; None if nothing here can compile it."""
@@ -116,18 +119,23 @@ class Compiler:
     def _pool(self) -> "CompilePool":
         from warpsmith.sandbox.compile_host import CompilePool
 
-        return CompilePool(1, self.settings.compile_timeout_s, self.settings.permitted_includes())
+        pool = CompilePool(1, self.settings.compile_timeout_s, self.settings.permitted_includes())
+        self._held.callback(pool.close)
+        return pool
 
     @cached_property
-    def _opencl(self) -> DeviceInfo | None:
+    def devices(self) -> tuple[DeviceInfo, ...]:
+        """Devices of this machine; none if a driver crashed."""
         try:
-            devices = self.probe().devices
+            return tuple(self.probe().devices)
         except ChildDied:
-            return None
-        return next((d for d in devices if d.backend is Backend.OPENCL), None)
+            return ()
 
     def _compiled(self, job: Job) -> Compiled | Rejected | None:
-        device = any_cuda_device(self.arch) if job.kernel.backend is Backend.CUDA else self._opencl
+        if job.kernel.backend is Backend.CUDA:
+            device: DeviceInfo | None = any_cuda_device(self.arch)
+        else:
+            device = next((d for d in self.devices if d.backend is job.kernel.backend), None)
         if device is None:
             return None
         try:

@@ -1,8 +1,7 @@
 """`init` with a model: what a skeleton leaves open is asked, and the reply is checked by running it."""
 
-import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,14 +14,11 @@ from warpsmith.cli.reference_check import check_reference
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job, KernelReference, Workload
 from warpsmith.errors import InvalidInput
-from warpsmith.job_checks.all_findings import known_findings
+from warpsmith.job_checks.all_findings import known_findings, unfinished_lines
 from warpsmith.job_filling.contracts import FillQuestion, FillReply
 from warpsmith.job_filling.filled import filled, open_lines
 from warpsmith.kernel_sources import find_source
 from warpsmith.rewrite.skeleton.taken_out import File, Pool, taken_out
-
-Ask = Callable[[FillQuestion, Callable[[FillReply], Sequence[str]]], FillReply]
-"""Asks whoever answers, and again with the problems of a reply; returns the last reply."""
 
 _NEAR_ROWS = 40
 _MOST_CHARACTERS = 60_000
@@ -44,17 +40,12 @@ class Filled:
 
 @dataclass
 class Filler:
-    """Everything that the question, and the check of a reply, need.
-
-    Args:
-        devices: devices of this machine, of any back end.
-    """
+    """Everything that the question, and the check of a reply, need."""
 
     sources: Sequence[Path]
     target: Path
     wanted: Wanted
     compiler: Compiler
-    devices: Sequence[DeviceInfo] = ()
 
     def question(self, earlier: FillReply | None = None, problems: Sequence[str] = ()) -> FillQuestion:
         """The question about the present guesses, with what was wrong with an earlier reply.
@@ -116,7 +107,7 @@ class Filler:
         return [f"with the small sizes {workload.key}: {f}" for f in found if f.is_error]
 
     def _of(self, job: Job) -> list[DeviceInfo]:
-        return [d for d in self.devices if d.backend is job.kernel.backend]
+        return [d for d in self.compiler.devices if d.backend is job.kernel.backend]
 
     def _source(self, entry: str) -> str:
         """The kernel with what it reaches in its files."""
@@ -161,7 +152,7 @@ def _near(rows: Sequence[str], word: re.Pattern[str]) -> Iterator[str]:
 
 def with_remarks(text: str, notes: Sequence[str], by: str) -> str:
     """The job file with who filled it in, and what was checked."""
-    said = "; ".join([*notes])
-    row = f"# Filled in by {by}: {json.dumps(said, ensure_ascii=False)[1:-1]}."
-    first, _, rest = text.partition("\n")
-    return f"{first}\n{row}\n{rest}"
+    said = " ".join("; ".join(notes).split())
+    first, marks, rest = text.split("\n", 2)
+    kept = [marks] if next(unfinished_lines(rest), None) else []
+    return "\n".join([first, f"# Filled in by {by}: {said}.", *kept, rest])

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from warpsmith.cli.files import write_text
 from warpsmith.cli.output import echo
 from warpsmith.cli.shared_options import IncludeDirs
 from warpsmith.domain.device import Backend
@@ -60,6 +61,20 @@ def init(
     edits: Annotated[
         bool, typer.Option("--edit", help="Open the job file at its first TODO, with VISUAL or EDITOR.")
     ] = False,
+    question: Annotated[
+        Path | None,
+        typer.Option(help="Write what is still open as a question to this file, for any model, and no job."),
+    ] = None,
+    answer: Annotated[
+        Path | None,
+        typer.Option(
+            help="Complete the job file with the reply in this file, compile and launch it. If it is wrong, "
+            "--question gets the next question."
+        ),
+    ] = None,
+    asks_model: Annotated[
+        bool, typer.Option("--model", help="Ask the configured model for what is still open.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the list of a folder's kernels as JSON for programs.")
     ] = False,
@@ -70,6 +85,8 @@ def init(
     """
     from warpsmith.cli.compile_check import Compiler
     from warpsmith.cli.editor import edit, editor, first_mark
+    from warpsmith.cli.fill import Filler
+    from warpsmith.cli.fill_ways import Ways, completed
     from warpsmith.cli.init import Wanted
     from warpsmith.cli.init_trials import tried_skeleton
     from warpsmith.cli.kernel_list_view import show_kernels
@@ -95,12 +112,20 @@ def init(
     permitted = settings().permitted_includes()
     wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()), permitted)
     found = opened(sources, target, wanted)
-    with Compiler(settings()) as compiled:
-        text = tried_skeleton(found.sources, target, found.wanted, compiled)
+    ways = Ways(question, answer, asks_model)
+    text: str | None
+    with Compiler(settings()) as compiler:
+        if ways.any:
+            text = completed(Filler(found.sources, target, found.wanted, compiler), ways)
+        else:
+            text = tried_skeleton(found.sources, target, found.wanted, compiler)
+    if text is None:
+        echo(f"wrote {question}; put the reply into a file and give it with --answer")
+        return
     if asks and not edits and sys.stdin.isatty() and sys.stderr.isatty():
         folders = [*(include_dirs or ()), *(path.resolve().parent for path in found.sources)]
         text = answered(text, target, _ask, _say, folders)
-    _write(target, text)
+    write_text(target, text, "--out")
     for path in found.written:
         echo(f"wrote {path}, the kernel's source")
     left = "fill in what is marked TODO, then: " if first_mark(text, "TODO") else "next: "
@@ -116,14 +141,6 @@ def _ask(words: str, guess: str) -> str:
 
 def _say(words: str) -> None:
     echo(f"  {words}", err=True)
-
-
-def _write(target: Path, text: str) -> None:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-    except OSError as exc:
-        raise InvalidInput("--out", f"{target} cannot be written: {exc.strerror or exc}") from exc
 
 
 def _refuse(paths: Sequence[Path]) -> None:

@@ -15,7 +15,6 @@ from warpsmith.kernel_sources import HEADER_ENDINGS
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
 from warpsmith.source_text import read_source_text
-from warpsmith.temporary_folder import temporary_folder
 
 _TRIALS = 12
 """Limit on the compilations of one `init`."""
@@ -39,7 +38,6 @@ class _Trial:
     wanted: Wanted
 
 
-@temporary_folder()
 def tried_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compiled: Compile) -> str:
     """The job file of `skeleton`, with other guesses where a compiler of this machine refuses the first.
 

@@ -16,12 +16,10 @@ from warpsmith.errors import NotFound
 from warpsmith.printable import one_line
 from warpsmith.settings import Settings
 from warpsmith.shell_words import shell_folder, shell_path
-from warpsmith.temporary_folder import temporary_folder
 
 _HEADINGS = ("file", "line", "kernel", "language", "lacks")
 
 
-@temporary_folder()
 def show_kernels(folder: Path, wanted: Wanted, settings: Settings, as_json: bool) -> None:
     """Print the kernels below a folder, then the command that makes a job file of one of them.
 

@@ -255,7 +255,7 @@ def _declares(text: str, name: str) -> bool:
     words = r"(?:(?!return\b|case\b|goto\b|else\b)[A-Za-z_]\w*\s+)"
     variable = rf"{begin}{words}+(?:\w+\s*\*+\s*|\*+\s*)?{name}\s*(?:=(?!=)|[;\[,)])"
     further = rf",\s*\*?{name}\s*(?:=(?!=)|;)"
-    kind = rf"\b{name}\s*\*?\s+\*?[A-Za-z_]\w*|\}}\s*{name}\s*;|[.>]\s*{name}\b"
+    kind = rf"{begin}{words}*{name}\s*\*?\s+\*?[A-Za-z_]\w*|\}}\s*{name}\s*;|[.>]\s*{name}\b"
     return re.search(f"{variable}|{further}|{kind}", text) is not None
 
 

@@ -1,6 +1,5 @@
 """What is known of a kernel's job besides its source, from whoever launches it."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -8,7 +7,7 @@ import yaml
 
 from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.skeleton.arguments import ArgumentLine
-from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_flow
+from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_flow, yaml_number
 
 _BUFFERS = ("input", "output", "inout", "symbol")
 
@@ -83,13 +82,13 @@ class KnownJob:
         if known.dtype and (data["dtype"] == TODO or (TODO in line.comment and "type" in line.comment)):
             data["dtype"] = known.dtype
         if known.shape and data["role"] in _BUFFERS:
-            data["shape"] = [_number(extent) for extent in known.shape]
+            data["shape"] = [yaml_number(extent) for extent in known.shape]
         if known.role and data["role"] in _BUFFERS[:3]:
             data["role"] = known.role
             if known.role == "output":
                 data.pop("draw", None)
         if known.value and data["role"] == "scalar" and "value" in data:
-            data["value"] = _number(known.value)
+            data["value"] = yaml_number(known.value)
         return replace(line, fields=yaml_flow(data)[1:-1], comment=f"as {self.origin} says")
 
     def informed_symbol(self, symbol: tuple[str, str]) -> tuple[str, str]:
@@ -118,11 +117,3 @@ class KnownJob:
 def nothing_known(_: KernelDefinition) -> KnownJob:
     """No facts about any kernel."""
     return KnownJob()
-
-
-def _number(text: str) -> int | float | str:
-    if re.fullmatch(r"-?\d+", text):
-        return int(text)
-    if re.fullmatch(r"-?\d+\.\d*(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", text):
-        return float(text)
-    return text

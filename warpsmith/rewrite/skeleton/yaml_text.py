@@ -25,3 +25,12 @@ def yaml_flow(fields: Mapping[str, Any]) -> str:
 def yaml_extent(text: str) -> str:
     """A number, or an expression as a word of YAML."""
     return text if text.isdecimal() else yaml_word(text)
+
+
+def yaml_number(text: str) -> int | float | str:
+    """The number that a text is; other texts unchanged."""
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    if re.fullmatch(r"-?\d+\.\d*(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", text):
+        return float(text)
+    return text
