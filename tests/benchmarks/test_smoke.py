@@ -9,6 +9,7 @@ import gzip
 import importlib
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from benchmarks.agents import memory
+from benchmarks.first_hour import door_corpora
 from benchmarks.opencl_corpus.sources import Project
 from benchmarks.production.sources import PROJECTS
 from benchmarks.provenance import record_folder
@@ -148,6 +150,33 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def mirrors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Mirrors of one repository, with a kernel in OpenCL and one in CUDA that tell all of themselves."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    body = "if (i < n) y[i] = 2 * x[i]; }\n"
+    heads = {
+        "a.cl": "__kernel void twice(__global const float *x, __global float *y, int n) "
+        "{ int i = get_global_id(0); ",
+        "b.cu": "__global__ void twice(const float *x, float *y, int n) "
+        "{ int i = blockIdx.x * blockDim.x + threadIdx.x; ",
+    }
+    for name, head in heads.items():
+        (tree / name).write_text(head + body)
+    place = tmp_path / "mirrors" / "nobody+nothing" / "repo"
+    git = ["git", "-c", "user.name=n", "-c", "user.email=n@n"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
+        subprocess.run([*git, *words], cwd=tree, check=True)
+    subprocess.run(["git", "clone", "-q", "--bare", str(tree), str(place)], check=True)
+    mine = (
+        door_corpora.Project("nobody/nothing", "HEAD", r"a\.cl"),
+        door_corpora.Project("nobody/nothing", "HEAD", r"b\.cu", backend=Backend.CUDA),
+    )
+    monkeypatch.setitem(door_corpora.CORPORA, "known", mine)
+    return tmp_path / "mirrors"
+
+
+@pytest.fixture
 def spaces(tmp_path: Path) -> Path:
     """A kernel recorded on two devices, with a restriction; larger than the largest budget of the bench."""
     (tmp_path / "spaces").mkdir()
@@ -197,6 +226,30 @@ def test_first_hour(bench: Bench, checkouts: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(mistakes, "MISTAKES", mistakes.MISTAKES[:1])
     assert bench("first_hour.mistakes", "--out", tmp_path / "mistakes.md") == 0
     assert mistakes.MISTAKES[0].title in (tmp_path / "mistakes.md").read_text()
+
+
+def test_what_init_makes_of_kernels_as_they_lie(
+    bench: Bench, mirrors: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on = ("--mirrors", mirrors, "--checkouts", tmp_path / "trees", "--out", tmp_path / "out")
+    assert bench("first_hour.door", *on, "--jobs", 1) == 0
+    rows = [json.loads(line) for line in (tmp_path / "out/door-known.jsonl").read_text().splitlines()]
+    assert [(r["backend"], r["outcome"], r["todo"]) for r in rows] == [
+        ("opencl", "template compiles", 1),
+        ("cuda", "template compiles", 1),
+    ]
+    assert "| nobody/nothing | 2 | 2 |" in (tmp_path / "out/door-known.md").read_text()
+
+    assert bench("first_hour.fill", "ask", *on, "--each", 1) == 0
+    folders = sorted((tmp_path / "out").glob("*-twice"))
+    assert all((f / "question.json").exists() for f in folders) and len(folders) == 2
+    reply = {"workloads": [{"n": 4096}], "small": [{"n": 100}, {"n": 33}]}
+    (folders[0] / "reply.json").write_text(json.dumps(reply))
+    (folders[1] / "reply.json").write_text(json.dumps(reply | {"block": ["2048"], "grid": ["n"]}))
+    assert bench("first_hour.fill", "check", *on, "--each", 1, "--record", tmp_path / "out") == 0
+    _, *rows = [json.loads(line) for line in (tmp_path / "out/fill-known.jsonl").read_text().splitlines()]
+    assert [r["outcome"] for r in rows] == ["right", "wrong"]
+    assert "2048" in rows[1]["rounds"][0]["problems"][0] and (folders[1] / "question-2.json").exists()
 
 
 def test_opencl_corpus(bench: Bench, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
