@@ -29,7 +29,7 @@ def test_a_kernel_of_a_corpus_becomes_a_job_whose_grid_covers_the_sizes_it_is_co
     assert shift.job is not None
     kernel = shift.job.kernel
     assert [str(e.text) for e in kernel.launch.grid] == ["ceil_div(columns, 16)", "ceil_div(rows, 16)"]
-    assert shift.job.workloads[0].dimensions == {"n": EXTENT, "rows": EXTENT, "columns": EXTENT}
+    assert shift.job.workloads[0].dimensions == {"rows": EXTENT, "columns": EXTENT}
     assert kernel.options == ("-DSCALE=2",)
     indices = kernel.arguments[1].draw
     assert indices is not None and indices.high == EXTENT
