@@ -93,7 +93,7 @@ _HELD_OUT = (
     _cuda("rusty1s/pytorch_scatter", "648dda3", 11, r".*\.cuh?"),
     _cuda("gunrock/gunrock", "01f125c", 10, r".*\.(?:cuh?|hxx)"),
 )
-"""Ten projects drawn by lot after `init` was built on the others. One that is too large to fetch, or has fewer
+"""Ten projects drawn by lot after `init` was built on the others. One that is too large to fetch, or has less
 than ten kernels, gave way to the next; so did those of the corpus on which rules were tried, but Rodinia."""
 
 CORPORA = {"known": _KNOWN, "held_out": _HELD_OUT}
