@@ -31,6 +31,9 @@ _UNKNOWN = re.compile(
     r"|variable has incomplete type '(?:struct )?(\w+)"
 )
 _UNKNOWN_TYPE = re.compile(r"unknown type name '(\w+)'")
+_UNKNOWN_VALUE = re.compile(r"use of undeclared identifier '(\w+)'")
+_VECTOR = re.compile(r"\w*\D(2|3|4|8|16)")
+_GUESSED_VALUE = "16"
 _NO_HEADER = re.compile(
     r'cannot open source file "([^"]+)"|fatal error: ([^\s:]+): No such file|\'([^\']+)\' file not found'
 )
@@ -52,13 +55,18 @@ class _State:
     """Names that are declared in the files and that the kernel itself does not reach."""
     tried: set[str] = field(default_factory=set)
 
-    def resolve(self, names: Iterable[str], types: Iterable[str]) -> bool:
-        """Find out what these names are; False if nothing new is known of any."""
-        kinds = set(types)
-        found = [self._resolved(n, n in kinds) for n in names if n not in self.tried]
+    def resolve(self, names: Iterable[str], types: Iterable[str], values: Iterable[str] = ()) -> bool:
+        """Find out what these names are; False if nothing new is known of any.
+
+        Args:
+            types: those that stand for a type.
+            values: those that stand for a number.
+        """
+        kinds, numbers = set(types), set(values)
+        found = [self._resolved(n, n in kinds, n in numbers) for n in names if n not in self.tried]
         return any(found)
 
-    def _resolved(self, name: str, is_type: bool) -> bool:
+    def _resolved(self, name: str, is_type: bool, is_value: bool) -> bool:
         self.tried.add(name)
         if Pool(self.files, self.dialect).declaring(name):
             self.also.append(name)
@@ -74,11 +82,13 @@ class _State:
             self.defines[name] = near[0]
             self.said.append(f"{name}={near[0]} as {near[1]} has it.")
             return True
-        if is_type and self.dialect is Dialect.OPENCL:
-            self.defines[name] = "float"
-            self.said.append(f"{TODO}: the host program defines {name}; float is a guess.")
-            return True
-        return False
+        if self.dialect is not Dialect.OPENCL or not (is_type or (is_value and not self._is_local(name))):
+            return False
+        lanes = _VECTOR.fullmatch(name)
+        guess = _GUESSED_VALUE if is_value else f"float{lanes.group(1)}" if lanes else "float"
+        self.defines[name] = guess
+        self.said.append(f"{TODO}: the host program defines {name}; {guess} is a guess.")
+        return True
 
     def _add(self, file: File, word: str) -> None:
         """Put a file before the first that has a word."""
@@ -209,4 +219,7 @@ def _learn(state: _State, refused: Rejected) -> bool:
         if state.without(next(g for g in match.groups() if g)):
             return True
     names = [next(g for g in m.groups() if g) for m in _UNKNOWN.finditer(log)]
-    return state.resolve(dict.fromkeys(names), _UNKNOWN_TYPE.findall(log))
+    types = _UNKNOWN_TYPE.findall(log)
+    if types and state.resolve(dict.fromkeys(types), types):
+        return True  # what else is unknown may be declared with them
+    return state.resolve(dict.fromkeys(names), types, _UNKNOWN_VALUE.findall(log))

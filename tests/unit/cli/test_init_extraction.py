@@ -116,3 +116,15 @@ def test_without_a_compiler_the_first_guesses_stay(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(Compiler, "__call__", lambda self, job: None)
     text, _ = written(root / "k.cl", root / "job.yaml", "a")
     assert "source_file: k.cl" in text
+
+
+def test_what_only_the_host_program_defines_is_a_guess_of_its_kind(tmp_path: Path) -> None:
+    root = repository(
+        tmp_path,
+        k_dot_cl="REAL3 shifted(REAL3 v) { REAL3 r = v + width; return r; }\n"
+        "__kernel void a(__global REAL* x, __global const REAL4* y) {\n"
+        "  int i = get_global_id(0);\n  x[i] = shifted(y[i].xyz).x;\n}\n",
+    )
+    text, job = made(root / "k.cl", "a")
+    assert set(job.kernel.options) == {"-DREAL=float", "-DREAL3=float3", "-DREAL4=float4", "-Dwidth=16"}
+    assert "# TODO: the host program defines width; 16 is a guess." in text
