@@ -22,6 +22,8 @@ from warpsmith.rewrite.skeleton.known import KnownJob, nothing_known
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
 
 _MAX_SHOWN = 8
+_MOST_SWITCHES = 4
+"""Limit on the conditionals around a kernel that are switched on one after another."""
 _OPTIONS = ("backend", "entry")
 """Fields of a job that are options of `init`."""
 
@@ -93,15 +95,7 @@ def job_of_text(text: str, sources: Sequence[Path], target: Path, wanted: Wanted
 
 def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
     defines = _defines(wanted.defines)
-    found = find_source(
-        sources,
-        target,
-        wanted.backend,
-        wanted.include_dirs,
-        wanted.permitted,
-        wanted.first_headers,
-        wanted.entry,
-    )
+    found = _found(sources, target, wanted)
     if wanted.text is not None:
         found = replace(
             found,
@@ -165,13 +159,51 @@ def _header_lines(found: FoundSource) -> Iterator[str]:
 
 def _left_out(found: FoundSource, entry: str | None, defines: Mapping[str, str]) -> Iterator[str]:
     """A comment if a conditional leaves out the kernel of the job."""
-    kernels = find_kernels(found.text, found.dialect, defines, found.header_texts)
-    kernel, _ = choose_kernel(kernels, found.shown, entry)
-    switch = None
-    if not kernel.is_taken:
-        switch = switched_off(found.text, kernel.line, defines, found.header_texts)
+    switch = _switch(found, entry, defines)
     if switch is not None:
-        yield f"# {TODO}: {switch.words(kernel.name, found.first_line)}."
+        yield f"# {TODO}: {switch[1]}."
+
+
+def _switch(
+    found: FoundSource, entry: str | None, defines: Mapping[str, str]
+) -> tuple[Mapping[str, str], str] | None:
+    """The macros that put the kernel in, and which condition leaves it out; None if none does."""
+    kernels = find_kernels(found.text, found.dialect, defines, found.header_texts)
+    if not kernels:
+        return None
+    kernel, _ = choose_kernel(kernels, found.shown, entry)
+    if kernel.is_taken:
+        return None
+    switch = switched_off(found.text, kernel.line, defines, found.header_texts)
+    return (switch.defines or {}, switch.words(kernel.name, found.first_line)) if switch else None
+
+
+def with_switches(sources: Sequence[Path], target: Path, wanted: Wanted) -> Wanted:
+    """The options, with the macros that put the kernel into its file where a conditional leaves it out.
+
+    Raises:
+        InvalidInput: see `skeleton`.
+    """
+    for _ in range(_MOST_SWITCHES):
+        found = _found(sources, target, wanted)
+        switch = _switch(found, wanted.entry, _defines(wanted.defines))
+        if switch is None or not switch[0]:
+            break
+        more = (f"{name}={value}" for name, value in switch[0].items())
+        wanted = replace(wanted, defines=(*wanted.defines, *more), remarks=(*wanted.remarks, f"{switch[1]}."))
+    return wanted
+
+
+def _found(sources: Sequence[Path], target: Path, wanted: Wanted) -> FoundSource:
+    return find_source(
+        sources,
+        target,
+        wanted.backend,
+        wanted.include_dirs,
+        wanted.permitted,
+        wanted.first_headers,
+        wanted.entry,
+    )
 
 
 def _missing(wanted: Wanted) -> Iterator[str]:

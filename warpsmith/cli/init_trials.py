@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpsmith.cli.init import Wanted, skeleton, skeleton_job
+from warpsmith.cli.init import Wanted, skeleton, skeleton_job, with_switches
 from warpsmith.cli.init_extraction import Compile, taken_skeleton, with_near_values
 from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import path_problem
@@ -52,7 +52,7 @@ def tried_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compil
     Raises:
         InvalidInput: see `skeleton`.
     """
-    wanted = with_near_values(sources, target, wanted)
+    wanted = with_near_values(sources, target, with_switches(sources, target, wanted))
     text, compiles = _whole(sources, target, wanted, compiled)
     if compiles is not False:
         return text

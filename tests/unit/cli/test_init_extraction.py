@@ -128,3 +128,14 @@ def test_what_only_the_host_program_defines_is_a_guess_of_its_kind(tmp_path: Pat
     text, job = made(root / "k.cl", "a")
     assert set(job.kernel.options) == {"-DREAL=float", "-DREAL3=float3", "-DREAL4=float4", "-Dwidth=16"}
     assert "# TODO: the host program defines width; 16 is a guess." in text
+
+
+def test_the_conditional_around_a_kernel_is_switched_on(tmp_path: Path) -> None:
+    root = repository(
+        tmp_path,
+        k_dot_cl="#if defined(ROUTINE_A) && !defined(ROUTINE_B)\n#if SIDE == 2\n"
+        "__kernel void a(__global int *x) { x[get_global_id(0)] = 1; }\n#endif\n#endif\n",
+    )
+    text, job = made(root / "k.cl", "a")
+    assert set(job.kernel.options) == {"-DROUTINE_A=1", "-DSIDE=2"}
+    assert "-DROUTINE_A=1" in text and "puts it in." in text
