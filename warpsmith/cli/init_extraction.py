@@ -14,6 +14,7 @@ from warpsmith.domain.plan import Compiled
 from warpsmith.kernel_sources import FoundSource, find_source
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.reader.struct_declarations import index_structs
+from warpsmith.rewrite.reader.switched_off import avoiding_error
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.skeleton.job_file import choose_kernel
 from warpsmith.rewrite.skeleton.known import nothing_known
@@ -32,6 +33,8 @@ _UNKNOWN = re.compile(
 )
 _UNKNOWN_TYPE = re.compile(r"unknown type name '(\w+)'")
 _UNKNOWN_VALUE = re.compile(r"use of undeclared identifier '(\w+)'")
+_AT_LINE = re.compile(r"kernel\.c[lu][:(](\d+)")
+_ERROR = re.compile(r"\s*#\s*error\b")
 _VECTOR = re.compile(r"\w*\D(2|3|4|8|16)")
 _GUESSED_VALUE = "16"
 _NO_HEADER = re.compile(
@@ -144,7 +147,7 @@ def taken_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compil
         outcome = compiled(job)
         if not isinstance(outcome, Rejected):
             return text if outcome is not None else None
-        if not _learn(state, outcome):
+        if not (_learn(state, outcome) or _avoid_errors(state, outcome, job, defines)):
             return None
     return None
 
@@ -211,6 +214,21 @@ def _open_types(
     bases += [m.base for m in members if m.dtype is None]
     names = [b.split()[-1].split("::")[-1] for b in bases if b and "<" not in b and b != "void"]
     return names, names
+
+
+def _avoid_errors(state: _State, refused: Rejected, job: Job, defines: Mapping[str, str]) -> bool:
+    """Give macros the values with which no `#error` of the source is reached; False if none are new."""
+    rows = job.kernel.text.split("\n")
+    for number in map(int, _AT_LINE.findall(f"{refused.reason}\n{refused.log}")):
+        if not 0 < number <= len(rows) or not _ERROR.match(rows[number - 1]):
+            continue
+        known = {**defines, **state.defines}
+        for name, value in avoiding_error(job.kernel.text, number, known).items():
+            if known.get(name) != value and name not in defines:
+                state.defines[name] = value
+                state.said.append(f"{TODO}: {name}={value} is a guess, with which the source has no #error.")
+                return True
+    return False
 
 
 def _learn(state: _State, refused: Rejected) -> bool:

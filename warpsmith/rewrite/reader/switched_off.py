@@ -78,6 +78,25 @@ def switched_off(
     return Switch(condition, text.count("\n", 0, token.start) + 1, more)
 
 
+def avoiding_error(
+    text: str, line: int, defines: Mapping[str, str], headers: Sequence[str] = ()
+) -> Mapping[str, str]:
+    """Macros with which the first branch beside that of an `#error` is compiled; empty if none are found.
+
+    Args:
+        line: of the directive, from 1.
+        defines, headers: see `switched_off`.
+    """
+    whole = tokenise(text)
+    tokens = Tokens(text, tuple(t for t in whole.items if t.kind == "directive"), whole.macros)
+    around = list(_around(tokens, line))
+    if not around:
+        return {}
+    opening = tokens.items[tokens.groups[around[-1]][0]]
+    switch = switched_off(text, text.count("\n", 0, opening.start) + 2, defines, headers)
+    return (switch.defines or {}) if switch else {}
+
+
 def _around(tokens: Tokens, line: int) -> Iterator[int]:
     """Indices of the conditional lines whose branches a line stands in, outermost first."""
     place = sum(len(row) + 1 for row in tokens.text.split("\n")[: line - 1])
