@@ -36,6 +36,8 @@ _UNKNOWN_VALUE = re.compile(r"use of undeclared identifier '(\w+)'")
 _AT_LINE = re.compile(r"kernel\.c[lu][:(](\d+)")
 _ERROR = re.compile(r"\s*#\s*error\b")
 _VECTOR = re.compile(r"\w*\D(2|3|4|8|16)")
+_WHOLE = re.compile(r"\w*(?:int|idx|index|size|dim|len|count|offset)\w*", re.I)
+"""Names of types that stand for whole numbers."""
 _GUESSED_VALUE = "16"
 _NO_HEADER = re.compile(
     r'cannot open source file "([^"]+)"|fatal error: ([^\s:]+): No such file|\'([^\']+)\' file not found'
@@ -80,7 +82,8 @@ class _State:
             self.also.append(name)
             self.said.append(f"{name} is as {file.name} has it.")
             return True
-        near = None if self._is_local(name) else near_files.value_of(self.own, name)
+        near = near_files.number_type(self.own, name) if is_type else None
+        near = near or (None if self._is_local(name) else near_files.value_of(self.own, name))
         if near is not None and near[0] != name:
             self.defines[name] = near[0]
             self.said.append(f"{name}={near[0]} as {near[1]} has it.")
@@ -88,7 +91,8 @@ class _State:
         if self.dialect is not Dialect.OPENCL or not (is_type or (is_value and not self._is_local(name))):
             return False
         lanes = _VECTOR.fullmatch(name)
-        guess = _GUESSED_VALUE if is_value else f"float{lanes.group(1)}" if lanes else "float"
+        element = "int" if _WHOLE.fullmatch(name) else "float"
+        guess = _GUESSED_VALUE if is_value else f"{element}{lanes.group(1)}" if lanes else element
         self.defines[name] = guess
         self.said.append(f"{TODO}: the host program defines {name}; {guess} is a guess.")
         return True
@@ -210,7 +214,7 @@ def _open_types(
     kernels = [k for k in find_kernels(taken.text, dialect, defines) if k.name == kernel.name]
     own = {p.name for k in kernels for p in k.template}
     bases = [a.base for k in kernels for a in k.arguments if a.dtype is None and a.base not in own]
-    members = index_structs((taken.text,)).members_of(a for k in kernels for a in k.arguments)
+    members = index_structs((taken.text,), defines).members_of(a for k in kernels for a in k.arguments)
     bases += [m.base for m in members if m.dtype is None]
     names = [b.split()[-1].split("::")[-1] for b in bases if b and "<" not in b and b != "void"]
     return names, names

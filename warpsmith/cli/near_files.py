@@ -20,9 +20,26 @@ _LEVELS = 6
 _MOST_FILES = 4_000
 _MOST_BYTES = 1 << 20
 _HOST = (".c", ".cc", ".cpp", ".cxx", ".py", ".txt", ".cmake", ".mk")
-_CPP = re.compile(r"\b(?:constexpr|auto|class|template|std|namespace|using|extern|static)\b|::")
+_CPP = re.compile(
+    r"\b(?:constexpr|auto|class|template|std|namespace|using|extern|static|u?int\d+_t)\b|::|\blong\s+long\b"
+)
+_NUMBERS = {
+    "long long": "long",
+    "unsigned long long": "ulong",
+    "int64_t": "long",
+    "uint64_t": "ulong",
+    "int32_t": "int",
+    "uint32_t": "uint",
+    "int16_t": "short",
+    "uint16_t": "ushort",
+    "int8_t": "char",
+    "uint8_t": "uchar",
+}
+"""Types of OpenCL C by what C++ calls them."""
 _DEEPEST = 3
 """Limit on the names that lead from a value to a number."""
+_MOST_NAMES = 4
+_CONSTANT = re.compile(r"k?[A-Z]\w*|\w+_[A-Z]\w*")
 _LONGEST = 80
 """Limit on the characters of a value."""
 
@@ -76,7 +93,8 @@ def declaring(source: Path, name: str, dialect: Dialect) -> File | None:
         if path.suffix not in _HOST and path != source.resolve() and word.search(_text(path)):
             file = File(path.name, _text(path))
             pool = Pool((file,), dialect)
-            if any(_fits(pool.items[at][1].text, dialect) for at in pool.declaring(name)):
+            texts = [pool.items[at][1].text for at in pool.declaring(name)]
+            if texts and all(_fits(text, dialect) for text in texts):
                 return file
     return None
 
@@ -86,12 +104,25 @@ def _fits(text: str, dialect: Dialect) -> bool:
     return dialect is not Dialect.OPENCL or _CPP.search(blank(text)) is None
 
 
+def number_type(source: Path, name: str) -> tuple[str, str] | None:
+    """The type of OpenCL C that a file gives a name which is an alias in C++, and the file's name."""
+    own, kinds = re.escape(name), "|".join(map(re.escape, _NUMBERS))
+    alias = re.compile(
+        rf"\btypedef\s+(?:std::)?({kinds})\s+{own}\s*;|\busing\s+{own}\s*=\s*(?:std::)?({kinds})\s*;"
+    )
+    for path in near(source):
+        if name in (text := _text(path)) and (found := alias.search(text)):
+            return _NUMBERS[found.group(1) or found.group(2)], path.name
+    return None
+
+
 def header(source: Path, name: str) -> File | None:
     """The nearest file that an include of this name may mean."""
     ending = "/" + name.rpartition("/")[2]
     return next((File(name, _text(p)) for p in near(source) if str(p).endswith(ending)), None)
 
 
+@lru_cache(maxsize=4_000)
 def value_of(source: Path, name: str, depth: int = 0) -> tuple[str, str] | None:
     """The number that the files near a kernel give a name most often, and the first file that does."""
     own = re.escape(name)
@@ -118,8 +149,10 @@ def _number(source: Path, name: str, text: str, depth: int) -> str:
     if re.fullmatch(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?[fFuUlL]*", text):
         return text
     words = set(re.findall(r"[A-Za-z_]\w*", text)) - {name}
-    if depth >= _DEEPEST or len(text) > _LONGEST or not words or len(words) > 4:
+    if depth >= _DEEPEST or len(text) > _LONGEST or not 0 < len(words) <= _MOST_NAMES:
         return ""
+    if not all(_CONSTANT.fullmatch(word) for word in words):
+        return ""  # a variable has the value of another place
     known: dict[str, int] = {}
     for word in words:
         found = value_of(source, word, depth + 1)

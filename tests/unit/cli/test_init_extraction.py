@@ -144,7 +144,8 @@ def test_the_conditional_around_a_kernel_is_switched_on(tmp_path: Path) -> None:
 def test_an_error_of_the_source_tells_the_values_of_macros(tmp_path: Path) -> None:
     root = repository(
         tmp_path,
-        k_dot_cl="__kernel void a(__global int *x) {\n  int i = get_global_id(0);\n#if TILE == 4\n  x[i] = 4;\n"
+        k_dot_cl="__kernel void a(__global int *x) {\n  int i = get_global_id(0);\n"
+        "#if TILE == 4\n  x[i] = 4;\n"
         '#elif TILE == 2\n  x[i] = 2;\n#else\n  #error "no such tile"\n#endif\n}\n',
     )
     text, job = made(root / "k.cl", "a")

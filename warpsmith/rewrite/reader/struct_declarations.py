@@ -81,13 +81,18 @@ class StructIndex:
                 yield from (replace(d, base=spelt(d.base, names)) for d in declared)
 
 
-def index_structs(texts: Iterable[str]) -> StructIndex:
-    """The structs of these texts; of two with one name the later one counts."""
+def index_structs(texts: Iterable[str], defines: Mapping[str, str] | None = None) -> StructIndex:
+    """The structs of these texts; of two with one name the later one counts.
+
+    Args:
+        defines: macros given to the compiler, which may stand for types and numbers.
+    """
+    given = defines or {}
     structs: dict[str, Struct] = {}
-    aliases: dict[str, str] = {}
-    constants: dict[str, int] = {}
+    aliases = {name: value for name, value in given.items() if re.fullmatch(r"[A-Za-z_][\w ]*", value)}
+    constants = {name: int(value) for name, value in given.items() if value.isdecimal()}
     for text in texts:
-        tokens = tokenise(text)
+        tokens = tokenise(text, given)
         own = dict(type_aliases(tokens.items))
         aliases |= own
         constants |= {c.name: c.value for c in find_constants(text)}

@@ -90,7 +90,7 @@ def job_skeleton(
         kept = tuple(a for a in kernel.arguments if not a.type_text.endswith("..."))
         kernel = replace(kernel, arguments=kept)
     enumerators = {k: v for text in (*given.headers, source_text) for k, v in enumerations(text).items()}
-    index = index_structs((*given.headers, source_text))
+    index = index_structs((*given.headers, source_text), given.defines)
     bindings = bind(kernel, entry, _surroundings(index, enumerators, source_text, given))
     functions = _functions(kernel, bindings, given)
     known = given.known(kernel)

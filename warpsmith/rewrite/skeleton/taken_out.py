@@ -164,12 +164,17 @@ def _names(d: Declaration) -> Iterator[str]:
     bare = blank(d.text)
     behind = bare.rpartition("}")[2]
     kind = re.match(r"\s*(?:typedef\b.*?)?\b(struct|class|union|enum|typedef)\b", bare)
-    if kind is not None:
+    if kind is not None and kind.group(1) == "typedef" and "}" not in bare:
+        pointed = re.findall(r"\(\s*\*+\s*(\w+)\s*\)", bare)
+        plain = re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?=[,;])", re.sub(r"<[^;]*>|\([^;]*\)", " ", bare))
+        yield from pointed[:1] or plain
+    elif kind is not None:
         yield from _WORD.findall(behind)
     if re.match(r"\s*(?:typedef\s+)?enum\b", bare):
         yield from _WORD.findall(bare.partition("{")[2])
     words = dict.fromkeys(w for w in _WORD.findall(d.header) if w not in _NOT_NAMES)
-    yield from (word for word in words if d.declares(word))
+    if kind is None or kind.group(1) != "typedef":
+        yield from (word for word in words if d.declares(word))
 
 
 def _defines(d: Declaration, entry: str) -> bool:
