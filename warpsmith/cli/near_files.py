@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from warpsmith.kernel_sources import HEADER_ENDINGS, SOURCE_ENDINGS
+from warpsmith.rewrite.reader.file_declarations import Declaration
 from warpsmith.rewrite.reader.host_strings import only_literals
 from warpsmith.rewrite.reader.kernel_definitions import Dialect
 from warpsmith.rewrite.reader.named_constants import integer_value
@@ -93,15 +94,17 @@ def declaring(source: Path, name: str, dialect: Dialect) -> File | None:
         if path.suffix not in _HOST and path != source.resolve() and word.search(_text(path)):
             file = File(path.name, _text(path))
             pool = Pool((file,), dialect)
-            texts = [pool.items[at][1].text for at in pool.declaring(name)]
-            if texts and all(_fits(text, dialect) for text in texts):
+            found = [pool.items[at][1] for at in pool.declaring(name)]
+            if found and all(_fits(d, dialect) for d in found):
                 return file
     return None
 
 
-def _fits(text: str, dialect: Dialect) -> bool:
+def _fits(d: Declaration, dialect: Dialect) -> bool:
     """False for a declaration of C++ that OpenCL C does not read."""
-    return dialect is not Dialect.OPENCL or _CPP.search(blank(text)) is None
+    return dialect is not Dialect.OPENCL or not (
+        (d.namespaces and not d.is_macro) or _CPP.search(blank(d.text))
+    )
 
 
 def number_type(source: Path, name: str) -> tuple[str, str] | None:

@@ -38,8 +38,9 @@ class Declaration:
 
     def written(self) -> str:
         """The declaration in its namespaces and conditions, as a source of its own."""
-        opened = "".join(f"namespace {n} {{ " for n in self.namespaces)
-        closed = " }" * len(self.namespaces)
+        around = () if self.is_macro else self.namespaces
+        opened = "".join(f"namespace {n} {{ " for n in around)
+        closed = " }" * len(around)
         lines = [*self.conditions, opened, self.text, closed, *("#endif" for _ in self.conditions)]
         return "\n".join(line for line in lines if line)
 
