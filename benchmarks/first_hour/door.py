@@ -9,6 +9,7 @@ the product.
 """
 
 import argparse
+import atexit
 import io
 import json
 import random
@@ -20,6 +21,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,15 +30,15 @@ import yaml
 
 from benchmarks.first_hour.door_corpora import CORPORA, Project
 from benchmarks.provenance import ROOT, record_folder
-from warpsmith.cli.compile_check import Compiler, any_cuda_device, check_compilation
+from warpsmith.cli.compile_check import Compiler, any_cuda_device
 from warpsmith.cli.init import Wanted
 from warpsmith.cli.init_trials import tried_skeleton
 from warpsmith.commit import commit_name
 from warpsmith.domain.device import Backend
+from warpsmith.domain.outcome import Rejected
 from warpsmith.errors import WarpsmithError
 from warpsmith.jobfile import JobFile
 from warpsmith.rewrite.templater import make_template
-from warpsmith.sandbox.device_host import probe_devices
 from warpsmith.settings import Settings
 
 OUTCOMES = ("template compiles", "no rule applies, compiles", "does not compile", "not valid", "no job file")
@@ -91,12 +93,18 @@ def looked_at(found: Found, checkout: Path) -> dict[str, Any]:
     return row
 
 
+@cache
+def _compiler() -> Compiler:
+    """One for a process, which ends with it."""
+    compiler = Compiler(Settings(_env_file=None)).__enter__()
+    atexit.register(compiler.__exit__)
+    return compiler
+
+
 def _looked_at(found: Found, source: Path, target: Path) -> dict[str, Any]:
-    settings = Settings(_env_file=None)
+    compiler = _compiler()
     try:
-        wanted = Wanted(found.name, found.project.backend)
-        with Compiler(settings) as compiler:
-            text = tried_skeleton([source], target, wanted, compiler)
+        text = tried_skeleton([source], target, Wanted(found.name, found.project.backend), compiler)
     except WarpsmithError as exc:
         return {"outcome": OUTCOMES[4], "why": str(exc)[:300]}
     left = sum("TODO" in line for line in text.splitlines()[2:])
@@ -104,20 +112,24 @@ def _looked_at(found: Found, source: Path, target: Path) -> dict[str, Any]:
         job = JobFile.parsed(target, text).job()
     except (WarpsmithError, yaml.YAMLError) as exc:
         return {"outcome": OUTCOMES[3], "todo": left, "why": str(exc).splitlines()[0][:300]}
-    devices = [d for d in probe_devices().devices if d.backend is found.project.backend]
-    scope = (devices[0] if devices else any_cuda_device("sm_90")).scope()
-    report = make_template(job, {})
-    checked = check_compilation(job, report.template, devices, "", settings, "sm_90")
     row: dict[str, Any] = {"todo": left, "axes": len(job.kernel.launch.grid)}
-    if checked.findings:
-        return row | {"outcome": OUTCOMES[2], "why": str(checked.findings[0])[:300]}
-    rules = [a.rule for a in report.template.applied]
+    problem = compiler.problem(job)
+    if problem != "":
+        return row | {"outcome": OUTCOMES[2], "why": (problem or "no compiler")[:300]}
+    devices = [d for d in compiler.devices if d.backend is found.project.backend]
+    scope = (devices[0] if devices else any_cuda_device("sm_90")).scope()
+    template = make_template(job, {}).template
+    refused = compiler.of_template(template) if template.applied else None
+    if isinstance(refused, Rejected):
+        return row | {"outcome": OUTCOMES[2], "why": f"its template: {refused.reason}"[:300]}
     try:
-        job.workloads[0].scope() and [
-            e.evaluate({**scope, **job.workloads[0].scope()}) for e in job.kernel.launch.grid
-        ]
+        for workload in job.workloads:
+            sizes = workload.scope()
+            for extent in job.kernel.launch.grid:
+                extent.evaluate({**scope, **sizes})
     except WarpsmithError as exc:
         return row | {"outcome": OUTCOMES[3], "why": str(exc)[:300]}
+    rules = [a.rule for a in template.applied]
     return row | {"outcome": OUTCOMES[0 if rules else 1], "rules": rules}
 
 

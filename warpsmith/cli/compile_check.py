@@ -132,16 +132,18 @@ class Compiler:
             return ()
 
     def _compiled(self, job: Job) -> Compiled | Rejected | None:
-        if job.kernel.backend is Backend.CUDA:
+        return self.of_template(Template(kernel=job.kernel, space=job.space))
+
+    def of_template(self, template: Template) -> Compiled | Rejected | None:
+        """A template with its defaults; None if nothing here can compile it."""
+        if template.kernel.backend is Backend.CUDA:
             device: DeviceInfo | None = any_cuda_device(self.arch)
         else:
-            device = next((d for d in self.devices if d.backend is job.kernel.backend), None)
+            device = next((d for d in self.devices if d.backend is template.kernel.backend), None)
         if device is None:
             return None
         try:
-            found = self._pool.submit(
-                _defaults(Template(kernel=job.kernel, space=job.space)), device
-            ).result()
+            found = self._pool.submit(_defaults(template), device).result()
         except (ChildDied, Unavailable):
             return None
         return None if isinstance(found, Rejected) and found.reason.startswith(_CRASHED) else found

@@ -16,6 +16,7 @@ from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinitio
 from warpsmith.rewrite.reader.struct_declarations import index_structs
 from warpsmith.rewrite.reader.switched_off import avoiding_error
 from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.skeleton.framework_types import number_header
 from warpsmith.rewrite.skeleton.job_file import choose_kernel
 from warpsmith.rewrite.skeleton.known import nothing_known
 from warpsmith.rewrite.skeleton.taken_out import File, Pool, Taken, taken_out, without_header
@@ -59,6 +60,8 @@ class _State:
     also: list[str] = field(default_factory=list)
     """Names that are declared in the files and that the kernel itself does not reach."""
     tried: set[str] = field(default_factory=set)
+    toolkit: dict[str, None] = field(default_factory=dict)
+    """Names of the toolkit's headers that a number type needs."""
 
     def resolve(self, names: Iterable[str], types: Iterable[str], values: Iterable[str] = ()) -> bool:
         """Find out what these names are; False if nothing new is known of any.
@@ -73,6 +76,9 @@ class _State:
 
     def _resolved(self, name: str, is_type: bool, is_value: bool) -> bool:
         self.tried.add(name)
+        if self.dialect is not Dialect.OPENCL and (header := number_header(name)):
+            self.toolkit[header] = None
+            return True
         if Pool(self.files, self.dialect).declaring(name):
             self.also.append(name)
             return True
@@ -192,7 +198,7 @@ def _files(found: FoundSource, own: Path) -> Iterator[File]:
 def _text(
     sources: Sequence[Path], target: Path, wanted: Wanted, taken: Taken, state: _State, shown: str
 ) -> str:
-    source = taken.text
+    source = "".join(f"#include <{name}>\n" for name in state.toolkit) + taken.text
     for name in state.dropped:
         source = without_header(source, name)
     left = [*taken.headers_left_out, *state.dropped]

@@ -13,6 +13,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
 from warpsmith.kernel_sources import HEADER_ENDINGS
 from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.skeleton.framework_types import number_header
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
 from warpsmith.source_text import read_source_text
 
@@ -21,12 +22,6 @@ _TRIALS = 12
 _MISSING = re.compile(r'cannot open source file "([^"]+)"|fatal error: ([^\s:]+): No such file')
 _UNKNOWN_NAME = re.compile(
     r'^([^\s(]+)\((\d+)\): error: (?:name followed by "::" must be|identifier "(\w+)" is undefined)'
-)
-_NUMBER_TYPES = (
-    (re.compile(r"(?:__)?half2?"), "cuda_fp16.h"),
-    (re.compile(r"(?:__)?nv_bfloat162?"), "cuda_bf16.h"),
-    (re.compile(r"__nv_fp8\w+"), "cuda_fp8.h"),
-    (re.compile(r"u?int(?:8|16|32|64)_t"), "cstdint"),
 )
 _MOST_HEADERS = 200
 """Limit on the neighbours of a header that are searched for a name."""
@@ -113,8 +108,7 @@ def _next(trial: _Trial, refused: Rejected, job: Job) -> _Trial | None:
 def _of_number_type(refused: Rejected) -> str:
     """The header of a number type that a compiler did not know; empty for other names."""
     found = _UNKNOWN_NAME.match(refused.reason)
-    name = (found.group(3) or "") if found else ""
-    return next((header for names, header in _NUMBER_TYPES if names.fullmatch(name)), "")
+    return number_header((found.group(3) or "") if found else "")
 
 
 def _declaring(trial: _Trial, refused: Rejected, job: Job) -> Path | None:

@@ -34,7 +34,16 @@ def test_a_void_pointer_has_the_type_that_the_body_casts_it_to(body: str, dtype:
     assert argument(f"__global__ void k(float* out, const char* x) {{ {body} }}")["dtype"] == "int8"
 
 
-@pytest.mark.parametrize("body", ["out[0] = 1;", "out[0] = ((float*)x)[0] + ((int*)x)[1];", "load(x);"])
+def test_a_void_pointer_of_several_types_has_the_first_as_a_guess() -> None:
+    body = "out[0] = f ? __half2float(((half*)x)[0]) : ((float*)x)[1];"
+    text = job_skeleton(
+        f"__global__ void k(float* out, const void* x, bool f) {{ {body} }}", "k.cu", Dialect.CUDA, None
+    )
+    (row,) = [row for row in text.splitlines() if "name: x," in row]
+    assert "dtype: float16" in row and "TODO" in row and "the type of its elements of `const void*`" in row
+
+
+@pytest.mark.parametrize("body", ["out[0] = 1;", "load(x);"])
 def test_a_void_pointer_of_no_certain_type_is_left_to_a_person(body: str) -> None:
     source = f"__global__ void k(float* out, const void* x) {{ {body} }}"
     assert argument(source)["dtype"] == "TODO"

@@ -261,7 +261,7 @@ def test_nothing_is_made_of_what_is_not_sure(tmp_path: Path, body: str) -> None:
     target = tmp_path / "job.yaml"
     target.write_text(skeleton([source], target, Wanted()))
     assert load_job(target).reference.kind == "kernel"
-    stub = target.read_text().split("nothing sure can be made of it:\n")[1].split("budget:")[0]
+    stub = target.read_text().split("yours may begin so:\n")[1].split("budget:")[0]
     shown = yaml.safe_load("\n".join(line.removeprefix("# ") for line in stub.splitlines()))
     assert 'return {"y": ...}' in shown["reference"]["source"]
     compile(shown["reference"]["source"], "stub", "exec")

@@ -342,7 +342,7 @@ def test_launch_and_shapes_follow_the_bounds_of_each_axis(
 
 def test_what_the_kernel_shows_needs_nobody_to_look() -> None:
     rows = [row for row in made(VOLUME).splitlines()[2:] if "TODO" in row]
-    assert [row.split("TODO: ")[1].split(",")[0] for row in rows] == ["the sizes that matter", "write it"]
+    assert [row.split("TODO: ")[1].split(",")[0] for row in rows] == ["the sizes that matter"]
     unclear = made("__global__ void k(float* y, const int* at, int n) { y[at[n]] = 1; }")
     assert "shape: [n]}  # TODO: shape" in unclear
     assert "# TODO: which numbers it may hold (draw)" in unclear

@@ -12,7 +12,7 @@ from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.reader.pointer_usage import pointer_usage
 from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.reader.type_words import element_type
-from warpsmith.rewrite.skeleton.element_uses import cast_type, is_under_root
+from warpsmith.rewrite.skeleton.element_uses import cast_types, is_under_root
 from warpsmith.rewrite.skeleton.guesses import DEFAULT_EXTENT, Bindings, dimension_name, extent, scalar_value
 from warpsmith.rewrite.skeleton.index_space import IndexSpace
 from warpsmith.rewrite.skeleton.struct_arguments import StructWriter
@@ -117,10 +117,13 @@ def argument_line(
     """
     name = yaml_word(a.name or f"argument_{position}")
     dtype, lanes = a.dtype, a.lanes
+    guess: Dtype | None = None if a.base == "void" else Dtype.UINT8
     if dtype is None and a.base in bindings.values:
         dtype, lanes = element_type(bindings.values[a.base], {})
     if a.base == "void" and a.pointers == 1 and a.name:
-        dtype, lanes = cast_type(kernel.body, a.name, bindings.values)
+        casts = cast_types(kernel.body, a.name, bindings.values)
+        dtype, lanes = casts[0] if len(casts) == 1 else (None, 1)
+        guess = casts[0][0] if casts else None
     if a.image_axes and a.access != "read_write":
         return _image(name, a, kernel, sizes.dimensions)
     cannot = _inexpressible(a, dtype)
@@ -135,7 +138,7 @@ def argument_line(
     if a.is_pointer and a.address_space == "local":
         return _local(name, a, dtype, lanes, sizes)
     if a.is_pointer:
-        return _buffer(name, a, dtype, lanes, kernel, sizes)
+        return _buffer(name, a, dtype, lanes, kernel, sizes, guess)
     assert dtype is not None
     if lanes > 1:
         values = ", ".join(["1"] * lanes)
@@ -213,7 +216,13 @@ def _buffer(
     lanes: int,
     kernel: KernelDefinition,
     sizes: Sizes,
+    guess: Dtype | None,
 ) -> ArgumentLine:
+    """The line of a buffer.
+
+    Args:
+        guess: element type if it is not known; None: there is none.
+    """
     extents = sizes.of(a.name)
     role, doubt = buffer_role(a, kernel, sizes.space)
     notes, doubts = _said_of_type(a, dtype, lanes)
@@ -228,8 +237,8 @@ def _buffer(
         draw = draw or _ZEROS
     words = [yaml_extent(e) for e in extents[:-1]]
     words.append(f'"{lanes} * {_factor(extents[-1])}"' if lanes > 1 else yaml_extent(extents[-1]))
-    unknown = TODO if a.base == "void" else Dtype.UINT8.value
-    kind = unknown if dtype is None else dtype.value
+    known = dtype or guess
+    kind = known.value if known else TODO
     draw = "" if kind == TODO else draw
     fields = f"name: {name}, dtype: {kind}, role: {role.value}, shape: [{', '.join(words)}]"
     if draw and role is not Role.OUTPUT:

@@ -14,17 +14,18 @@ _PARTIAL = r"\b(?:__|native_|half_|fast_|std::)?(?:r?sqrt|log(?:2|10)?|pow[rn]?)
 """The beginning of a call of a function that is no number for negative arguments, up to its first one."""
 
 
-def cast_type(body: str, name: str, types: Mapping[str, str]) -> tuple[Dtype | None, int]:
-    """Element type and lanes that a body casts a pointer to; None if it casts to none, or to several.
+def cast_types(body: str, name: str, types: Mapping[str, str]) -> list[tuple[Dtype, int]]:
+    """Element types and lanes that a body casts a pointer to, in its order, each once.
 
     Args:
         types: meanings of the kernel's own type names.
     """
     text, pointer = blank(body), re.escape(name)
-    of_c = re.findall(rf"\(([\w\s:]+)\*[\s\w]*\)\s*\(?\s*{pointer}\b", text)
-    of_cpp = re.findall(rf"\b(?:reinterpret|static)_cast\s*<([\w\s:]+)\*[\s\w]*>\s*\(\s*{pointer}\b", text)
-    found = {element_type(" ".join(_QUALIFIERS.sub(" ", t).split()), types) for t in (*of_c, *of_cpp)}
-    return found.pop() if len(found) == 1 else (None, 1)
+    of_c = rf"\(([\w\s:]+)\*[\s\w]*\)\s*\(?\s*{pointer}\b"
+    of_cpp = rf"\b(?:reinterpret|static)_cast\s*<([\w\s:]+)\*[\s\w]*>\s*\(\s*{pointer}\b"
+    places = sorted((m.start(), m.group(1)) for p in (of_c, of_cpp) for m in re.finditer(p, text))
+    kinds = [element_type(" ".join(_QUALIFIERS.sub(" ", t).split()), types) for _, t in places]
+    return [(dtype, lanes) for dtype, lanes in dict.fromkeys(kinds) if dtype is not None]
 
 
 def is_under_root(body: str, name: str) -> bool:

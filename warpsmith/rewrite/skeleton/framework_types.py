@@ -68,6 +68,20 @@ _MACROS = (
 )
 
 
+_NUMBER_TYPES = (
+    (re.compile(r"(?:__)?half2?"), "cuda_fp16.h"),
+    (re.compile(r"(?:__)?nv_bfloat162?"), "cuda_bf16.h"),
+    (re.compile(r"__nv_fp8\w+"), "cuda_fp8.h"),
+    (re.compile(r"u?int(?:8|16|32|64)_t"), "cstdint"),
+)
+"""Names of number types, and the toolkit's header that declares them."""
+
+
+def number_header(name: str) -> str:
+    """The toolkit's header of a number type; empty for other names."""
+    return next((header for names, header in _NUMBER_TYPES if names.fullmatch(name)), "")
+
+
 def framework_lines(text: str, declared: Collection[str]) -> list[str]:
     """Lines that give a source the meanings of PyTorch's names in it.
 

@@ -54,8 +54,8 @@ def reference_lines(
         listed = ", ".join(f'"{name}": {text}' for name, text in found.items())
         yield f"        return {{{listed}}}"
         return
-    yield "# The kernel itself is the reference. A NumPy function is a better one; TODO: write it, since this"
-    yield "# body is more than one element a thread and nothing sure can be made of it:"
+    yield "# The kernel itself is the reference. A NumPy function is a better one. Nothing sure can be made"
+    yield "# of this body, which is more than one element a thread; yours may begin so:"
     yield "# reference:"
     yield "#   kind: numpy"
     yield "#   source: |"
