@@ -2,11 +2,14 @@
 
     python -m benchmarks.first_hour.fill ask --mirrors FOLDER --checkouts FOLDER --out FOLDER
     python -m benchmarks.first_hour.fill check --mirrors FOLDER --checkouts FOLDER --out FOLDER
+    python -m benchmarks.first_hour.fill launch --out FOLDER
 
 `ask` draws kernels of a corpus of `door` and writes a question for each (`01-NAME/question.json`). A reply is
 put beside it as `reply.json`. `check` completes the job files with them, compiles and launches them, and
 writes `question-2.json` for those that were wrong; `reply-2.json` is then checked in the place of the first.
-Sources are read from git at named commits, and nothing of them is kept but the names.
+`launch`, on a machine with the device that `check` lacked, launches the jobs that `check` found right so far;
+the next `check` takes its findings for its own. Sources are read from git at named commits, and nothing of
+them is kept but the names.
 """
 
 import argparse
@@ -25,10 +28,14 @@ from benchmarks.provenance import record_folder
 from warpsmith.cli.compile_check import Compiler
 from warpsmith.cli.fill import Filler, with_remarks
 from warpsmith.cli.init import Wanted
+from warpsmith.cli.launch_check import launch_check
 from warpsmith.commit import commit_name
 from warpsmith.domain.device import Backend
+from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput, WarpsmithError
 from warpsmith.job_filling.contracts import FillReply
+from warpsmith.jobfile import parse_job
+from warpsmith.sandbox.device_host import probe_devices
 from warpsmith.settings import Settings
 
 ROUNDS = 2
@@ -94,8 +101,14 @@ def _checked(folder: Path, kernel: Found, filler: Filler) -> dict[str, Any]:
             problems, text, notes = found.problems, found.text, found.notes
         except InvalidInput as exc:
             problems, text, notes = (str(exc),), "", ()
+        launched = folder / f"launched{ending}.json"
+        if not problems and launched.exists():
+            told = json.loads(launched.read_text())
+            problems, notes = tuple(told["problems"]), (*notes, told["device"])
         rounds.append({"problems": [p[:600] for p in problems], "notes": list(notes)})
         if not problems:
+            assert reply is not None
+            _keep_small(folder / f"small{ending}.json", filler.job(text), reply)
             (folder / "job.yaml").write_text(with_remarks(text, notes, "a large language model"))
             numpy = re.search(r"^  kind: numpy", text, re.M) is not None
             return row | {"outcome": "right", "rounds": rounds, "numpy_reference": numpy}
@@ -103,6 +116,31 @@ def _checked(folder: Path, kernel: Found, filler: Filler) -> dict[str, Any]:
         if number < ROUNDS and not following.exists():
             following.write_text(question_file(filler.question(reply, problems)))
     return row | {"outcome": "wrong" if rounds else "no reply", "rounds": rounds}
+
+
+def _keep_small(path: Path, job: Job, reply: FillReply) -> None:
+    """Write the job, complete in itself, with the small sizes of a reply."""
+    small = job.model_copy(update={"workloads": reply.small_workloads()})
+    path.write_text(small.model_dump_json(exclude_defaults=True) + "\n")
+
+
+def _launch(arguments: argparse.Namespace) -> None:
+    settings = Settings(_env_file=None)
+    devices = probe_devices().devices
+    for path in sorted(arguments.out.glob("*/small*.json")):
+        job = parse_job(json.loads(path.read_text()))
+        device = next((d for d in devices if d.backend is job.kernel.backend), None)
+        if device is None or (arguments.only and job.kernel.backend.value != arguments.only):
+            continue
+        problems = []
+        for workload in job.workloads:
+            alone = job.model_copy(update={"workloads": (workload,)})
+            problems += [
+                f"with the small sizes {workload.key}: {f}" for f in launch_check(alone, device, settings)
+            ]
+        told = {"device": f"launched on {device.name}, driver {device.driver}", "problems": problems}
+        path.with_name(path.name.replace("small", "launched")).write_text(json.dumps(told, indent=1) + "\n")
+        print(path.parent.name, json.dumps(told), flush=True)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -131,16 +169,16 @@ def _check(arguments: argparse.Namespace) -> None:
 def main() -> int:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("step", choices=("ask", "check"))
-    parser.add_argument("--mirrors", type=Path, required=True, help="git directories, OWNER+NAME/repo")
-    parser.add_argument("--checkouts", type=Path, required=True, help="folder that keeps the trees")
+    parser.add_argument("step", choices=("ask", "check", "launch"))
+    parser.add_argument("--mirrors", type=Path, default=Path(), help="git directories, OWNER+NAME/repo")
+    parser.add_argument("--checkouts", type=Path, default=Path(), help="folder that keeps the trees")
     parser.add_argument("--out", type=Path, required=True, help="questions and replies")
     parser.add_argument("--corpus", choices=tuple(CORPORA), default="known")
     parser.add_argument("--each", type=int, default=10, help="kernels of each back end")
     parser.add_argument("--only", default="", help="back end that is checked")
     parser.add_argument("--record", type=record_folder, help="folder of the record")
     arguments = parser.parse_args()
-    (_ask if arguments.step == "ask" else _check)(arguments)
+    {"ask": _ask, "check": _check, "launch": _launch}[arguments.step](arguments)
     return 0
 
 

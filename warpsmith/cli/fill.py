@@ -76,9 +76,17 @@ class Filler:
             left = [f"still open: {row}" for row in open_lines(text)]
             if left:
                 return Filled(text, tuple(left[:_MOST_PROBLEMS]))
-            return self._ran(text, job_of_text(text, self.sources, self.target, wanted), reply)
+            return self._ran(text, self.job(text), reply)
         except InvalidInput as exc:
             return Filled("", (str(exc),))
+
+    def job(self, text: str) -> Job:
+        """The job of a job file for these sources.
+
+        Raises:
+            InvalidJob: the fields that are wrong.
+        """
+        return job_of_text(text, self.sources, self.target, self.wanted)
 
     def _ran(self, text: str, job: Job, reply: FillReply) -> Filled:
         devices = self._of(job)
