@@ -46,8 +46,14 @@ _MATH = r"""
   |sincos|asin|acos|atan|atan2|sinh|cosh|tanh|asinh|acosh|atanh|erf|erfc|fabs|fma|mad|fmax|fmin
   |max|min|abs|floor|ceil|rint|round|trunc|fmod|remainder|hypot|copysign|isnan|isinf|isfinite
   |signbit|clamp|mix|step|sign|select|saturate|ldexp|native_divide|half_divide|fdividef
-  |native_recip|dot|length|normalize|mul24|mad24|umul24|u?mul(?:64)?hi|mul_hi|u?sad|popcount|clz|sigmoid
+  |native_recip|dot|cross|length|distance|normalize|fast_(?:length|distance|normalize)|mul24|mad24|umul24|u?mul(?:64)?hi|mul_hi|u?sad|popcount|clz|ctz|sigmoid
+  |nan|nextafter|fdim|frexp|fract|modf|remquo|lgamma|lgamma_r|tgamma|ilogb|logb|rootn|maxmag|minmag
+  |(?:sin|cos|tan|asin|acos|atan|atan2)pi|sincospi|degrees|radians|smoothstep|nearbyint|l?lrint|l?lround
+  |isnormal|isordered|isunordered|is(?:not)?equal|is(?:greater|less)(?:equal)?|islessgreater|any|all
+  |bitselect|shuffle2?|rotate|upsample|abs_diff|(?:add|sub|mad)_sat|r?hadd|mad_hi|vec_step
 """
+# Those that give a second result write it through a pointer, which `Facts.accesses` reports.
+
 _TABLE = (
     Callee(
         _of(
@@ -80,6 +86,7 @@ _TABLE = (
         Effect.OUTSIDE,
         "of which more is seen than a value",
     ),
+    Callee(_of(r"prefetch"), Effect.HINT, "it moves nothing but lines of a cache"),
     Callee(_of(r"assert"), Effect.VALUE, "if it fails the launch ends: the user's kernel is wrong already"),
     Callee(
         _of(r"infinity|lowest|quiet_NaN|epsilon|denorm_min"),

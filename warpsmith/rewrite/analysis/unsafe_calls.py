@@ -16,6 +16,10 @@ from warpsmith.rewrite.analysis.callees import (
 from warpsmith.rewrite.analysis.coordinates import Coordinates
 from warpsmith.rewrite.source.syntax_tree import ancestors, plain, walk
 
+_WITH_PARAMETERS = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)\(")
+_WITHOUT_PARAMETERS = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+((?:[^\n]*\\\n)*[^\n]*)")
+_OF_RULES = "WS_"
+
 
 @dataclass(frozen=True)
 class _Way:
@@ -42,6 +46,8 @@ class UnsafeCalls(Coordinates):
 
     def _unsafe(self, node: Node, way: _Way) -> str | None:
         for n in walk(node):
+            if n.type == "identifier" and (what := self._hiding.get(plain(n))):
+                return f"the macro {plain(n)} {what}"
             if n.type == "gnu_asm_expression" and not _allowed(assembly_effect(plain(n)), way):
                 return "it has inline assembly"
             if n.type == "call_expression" and (reason := self._call_unsafe(n, way)):
@@ -54,7 +60,8 @@ class UnsafeCalls(Coordinates):
         if name in way.seen:
             return None
         callee, defined = known(name), self.source.definitions(name)
-        if callee is not None and not (defined and callee.effect is Effect.VALUE):
+        own = bool(defined) or name in self._macro_names
+        if callee is not None and not (own and callee.effect is Effect.VALUE):
             if not _allowed(callee.effect, way):
                 return f"it calls {name}, {callee.reason}"
             if callee.writes and not is_of_constant_size(self.source, call):
@@ -147,6 +154,24 @@ class UnsafeCalls(Coordinates):
         v = self.source.lookup(name, call)
         return v is not None and not v.is_pointer and not v.is_parameter
 
+    @cached_property
+    def _macro_names(self) -> frozenset[str]:
+        """Macros with a list of parameters, of the source and of its headers."""
+        texts = (self.source.text, *self.source.library)
+        found = {name for text in texts for name in _WITH_PARAMETERS.findall(text)}
+        return frozenset(n for n in found if not n.startswith(_OF_RULES))
+
+    @cached_property
+    def _hiding(self) -> dict[str, str]:
+        """Macros without parameters that could not be written out, with what they hide."""
+        found: dict[str, str] = {}
+        for text in (self.source.text, *self.source.library):
+            for name, body in _WITHOUT_PARAMETERS.findall(text):
+                what = _hidden_by(body)
+                if what and not name.startswith(_OF_RULES):
+                    found[name] = what
+        return found
+
     def _macro_unsafe(self, name: str) -> str | None:
         """None for a macro that only calls pure functions and assigns nothing."""
         pattern = rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\([^)]*\)((?:[^\n]*\\\n)*[^\n]*)"
@@ -162,6 +187,12 @@ class UnsafeCalls(Coordinates):
                     why = "whose definition is not in the source" if callee is None else callee.reason
                     return f"it calls {word}, {why} (in {name})"
         return None if bodies else f"it calls {name}, whose definition is not in the source"
+
+
+def _hidden_by(body: str) -> str:
+    if re.search(r"(?<![=!<>])=(?!=)|\+\+|--", body):
+        return "assigns"
+    return "reads memory" if re.search(r"\w\s*\[|->", body) else ""
 
 
 def _allowed(effect: Effect, way: _Way) -> bool:

@@ -176,9 +176,7 @@ class Expander:
             waiting.extendleft(reversed(body))
         return out
 
-    def _body(
-        self, macro: Macro, given: Mapping[str, list[_Token]], hidden: frozenset[str]
-    ) -> list[_Token]:
+    def _body(self, macro: Macro, given: Mapping[str, list[_Token]], hidden: frozenset[str]) -> list[_Token]:
         """A macro's body with arguments in the place of its parameters."""
         tokens = _tokens(macro.body)
         out: list[_Token] = []

@@ -17,6 +17,7 @@ from warpsmith.rewrite.source.work_limit import spend
 
 _OF_COMPILERS = re.compile(r"_|cl_|CL_|POCL|CLK_|(?:unix|linux|NULL|WIN32|APPLE)\b")
 """How the names of macros begin that a compiler may define by itself."""
+_GUARD = re.compile(r"\w+_(?:H|HH|HPP|CL|CLH|CUH|INCLUDED|GUARD)_*", re.I)
 _OF_RULES = "WS_"
 _THREADS = r"\b(?:threadIdx|blockIdx|blockDim|gridDim|get_\w+_(?:id|size|offset)|get_num_groups)\b"
 _HIDING = re.compile(rf"\[|->|(?<![=!<>])=(?!=)|\+\+|--|[;{{}}&?]|{_THREADS}|(?:^|[-+(,=*/%?:&|<>])\s*\*")
@@ -90,11 +91,13 @@ class _Reading:
         self._groups: list[_Group] = []
 
     def parts(self) -> Iterator[tuple[int, int]]:
-        """Parts that may be compiled, between the directives; `macros` are those that hold there."""
+        """Parts between the directives; `macros` are those that hold there.
+
+        Parts that are certainly not compiled are among them, because rules read them too.
+        """
         begin = 0
         for d in directives(self._text):
-            if self._is_live():
-                yield begin, d.start
+            yield begin, d.start
             begin = d.end
             if d.keyword in ("if", "ifdef", "ifndef"):
                 live = self._is_live()
@@ -109,8 +112,7 @@ class _Reading:
                 self.macros |= dict.fromkeys(group.changed)
             elif self._is_live():
                 self._learnt(d)
-        if self._is_live():
-            yield begin, len(self._text)
+        yield begin, len(self._text)
 
     def _is_live(self) -> bool:
         return all(g.live for g in self._groups)
@@ -130,9 +132,7 @@ class _Reading:
             return
         absent = object()
         names = self.macros.keys() | group.before.keys()
-        group.changed |= {
-            n for n in names if self.macros.get(n, absent) != group.before.get(n, absent)
-        }
+        group.changed |= {n for n in names if self.macros.get(n, absent) != group.before.get(n, absent)}
         self.macros = dict(group.before)
 
     def _learnt(self, directive: Directive) -> None:
@@ -177,13 +177,11 @@ class _Writer:
         guard = _guard_of(self._text)
 
         def ours(name: str) -> bool:
-            return name == guard or opencl and name not in self._headers and not _OF_COMPILERS.match(name)
+            return name == guard or (opencl and name not in self._headers and not _may_be_given(name))
 
         return Known(_numbers(self._given), set(self._own), ours)
 
-    def _written(
-        self, ranges: list[tuple[int, int]], macros: Mapping[str, Macro | None]
-    ) -> Iterator[Edit]:
+    def _written(self, ranges: list[tuple[int, int]], macros: Mapping[str, Macro | None]) -> Iterator[Edit]:
         wanted = {n: m for n, m in macros.items() if m is not None and self._is_wanted(n, macros)}
         kept = {n: m for n, m in macros.items() if n not in wanted} | dict.fromkeys(self._own)
         skipped = {n for n, m in kept.items() if m is None or m.parameters is not None} - wanted.keys()
@@ -233,6 +231,11 @@ class _Writer:
         return False
 
 
+def _may_be_given(name: str) -> bool:
+    """True for a name that a compiler may define by itself; an include guard is none."""
+    return _OF_COMPILERS.match(name) is not None and _GUARD.fullmatch(name) is None
+
+
 def _is_type(body: str) -> bool:
     return re.fullmatch(r"[A-Za-z_][\w ]*", body) is not None and element_type(body, {})[0] is not None
 
@@ -245,11 +248,15 @@ def _of_headers(source: Source, given: Mapping[str, str], own: frozenset[str]) -
     places: dict[str, int] = {}
     texts = [t.encode().decode("latin-1") for t in source.library]
     for text in (source.data.decode("latin-1"), *texts):
-        names = {m.group() for d in directives(text) if d.keyword in ("define", "undef")
-                 if (m := _WORD.match(d.rest))}
+        names = {
+            m.group()
+            for d in directives(text)
+            if d.keyword in ("define", "undef")
+            if (m := _WORD.match(d.rest))
+        }
         for name in names:
             places[name] = places.get(name, 0) + 1
-    once = {n for n, count in places.items() if count == 1 and not _OF_COMPILERS.match(n)}
+    once = {n for n, count in places.items() if count == 1 and not _may_be_given(n)}
     for text in texts:
         known = Known(_numbers(given), set(own), (once | {_guard_of(text)}).__contains__)
         reading = _Reading(text, known)
