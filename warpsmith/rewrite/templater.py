@@ -138,7 +138,8 @@ def _ruled(job: Job, live: Draft, kernel: Kernel, others: Sequence[str]) -> tupl
     if hid and not names <= _BLIND:
         return draft, declined
     own, _ = _with_all_rules(job, live, kernel, others, names)
-    same = replace(own, kernel=own.kernel.model_copy(update={"source": draft.kernel.source})) == draft
+    text = {"source": draft.kernel.source}
+    same = replace(own, kernel=own.kernel.model_copy(update=text), macros=draft.macros) == draft
     return (own if same else draft), declined
 
 
@@ -165,7 +166,9 @@ def _written_out(live: Draft) -> tuple[Draft, bool]:
         found = written_out(live.source, live.kernel.options, own)
     except (LookupError, *TOO_MUCH):
         return live, False
-    return _with_text(live, found.text), found.hid
+    if found.text == live.kernel.text:
+        return live, False
+    return replace(_with_text(live, found.text), macros=found.brought), found.hid
 
 
 def _with_rules(

@@ -63,7 +63,7 @@ class UnsafeCalls(Coordinates):
         own = bool(defined) or name in self._macro_names
         if callee is not None and not (own and callee.effect is Effect.VALUE):
             if not _allowed(callee.effect, way):
-                return f"it calls {name}, {callee.reason}"
+                return f"it calls {name}, {callee.reason}{self._from_macro(name)}"
             if callee.writes and not is_of_constant_size(self.source, call):
                 return f"it calls {name} for a size that is not constant"
             return None
@@ -186,7 +186,12 @@ class UnsafeCalls(Coordinates):
                 if callee is None or callee.effect is not Effect.VALUE:
                     why = "whose definition is not in the source" if callee is None else callee.reason
                     return f"it calls {word}, {why} (in {name})"
-        return None if bodies else f"it calls {name}, whose definition is not in the source"
+        missing = f"it calls {name}, whose definition is not in the source{self._from_macro(name)}"
+        return None if bodies else missing
+
+    def _from_macro(self, name: str) -> str:
+        macro = self.source.macros.get(name)
+        return "" if macro is None else f" (in {macro})"
 
 
 def _hidden_by(body: str) -> str:

@@ -209,12 +209,21 @@ class Source:
         LookupError: the entry is not defined exactly once; the message says what was found.
     """
 
-    def __init__(self, text: str, backend: Backend, entry: str, library: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        text: str,
+        backend: Backend,
+        entry: str,
+        library: tuple[str, ...] = (),
+        macros: Mapping[str, str] | None = None,
+    ) -> None:
         self.text = text
         self.backend = backend
         self.entry = entry
         self.library = library
         """Texts of headers that the source includes: read to analyse callees, never edited."""
+        self.macros = macros or {}
+        """Words that only macros brought into the kernel, with the macro."""
         self.data = text.encode()
         masked = _QUALIFIERS.sub(lambda m: b" " * len(m.group()), self.data)
         if backend is Backend.OPENCL:

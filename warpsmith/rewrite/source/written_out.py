@@ -35,6 +35,8 @@ class WrittenOut:
     text: str
     hid: bool = False
     """Whether one of them did more than arithmetic on its arguments."""
+    brought: Mapping[str, str] = field(default_factory=dict)
+    """Words that no function had before, with the macro that brought them."""
 
 
 def written_out(source: Source, options: Iterable[str], own: Iterable[str]) -> WrittenOut:
@@ -49,6 +51,7 @@ def written_out(source: Source, options: Iterable[str], own: Iterable[str]) -> W
     """
     hid = False
     text = source.text
+    brought: dict[str, str] = {}
     if "define" not in text and not any("define" in t for t in source.library):
         return WrittenOut(text)
     given = given_macros(options)
@@ -56,11 +59,12 @@ def written_out(source: Source, options: Iterable[str], own: Iterable[str]) -> W
         writer = _Writer(source, given, frozenset(own))
         edits = list(writer.edits())
         hid |= writer.hid
+        brought = writer.brought | brought
         made = apply_edits(source.text, edits)
         if not edits or len(made) > len(text) * _MOST_GROWTH + 4000:
             break
         source = Source(made, source.backend, source.entry, source.library)
-    return WrittenOut(source.text, hid)
+    return WrittenOut(source.text, hid, brought)
 
 
 @dataclass
@@ -150,6 +154,8 @@ class _Writer:
 
     def __init__(self, source: Source, given: Mapping[str, str], own: frozenset[str]) -> None:
         self.hid = False
+        self.brought: dict[str, str] = {}
+        self._there: set[str] = set()
         self._source = source
         self._given = given
         self._own = own | given.keys()
@@ -162,6 +168,7 @@ class _Writer:
     def edits(self) -> Iterator[Edit]:
         """Edits of the source's text."""
         ranges = [_range_of(f) for f in self._source.reachable]
+        self._there = {w for a, b in ranges for w in _WORD.findall(self._masked[a:b])}
         last = max((d.end for d in directives(self._text) if d.keyword == "include"), default=0)
         absent = dict.fromkeys(self._headers)
         reading = _Reading(self._text, self._known())
@@ -202,6 +209,8 @@ class _Writer:
                     continue
                 spend(len(made))
                 self.hid |= self._hides(use.group(), macros)
+                new = (w for w in _WORD.findall(made) if w not in self._there)
+                self.brought = dict.fromkeys(new, use.group()) | self.brought
                 lines = text.count("\n", start, at)
                 yield Edit(start, at, made.encode("latin-1").decode() + "\n" * lines)
 
