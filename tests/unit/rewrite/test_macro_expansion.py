@@ -104,6 +104,11 @@ def test_a_header_gives_macros_if_it_alone_defines_them() -> None:
     assert made(f'{both}\n#include "a.h"', "x[I(n)] = 1;", headers=(both,)) == "x[(n)] = 1;"
 
 
+def test_a_header_does_not_know_what_another_one_defined_before_it() -> None:
+    first, second = "#define WIDE 1", "#ifdef WIDE\n#define I(i) (i)\n#else\n#define I(i) ((i)+1)\n#endif"
+    assert made('#include "a.h"\n#include "b.h"', "x[I(n)] = 1;", headers=(first, second)) == "x[I(n)] = 1;"
+
+
 def test_a_function_that_a_macro_calls_has_its_macros_written_out_too() -> None:
     text = "#define SET(a) a = 1\nvoid f(__global float *x) { SET(*x); }\n#define CALL f(x)"
     whole = f"{text}\n{HEAD}CALL;}}\n"

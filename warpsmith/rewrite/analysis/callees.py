@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -173,6 +174,7 @@ HINTED_STORES = frozenset(("__stcs", "__stcg", "__stwb", "__stwt"))
 """Functions of CUDA that store one element, with a hint for the caches."""
 
 
+@lru_cache(maxsize=4096)
 def known(name: str) -> Callee | None:
     """What is known of a called name; None if nothing is."""
     return next((callee for callee in _TABLE if callee.names.match(name)), None)

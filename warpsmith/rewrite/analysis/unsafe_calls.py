@@ -46,7 +46,8 @@ class UnsafeCalls(Coordinates):
 
     def _unsafe(self, node: Node, way: _Way) -> str | None:
         for n in walk(node):
-            if n.type == "identifier" and (what := self._hiding.get(plain(n))):
+            hiding = self._hiding if n.type == "identifier" else {}
+            if hiding and (what := hiding.get(plain(n))):
                 return f"the macro {plain(n)} {what}"
             if n.type == "gnu_asm_expression" and not _allowed(assembly_effect(plain(n)), way):
                 return "it has inline assembly"

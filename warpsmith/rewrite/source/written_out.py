@@ -1,7 +1,8 @@
 """A kernel's source with the macros written out that stand between a rule and what it needs."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
@@ -50,7 +51,7 @@ def written_out(source: Source, options: Iterable[str], own: Iterable[str]) -> W
         own: other macros that stay, such as parameters.
     """
     hid = False
-    text = source.text
+    text = written = source.text
     brought: dict[str, str] = {}
     if "define" not in text and not any("define" in t for t in source.library):
         return WrittenOut(text)
@@ -63,8 +64,11 @@ def written_out(source: Source, options: Iterable[str], own: Iterable[str]) -> W
         made = apply_edits(source.text, edits)
         if not edits or len(made) > len(text) * _MOST_GROWTH + 4000:
             break
+        written = made
+        if not writer.brought.keys() & source.functions.keys():
+            break
         source = Source(made, source.backend, source.entry, source.library)
-    return WrittenOut(source.text, hid, brought)
+    return WrittenOut(written, hid, brought)
 
 
 @dataclass
@@ -86,11 +90,12 @@ class _Group:
 class _Reading:
     """Follows the macros of a text; None stands for a macro that may be one or another, or none."""
 
-    def __init__(self, text: str, known: Known) -> None:
+    def __init__(self, text: str, lines: Sequence[Directive], known: Known) -> None:
         self.macros: dict[str, Macro | None] = {}
         self.twice: set[str] = set()
         """Macros that are defined more than once."""
-        self._text = text
+        self._end = len(text)
+        self._directives = lines
         self._known = known
         self._groups: list[_Group] = []
 
@@ -100,7 +105,7 @@ class _Reading:
         Parts that are certainly not compiled are among them, because rules read them too.
         """
         begin = 0
-        for d in directives(self._text):
+        for d in self._directives:
             yield begin, d.start
             begin = d.end
             if d.keyword in ("if", "ifdef", "ifndef"):
@@ -116,7 +121,7 @@ class _Reading:
                 self.macros |= dict.fromkeys(group.changed)
             elif self._is_live():
                 self._learnt(d)
-        yield begin, len(self._text)
+        yield begin, self._end
 
     def _is_live(self) -> bool:
         return all(g.live for g in self._groups)
@@ -162,6 +167,7 @@ class _Writer:
         # One character a byte, so that places are those of the tree.
         self._text = source.data.decode("latin-1")
         self._masked = blank(self._text)
+        self._directives = tuple(directives(self._text))
         self._headers = _of_headers(source, given, self._own)
         self._names = {v.name for v in source.variables}
 
@@ -169,9 +175,9 @@ class _Writer:
         """Edits of the source's text."""
         ranges = [_range_of(f) for f in self._source.reachable]
         self._there = {w for a, b in ranges for w in _WORD.findall(self._masked[a:b])}
-        last = max((d.end for d in directives(self._text) if d.keyword == "include"), default=0)
+        last = max((d.end for d in self._directives if d.keyword == "include"), default=0)
         absent = dict.fromkeys(self._headers)
-        reading = _Reading(self._text, self._known())
+        reading = _Reading(self._text, self._directives, self._known())
         for begin, end in reading.parts():
             inside = [(max(begin, a), min(end, b)) for a, b in ranges if a < end and begin < b]
             if inside:
@@ -181,7 +187,7 @@ class _Writer:
     def _known(self) -> Known:
         opencl = self._source.backend is Backend.OPENCL
 
-        guard = _guard_of(self._text)
+        guard = _guard_of(self._directives)
 
         def ours(name: str) -> bool:
             return name == guard or (opencl and name not in self._headers and not _may_be_given(name))
@@ -253,27 +259,25 @@ def _of_headers(source: Source, given: Mapping[str, str], own: frozenset[str]) -
     """Macros of the source's headers; None for those that are defined in more than one place."""
     if not source.library:
         return {}
+    texts = [source.data.decode("latin-1"), *(t.encode().decode("latin-1") for t in source.library)]
+    lines = [tuple(directives(text)) for text in texts]
+    names = [_defined_in(listed) for listed in lines]
+    places = Counter(name for own_names in names for name in own_names)
     found: dict[str, Macro | None] = {}
-    places: dict[str, int] = {}
-    texts = [t.encode().decode("latin-1") for t in source.library]
-    for text in (source.data.decode("latin-1"), *texts):
-        names = {
-            m.group()
-            for d in directives(text)
-            if d.keyword in ("define", "undef")
-            if (m := _WORD.match(d.rest))
-        }
-        for name in names:
-            places[name] = places.get(name, 0) + 1
-    once = {n for n, count in places.items() if count == 1 and not _may_be_given(n)}
-    for text in texts:
-        known = Known(_numbers(given), set(own), (once | {_guard_of(text)}).__contains__)
-        reading = _Reading(text, known)
+    for text, listed, here in list(zip(texts, lines, names, strict=True))[1:]:
+        # A name that another text defines may be there before this one.
+        ours = {n for n in here if places[n] == 1 and not _may_be_given(n)} | {_guard_of(listed)}
+        reading = _Reading(text, listed, Known(_numbers(given), set(own), ours.__contains__))
         for _ in reading.parts():
             pass
         for name, macro in reading.macros.items():
             found[name] = macro if places[name] == 1 and name not in reading.twice else None
     return found
+
+
+def _defined_in(lines: Sequence[Directive]) -> set[str]:
+    changes = (_WORD.match(d.rest) for d in lines if d.keyword in ("define", "undef"))
+    return {m.group() for m in changes if m is not None}
 
 
 def _numbers(given: Mapping[str, str]) -> dict[str, int]:
@@ -286,9 +290,8 @@ def _range_of(function: Node) -> tuple[int, int]:
     return (listed[0].start_byte if listed else function.start_byte), function.end_byte
 
 
-def _guard_of(text: str) -> str:
-    """The macro of a header's include guard; empty if it has none."""
-    first = [d for _, d in zip(range(2), directives(text), strict=False)]
-    if len(first) == 2 and (first[0].keyword, first[1].keyword) == ("ifndef", "define"):
-        return first[0].rest if first[0].rest == first[1].rest else ""
+def _guard_of(lines: Sequence[Directive]) -> str:
+    """The macro of a text's include guard; empty if it has none."""
+    if [d.keyword for d in lines[:2]] == ["ifndef", "define"] and lines[0].rest == lines[1].rest:
+        return lines[0].rest
     return ""
