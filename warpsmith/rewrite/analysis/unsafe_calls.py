@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from tree_sitter import Node
 
@@ -159,18 +159,14 @@ class UnsafeCalls(Coordinates):
     def _macro_names(self) -> frozenset[str]:
         """Macros with a list of parameters, of the source and of its headers."""
         texts = (self.source.text, *self.source.library)
-        found = {name for text in texts for name in _WITH_PARAMETERS.findall(text)}
-        return frozenset(n for n in found if not n.startswith(_OF_RULES))
+        return frozenset().union(*(_with_parameters(text) for text in texts))
 
     @cached_property
     def _hiding(self) -> dict[str, str]:
         """Macros without parameters that could not be written out, with what they hide."""
         found: dict[str, str] = {}
         for text in (self.source.text, *self.source.library):
-            for name, body in _WITHOUT_PARAMETERS.findall(text):
-                what = _hidden_by(body)
-                if what and not name.startswith(_OF_RULES):
-                    found[name] = what
+            found |= _hiding_in(text)
         return found
 
     def _macro_unsafe(self, name: str) -> str | None:
@@ -193,6 +189,17 @@ class UnsafeCalls(Coordinates):
     def _from_macro(self, name: str) -> str:
         macro = self.source.macros.get(name)
         return "" if macro is None else f" (in {macro})"
+
+
+@lru_cache(maxsize=64)
+def _with_parameters(text: str) -> frozenset[str]:
+    return frozenset(n for n in _WITH_PARAMETERS.findall(text) if not n.startswith(_OF_RULES))
+
+
+@lru_cache(maxsize=64)
+def _hiding_in(text: str) -> Mapping[str, str]:
+    found = ((n, _hidden_by(body)) for n, body in _WITHOUT_PARAMETERS.findall(text))
+    return {name: what for name, what in found if what and not name.startswith(_OF_RULES)}
 
 
 def _hidden_by(body: str) -> str:
