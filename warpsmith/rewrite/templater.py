@@ -1,6 +1,6 @@
 """From a user's kernel to a template, by the rewrite rules alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,10 +17,13 @@ from warpsmith.rewrite.source.foreign_platforms import without_foreign_platforms
 from warpsmith.rewrite.source.included_headers import Library, included, inline_header_of
 from warpsmith.rewrite.source.syntax_tree import entry_name
 from warpsmith.rewrite.source.work_limit import TooMuchWork, limited_work
+from warpsmith.rewrite.source.written_out import written_out
 
 STEPS = 10_000_000
 """Default of the steps that all rules take together, some seconds; ordinary kernels take 1 % of it."""
 TOO_MUCH = (RecursionError, TooMuchWork)
+_BLIND = frozenset(("lift_constants", "unroll", "launch_bounds", "fast_math"))
+"""Rules that do the same whatever a macro hides."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def first_draft(job: Job, include_dirs: Mapping[str, Path] | None = None) -> Dra
     """
     library = _library(job.kernel, include_dirs)
     kernel = _inlined(job.kernel, library)
-    return _live(_draft(job, kernel.of_step(0), included(kernel.text, library)))
+    return _written_out(_live(_draft(job, kernel.of_step(0), included(kernel.text, library))))[0]
 
 
 def _library(kernel: Kernel, include_dirs: Mapping[str, Path] | None) -> Library:
@@ -101,13 +104,10 @@ def _of_launch(
     others = [step.entry for m, step in enumerate(steps) if m != n]
     declined: list[str] = []
     if job.rewrite.enabled:
-        draft = _live(draft)
-        if others and draft.kernel.text != kernel.text and _why_shared(kernel.text, draft, others):
-            draft = replace(draft, kernel=kernel)
-        draft = _with_rules(job, draft, kernel, RULES, others, declined)
-    draft = compose(draft) if draft.applied else replace(draft, kernel=kernel)
-    if job.rewrite.enabled:
-        draft = _with_rules(job, draft, kernel, LAST_RULES, others, declined)
+        live = _live(draft)
+        if others and live.kernel.text != kernel.text and _why_shared(kernel.text, live, others):
+            live = draft
+        draft, declined = _ruled(job, live, kernel, others)
     if steps:
         draft = numbered(draft, kernel.text, n)
         declined = [f"{name}: launch {n} ({steps[n].entry}): {why}" for name, why in map(_parted, declined)]
@@ -121,6 +121,54 @@ def _of_launch(
         applied=template.applied + draft.applied,
     )
     return made, tuple(declined)
+
+
+def _ruled(job: Job, live: Draft, kernel: Kernel, others: Sequence[str]) -> tuple[Draft, list[str]]:
+    """The draft after all rules, and why the others were not applied.
+
+    Rules see the source with its macros written out. The user's own text stays if they make the same of it.
+    """
+    written, hid = _written_out(live)
+    if written is live:
+        return _with_all_rules(job, live, kernel, others)
+    draft, declined = _with_all_rules(job, written, written.kernel, others)
+    if not draft.applied:
+        return replace(draft, kernel=kernel), declined
+    names = {a.rule for a in draft.applied}
+    if hid and not names <= _BLIND:
+        return draft, declined
+    own, _ = _with_all_rules(job, live, kernel, others, names)
+    text = {"source": draft.kernel.source}
+    same = replace(own, kernel=own.kernel.model_copy(update=text), macros=draft.macros) == draft
+    return (own if same else draft), declined
+
+
+def _with_all_rules(
+    job: Job, draft: Draft, kernel: Kernel, others: Sequence[str], names: Collection[str] | None = None
+) -> tuple[Draft, list[str]]:
+    """The draft after all rules, or those of some names, and why others were not applied.
+
+    Args:
+        kernel: what the last rules get if no other rule is applied.
+    """
+    declined: list[str] = []
+    chosen = [r for r in RULES if names is None or r.name in names]
+    last = [r for r in LAST_RULES if names is None or r.name in names]
+    draft = _with_rules(job, draft, kernel, chosen, others, declined)
+    draft = compose(draft) if draft.applied else replace(draft, kernel=kernel)
+    return _with_rules(job, draft, kernel, last, others, declined), declined
+
+
+def _written_out(live: Draft) -> tuple[Draft, bool]:
+    """The draft with macros written out, and whether one of them hid more than arithmetic."""
+    try:
+        own = [p.name for p in live.parameters]
+        found = written_out(live.source, live.kernel.options, own)
+    except (LookupError, *TOO_MUCH):
+        return live, False
+    if found.text == live.kernel.text:
+        return live, False
+    return replace(_with_text(live, found.text), macros=found.brought), found.hid
 
 
 def _with_rules(

@@ -109,7 +109,11 @@ def test_they_are_right_on_the_cpu(tmp_path: Path, before: str, work: str, rows:
             "y[i] = TWICE(x[i]);",
             "mystery, whose definition is not in the source (in TWICE)",
         ),
-        ("#define KEEP(v) (y[0] = v)", "y[i] = KEEP(x[i]);", "the macro KEEP assigns"),
+        (
+            "#ifdef FAST\n#define KEEP(v) (y[0] = v)\n#else\n#define KEEP(v) (y[1] = v)\n#endif",
+            "y[i] = KEEP(x[i]);",
+            "the macro KEEP assigns",
+        ),
         ("", 'asm volatile("st.global.f32 [%0], 0;" : : "l"(y));', "it has inline assembly"),
     ],
 )

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -46,8 +47,14 @@ _MATH = r"""
   |sincos|asin|acos|atan|atan2|sinh|cosh|tanh|asinh|acosh|atanh|erf|erfc|fabs|fma|mad|fmax|fmin
   |max|min|abs|floor|ceil|rint|round|trunc|fmod|remainder|hypot|copysign|isnan|isinf|isfinite
   |signbit|clamp|mix|step|sign|select|saturate|ldexp|native_divide|half_divide|fdividef
-  |native_recip|dot|length|normalize|mul24|mad24|umul24|u?mul(?:64)?hi|mul_hi|u?sad|popcount|clz|sigmoid
+  |native_recip|dot|cross|length|distance|normalize|fast_(?:length|distance|normalize)|mul24|mad24|umul24|u?mul(?:64)?hi|mul_hi|u?sad|popcount|clz|ctz|sigmoid
+  |nan|nextafter|fdim|frexp|fract|modf|remquo|lgamma|lgamma_r|tgamma|ilogb|logb|rootn|maxmag|minmag
+  |(?:sin|cos|tan|asin|acos|atan|atan2)pi|sincospi|degrees|radians|smoothstep|nearbyint|l?lrint|l?lround
+  |isnormal|isordered|isunordered|is(?:not)?equal|is(?:greater|less)(?:equal)?|islessgreater|any|all
+  |bitselect|shuffle2?|rotate|upsample|abs_diff|(?:add|sub|mad)_sat|r?hadd|mad_hi|vec_step
 """
+# Those that give a second result write it through a pointer, which `Facts.accesses` reports.
+
 _TABLE = (
     Callee(
         _of(
@@ -80,6 +87,7 @@ _TABLE = (
         Effect.OUTSIDE,
         "of which more is seen than a value",
     ),
+    Callee(_of(r"prefetch"), Effect.HINT, "it moves nothing but lines of a cache"),
     Callee(_of(r"assert"), Effect.VALUE, "if it fails the launch ends: the user's kernel is wrong already"),
     Callee(
         _of(r"infinity|lowest|quiet_NaN|epsilon|denorm_min"),
@@ -166,6 +174,7 @@ HINTED_STORES = frozenset(("__stcs", "__stcg", "__stwb", "__stwt"))
 """Functions of CUDA that store one element, with a hint for the caches."""
 
 
+@lru_cache(maxsize=4096)
 def known(name: str) -> Callee | None:
     """What is known of a called name; None if nothing is."""
     return next((callee for callee in _TABLE if callee.names.match(name)), None)

@@ -54,7 +54,7 @@ def _variables(facts: Facts) -> Iterator[Constant]:
     source = facts.source
     for v in source.variables:
         plain = v.is_const and not (v.is_pointer or v.is_array or v.is_parameter)
-        if not plain or v.init is None or not _INTEGERS.match(v.type_text):
+        if not plain or v.init is None or not _INTEGERS.match(v.kind):
             continue
         if v.init.type == "number_literal" and source.of(v.init).isdigit():
             yield Constant(v.name, int(source.of(v.init)), "variable", v.init)
@@ -157,4 +157,4 @@ def _of_block(facts: Facts, product: Node, axis: str) -> str | None:
 
 def _is_integer(facts: Facts, node: Node) -> bool:
     v = facts.variable(node)
-    return v is not None and not v.is_pointer and _INTEGERS.match(v.type_text) is not None
+    return v is not None and not v.is_pointer and _INTEGERS.match(v.kind) is not None

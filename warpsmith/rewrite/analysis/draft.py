@@ -1,7 +1,7 @@
 """Drafts: the input and output of rules."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -55,13 +55,15 @@ class Draft:
     applied: tuple[AppliedRule, ...] = ()
     library: tuple[str, ...] = ()
     """Texts of permitted headers that the source includes."""
+    macros: Mapping[str, str] = field(default_factory=dict)
+    """Words that only macros brought into the source, with the macro that the user wrote."""
     variants: tuple[Variant, ...] = ()
     """Other bodies that the kernel may have."""
 
     @cached_property
     def source(self) -> Source:
         """The kernel's parsed source. Raises `LookupError` if the kernel is not found."""
-        return Source(self.kernel.text, self.kernel.backend, self.kernel.entry, self.library)
+        return Source(self.kernel.text, self.kernel.backend, self.kernel.entry, self.library, self.macros)
 
     @cached_property
     def facts(self) -> Facts:

@@ -184,7 +184,7 @@ def _shift(facts: Facts, kernel: Kernel, node: Node, index: str, at: Node, depth
 
 def _narrow(facts: Facts, node: Node) -> bool:
     v = facts.variable(node)
-    return v is None or _NARROW.search(v.type_text) is not None
+    return v is None or _NARROW.search(v.kind) is not None
 
 
 def value_at(facts: Facts, node: Node, at: Node) -> Node | None:
@@ -237,7 +237,7 @@ def _named(facts: Facts, kernel: Kernel, node: Node, at: Node, depth: int) -> st
         argument = kernel.arguments[order.index(v.name)]
         return None if argument.value is None or argument.dtype.is_float else argument.value.text
     value = value_at(facts, node, at)
-    narrow = value is None or _NARROW.search(v.type_text)
+    narrow = value is None or _NARROW.search(v.kind)
     return None if narrow or value is None else expression_of(facts, kernel, value, at, depth + 1)
 
 

@@ -250,4 +250,4 @@ def _narrow(
 def _long(facts: Facts, node: Node) -> bool:
     """True if an expression may have 64 bits."""
     named = (facts.variable(n) for n in find(node, "identifier"))
-    return any(v is not None and _LONG.fullmatch(v.type_text) is not None for v in named)
+    return any(v is not None and _LONG.fullmatch(v.kind) is not None for v in named)

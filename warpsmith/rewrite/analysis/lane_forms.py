@@ -75,7 +75,7 @@ class LaneForms:
             return Form.SAME if constant else Form.VARIES
         if v.is_parameter:
             return Form.VARIES if self._facts.assigned(v) else Form.SAME
-        kept = v.is_pointer or v.type_text == "auto" or _WIDE.fullmatch(v.type_text) is not None
+        kept = v.is_pointer or v.type_text == "auto" or _WIDE.fullmatch(v.kind) is not None
         value = self._value(v, identifier) if kept else None
         return Form.VARIES if value is None else self.form(value, depth + 1)
 

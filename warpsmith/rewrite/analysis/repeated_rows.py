@@ -85,7 +85,7 @@ def _alike(facts: Facts, loops: Sequence[StridedLoop]) -> Iterator[list[StridedL
             continue
         if block.parent is not None and block.parent.type == "switch_statement":
             continue
-        kind = _SAME.get(loop.variable.type_text, loop.variable.type_text)
+        kind = _SAME.get(loop.variable.kind, loop.variable.kind)
         words = (kind, loop.team, *(facts.source.of(n) for n in (loop.start, loop.bound, loop.step)))
         by.setdefault((block.id, *words), []).append(loop)
     yield from (members for members in by.values() if len(members) > 1)

@@ -52,7 +52,7 @@ def is_dynamic(facts: Facts, v: Variable) -> bool:
 
 def _room_of(facts: Facts, v: Variable) -> int | str:
     if not v.is_array:
-        return LARGEST if _SINGLE.fullmatch(v.type_text) else _room_of_object(facts, v)
+        return LARGEST if _SINGLE.fullmatch(v.kind) else _room_of_object(facts, v)
     sizes = _sizes(facts, v)
     uses = list(_uses(facts, v))
     if any(a.index is None for a in uses):

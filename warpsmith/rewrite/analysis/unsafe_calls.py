@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from tree_sitter import Node
 
@@ -15,6 +15,10 @@ from warpsmith.rewrite.analysis.callees import (
 )
 from warpsmith.rewrite.analysis.coordinates import Coordinates
 from warpsmith.rewrite.source.syntax_tree import ancestors, plain, walk
+
+_WITH_PARAMETERS = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)\(")
+_WITHOUT_PARAMETERS = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+((?:[^\n]*\\\n)*[^\n]*)")
+_OF_RULES = "WS_"
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,9 @@ class UnsafeCalls(Coordinates):
 
     def _unsafe(self, node: Node, way: _Way) -> str | None:
         for n in walk(node):
+            hiding = self._hiding if n.type == "identifier" else {}
+            if hiding and (what := hiding.get(plain(n))):
+                return f"the macro {plain(n)} {what}"
             if n.type == "gnu_asm_expression" and not _allowed(assembly_effect(plain(n)), way):
                 return "it has inline assembly"
             if n.type == "call_expression" and (reason := self._call_unsafe(n, way)):
@@ -54,9 +61,10 @@ class UnsafeCalls(Coordinates):
         if name in way.seen:
             return None
         callee, defined = known(name), self.source.definitions(name)
-        if callee is not None and not (defined and callee.effect is Effect.VALUE):
+        own = bool(defined) or name in self._macro_names
+        if callee is not None and not (own and callee.effect is Effect.VALUE):
             if not _allowed(callee.effect, way):
-                return f"it calls {name}, {callee.reason}"
+                return f"it calls {name}, {callee.reason}{self._from_macro(name)}"
             if callee.writes and not is_of_constant_size(self.source, call):
                 return f"it calls {name} for a size that is not constant"
             return None
@@ -147,6 +155,20 @@ class UnsafeCalls(Coordinates):
         v = self.source.lookup(name, call)
         return v is not None and not v.is_pointer and not v.is_parameter
 
+    @cached_property
+    def _macro_names(self) -> frozenset[str]:
+        """Macros with a list of parameters, of the source and of its headers."""
+        texts = (self.source.text, *self.source.library)
+        return frozenset().union(*(_with_parameters(text) for text in texts))
+
+    @cached_property
+    def _hiding(self) -> dict[str, str]:
+        """Macros without parameters that could not be written out, with what they hide."""
+        found: dict[str, str] = {}
+        for text in (self.source.text, *self.source.library):
+            found |= _hiding_in(text)
+        return found
+
     def _macro_unsafe(self, name: str) -> str | None:
         """None for a macro that only calls pure functions and assigns nothing."""
         pattern = rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\([^)]*\)((?:[^\n]*\\\n)*[^\n]*)"
@@ -161,7 +183,29 @@ class UnsafeCalls(Coordinates):
                 if callee is None or callee.effect is not Effect.VALUE:
                     why = "whose definition is not in the source" if callee is None else callee.reason
                     return f"it calls {word}, {why} (in {name})"
-        return None if bodies else f"it calls {name}, whose definition is not in the source"
+        missing = f"it calls {name}, whose definition is not in the source{self._from_macro(name)}"
+        return None if bodies else missing
+
+    def _from_macro(self, name: str) -> str:
+        macro = self.source.macros.get(name)
+        return "" if macro is None else f" (in {macro})"
+
+
+@lru_cache(maxsize=64)
+def _with_parameters(text: str) -> frozenset[str]:
+    return frozenset(n for n in _WITH_PARAMETERS.findall(text) if not n.startswith(_OF_RULES))
+
+
+@lru_cache(maxsize=64)
+def _hiding_in(text: str) -> Mapping[str, str]:
+    found = ((n, _hidden_by(body)) for n, body in _WITHOUT_PARAMETERS.findall(text))
+    return {name: what for name, what in found if what and not name.startswith(_OF_RULES)}
+
+
+def _hidden_by(body: str) -> str:
+    if re.search(r"(?<![=!<>])=(?!=)|\+\+|--", body):
+        return "assigns"
+    return "reads memory" if re.search(r"\w\s*\[|->", body) else ""
 
 
 def _allowed(effect: Effect, way: _Way) -> bool:

@@ -245,7 +245,7 @@ def _element(facts: Facts, a: Access) -> str | None:
             break
     if v is None or not v.is_pointer:
         return None
-    name = v.type_text.strip()
+    name = v.kind.strip()
     opencl = facts.source.backend.value == "opencl"
     if opencl and name not in _SCALARS:
         return None

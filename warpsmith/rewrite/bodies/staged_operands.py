@@ -99,7 +99,7 @@ def bytes_of(draft: Draft, root: Variable) -> int | None:
     order = [v.name for v in draft.source.variables if v.is_parameter and v.scope == draft.source.kernel]
     if root.name not in order or order.index(root.name) >= len(draft.kernel.arguments):
         return None
-    lanes = _LANES.search(root.type_text)
+    lanes = _LANES.search(root.kind)
     count = int(lanes.group(1)) if lanes else 1
     size = draft.kernel.arguments[order.index(root.name)].dtype.size_bytes
     return size * (4 if count == 3 else count)

@@ -155,7 +155,7 @@ class _Floats:
                 return _of_number(self.facts.source.of(node))
             case "identifier":
                 v = self.facts.variable(node)
-                return None if v is None or v.is_pointer or v.is_array else _of_type(v.type_text)
+                return None if v is None or v.is_pointer or v.is_array else _of_type(v.kind)
             case "subscript_expression":
                 return self._element(node)
             case "call_expression":
@@ -177,7 +177,7 @@ class _Floats:
     def _element(self, subscript: Node) -> str | None:
         base = subscript.child_by_field_name("argument")
         v = None if base is None else self.facts.variable(strip(base))
-        return _of_type(v.type_text) if v is not None and (v.is_pointer or v.is_array) else None
+        return _of_type(v.kind) if v is not None and (v.is_pointer or v.is_array) else None
 
     def _both(self, a: Node, b: Node) -> str | None:
         kinds = {self._kind(a), self._kind(b)}

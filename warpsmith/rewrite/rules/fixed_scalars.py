@@ -241,7 +241,7 @@ def _divides_by_argument(source: Source, division: Node) -> bool:
 
 
 def _is_integer(v: Variable) -> bool:
-    return not v.is_array and element_type(v.type_text, {})[0] in _INTEGERS
+    return not v.is_array and element_type(v.kind, {})[0] in _INTEGERS
 
 
 def _why_not_a_function(draft: Draft) -> str:

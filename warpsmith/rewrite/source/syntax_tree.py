@@ -12,6 +12,7 @@ import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
 from warpsmith.domain.device import Backend
+from warpsmith.rewrite.reader.type_words import element_type
 from warpsmith.rewrite.source.work_limit import spend
 
 _LANGUAGE = Language(tree_sitter_cuda.language())
@@ -25,6 +26,14 @@ _QUALIFIERS = re.compile(
 )
 # `WS_REGISTERS` is what a rule puts before a kernel's name.
 LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
+_LIMITED = (
+    "class_specifier",
+    "struct_specifier",
+    "union_specifier",
+    "template_declaration",
+    "function_definition",
+)
+_DEFINED = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)")
 _SCOPES = ("compound_statement", "for_statement", "function_definition", "lambda_expression")
 
 
@@ -97,6 +106,8 @@ class Variable:
     name: str
     type_text: str
     """Type without qualifiers and address spaces."""
+    kind: str
+    """The same, or the type of numbers that it is another name for."""
     declaration: Node
     declarator: Node
     init: Node | None
@@ -198,12 +209,21 @@ class Source:
         LookupError: the entry is not defined exactly once; the message says what was found.
     """
 
-    def __init__(self, text: str, backend: Backend, entry: str, library: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        text: str,
+        backend: Backend,
+        entry: str,
+        library: tuple[str, ...] = (),
+        macros: Mapping[str, str] | None = None,
+    ) -> None:
         self.text = text
         self.backend = backend
         self.entry = entry
         self.library = library
         """Texts of headers that the source includes: read to analyse callees, never edited."""
+        self.macros = macros or {}
+        """Words that only macros brought into the kernel, with the macro."""
         self.data = text.encode()
         masked = _QUALIFIERS.sub(lambda m: b" " * len(m.group()), self.data)
         if backend is Backend.OPENCL:
@@ -349,10 +369,12 @@ class Source:
             kinds = {n.type for n in around}
             array = "array_declarator" in kinds
             words = self._specifiers(node)
+            written = self._type_text(node, type_node)
             reference = "reference_declarator" in kinds and not ({"const", "constexpr"} & words)
             yield Variable(
                 name=self.of(name),
-                type_text=self._type_text(node, type_node),
+                type_text=written,
+                kind=self._typedefs.get(written, written),
                 declaration=node,
                 declarator=declarator,
                 init=init,
@@ -365,6 +387,25 @@ class Source:
                 is_parameter=node.type != "declaration",
                 is_reference=reference,
             )
+
+    @cached_property
+    def _typedefs(self) -> dict[str, str]:
+        """Types of numbers by their other names (`typedef float real;`), as far as all definitions agree."""
+        found: dict[str, set[str]] = {}
+        texts = ((self.text, self.root), *((t, _tree_of(t)) for t in self.library))
+        for root in (r for text, r in texts if "typedef" in text or "using" in text):
+            for name, written in _other_names(root):
+                found.setdefault(name, set()).add(written)
+        single = {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
+        macros = {m for text, _ in texts for m in _DEFINED.findall(text)}
+        resolved: dict[str, str] = {}
+        for name in single.keys() - macros:
+            kind = name
+            for _ in range(len(single)):
+                kind = single.get(kind, kind) if kind not in macros else kind
+            if element_type(kind, {})[0] is not None and kind not in macros:
+                resolved[name] = kind
+        return resolved
 
     def _type_text(self, node: Node, type_node: Node) -> str:
         """The type as written, without macros before it that are qualifiers."""
@@ -380,6 +421,29 @@ class Source:
         end = first.start_byte if first is not None else node.end_byte
         text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", self.between(start, end), flags=re.S)
         return set(re.findall(r"\w+", text))
+
+
+def _other_names(root: Node) -> Iterator[tuple[str, str]]:
+    """Names for types, with what they are; empty for a pointer or array, and in a class or template."""
+    for node in find(root, "type_definition", "alias_declaration"):
+        written = node.child_by_field_name("type")
+        alike = all(a.type not in _LIMITED for a in ancestors(node))
+        if node.type == "alias_declaration":
+            name = node.child_by_field_name("name")
+            pointed = find(
+                node,
+                "abstract_pointer_declarator",
+                "abstract_array_declarator",
+                "abstract_function_declarator",
+            )
+            names = [] if name is None or pointed else [name]
+        else:
+            names = node.children_by_field_name("declarator")
+        for name in names:
+            plain_name = plain(name) if name.type == "type_identifier" else ""
+            known = alike and bool(plain_name) and written is not None
+            for inner in find(name, "type_identifier"):
+                yield plain(inner), " ".join(plain(written).split()) if known and written else ""
 
 
 def _nested(declarator: Node) -> list[Node]:
