@@ -86,7 +86,7 @@ _HELD_OUT = (
     Project("clMathLibraries/clSPARSE", "62c93e6", r"src/.*\.(?:cl|cl\.h)", True, folders=("src",)),
     Project("xmrig/xmrig", "b2ca724", r"src/.*\.cl", True, folders=("src",)),
     Project("boostorg/compute", "cf79075", r"include/.*\.hpp|.*\.cl", True),
-    Project("openwall/john", "3c2e19c", r"run/opencl/.*\.cl", True, folders=("run/opencl", "src")),
+    Project("openwall/john", "3c2e19c", r"run/opencl/.*\.cl", True, drawn=60, folders=("run/opencl", "src")),
     Project("yuhc/gpu-rodinia", "9c10d3e", r"opencl/.*\.cl", folders=("opencl",)),
     _cuda("mit-han-lab/llm-awq", "d6e797a", 12, r".*\.cuh?"),
     _cuda("NVlabs/tiny-cuda-nn", "6ee3546", 12, r".*\.cuh?|.*\.h"),
