@@ -361,3 +361,14 @@ def test_a_source_that_is_slow_to_read_gets_no_guess_and_is_drafted(monkeypatch:
     monkeypatch.setattr("warpsmith.rewrite.skeleton.index_space.STEPS", 100)
     assert index_space(VOLUME, Backend.CUDA, "scale") == IndexSpace()
     assert data(VOLUME)["kernel"]["launch"]["block"] == [256]
+
+
+def test_placeholder_sizes_leave_no_extent_below_one() -> None:
+    text = """__global__ void k(const float* x, float* y, int low, int high, int edge) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < high - low) y[i] = x[i + low];
+      if (i < high * low - edge * high - edge) y[i] += 1; }"""
+    data = yaml.safe_load(made(text))
+    sizes = data["workloads"][0]["dimensions"]
+    assert sizes["high"] > sizes["low"]
+    parse_job(data)

@@ -26,7 +26,7 @@ from warpsmith.rewrite.skeleton.index_space import IndexSpace, index_space
 from warpsmith.rewrite.skeleton.index_space import Surroundings as Around
 from warpsmith.rewrite.skeleton.known import KnownJob, nothing_known
 from warpsmith.rewrite.skeleton.launch_lines import fixed_block, launch_lines, most_threads, usual_block
-from warpsmith.rewrite.skeleton.placeholder_sizes import fitting
+from warpsmith.rewrite.skeleton.placeholder_sizes import above_zero, fitting
 from warpsmith.rewrite.skeleton.reference_stub import reference_lines
 from warpsmith.rewrite.skeleton.stand_ins import stand_ins
 from warpsmith.rewrite.skeleton.struct_arguments import StructWriter
@@ -109,7 +109,10 @@ def job_skeleton(
         known.informed(argument_line(n, a, kernel, bindings, known_sizes, structs), a.name)
         for n, a in enumerate(kernel.arguments)
     ]
-    dimensions = dimensions if known.workloads else fitting(dimensions, _fields(a.fields for a in arguments))
+    if not known.workloads:
+        fields = _fields(a.fields for a in arguments)
+        shapes = [str(e) for f in fields for e in f.get("shape", ())]
+        dimensions = above_zero(fitting(dimensions, fields), [*grid, *shapes])
     symbols = [known.informed_symbol(s) for s in _symbols(kernel, (source_text, *given.headers), constants)]
     above = given.first_line - 1
     lines = [

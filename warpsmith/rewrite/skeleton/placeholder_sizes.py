@@ -38,6 +38,45 @@ def fitting(
     return found
 
 
+def above_zero(
+    dimensions: Mapping[str, tuple[str, int]], extents: Sequence[str]
+) -> dict[str, tuple[str, int]]:
+    """The dimensions with one size after the other doubled or halved, until no extent is below 1.
+
+    Args:
+        dimensions: see `fitting`.
+        extents: of the grid and of buffers, as expressions; those that need more than sizes are left out.
+    """
+    found = dict(dimensions)
+    low = _low(extents, found)
+    for _ in range(_TURNS):
+        if not low:
+            break
+        tries = [
+            {**found, key: (name, changed)}
+            for key, (name, size) in found.items()
+            for changed in (size * 2, size // 2)
+            if changed >= _SMALLEST
+        ]
+        best = min(tries, key=lambda t: _low(extents, t), default=found)
+        if _low(extents, best) >= low:
+            break
+        found, low = best, _low(extents, best)
+    return found
+
+
+def _low(extents: Sequence[str], dimensions: Mapping[str, tuple[str, int]]) -> int:
+    """How far all extents together lie below 1."""
+    sizes = dict(dimensions.values())
+    below = 0
+    for extent in extents:
+        try:
+            below += max(0, 1 - int(Expression(extent).evaluate(sizes)))
+        except ExpressionError:
+            continue
+    return below
+
+
 def _bytes(fields: Mapping[str, Any], sizes: Mapping[str, int]) -> int:
     try:
         count = 1
