@@ -162,3 +162,20 @@ def test_buffers_may_be_called_as_the_launch_is() -> None:
     )
     job = yaml.safe_load(job_skeleton(text, "k.cl", Dialect.OPENCL, "f"))
     assert [a["name"] for a in job["kernel"]["arguments"]] == ["block", "grid"]
+
+
+@pytest.mark.parametrize(
+    ("index", "is_sure"),
+    [
+        ("get_global_id(0)", True),
+        ("get_group_id(0) * get_local_size(0) + get_local_id(0)", True),
+        ("get_local_id(0)", False),
+        ("get_group_id(0) * n + get_local_id(0)", False),
+    ],
+)
+def test_a_block_is_free_only_where_no_buffer_follows_it(index: str, is_sure: bool) -> None:
+    head = "__kernel void k(__global float* x, __global float* y, int n) { "
+    text = f"{head}y[get_global_id(0)] = x[{index}]; }}"
+    found = index_space(text, Backend.OPENCL, "k")
+    assert (BLOCK in found.sure) == is_sure
+    assert (found.reasons[BLOCK] == "any size is right") == is_sure

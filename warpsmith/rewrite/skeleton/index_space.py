@@ -39,6 +39,7 @@ _TRIED = (1, 15, 16, 63, 64, 100, 257, 1024)
 
 
 GRID, BLOCK = "the grid", "the block"
+_ANY_SIZE = "any size is right"
 """Keys of the launch's facts beside those of buffers; no buffer has such a name."""
 
 
@@ -113,6 +114,16 @@ def _numbers(text: str, around: Surroundings) -> dict[str, int]:
     return found | dict(around.numbers) | {n: v for n, v in given.items() if v is not None}
 
 
+def _is_of_block(index: Polynomial, block: tuple[int, ...]) -> bool:
+    """True if an index has a thread's place in its block without that of the block in the grid."""
+    terms = dict(index.terms)
+    return any(
+        terms.get((f"$bid.{axis}",), 0) != terms[(f"$tid.{axis}",)] * extent
+        for axis, extent in zip(AXES, block, strict=True)
+        if (f"$tid.{axis}",) in terms
+    )
+
+
 class _Space:
     def __init__(self, facts: Facts, around: Surroundings, opencl: bool, numbers: Mapping[str, int]) -> None:
         self._facts = facts
@@ -130,6 +141,9 @@ class _Space:
         block = (*shown, 1, 1)[:3]
         values = Values(self._facts, block, self._numbers)
         uses, unclear = self._uses(values)
+        local = sorted({place.buffer for place, _ in uses if _is_of_block(place.index, block)})
+        if words == _ANY_SIZE and local:
+            block_sure, words = False, f"a usual size; {local[0]} is indexed by the place in the block"
         named = {self._facts.source.of(n) for n in find(self._facts.source.body, "identifier")}
         scalars = [v.name for v in self._parameters if is_whole(v)]
         unused = [s for s in scalars if s not in named]
@@ -172,9 +186,7 @@ class _Space:
                 block = tuple(tiles.get(n, 1) for n in range(count))
                 return block, len(tiles) == 1 == count, "as the kernel counts its blocks"
         if not tiles:
-            words = (
-                "a usual size; arrays in local memory may ask for another" if shared else "any size is right"
-            )
+            words = "a usual size; arrays in local memory may ask for another" if shared else _ANY_SIZE
             return usual, not shared, words
         block = tuple(tiles.get(n, 1) for n in range(count))
         return block, True, f"from the size of {', '.join(shared[:3])}"
