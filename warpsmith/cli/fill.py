@@ -17,6 +17,7 @@ from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.all_findings import known_findings, unfinished_lines
 from warpsmith.job_filling.contracts import FillQuestion, FillReply
 from warpsmith.job_filling.filled import filled, open_lines
+from warpsmith.jobfile import InvalidJob
 from warpsmith.kernel_sources import find_source
 from warpsmith.rewrite.skeleton.taken_out import File, Pool, taken_out
 
@@ -77,6 +78,8 @@ class Filler:
             if left:
                 return Filled(text, tuple(left[:_MOST_PROBLEMS]))
             return self._ran(text, self.job(text), reply)
+        except InvalidJob as exc:
+            return Filled("", tuple(str(f) for f in exc.findings[:_MOST_PROBLEMS]))
         except InvalidInput as exc:
             return Filled("", (str(exc),))
 
