@@ -121,7 +121,7 @@ def _checked(folder: Path, kernel: Found, filler: Filler) -> dict[str, Any]:
 def _keep_small(path: Path, job: Job, reply: FillReply) -> None:
     """Write the job, complete in itself, with the small sizes of a reply."""
     small = job.model_copy(update={"workloads": reply.small_workloads()})
-    path.write_text(small.model_dump_json(exclude_defaults=True) + "\n")
+    path.write_text(small.model_dump_json() + "\n")
 
 
 def _launch(arguments: argparse.Namespace) -> None:
