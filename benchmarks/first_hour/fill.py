@@ -135,9 +135,8 @@ def _launch(arguments: argparse.Namespace) -> None:
         problems = []
         for workload in job.workloads:
             alone = job.model_copy(update={"workloads": (workload,)})
-            problems += [
-                f"with the small sizes {workload.key}: {f}" for f in launch_check(alone, device, settings)
-            ]
+            found = [f for f in launch_check(alone, device, settings) if f.is_error]
+            problems += [f"with the small sizes {workload.key}: {f}" for f in found]
         told = {"device": f"launched on {device.name}, driver {device.driver}", "problems": problems}
         path.with_name(path.name.replace("small", "launched")).write_text(json.dumps(told, indent=1) + "\n")
         print(path.parent.name, json.dumps(told), flush=True)
