@@ -90,7 +90,14 @@ def looked_at(found: Found, checkout: Path) -> dict[str, Any]:
         row |= _looked_at(found, source, source.with_name("warpsmith-door.yaml"))
     except Exception as exc:  # noqa: BLE001 a traceback is a result here
         row |= {"outcome": OUTCOMES[4], "why": f"{type(exc).__name__}: {exc}"[:300]}
+    if "why" in row:
+        row["why"] = _without_paths(row["why"], checkout)
     return row
+
+
+def _without_paths(text: str, checkout: Path) -> str:
+    """A text without the places where this machine keeps the tree and its compilers."""
+    return re.sub(r" ?<Spelling=[^>]*>?", "", text.replace(f"{checkout}/", ""))
 
 
 @cache
