@@ -82,12 +82,12 @@ _KNOWN = (
 )
 
 _HELD_OUT = (
-    Project("LuxCoreRender/LuxCore", "d624e04", r".*\.cl", True, folders=("include", "src")),
-    Project("clMathLibraries/clSPARSE", "62c93e6", r"src/.*\.(?:cl|cl\.h)", True, folders=("src",)),
-    Project("xmrig/xmrig", "b2ca724", r"src/.*\.cl", True, folders=("src",)),
-    Project("boostorg/compute", "cf79075", r"include/.*\.hpp|.*\.cl", True),
-    Project("openwall/john", "3c2e19c", r"run/opencl/.*\.cl", True, drawn=60, folders=("run/opencl", "src")),
-    Project("yuhc/gpu-rodinia", "9c10d3e", r"opencl/.*\.cl", folders=("opencl",)),
+    Project("LuxCoreRender/LuxCore", "d624e04", r".*\.cl", True, drawn=15, folders=("include", "src")),
+    Project("clMathLibraries/clSPARSE", "62c93e6", r"src/.*\.(?:cl|cl\.h)", True, drawn=15, folders=("src",)),
+    Project("xmrig/xmrig", "b2ca724", r"src/.*\.cl", True, drawn=15, folders=("src",)),
+    Project("boostorg/compute", "cf79075", r"include/.*\.hpp|.*\.cl", True, drawn=15),
+    Project("openwall/john", "3c2e19c", r"run/opencl/.*\.cl", True, drawn=15, folders=("run/opencl", "src")),
+    Project("yuhc/gpu-rodinia", "9c10d3e", r"opencl/.*\.cl", drawn=15, folders=("opencl",)),
     _cuda("mit-han-lab/llm-awq", "d6e797a", 12, r".*\.cuh?"),
     _cuda("NVlabs/tiny-cuda-nn", "6ee3546", 12, r".*\.cuh?|.*\.h"),
     _cuda("rusty1s/pytorch_scatter", "648dda3", 11, r".*\.cuh?"),

@@ -1,6 +1,7 @@
 """`init` for a file that does not compile as it lies: the kernel is taken out with what it reaches."""
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +28,8 @@ Compile = Callable[[Job], Compiled | Rejected | None]
 
 _TRIALS = 12
 """Limit on the compilations."""
+_TRIAL_SECONDS = 60.0
+"""Seconds after which no further compilation is begun."""
 _UNKNOWN = re.compile(
     r"use of undeclared identifier '(\w+)'|unknown type name '(\w+)'|implicit declaration of function '(\w+)'"
     r'|identifier "(\w+)" is undefined|has no member "(\w+)"|name followed by "::"[^\n]*\n\s*[^\n]*?(\w+)::'
@@ -142,7 +145,10 @@ def taken_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compil
     defines = dict(d.partition("=")[::2] for d in wanted.defines)
     kernel, _ = choose_kernel(find_kernels(found.text, found.dialect, defines), found.shown, wanted.entry)
     state = _State(sources[-1], found.dialect, list(_files(found, sources[-1])))
+    until = time.monotonic() + _TRIAL_SECONDS
     for _ in range(_TRIALS):
+        if time.monotonic() > until:
+            return None
         taken = taken_out(Pool(state.files, found.dialect), kernel.name, state.also)
         if taken is None or len(taken.text.encode()) > MAX_SOURCE_BYTES:
             return None
