@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "host.cpp").write_text(host)
     (tmp_path / "macro.cl").write_text("__kernel void m(__global int* x) { x[0] = WIDTH; }\n")
     (tmp_path / "plain.c").write_text("int kernel(void) { return 0; }\n")
-    (tmp_path / "wrong.cl").write_text("__kernel void w(__global int* x) { x[0] = undefined_name; }\n")
+    (tmp_path / "wrong.cl").write_text("__kernel void w(__global int* x) { x[0] = undefined_name(1); }\n")
     return tmp_path
 
 
