@@ -171,7 +171,7 @@ def main() -> int:
     parser.add_argument("step", choices=("ask", "check", "launch"))
     parser.add_argument("--mirrors", type=Path, default=Path(), help="git directories, OWNER+NAME/repo")
     parser.add_argument("--checkouts", type=Path, default=Path(), help="folder that keeps the trees")
-    parser.add_argument("--out", type=Path, required=True, help="questions and replies")
+    parser.add_argument("--out", type=record_folder, required=True, help="questions and replies")
     parser.add_argument("--corpus", choices=tuple(CORPORA), default="known")
     parser.add_argument("--each", type=int, default=10, help="kernels of each back end")
     parser.add_argument("--only", default="", help="back end that is checked")
