@@ -19,6 +19,7 @@ from warpsmith.rewrite.source.syntax_tree import ancestors, plain, walk
 _WITH_PARAMETERS = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)\(")
 _WITHOUT_PARAMETERS = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+((?:[^\n]*\\\n)*[^\n]*)")
 _OF_RULES = "WS_"
+_ASSIGNS = re.compile(r"(?<![=!<>])=(?!=)|\+\+|--")
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,10 @@ class UnsafeCalls(Coordinates):
             if "__shared__" in plain(body):
                 return f"{name} uses shared memory"
         return None
+
+    def may_assign(self, call: Node) -> bool:
+        """True for a use of a macro that may assign to its arguments."""
+        return self.source.callee(call) in self._macro_names and self.unsafe(call) is not None
 
     def waits(self, node: Node) -> list[Node]:
         """Calls and assembly under `node` that wait for other grids, maybe in what they call."""
@@ -176,7 +181,7 @@ class UnsafeCalls(Coordinates):
             b for text in (self.source.text, *self.source.library) for b in re.findall(pattern, text, re.M)
         ]
         for body in bodies:
-            if re.search(r"[^=!<>]=[^=]", body):
+            if _ASSIGNS.search(body):
                 return f"the macro {name} assigns"
             for word in re.findall(r"(\w+)\s*\(", body):
                 callee = known(word)
@@ -203,7 +208,7 @@ def _hiding_in(text: str) -> Mapping[str, str]:
 
 
 def _hidden_by(body: str) -> str:
-    if re.search(r"(?<![=!<>])=(?!=)|\+\+|--", body):
+    if _ASSIGNS.search(body):
         return "assigns"
     return "reads memory" if re.search(r"\w\s*\[|->", body) else ""
 

@@ -1,18 +1,11 @@
 """Declares that buffers of a job never overlap."""
 
 import re
-from functools import lru_cache
-
-from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.callees import synchronises
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.source.syntax_tree import Edit, Source, Variable, entry_name, find
-
-_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\([^)]*\)((?:[^\n]*\\\n)*[^\n]*)", re.M)
-_ASSIGNS = re.compile(r"(?<![=!<>])=(?!=)|\+\+|--")
-_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Restrict:
@@ -100,26 +93,10 @@ def _only_read(facts: Facts, v: Variable) -> bool:
         if a.root == v and a.reads and not a.writes and a.node.type == "subscript_expression"
     }
     found = [n for n in find(facts.source.body, "identifier") if facts.variable(n) == v]
-    return bool(found) and all(n.start_byte in plain and not _may_be_assigned(facts, n) for n in found)
-
-
-def _may_be_assigned(facts: Facts, node: Node) -> bool:
-    """True inside of the arguments of a macro, whose body may assign to them."""
-    source, around = facts.source, node.parent
-    while around is not None and around != source.body:
-        if around.type == "call_expression" and source.callee(around) in _macros(source.text):
-            return True
-        around = around.parent
-    return False
-
-
-@lru_cache(maxsize=8)
-def _macros(text: str) -> frozenset[str]:
-    """Names of the macros with arguments whose body assigns, or does by way of another macro."""
-    bodies = {m.group(1): m.group(2) for m in _MACRO.finditer(text)}
-    assigning = {name for name, body in bodies.items() if _ASSIGNS.search(body)}
-    while more := {
-        n for n, body in bodies.items() if n not in assigning and assigning & set(_WORD.findall(body))
-    }:
-        assigning |= more
-    return frozenset(assigning)
+    assigned = {
+        n.start_byte
+        for c in find(facts.source.body, "call_expression")
+        if facts.may_assign(c)
+        for n in find(c, "identifier")
+    }
+    return bool(found) and all(n.start_byte in plain - assigned for n in found)

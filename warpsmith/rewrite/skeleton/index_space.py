@@ -39,8 +39,8 @@ _TRIED = (1, 15, 16, 63, 64, 100, 257, 1024)
 
 
 GRID, BLOCK = "the grid", "the block"
-_ANY_SIZE = "any size is right"
 """Keys of the launch's facts beside those of buffers; no buffer has such a name."""
+_ANY_SIZE = "any size is right"
 
 
 @dataclass(frozen=True)
