@@ -64,11 +64,10 @@ def ask_model(question: FillQuestion, settings: Settings, check: Check) -> tuple
             raise BadReply("; ".join(problems))
         return reply
 
-    schema = FillReply.model_json_schema()
     exchange = Exchange(
         role=ROLE,
         first=lambda canary, _turns: _prompt(question, canary),
-        schema=schema,
+        schema=FillReply.model_json_schema(),
         accept=accepted,
         about=question.job_file,
         form=Form.JSON,

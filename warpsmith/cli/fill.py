@@ -7,9 +7,9 @@ from pathlib import Path
 
 from warpsmith.cli.compile_check import Compiler
 from warpsmith.cli.host_files import host_texts
-from warpsmith.cli.init import Wanted, job_of_text, skeleton_job
+from warpsmith.cli.init import Wanted, found_source, job_of_text, skeleton_job
 from warpsmith.cli.init_trials import tried_skeleton
-from warpsmith.cli.launch_check import launch_check
+from warpsmith.cli.launch_check import NOT_LAUNCHED, launch_check
 from warpsmith.cli.reference_check import check_reference
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job, KernelReference, Workload
@@ -18,7 +18,6 @@ from warpsmith.job_checks.all_findings import known_findings, unfinished_lines
 from warpsmith.job_filling.contracts import FillQuestion, FillReply
 from warpsmith.job_filling.filled import filled, open_lines
 from warpsmith.jobfile import InvalidJob
-from warpsmith.kernel_sources import find_source
 from warpsmith.rewrite.skeleton.taken_out import File, Pool, taken_out
 
 _NEAR_ROWS = 40
@@ -99,33 +98,36 @@ class Filler:
         if problems:
             return Filled(text, tuple(problems[:_MOST_PROBLEMS]))
         notes = ["it compiles"] if problem == "" else ["nothing here compiles it"]
-        for workload in reply.small_workloads():
+        first, second = reply.small_workloads()
+        if first == second:
+            problems.append("small: both sets of sizes are the same")
+        for workload in (first, second):
             alone = job.model_copy(update={"workloads": (workload,)})
             problems += self._wrong(alone, workload, devices)
-            if not problems:
-                notes.append(f"{'launched' if devices else 'not launched here'} with {workload.key}")
+            notes.append(f"{'launched' if devices else 'not launched here'} with {workload.key}")
         if not problems and isinstance(job.reference, KernelReference):
             notes.append("no reference but the kernel itself")
         return Filled(text, tuple(problems[:_MOST_PROBLEMS]), (*notes, *reply.notes))
 
     def _wrong(self, job: Job, workload: Workload, devices: Sequence[DeviceInfo]) -> list[str]:
-        """What a launch with small sizes, or without a device the reference alone, shows to be wrong."""
+        """What a launch with small sizes, or without a device the reference alone, shows to be wrong.
+
+        A device that is there and does not launch is wrong as well: the job file says that it did.
+        """
         if devices:
             found = list(launch_check(job, devices[0], self.compiler.settings))
         else:
             checked = check_reference(job, {}).finding
             found = [checked] if checked else []
-        return [f"with the small sizes {workload.key}: {f}" for f in found if f.is_error]
+        wrong = [f for f in found if f.is_error or f.message.startswith(NOT_LAUNCHED)]
+        return [f"with the small sizes {workload.key}: {f}" for f in wrong]
 
     def _of(self, job: Job) -> list[DeviceInfo]:
         return [d for d in self.compiler.devices if d.backend is job.kernel.backend]
 
     def _source(self, entry: str) -> str:
         """The kernel with what it reaches in its files."""
-        w = self.wanted
-        found = find_source(
-            self.sources, self.target, w.backend, w.include_dirs, w.permitted, w.first_headers, w.entry
-        )
+        found = found_source(self.sources, self.target, self.wanted)
         files = [File(name, text) for name, text in reversed(tuple(found.headers.files.items()))]
         pool = Pool((*files, File(found.shown, found.text)), found.dialect)
         taken = taken_out(pool, entry.partition("<")[0].rpartition("::")[2])
@@ -133,10 +135,7 @@ class Filler:
 
     def _host(self, entry: str) -> Iterator[tuple[str, str]]:
         """Rows near those that name the kernel, of its own file and of those beside it."""
-        w = self.wanted
-        found = find_source(
-            self.sources, self.target, w.backend, w.include_dirs, w.permitted, w.first_headers, w.entry
-        )
+        found = found_source(self.sources, self.target, self.wanted)
         name = entry.partition("<")[0].rpartition("::")[2]
         left = _MOST_CHARACTERS
         for file, text in host_texts(self.sources, found, name).items():

@@ -95,7 +95,7 @@ def job_of_text(text: str, sources: Sequence[Path], target: Path, wanted: Wanted
 
 def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
     defines = _defines(wanted.defines)
-    found = _found(sources, target, wanted)
+    found = found_source(sources, target, wanted)
     if wanted.text is not None:
         found = replace(
             found,
@@ -185,7 +185,7 @@ def with_switches(sources: Sequence[Path], target: Path, wanted: Wanted) -> Want
         InvalidInput: see `skeleton`.
     """
     for _ in range(_MOST_SWITCHES):
-        found = _found(sources, target, wanted)
+        found = found_source(sources, target, wanted)
         switch = _switch(found, wanted.entry, _defines(wanted.defines))
         if switch is None or not switch[0]:
             break
@@ -194,7 +194,12 @@ def with_switches(sources: Sequence[Path], target: Path, wanted: Wanted) -> Want
     return wanted
 
 
-def _found(sources: Sequence[Path], target: Path, wanted: Wanted) -> FoundSource:
+def found_source(sources: Sequence[Path], target: Path, wanted: Wanted) -> FoundSource:
+    """The source and headers of these files.
+
+    Raises:
+        InvalidInput: see `find_source`.
+    """
     return find_source(
         sources,
         target,

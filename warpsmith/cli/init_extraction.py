@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from warpsmith.cli import near_files
-from warpsmith.cli.init import Wanted, skeleton, skeleton_job
+from warpsmith.cli.init import Wanted, found_source, skeleton, skeleton_job
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
-from warpsmith.kernel_sources import FoundSource, find_source
+from warpsmith.kernel_sources import FoundSource
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.reader.struct_declarations import index_structs
 from warpsmith.rewrite.reader.switched_off import avoiding_error
@@ -139,9 +139,7 @@ def taken_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compil
     Raises:
         InvalidInput: see `skeleton`.
     """
-    found = find_source(
-        sources, target, wanted.backend, wanted.include_dirs, wanted.permitted, (), wanted.entry
-    )
+    found = found_source(sources, target, wanted)
     defines = dict(d.partition("=")[::2] for d in wanted.defines)
     kernel, _ = choose_kernel(find_kernels(found.text, found.dialect, defines), found.shown, wanted.entry)
     state = _State(sources[-1], found.dialect, list(_files(found, sources[-1])))

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpsmith.cli.compile_check import Compiler
-from warpsmith.cli.init import Wanted
+from warpsmith.cli.init import Wanted, job_of_text
 from warpsmith.cli.init_trials import tried_skeleton
 from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.all_findings import unfinished_lines
-from warpsmith.jobfile import JobFile
 from warpsmith.kernel_sources import HEADER_ENDINGS, SOURCE_ENDINGS, find_source
 from warpsmith.rewrite.reader.kernel_definitions import find_kernels
 
@@ -117,7 +116,7 @@ def _lacks(kernel: ListedKernel, wanted: Wanted, compiler: Compiler) -> str:
     marks = sum(1 for _ in unfinished_lines(text))
     left = f"TODO {marks}" if marks else "ready"
     try:
-        job = JobFile.parsed(target, text, [kernel.file.parent]).job()
+        job = job_of_text(text, [kernel.file], target, wanted)
     except InvalidInput as exc:
         return f"{left}, of them: {_short(f'{exc.field}: {exc.message}')}"
     problem = compiler.problem(job)

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 28
 """Bytes of all buffers up to which a kernel is launched here."""
+NOT_LAUNCHED = "not launched"
 _NAMED = re.compile(r"\bkernel\.(?:arguments|buffers)\.\d+\.\w+")
 
 
 def launch_check(job: Job, device: DeviceInfo, settings: Settings) -> Iterator[Finding]:
     """Findings of one launch that is checked as a baseline's is; none if the kernel is right.
 
-    A job whose smallest workload has more than `MOST_BYTES` is not launched.
+    A job whose smallest workload has more than `MOST_BYTES` is not launched, which is a finding of
+    `NOT_LAUNCHED`.
     """
     from warpsmith.sandbox import ChildOpener, ReferenceRunner
     from warpsmith.sandbox.compile_host import CompilePool
@@ -32,10 +34,15 @@ def launch_check(job: Job, device: DeviceInfo, settings: Settings) -> Iterator[F
 
     try:
         sized = [(sum(buffer_bytes(job, w).values()), n) for n, w in enumerate(job.workloads)]
-    except ExpressionError:
+    except ExpressionError as exc:
+        yield Finding(
+            "workloads", f"{NOT_LAUNCHED}: a size is known on the device only: {exc}", is_error=False
+        )
         return
     size_bytes, smallest = min(sized)
     if size_bytes > MOST_BYTES:
+        words = f"its buffers have {size_bytes >> 20} MiB; at most {MOST_BYTES >> 20} are launched here"
+        yield Finding("workloads", f"{NOT_LAUNCHED}: {words}", is_error=False)
         return
     alone = job.model_copy(update={"workloads": (job.workloads[smallest],)})
     with closing(CompilePool(1, settings.compile_timeout_s, settings.permitted_includes())) as pool:
@@ -49,7 +56,7 @@ def launch_check(job: Job, device: DeviceInfo, settings: Settings) -> Iterator[F
             except (ChildDied, ExpressionError, KernelRefused) as exc:
                 yield Finding("kernel.launch", f"the kernel fails with {alone.workloads[0].key}: {exc}")
             except Unavailable as exc:
-                yield Finding("kernel.backend", f"not launched: {exc}", is_error=False)
+                yield Finding("kernel.backend", f"{NOT_LAUNCHED}: {exc}", is_error=False)
 
 
 def _found(session: "DeviceSession") -> Iterator[Finding]:

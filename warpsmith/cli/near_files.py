@@ -40,7 +40,9 @@ _NUMBERS = {
 _DEEPEST = 3
 """Limit on the names that lead from a value to a number."""
 _MOST_NAMES = 4
+"""Limit on the names in one value."""
 _CONSTANT = re.compile(r"k?[A-Z]\w*|\w+_[A-Z]\w*")
+"""Names that are written as constants are."""
 _LONGEST = 80
 """Limit on the characters of a value."""
 

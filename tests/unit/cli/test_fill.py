@@ -97,6 +97,8 @@ def test_a_right_reply_makes_a_job_that_runs(tmp_path: Path, capsys: pytest.Capt
         ({"arguments": [*REPLY["arguments"], {**REPLY["arguments"][3], "name": "b"}]}, "has no b"),
         ({"workloads": [{"m": 1}]}, "unknown name 'n'"),
         ({"small": [{"n": 100}]}, "small"),
+        ({"small": [{"n": 100}, {"n": 100}]}, "both sets of sizes are the same"),
+        ({"small": [{"n": 100}, {"n": 10**8}]}, "not launched: its buffers have 762 MiB"),
         ({"block": ["import os"]}, "kernel.launch.block"),
         ({"reference": "def reference(inputs, dims):\n    return open('/etc/passwd')"}, "reference"),
     ],
