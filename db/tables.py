@@ -5,6 +5,8 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
+    FetchedValue,
     Float,
     ForeignKey,
     Index,
@@ -407,9 +409,11 @@ class EventRow(Base):
     """Events of a job, in order; never changed."""
 
     __tablename__ = "event"
-    __table_args__ = (Index("ix_event_job_id_id", "job_id", "id"),)
+    __table_args__ = (Index("ix_event_job_id_id", "job_id", "id"), Index("ix_event_xact_id", "xact", "id"))
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    xact: Mapped[int] = mapped_column(BigInteger, server_default=FetchedValue())
+    """Number of the transaction that wrote it, by the server; 0 on SQLite. See `db.event_cursor`."""
     job_id: Mapped[str] = mapped_column(Id, ForeignKey("job.id", ondelete="CASCADE"))
     at: Mapped[datetime] = mapped_column(UtcDateTime)
     kind: Mapped[str] = mapped_column(String(32))
