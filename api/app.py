@@ -6,11 +6,12 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import agent_requests, description_pages, fleet, health, jobs, lessons, problems
+from api import agent_requests, description_pages, event_stream, fleet, health, jobs, lessons, problems
 from api.agent_door import AgentDoor
 from api.auth import Gate, allow
 from api.dependencies import SLOT
 from api.embedded_worker import EmbeddedWorker
+from api.hub import LOCAL_TICK_S, TICK_S, Hub
 from api.limits import BodyLimit
 from api.openapi import DescribedApi, operation_id
 from api.query_names import KNOWN_NAMES
@@ -50,6 +51,7 @@ def create_app(
         database, bell = open_database(chosen), Bell(chosen)
         app.state.settings, app.state.database, app.state.bell = chosen, database, bell
         app.state.polls = Polls()
+        app.state.hub = Hub(database, TICK_S if database.is_server else LOCAL_TICK_S)
         app.state.readiness = Shared[Health]()
         app.state.slots = asyncio.Semaphore(SLOTS)
         worker = EmbeddedWorker() if embedded else None
@@ -59,6 +61,7 @@ def create_app(
             async with door.open():
                 yield
         finally:
+            app.state.hub.close()
             if worker is not None:
                 worker.stop()
             bell.close()
@@ -84,6 +87,7 @@ def create_app(
     description_pages.install(app)
     guarded = problems.responses(401, 403, 422, 429, 503)
     app.include_router(jobs.polled, responses=guarded)
+    app.include_router(event_stream.router, responses=guarded)
     app.include_router(jobs.router, dependencies=[SLOT], responses=guarded)
     app.include_router(
         agent_requests.router,

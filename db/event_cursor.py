@@ -8,8 +8,7 @@ at a time, so that ids alone are in order there, and every transaction number is
 
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, ColumnElement, Text, cast, func, true, tuple_
-from sqlalchemy.orm import Session
+from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, Text, cast, func, true, tuple_
 
 from db.tables import EventRow
 
@@ -31,17 +30,17 @@ def after(cursor: Cursor) -> ColumnElement[bool]:
     return tuple_(EventRow.xact, EventRow.id) > tuple_(cursor.xact, cursor.id)
 
 
-def final(session: Session) -> ColumnElement[bool]:
+def final(bind: Engine | Connection) -> ColumnElement[bool]:
     """A condition: nothing that commits later can stand before the event."""
-    if session.get_bind().dialect.name == "sqlite":
+    if bind.dialect.name == "sqlite":
         return true()
     return EventRow.xact < _number(func.pg_snapshot_xmin(func.pg_current_snapshot()))
 
 
-def of_another_server(session: Session) -> ColumnElement[bool]:
+def of_another_server(bind: Engine | Connection) -> ColumnElement[bool]:
     """A condition: the event was written by a Postgres server that had counted further than this one, whose
     dump was restored here."""
-    if session.get_bind().dialect.name == "sqlite":
+    if bind.dialect.name == "sqlite":
         return ~true()
     return EventRow.xact >= _number(func.pg_snapshot_xmax(func.pg_current_snapshot()))
 

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from db.engine import now
 from db.job_status import job_status, job_statuses
+from db.live_view import event_view
 from db.repositories.candidates import CandidateRepository
 from db.repositories.events import EventRepository
 from db.repositories.jobs import EVERY_JOB, JobFilter, JobRepository
@@ -31,7 +32,6 @@ from warpsmith.http_models import (
     DispatchEntry,
     DispatchLaunch,
     EventPage,
-    EventView,
     JobPage,
     JobResult,
     RejectionCount,
@@ -116,7 +116,7 @@ def event_page(session: Session, job_id: str, after: int = 0, limit: int = 100) 
     JobRepository(session).get(job_id)
     rows = EventRepository(session).page(job_id, after, limit + 1)
     shown = rows[:limit]
-    items = tuple(EventView(id=e.id, at=e.at, kind=e.kind, data=e.data) for e in shown)
+    items = tuple(event_view(e) for e in shown)
     return EventPage(items=items, next=shown[-1].id if len(rows) > limit else None)
 
 

@@ -81,9 +81,13 @@ class EventView(Frozen):
     """An event of a job."""
 
     id: int
+    job: str = ""
+    """Id of the job; services of older versions leave it empty."""
     at: datetime
     kind: str
-    """`state`: the job changed its state; `task`: a task of it was ended, given back or parked."""
+    """`state`: the job changed its state; `candidate`: a template was made, or changed its state; `settled`:
+    the search of a template proposes nothing more; `task`: a task was ended, given back or parked;
+    `agent_request`: a question waits for an answer."""
     data: dict[str, str | int | float | bool | None]
 
 

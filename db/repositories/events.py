@@ -39,7 +39,7 @@ class EventRepository:
             jobs: only events of these jobs.
             tenant: only events of this tenant's jobs, in a session that is bound to none.
         """
-        query = select(EventRow).where(after(cursor), final(self._session))
+        query = select(EventRow).where(after(cursor), final(self._session.get_bind()))
         if jobs is not None:
             query = query.where(EventRow.job_id.in_(jobs))
         if tenant is not None:
@@ -53,7 +53,7 @@ class EventRepository:
 
     def end(self) -> Cursor:
         """The place of the last event behind which nothing but new ones can come."""
-        query = select(EventRow.xact, EventRow.id).where(final(self._session))
+        query = select(EventRow.xact, EventRow.id).where(final(self._session.get_bind()))
         last = self._session.execute(
             query.order_by(EventRow.xact.desc(), EventRow.id.desc()).limit(1)
         ).first()
@@ -61,4 +61,6 @@ class EventRepository:
 
     def put_restored_first(self) -> None:
         """Put events of another server's dump before those of this server, which counts from less."""
-        self._session.execute(update(EventRow).where(of_another_server(self._session)).values(xact=0))
+        self._session.execute(
+            update(EventRow).where(of_another_server(self._session.get_bind())).values(xact=0)
+        )
