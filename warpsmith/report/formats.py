@@ -51,8 +51,11 @@ def usd(value: float) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Bytes per second, such as `2,310 GB/s`."""
-    return NONE if value is None else f"{value / 1e9:,.0f} GB/s"
+    """Bytes per second in GB/s, with three digits."""
+    if value is None:
+        return NONE
+    shown = value / 1e9
+    return f"{shown:,.0f} GB/s" if shown >= 100 else f"{shown:.3g} GB/s"
 
 
 def when(value: datetime | None) -> str:
