@@ -1,5 +1,6 @@
 """How figures look, for templates: with their unit, and as many digits as are known."""
 
+import json
 from datetime import UTC, datetime
 
 from warpsmith.printable import one_line, printable
@@ -79,6 +80,11 @@ def configuration(values: dict[str, object] | None) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items()) or "no parameters"
 
 
+def json_text(value: object) -> str:
+    """Data as JSON to read."""
+    return printable(json.dumps(value, indent=1, ensure_ascii=False))
+
+
 FILTERS = {
     "gain": gain,
     "us": micros,
@@ -90,6 +96,7 @@ FILTERS = {
     "when": when,
     "age": age,
     "configuration": configuration,
+    "json_text": json_text,
     "line": one_line,
     "lines": printable,
 }
