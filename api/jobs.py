@@ -6,7 +6,7 @@ from fastapi import APIRouter, Body, Header, Path, Query, Response
 
 from api import news
 from api.admission import admit, admit_caller
-from api.auth import CurrentCaller, allow
+from api.auth import Caller, CurrentCaller, allow
 from api.dependencies import (
     CurrentBell,
     CurrentDatabase,
@@ -25,7 +25,8 @@ from api.service_checks import check_job, check_room
 from api.shared_polls import poll_of
 from db import result_views
 from db.api_keys import Scope
-from db.broker import relay
+from db.broker import Bell, relay
+from db.engine import Database
 from db.job_curves import trial_points
 from db.job_status import job_status
 from db.repositories.jobs import JobRepository
@@ -43,6 +44,7 @@ from warpsmith.http_models import (
     TrialPoints,
     TrialView,
 )
+from warpsmith.settings import Settings
 from warpsmith.tracing import job_span
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -80,7 +82,26 @@ def submit(
     with database.read() as session:
         if not JobRepository(session).stored(caller.tenant, idempotency_key):
             admit_caller(session, caller, settings)
-    job = posted.read()
+    status = store(posted.read(), idempotency_key, priority, caller, settings, database, bell)
+    response.headers.update({"Location": f"/v1/jobs/{status.id}"} | poll_of(status).headers())
+    return status
+
+
+def store(
+    job: Job,
+    idempotency_key: str | None,
+    priority: int,
+    caller: Caller,
+    settings: Settings,
+    database: Database,
+    bell: Bell,
+) -> JobStatus:
+    """Store a job and ring its first bell; its status.
+
+    Raises:
+        InvalidInput: the field that this service does not accept.
+        TooMany: the key has used up its budget, or the service its number of open jobs.
+    """
     check_job(job, settings)
     with database.write() as session:
         jobs = JobRepository(session)
@@ -96,7 +117,6 @@ def submit(
         status = job_status(session, row.id)
     with job_span("submit", row.id):
         relay(database, bell)
-    response.headers.update({"Location": f"/v1/jobs/{row.id}"} | poll_of(status).headers())
     return status
 
 

@@ -2,12 +2,12 @@
 
 from fastapi import FastAPI
 
-from api.pages import agents, assets, candidates, job, jobs, sign_in
+from api.pages import agents, assets, candidates, compare, fleet, job, jobs, new_job, sign_in
 
-ROUTERS = (assets.router, sign_in.router, jobs.router, job.router, candidates.router, agents.router)
+PAGES = (assets, sign_in, jobs, job, candidates, agents, compare, fleet, new_job)
 
 
 def install(app: FastAPI) -> None:
     """Serve the pages."""
-    for router in ROUTERS:
-        app.include_router(router)
+    for module in PAGES:
+        app.include_router(module.router)
