@@ -111,8 +111,8 @@ def create_app(
         responses=guarded | problems.responses(400),
     )
     app.include_router(lessons.router, dependencies=[SLOT], responses=guarded)
-    # Without a slot: a new webhook's host is looked up, which may take seconds.
-    app.include_router(webhooks.router, responses=guarded)
+    app.include_router(webhooks.making, responses=guarded)
+    app.include_router(webhooks.router, dependencies=[SLOT], responses=guarded)
     app.include_router(health.router, responses=problems.responses(422))
     app.include_router(fleet.router, dependencies=[SLOT], responses=guarded)
     door = AgentDoor(app)

@@ -25,6 +25,8 @@ from warpsmith.webhooks.models import NewWebhook, WebhookCreated, WebhookList, W
 from warpsmith.webhooks.sending import Sender
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
+making = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
+"""The route that waits for no slot, since it may take seconds to look up a host, without a connection."""
 
 MOST = 20
 """Limit on the webhooks of a tenant."""
@@ -141,7 +143,7 @@ def _view(row: WebhookRow) -> WebhookView:
     return WebhookView(
         id=row.id,
         url=row.url,
-        kinds=row.kinds,  # type: ignore[arg-type]
+        kinds=row.kinds,
         job=row.job_id,
         created_at=row.created_at,
         disabled_at=row.disabled_at,

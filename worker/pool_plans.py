@@ -58,7 +58,7 @@ def plan_pools(
     compile_workers: int = 0,
     missing: Mapping[str, str] | None = None,
 ) -> list[PoolPlan]:
-    """The pools that serve `queues`: one without a device, one for webhooks, one for compilers, one per device.
+    """The pools that serve `queues`: one without a device, one for webhooks, one for compilers, one a device.
 
     Args:
         concurrency: processes for queues without a device; 0: two.

@@ -80,7 +80,7 @@ class Sender:
             end.daemon = True
             end.start()
             try:
-                return _exchange(connected, target, headers, body)
+                return _exchange(connected, target, headers, body, deadline_s)
             except (OSError, http.client.HTTPException, ValueError) as exc:
                 return late if time.monotonic() >= deadline_s else Reply(None, _words(exc))
             finally:
@@ -114,7 +114,9 @@ def _trusted() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _exchange(connected: socket.socket, target: Target, headers: Mapping[str, str], body: bytes) -> Reply:
+def _exchange(
+    connected: socket.socket, target: Target, headers: Mapping[str, str], body: bytes, deadline_s: float
+) -> Reply:
     connection = http.client.HTTPConnection(target.host, target.port)
     connection.auto_open = 0
     connection.sock = connected
@@ -124,6 +126,9 @@ def _exchange(connected: socket.socket, target: Target, headers: Mapping[str, st
         connection.putheader(name, value)
     connection.endheaders(body)
     with connection.getresponse() as response:
+        if time.monotonic() >= deadline_s:
+            # Headers that were cut off look as if they had ended.
+            raise TimeoutError
         # The status has decided; the rest is read so that the receiver can end in peace.
         with suppress(OSError, http.client.HTTPException, ValueError):
             response.read(REPLY_BYTES)
