@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from db.engine import clock
+from db.engine import clock, now
 from db.event_cursor import Cursor, final
 from db.identifiers import new_id
 from db.message_names import DELIVER, WEBHOOK_QUEUE
@@ -105,22 +105,19 @@ class DeliveryRepository:
 
     def claim(self, webhook_id: str) -> Claim | None:
         """Take a webhook; None if it has nothing to do, or another process has it."""
-        may_send = self._may_send()
         token = new_id()
-        changed = self._session.execute(
+        row = self._session.scalars(
             update(WebhookRow)
-            .where(WebhookRow.id == webhook_id, self._is_free(), or_(WebhookRow.ping, may_send))
+            .where(WebhookRow.id == webhook_id, self._is_free(), or_(WebhookRow.ping, self._may_send()))
             .values(lease_token=token, leased_until=clock(self._session, LEASE_S))
-            .returning(WebhookRow, may_send)
+            .returning(WebhookRow)
             .execution_options(populate_existing=True)
         ).one_or_none()
-        if changed is None:
+        if row is None:
             return None
-        row, due = changed
+        due = row.disabled_at is None and row.next_attempt_at <= now(self._session)
         at = Cursor(row.cursor_xact, row.cursor_id)
-        return Claim(
-            row.id, token, row.tenant, row.url, row.secret, row.kinds, row.job_id, at, row.ping, bool(due)
-        )
+        return Claim(row.id, token, row.tenant, row.url, row.secret, row.kinds, row.job_id, at, row.ping, due)
 
     def took(self, claim: Claim, cursor: Cursor, reply: Reply | None = None) -> None:
         """Record that everything up to a place was taken, or not wanted.

@@ -34,6 +34,8 @@ ARGUMENTS: dict[str, Any] = {
     "request_id": "R",
     "answer": {},
     "lesson": LESSON,
+    "url": "https://example.com/hook",
+    "webhook_id": "W",
 }
 """An argument of each name that a call must have."""
 
@@ -79,7 +81,10 @@ def request_of(name: str, **more: Any) -> Request[Any]:
 
 def test_every_operation_of_the_api_has_a_call() -> None:
     operations = {
-        (method.upper(), path.replace("{job_id}", "J").replace("{request_id}", "R"))
+        (
+            method.upper(),
+            path.replace("{job_id}", "J").replace("{request_id}", "R").replace("{webhook_id}", "W"),
+        )
         for path, found in json.loads(GOLDEN.read_text())["paths"].items()
         for method in found
     }
