@@ -24,6 +24,8 @@ from api.embedded_worker import EmbeddedWorker
 from api.hub import LOCAL_TICK_S, TICK_S, Hub
 from api.limits import BodyLimit
 from api.openapi import DescribedApi, operation_id
+from api.pages import routes
+from api.pages.problem_pages import CompressedPages, ProblemPages
 from api.query_names import KNOWN_NAMES
 from api.shared_polls import Polls, Shared
 from db import migrate
@@ -99,6 +101,8 @@ def create_app(
     )
     app.add_middleware(BodyLimit)
     app.add_middleware(Gate, settings=chosen, open_access=open_access)
+    app.add_middleware(ProblemPages)
+    app.add_middleware(CompressedPages)
     problems.install(app)
     description_pages.install(app)
     guarded = problems.responses(401, 403, 422, 429, 503)
@@ -115,5 +119,6 @@ def create_app(
     app.include_router(webhooks.router, dependencies=[SLOT], responses=guarded)
     app.include_router(health.router, responses=problems.responses(422))
     app.include_router(fleet.router, dependencies=[SLOT], responses=guarded)
+    routes.install(app)
     door = AgentDoor(app)
     return app

@@ -16,7 +16,7 @@ from api.auth import CurrentCaller, allow
 from api.dependencies import CurrentDatabase, CurrentHub, CurrentPolls, JobId
 from api.hub import LIMIT, Hub, Watch
 from api.problems import responses
-from api.shared_polls import Poll
+from api.shared_polls import Poll, Polls
 from db.api_keys import Scope
 from db.engine import Database
 from db.event_cursor import Cursor
@@ -66,9 +66,9 @@ async def job_stream(
     """What happens to a job, as server-sent events; it ends with the job.
 
     An event named `status` holds the job's status as `GET /v1/jobs/{id}` has it: one comes first, then one
-    whenever it changes. The others are those of `GET /v1/jobs/{id}/events`, from the first one on, with
-    their ids; none is missed or told twice by who comes again with `Last-Event-ID`, to this process or
-    another.
+    whenever it changes, the last one before the event of the job's end. The others are those of
+    `GET /v1/jobs/{id}/events`, from the first one on, with their ids; none is missed or told twice by who
+    comes again with `Last-Event-ID`, to this process or another.
     """
     status = await polls.status(database, job_id)
     since = await run_in_threadpool(_place, database, last)
@@ -76,7 +76,7 @@ async def job_stream(
         left = await run_in_threadpool(_behind, database, since, job_id)
         if not left:
             return Response(status_code=204)
-    return _answer(_Stream(hub, hub.watch(caller.tenant, job_id), database, since, job_id, status))
+    return _answer(_Stream(hub, hub.watch(caller.tenant, job_id), database, polls, since, job_id, status))
 
 
 @router.get(
@@ -86,14 +86,18 @@ async def job_stream(
     responses=responses(422) | _STREAM,
 )
 async def stream(
-    caller: CurrentCaller, database: CurrentDatabase, hub: CurrentHub, last: LastEventId = None
+    caller: CurrentCaller,
+    database: CurrentDatabase,
+    polls: CurrentPolls,
+    hub: CurrentHub,
+    last: LastEventId = None,
 ) -> Response:
     """What happens to all jobs of your tenant, from now on or from `Last-Event-ID` on, as server-sent events.
 
     Events named `status` hold the status of a job that changed; the others are those of the jobs' events.
     """
     since = await run_in_threadpool(_place if last else _end, database, last)
-    return _answer(_Stream(hub, hub.watch(caller.tenant), database, since))
+    return _answer(_Stream(hub, hub.watch(caller.tenant), database, polls, since))
 
 
 class _Stream:
@@ -104,6 +108,7 @@ class _Stream:
         hub: Hub,
         watch: AbstractContextManager[Watch],
         database: Database,
+        polls: Polls,
         since: Cursor,
         job_id: str | None = None,
         status: Poll | None = None,
@@ -111,6 +116,7 @@ class _Stream:
         self._hub = hub
         self._watching = watch
         self._database = database
+        self._polls = polls
         self._since = since
         self._job_id = job_id
         self._status = status
@@ -138,8 +144,10 @@ class _Stream:
             while not (ended or self._hub.closed or watch.overrun or time.monotonic() > until_s):
                 events, statuses = await watch.news(HEARTBEAT_S)
                 fresh = [e for e in events if e.at > self._since]
-                ended = self._ends(fresh)
-                yield self._event_frames(fresh) + b"".join(map(_status_frame, statuses)) or b":\n\n"
+                if self._ends(fresh):
+                    ended = True
+                    statuses = [await self._polls.status(self._database, str(self._job_id))]
+                yield b"".join(map(_status_frame, statuses)) + self._event_frames(fresh) or b":\n\n"
 
     def _event_frames(self, found: list[Happened]) -> bytes:
         if found:

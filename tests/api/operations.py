@@ -41,9 +41,13 @@ class Operation:
         return f"{self.method} {self.path}"
 
     def call(self, http: httpx2.Client, **ids: str) -> httpx2.Response:
-        """Send a request that is well-formed."""
+        """Send a request that is well-formed. A stream of events is not read."""
         made = BODIES.get(self.name)
-        return http.request(self.method, self.path.format(**ids), json=None if made is None else made())
+        json = None if made is None else made()
+        with http.stream(self.method, self.path.format(**ids), json=json) as reply:
+            if not reply.headers.get("content-type", "").startswith("text/event-stream"):
+                reply.read()
+            return reply
 
 
 def operations(description: dict[str, Any]) -> Iterator[Operation]:

@@ -30,6 +30,8 @@ NEEDED = {
     "GET /v1/jobs/{job_id}/result": Scope.READ,
     "GET /v1/jobs/{job_id}/definition": Scope.READ,
     "GET /v1/jobs/{job_id}/events": Scope.READ,
+    "GET /v1/jobs/{job_id}/stream": Scope.READ,
+    "GET /v1/stream": Scope.READ,
     "POST /v1/jobs/{job_id}/cancel": Scope.SUBMIT,
     "GET /v1/fleet/jobs": Scope.ADMIN,
     "POST /v1/fleet/jobs/{job_id}/cancel": Scope.ADMIN,

@@ -275,14 +275,20 @@ def cancel(job_id: JobId, url: Url = DEFAULT_URL, tenant: Tenant = "") -> None:
 
 
 @app.command()
-def events(job_id: JobId, url: Url = DEFAULT_URL) -> None:
+def events(
+    job_id: JobId,
+    url: Url = DEFAULT_URL,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
+) -> None:
     """Events of a job, oldest first."""
     from warpsmith.cli.service_commands import connect
     from warpsmith.cli.terminal_views import event_line
+    from warpsmith.http_models import EventView
 
     with connect(url) as client:
-        for event in client.events(job_id):
-            echo(event_line(event))
+        for told in client.stream(job_id) if follow else client.events(job_id):
+            if isinstance(told, EventView):
+                echo(event_line(told))
 
 
 @app.command()

@@ -51,12 +51,12 @@ class Calls:
     @Call
     def status(self, job_id: str) -> Request[JobStatus]:
         """Status of a job."""
-        return Request(JobStatus.model_validate_json, "GET", _job(job_id))
+        return Request(JobStatus.model_validate_json, "GET", job_path(job_id))
 
     @Call
     def definition(self, job_id: str) -> Request[Job]:
         """The job as it was submitted."""
-        return Request(Job.model_validate_json, "GET", f"{_job(job_id)}/definition")
+        return Request(Job.model_validate_json, "GET", f"{job_path(job_id)}/definition")
 
     def _jobs(
         self,
@@ -96,22 +96,22 @@ class Calls:
     @Pages
     def trials(self, job_id: str) -> Request[TrialPage]:
         """All trials of a job, in order."""
-        return Request(TrialPage.model_validate_json, "GET", f"{_job(job_id)}/trials")
+        return Request(TrialPage.model_validate_json, "GET", f"{job_path(job_id)}/trials")
 
     @Pages
     def events(self, job_id: str) -> Request[EventPage]:
         """Events of a job, oldest first."""
-        return Request(EventPage.model_validate_json, "GET", f"{_job(job_id)}/events")
+        return Request(EventPage.model_validate_json, "GET", f"{job_path(job_id)}/events")
 
     @Call
     def candidates(self, job_id: str) -> Request[CandidateList]:
         """All candidates of a job."""
-        return Request(CandidateList.model_validate_json, "GET", f"{_job(job_id)}/candidates")
+        return Request(CandidateList.model_validate_json, "GET", f"{job_path(job_id)}/candidates")
 
     @Call
     def result(self, job_id: str) -> Request[JobResult]:
         """The evidence of a job that has ended, as the service gives it; `result_of` makes more of it."""
-        return Request(JobResult.model_validate_json, "GET", f"{_job(job_id)}/result")
+        return Request(JobResult.model_validate_json, "GET", f"{job_path(job_id)}/result")
 
     @Call
     def cancel(self, job_id: str, tenant: str = "") -> Request[JobStatus]:
@@ -120,7 +120,7 @@ class Calls:
         Args:
             tenant: tenant of the job, or `*` for any; needs a key of the scope `admin`.
         """
-        path = f"/v1/fleet/jobs/{quote(job_id, safe='')}" if tenant else _job(job_id)
+        path = f"/v1/fleet/jobs/{quote(job_id, safe='')}" if tenant else job_path(job_id)
         params = [("tenant", tenant)] if tenant else []
         return Request(JobStatus.model_validate_json, "POST", f"{path}/cancel", params=params)
 
@@ -149,7 +149,7 @@ class Calls:
     @Call
     def agent_steps(self, job_id: str) -> Request[AgentStepList]:
         """Questions and answers of agents, with their cost."""
-        return Request(AgentStepList.model_validate_json, "GET", f"{_job(job_id)}/agent-steps")
+        return Request(AgentStepList.model_validate_json, "GET", f"{job_path(job_id)}/agent-steps")
 
     @Call
     def registry(
@@ -240,7 +240,8 @@ class Calls:
         return Request(bytes.decode, "GET", "/metrics")
 
 
-def _job(job_id: str) -> str:
+def job_path(job_id: str) -> str:
+    """Path of a job's status."""
     return f"/v1/jobs/{quote(job_id, safe='')}"
 
 
@@ -250,3 +251,8 @@ def _webhook(webhook_id: str) -> str:
 
 def _nothing(_body: bytes) -> None:
     return None
+
+
+def stream_path(job_id: str | None) -> str:
+    """Path of the stream of a job; None: of all jobs of the tenant."""
+    return "/v1/stream" if job_id is None else f"{job_path(job_id)}/stream"

@@ -1,0 +1,18 @@
+"""Which paths are pages for people."""
+
+STATIC = "/static/"
+SIGN_IN = "/login"
+SIGN_OUT = "/logout"
+PUBLIC = (SIGN_IN, STATIC)
+"""Beginnings of paths that need no key."""
+_PAGES = ("/jobs/", "/compare", "/fleet", "/new", "/answers/", SIGN_IN, SIGN_OUT)
+
+
+def is_page(path: str) -> bool:
+    """True for what a browser shows to a person."""
+    return path == "/" or path.startswith(_PAGES)
+
+
+def is_public(path: str) -> bool:
+    """True for what reveals nothing about any tenant."""
+    return path == SIGN_IN or path.startswith(STATIC)
