@@ -6,7 +6,17 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import agent_requests, description_pages, event_stream, fleet, health, jobs, lessons, problems
+from api import (
+    agent_requests,
+    description_pages,
+    event_stream,
+    fleet,
+    health,
+    jobs,
+    lessons,
+    problems,
+    webhooks,
+)
 from api.agent_door import AgentDoor
 from api.auth import Gate, allow
 from api.dependencies import SLOT
@@ -74,7 +84,13 @@ def create_app(
         version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
-        openapi_tags=[{"name": "jobs"}, {"name": "agents"}, {"name": "memory"}, {"name": "service"}],
+        openapi_tags=[
+            {"name": "jobs"},
+            {"name": "agents"},
+            {"name": "memory"},
+            {"name": "webhooks"},
+            {"name": "service"},
+        ],
         servers=[{"url": "/", "description": "This service."}],
         generate_unique_id_function=operation_id,
         dependencies=[KNOWN_NAMES],
@@ -99,6 +115,8 @@ def create_app(
         responses=guarded | problems.responses(400),
     )
     app.include_router(lessons.router, dependencies=[SLOT], responses=guarded)
+    app.include_router(webhooks.making, responses=guarded)
+    app.include_router(webhooks.router, dependencies=[SLOT], responses=guarded)
     app.include_router(health.router, responses=problems.responses(422))
     app.include_router(fleet.router, dependencies=[SLOT], responses=guarded)
     routes.install(app)

@@ -20,7 +20,12 @@ from tests.api.jobs import body
 from tests.api.operations import PUBLIC, Operation, operations
 from tests.api.test_bad_input import problem_of
 
-IDS = {"job_id": "no-such-job", "request_id": "no-such-request", "number": "7"}
+IDS = {
+    "job_id": "no-such-job",
+    "request_id": "no-such-request",
+    "number": "7",
+    "webhook_id": "no-such-hook",
+}
 NEEDED = {
     "POST /v1/jobs": Scope.SUBMIT,
     "GET /v1/jobs": Scope.READ,
@@ -42,6 +47,12 @@ NEEDED = {
     "GET /v1/registry": Scope.READ,
     "GET /v1/workers": Scope.READ,
     "POST /v1/lessons": Scope.SUBMIT,
+    "GET /v1/webhooks": Scope.READ,
+    "GET /v1/webhooks/{webhook_id}": Scope.READ,
+    "POST /v1/webhooks": Scope.SUBMIT,
+    "DELETE /v1/webhooks/{webhook_id}": Scope.SUBMIT,
+    "POST /v1/webhooks/{webhook_id}/enable": Scope.SUBMIT,
+    "POST /v1/webhooks/{webhook_id}/ping": Scope.SUBMIT,
     "GET /metrics": Scope.ADMIN,
 }
 DESCRIPTION = create_app(service_settings(Path()), with_worker=False).openapi()

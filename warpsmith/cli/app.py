@@ -83,7 +83,7 @@ def serve(
 
 @app.command()
 def worker(
-    queues: Annotated[str, typer.Option(help="control, agents, compile, gpu, gpu.<class>")] = "",
+    queues: Annotated[str, typer.Option(help="control, agents, webhooks, compile, gpu, gpu.<class>")] = "",
     concurrency: Annotated[int, typer.Option(help="Processes for work without a device; 0: two.")] = 0,
 ) -> None:
     """Run a worker on this machine, with every device found here."""

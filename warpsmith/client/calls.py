@@ -32,6 +32,7 @@ from warpsmith.http_models import (
     WorkerList,
 )
 from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
+from warpsmith.webhooks.models import Kind, NewWebhook, WebhookCreated, WebhookList, WebhookView
 
 
 class Calls:
@@ -209,6 +210,44 @@ class Calls:
         return Request(LessonKept.model_validate_json, "POST", "/v1/lessons", lesson.model_dump_json())
 
     @Call
+    def create_webhook(
+        self, url: str, kinds: Sequence[Kind] = (), job_id: str | None = None
+    ) -> Request[WebhookCreated]:
+        """Have events sent to an address from now on; only this answer holds their secret.
+
+        Args:
+            kinds: kinds of events; empty: all.
+            job_id: only events of this job. The webhook is deleted after the last one.
+        """
+        body = NewWebhook(url=url, kinds=tuple(kinds), job=job_id).model_dump_json()
+        return Request(WebhookCreated.model_validate_json, "POST", "/v1/webhooks", body)
+
+    @Call
+    def webhooks(self) -> Request[WebhookList]:
+        """The webhooks of the tenant, oldest first."""
+        return Request(WebhookList.model_validate_json, "GET", "/v1/webhooks")
+
+    @Call
+    def webhook(self, webhook_id: str) -> Request[WebhookView]:
+        """A webhook, and how its last attempt went."""
+        return Request(WebhookView.model_validate_json, "GET", _webhook(webhook_id))
+
+    @Call
+    def delete_webhook(self, webhook_id: str) -> Request[None]:
+        """Delete a webhook."""
+        return Request(_nothing, "DELETE", _webhook(webhook_id))
+
+    @Call
+    def enable_webhook(self, webhook_id: str) -> Request[WebhookView]:
+        """Resume a webhook that was disabled, with the event that it did not take."""
+        return Request(WebhookView.model_validate_json, "POST", f"{_webhook(webhook_id)}/enable")
+
+    @Call
+    def ping_webhook(self, webhook_id: str) -> Request[WebhookView]:
+        """Have a ping sent; `webhook` says how it went, once `pinging` is false."""
+        return Request(WebhookView.model_validate_json, "POST", f"{_webhook(webhook_id)}/ping")
+
+    @Call
     def workers(self) -> Request[WorkerList]:
         """Workers seen recently."""
         return Request(WorkerList.model_validate_json, "GET", "/v1/workers")
@@ -227,6 +266,14 @@ class Calls:
 def job_path(job_id: str) -> str:
     """Path of a job's status."""
     return f"/v1/jobs/{quote(job_id, safe='')}"
+
+
+def _webhook(webhook_id: str) -> str:
+    return f"/v1/webhooks/{quote(webhook_id, safe='')}"
+
+
+def _nothing(_body: bytes) -> None:
+    return None
 
 
 def stream_path(job_id: str | None) -> str:
