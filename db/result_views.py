@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from db.engine import now
+from db.job_curves import stage_seconds
 from db.job_status import job_status, job_statuses
 from db.live_view import event_view
 from db.repositories.candidates import CandidateRepository
@@ -25,7 +26,7 @@ from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.launch_size import LaunchSize, launch_size
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.template import Template
-from warpsmith.errors import InvalidInput
+from warpsmith.errors import InvalidInput, NotFound
 from warpsmith.http_models import (
     CandidateList,
     CandidateView,
@@ -33,6 +34,7 @@ from warpsmith.http_models import (
     DispatchLaunch,
     EventPage,
     JobPage,
+    JobProgress,
     JobResult,
     RejectionCount,
     TrialPage,
@@ -91,20 +93,34 @@ def trial_page(session: Session, job_id: str, after: int | None = None, limit: i
     rounds = {c.id: c.round for c in CandidateRepository(session).of_job(job_id)}
     rows = TrialRepository(session).page(job_id, after, limit + 1)
     shown = rows[:limit]
-    items = tuple(
-        TrialView(
-            number=t.number,
-            candidate=t.candidate_id,
-            round=rounds[t.candidate_id],
-            configuration=t.configuration,
-            state=t.state,
-            outcome=t.outcome,
-            seconds=t.seconds,
-            reused=t.reused,
-        )
-        for t in shown
-    )
+    items = tuple(_trial(t, rounds) for t in shown)
     return TrialPage(items=items, next=shown[-1].number if len(rows) > limit else None)
+
+
+def one_trial(session: Session, job_id: str, number: int) -> TrialView:
+    """A trial of a job.
+
+    Raises:
+        NotFound: no job has that id, or it has no such trial.
+    """
+    JobRepository(session).get(job_id)
+    rows = TrialRepository(session).page(job_id, number - 1, 1)
+    if not rows or rows[0].number != number:
+        raise NotFound(f"job {job_id} has no trial {number}")
+    return _trial(rows[0], {c.id: c.round for c in CandidateRepository(session).of_job(job_id)})
+
+
+def _trial(row: TrialRow, rounds: Mapping[str, int]) -> TrialView:
+    return TrialView(
+        number=row.number,
+        candidate=row.candidate_id,
+        round=rounds[row.candidate_id],
+        configuration=row.configuration,
+        state=row.state,
+        outcome=row.outcome,
+        seconds=row.seconds,
+        reused=row.reused,
+    )
 
 
 def event_page(session: Session, job_id: str, after: int = 0, limit: int = 100) -> EventPage:
@@ -216,6 +232,21 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         facts=_facts(session, row.spec, baseline, candidates),
         warpsmith_version=__version__,
         warpsmith_commit=commit_name(),
+    )
+
+
+def job_progress(session: Session, job_id: str) -> JobProgress:
+    """How far a job has come.
+
+    Raises:
+        NotFound: no job has that id.
+    """
+    row = JobRepository(session).get(job_id, with_spec=True)
+    candidates = CandidateRepository(session).of_job(job_id, with_templates=True)
+    return JobProgress(
+        seconds=stage_seconds(session, job_id),
+        facts=_facts(session, row.spec, job_baseline(session, job_id), candidates),
+        rejections=tuple(_rejections(session, job_id)),
     )
 
 

@@ -13,6 +13,11 @@ def is_page(path: str) -> bool:
     return path == "/" or path.startswith(_PAGES)
 
 
+def is_compressed(path: str) -> bool:
+    """True for what a browser loads whole and that is long."""
+    return is_page(path) or path.endswith("/points")
+
+
 def is_public(path: str) -> bool:
     """True for what reveals nothing about any tenant."""
     return path == SIGN_IN or path.startswith(STATIC)

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.pages.paths import SIGN_IN, is_page
+from api.pages.paths import SIGN_IN, is_compressed, is_page
 from api.pages.rendering import page
 from api.problems import MEDIA_TYPE
 from warpsmith.http_models import Problem
@@ -49,7 +49,7 @@ class ProblemPages:
 
 
 class CompressedPages:
-    """Middleware that compresses pages, and nothing else: no stream is held back."""
+    """Middleware that compresses pages and points, and nothing else: no stream is held back."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -57,7 +57,7 @@ class CompressedPages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on."""
-        compressed = scope["type"] == "http" and is_page(scope["path"])
+        compressed = scope["type"] == "http" and is_compressed(scope["path"])
         await (self._compressed if compressed else self._app)(scope, receive, send)
 
 

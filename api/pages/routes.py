@@ -2,9 +2,9 @@
 
 from fastapi import FastAPI
 
-from api.pages import assets, jobs, sign_in
+from api.pages import agents, assets, candidates, job, jobs, sign_in
 
-ROUTERS = (assets.router, sign_in.router, jobs.router)
+ROUTERS = (assets.router, sign_in.router, jobs.router, job.router, candidates.router, agents.router)
 
 
 def install(app: FastAPI) -> None:

@@ -21,11 +21,14 @@ from warpsmith.http_models import (
     JobLesson,
     JobLessonPage,
     JobPage,
+    JobProgress,
     JobResult,
     JobStatus,
     LessonKept,
     RegistryList,
     TrialPage,
+    TrialPoints,
+    TrialView,
     WorkerList,
 )
 from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
@@ -97,6 +100,26 @@ class Calls:
     def trials(self, job_id: str) -> Request[TrialPage]:
         """All trials of a job, in order."""
         return Request(TrialPage.model_validate_json, "GET", f"{job_path(job_id)}/trials")
+
+    @Call
+    def trial(self, job_id: str, number: int) -> Request[TrialView]:
+        """One trial of a job."""
+        return Request(TrialView.model_validate_json, "GET", f"{job_path(job_id)}/trials/{number}")
+
+    @Call
+    def points(self, job_id: str, since_s: float = 0.0) -> Request[TrialPoints]:
+        """The finished trials of a job as columns, for charts.
+
+        Args:
+            since_s: only trials that ended so many seconds after the submission, or later.
+        """
+        params = [("since", f"{since_s:.2f}")] if since_s > 0 else []
+        return Request(TrialPoints.model_validate_json, "GET", f"{job_path(job_id)}/points", params=params)
+
+    @Call
+    def progress(self, job_id: str) -> Request[JobProgress]:
+        """How far a job has come: seconds by stage, the bound of its kernel, parameters that matter."""
+        return Request(JobProgress.model_validate_json, "GET", f"{job_path(job_id)}/progress")
 
     @Pages
     def events(self, job_id: str) -> Request[EventPage]:

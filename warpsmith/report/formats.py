@@ -1,5 +1,6 @@
 """How figures look, for templates: with their unit, and as many digits as are known."""
 
+import json
 from datetime import UTC, datetime
 
 from warpsmith.printable import one_line, printable
@@ -51,8 +52,11 @@ def usd(value: float) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Bytes per second, such as `2,310 GB/s`."""
-    return NONE if value is None else f"{value / 1e9:,.0f} GB/s"
+    """Bytes per second in GB/s, with three digits."""
+    if value is None:
+        return NONE
+    shown = value / 1e9
+    return f"{shown:,.0f} GB/s" if shown >= 100 else f"{shown:.3g} GB/s"
 
 
 def when(value: datetime | None) -> str:
@@ -76,6 +80,11 @@ def configuration(values: dict[str, object] | None) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items()) or "no parameters"
 
 
+def json_text(value: object) -> str:
+    """Data as JSON to read."""
+    return printable(json.dumps(value, indent=1, ensure_ascii=False))
+
+
 FILTERS = {
     "gain": gain,
     "us": micros,
@@ -87,6 +96,7 @@ FILTERS = {
     "when": when,
     "age": age,
     "configuration": configuration,
+    "json_text": json_text,
     "line": one_line,
     "lines": printable,
 }

@@ -77,7 +77,10 @@
       tell("warpsmith:status", status);
     });
     for (const kind of ["state", "candidate", "settled", "task", "agent_request"]) {
-      source.addEventListener(kind, (message) => tell("warpsmith:event", JSON.parse(message.data)));
+      source.addEventListener(kind, (message) => {
+        tell("warpsmith:event", JSON.parse(message.data));
+        tell(`warpsmith:${kind.replace("_", "-")}`, JSON.parse(message.data));
+      });
     }
     addEventListener("pagehide", () => source.close());
     addEventListener("pageshow", (shown) => {
