@@ -76,12 +76,14 @@ def watch(service: Service, url: str, minutes: float, watchers: int) -> dict[str
         thread.start()
     samples = []
     with _statements(url) as count:
+        writes = 0
         until_s, number, since, sampled_s = time.monotonic() + 60 * minutes, TRIALS, count(), time.monotonic()
         while time.monotonic() < until_s:
             time.sleep(1)
             with database.write() as session:
                 more_trials(session, job_id, candidate_id, number, 3)
             number += 3
+            writes += 1
             passed_s = time.monotonic() - sampled_s
             if passed_s >= EVERY_S:
                 now = count()
@@ -105,6 +107,7 @@ def watch(service: Service, url: str, minutes: float, watchers: int) -> dict[str
         "memory_first_mb": memories[0] if memories else None,
         "memory_last_mb": memories[-1] if memories else None,
         "memory_most_mb": max(memories, default=None),
+        "writes": writes,
         "messages_per_watcher": statistics.median(heard),
         "fewest_messages": min(heard),
         "transactions_per_s": statistics.median([s["transactions_per_s"] for s in samples] or [0.0]),
