@@ -42,11 +42,8 @@ def trial_points(session: Session, job_id: str, since_s: float = 0.0) -> TrialPo
     if since_s > 0:
         query = query.where(_T.c.finished_at >= begun + timedelta(seconds=since_s))
     rows = session.execute(query.order_by(_T.c.number)).all()
-    numbers = dict(
-        session.execute(select(CandidateRow.id, CandidateRow.number).where(CandidateRow.job_id == job_id))
-        .tuples()
-        .all()
-    )
+    query_of_candidates = select(CandidateRow.id, CandidateRow.number).where(CandidateRow.job_id == job_id)
+    numbers = {row.id: row.number for row in session.execute(query_of_candidates)}
     reasons = {text: n for n, text in enumerate(dict.fromkeys(row.reason for row in rows if row.reason))}
     return TrialPoints(
         number=tuple(row.number for row in rows),
