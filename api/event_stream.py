@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractContextManager
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -43,6 +43,10 @@ LastEventId = Annotated[
         description="Id of the last event that arrived; the stream goes on behind it.",
     ),
 ]
+After = Annotated[
+    int | None,
+    Query(ge=0, le=2**31 - 1, description="The same for the first connection; `Last-Event-ID` goes before."),
+]
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events."},
     204: {"description": "The job has ended, and all of its events have arrived."},
@@ -62,6 +66,7 @@ async def job_stream(
     polls: CurrentPolls,
     hub: CurrentHub,
     last: LastEventId = None,
+    after: After = None,
 ) -> Response:
     """What happens to a job, as server-sent events; it ends with the job.
 
@@ -71,8 +76,9 @@ async def job_stream(
     comes again with `Last-Event-ID`, to this process or another.
     """
     status = await polls.status(database, job_id)
-    since = await run_in_threadpool(_place, database, last)
-    if last is not None and status.retry_after_s is None:
+    known = _known(last, after)
+    since = await run_in_threadpool(_place, database, known)
+    if known is not None and status.retry_after_s is None:
         left = await run_in_threadpool(_behind, database, since, job_id)
         if not left:
             return Response(status_code=204)
@@ -91,12 +97,14 @@ async def stream(
     polls: CurrentPolls,
     hub: CurrentHub,
     last: LastEventId = None,
+    after: After = None,
 ) -> Response:
     """What happens to all jobs of your tenant, from now on or from `Last-Event-ID` on, as server-sent events.
 
     Events named `status` hold the status of a job that changed; the others are those of the jobs' events.
     """
-    since = await run_in_threadpool(_place if last else _end, database, last)
+    known = _known(last, after)
+    since = await run_in_threadpool(_end if known is None else _place, database, known)
     return _answer(_Stream(hub, hub.watch(caller.tenant), database, polls, since))
 
 
@@ -179,14 +187,18 @@ def _status_frame(poll: Poll) -> bytes:
     return b"event: status\ndata: " + poll.body + b"\n\n"
 
 
-def _place(database: Database, last: str | None) -> Cursor:
-    if last is None:
+def _known(last: str | None, after: int | None) -> int | None:
+    return after if last is None else int(last)
+
+
+def _place(database: Database, known: int | None) -> Cursor:
+    if known is None:
         return Cursor()
     with database.read() as session:
-        return EventRepository(session).cursor(int(last))
+        return EventRepository(session).cursor(known)
 
 
-def _end(database: Database, _last: str | None) -> Cursor:
+def _end(database: Database, _known: int | None) -> Cursor:
     with database.read() as session:
         return EventRepository(session).end()
 

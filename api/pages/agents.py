@@ -10,11 +10,11 @@ from api.agent_requests import RequestId, answer, open_requests, step_list
 from api.auth import allow
 from api.dependencies import SLOT, CurrentBell, CurrentDatabase, CurrentSettings, JobId, ReadSession
 from api.limits import MAX_BODY_BYTES
+from api.pages.job_heading import heading
 from api.pages.rendering import page, page_router
 from api.pages.sign_in import read_form
 from db.api_keys import Scope
 from db.engine import Database
-from db.job_status import job_status
 from warpsmith.errors import InvalidInput
 
 router = page_router()
@@ -26,7 +26,7 @@ def agents(request: Request, job_id: JobId, session: ReadSession) -> Response:
     return page(
         request,
         "agents.html.jinja",
-        status=job_status(session, job_id),
+        **heading(session, job_id),
         steps=step_list(session, job_id).items,
         requests=open_requests(session, job_id),
         refused={},
@@ -70,7 +70,7 @@ def _again(
         return page(
             request,
             "agents.html.jinja",
-            status=job_status(session, job_id),
+            **heading(session, job_id),
             steps=step_list(session, job_id).items,
             requests=open_requests(session, job_id),
             refused={request_id: (text, why)},

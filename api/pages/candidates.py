@@ -7,10 +7,10 @@ from fastapi import Request, Response
 
 from api.auth import allow
 from api.dependencies import SLOT, JobId, ReadSession
+from api.pages.job_heading import heading
 from api.pages.rendering import page, page_router
 from db import result_views
 from db.api_keys import Scope
-from db.job_status import job_status
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.tables import CandidateRow
@@ -43,7 +43,7 @@ def candidates(request: Request, job_id: JobId, session: ReadSession) -> Respons
     return page(
         request,
         "candidates.html.jinja",
-        status=job_status(session, job_id),
+        **heading(session, job_id),
         tree=_tree(rows, views, job.kernel.text, None),
         kernel=job.kernel.text,
     )

@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from api.auth import allow
 from api.dependencies import SLOT, CurrentDatabase, JobId, ReadSession
+from api.pages.job_heading import heading
 from api.pages.rendering import page, page_router
 from api.problems import Conflict
 from db import result_views
 from db.api_keys import Scope
-from db.job_status import job_status
 from db.repositories.jobs import JobRepository
 from warpsmith.http_models import JobResult, TrialView
 from warpsmith.report.bundle import report_html, write_bundle
@@ -31,12 +31,12 @@ COMPRESSED = zipfile.ZIP_DEFLATED
 @router.get("/jobs/{job_id}", dependencies=READS)
 def overview(request: Request, job_id: JobId, session: ReadSession) -> Response:
     """A job at a glance."""
-    status = job_status(session, job_id)
+    shown = heading(session, job_id)
     result = result_views.job_result(session, job_id)
     return page(
         request,
         "job.html.jinja",
-        status=status,
+        **shown,
         progress=result_views.job_progress(session, job_id),
         result=result,
         comparisons={} if result is None else {c.workload: c for c in result.comparisons},

@@ -111,7 +111,7 @@ def watch(service: Service, url: str, minutes: float, watchers: int) -> dict[str
         "messages_per_watcher": statistics.median(heard),
         "fewest_messages": min(heard),
         "transactions_per_s": statistics.median([s["transactions_per_s"] for s in samples] or [0.0]),
-        "says": "transactions of the whole database: a worker's heartbeats and the search's writes are in them",
+        "says": "transactions of the whole database: heartbeats and the search's writes are in them",
         "samples": samples,
     }
 

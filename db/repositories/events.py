@@ -51,6 +51,12 @@ class EventRepository:
         query = select(EventRow.xact).where(EventRow.id <= event_id).order_by(EventRow.id.desc()).limit(1)
         return Cursor(self._session.scalar(query) or 0, event_id)
 
+    def last_id(self, job_id: str) -> int:
+        """Id of the last event of a job behind which nothing but new ones can come; 0 if it has none."""
+        query = select(EventRow.id).where(EventRow.job_id == job_id, final(self._session.get_bind()))
+        query = query.order_by(EventRow.xact.desc(), EventRow.id.desc()).limit(1)
+        return self._session.scalar(query) or 0
+
     def end(self) -> Cursor:
         """The place of the last event behind which nothing but new ones can come."""
         query = select(EventRow.xact, EventRow.id).where(final(self._session.get_bind()))
