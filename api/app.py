@@ -6,7 +6,17 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import agent_requests, description_pages, event_stream, fleet, health, jobs, lessons, problems
+from api import (
+    agent_requests,
+    description_pages,
+    event_stream,
+    fleet,
+    health,
+    job_charts,
+    jobs,
+    lessons,
+    problems,
+)
 from api.agent_door import AgentDoor
 from api.auth import Gate, allow
 from api.dependencies import SLOT
@@ -93,6 +103,7 @@ def create_app(
     app.include_router(jobs.polled, responses=guarded)
     app.include_router(event_stream.router, responses=guarded)
     app.include_router(jobs.router, dependencies=[SLOT], responses=guarded)
+    app.include_router(job_charts.router, dependencies=[SLOT], responses=guarded)
     app.include_router(
         agent_requests.router,
         dependencies=[*allow(Scope.AGENTS), SLOT],

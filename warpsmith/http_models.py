@@ -109,6 +109,8 @@ class TrialView(Frozen):
     state: TrialState
     outcome: Outcome | None = None
     seconds: float | None = None
+    at_s: float | None = None
+    """Seconds from the job's first use of its device to the end of the trial; None in older results."""
     reused: bool = False
     """True if the trial was taken over from an earlier job of the same kernel; it used none of this job's
     budget."""

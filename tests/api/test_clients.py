@@ -35,6 +35,7 @@ LESSON = JobLesson.model_validate({"job": "elsewhere", "lesson": lesson()})
 ARGUMENTS: dict[str, Any] = {
     "job": scale_job(),
     "job_id": "J",
+    "number": 7,
     "request_id": "R",
     "answer": {},
     "lesson": LESSON,
@@ -83,7 +84,7 @@ def request_of(name: str, **more: Any) -> Request[Any]:
 
 def test_every_operation_of_the_api_has_a_call() -> None:
     operations = {
-        (method.upper(), path.replace("{job_id}", "J").replace("{request_id}", "R"))
+        (method.upper(), path.format(job_id="J", number=7, request_id="R"))
         for path, found in json.loads(GOLDEN.read_text())["paths"].items()
         for method in found
     }

@@ -20,12 +20,16 @@ from tests.api.jobs import body
 from tests.api.operations import PUBLIC, Operation, operations
 from tests.api.test_bad_input import problem_of
 
-IDS = {"job_id": "no-such-job", "request_id": "no-such-request"}
+IDS = {"number": "0", "job_id": "no-such-job", "request_id": "no-such-request"}
 NEEDED = {
     "POST /v1/jobs": Scope.SUBMIT,
     "GET /v1/jobs": Scope.READ,
     "GET /v1/jobs/{job_id}": Scope.READ,
     "GET /v1/jobs/{job_id}/trials": Scope.READ,
+    "GET /v1/jobs/{job_id}/trials/{number}": Scope.READ,
+    "GET /v1/jobs/{job_id}/points": Scope.READ,
+    "GET /v1/jobs/{job_id}/seconds": Scope.READ,
+    "GET /v1/jobs/{job_id}/facts": Scope.READ,
     "GET /v1/jobs/{job_id}/candidates": Scope.READ,
     "GET /v1/jobs/{job_id}/result": Scope.READ,
     "GET /v1/jobs/{job_id}/definition": Scope.READ,

@@ -84,8 +84,8 @@ def _fill(database: Database, tenant: str, http: httpx2.Client) -> Tenant:
 
 
 def _call(operation: Operation, as_: Tenant, of: Tenant, job: int) -> httpx2.Response:
-    assert set(operation.parameters) <= {"job_id", "request_id"}, "teach this test the new parameter"
-    return operation.call(as_.http, job_id=of.jobs[job], request_id=of.request_id)
+    assert set(operation.parameters) <= {"job_id", "number", "request_id"}, "teach this test the parameter"
+    return operation.call(as_.http, job_id=of.jobs[job], number="0", request_id=of.request_id)
 
 
 def _rows(database: Database) -> list[tuple[Any, ...]]:
@@ -129,7 +129,7 @@ def test_each_endpoint_works_for_the_owner_and_not_for_the_other(
     assert own.status_code in (200, 422), own.text
     if operation.name not in LISTS:
         assert other.status_code == 404
-        absent = operation.call(tenants[B].http, job_id="nothing", request_id="nothing")
+        absent = operation.call(tenants[B].http, job_id="nothing", number="0", request_id="nothing")
         known = tenants[A].jobs[job], tenants[A].request_id
         said = other.text.replace(known[0], "nothing").replace(known[1], "nothing")
         assert json.loads(said) == absent.json(), "one can tell a foreign id from none"

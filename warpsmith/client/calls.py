@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+from warpsmith.chart_models import JobSeconds, TrialPoints
 from warpsmith.client.call import Call, Pages
 from warpsmith.client.request import Request
 from warpsmith.domain.job import Job
@@ -26,8 +27,10 @@ from warpsmith.http_models import (
     LessonKept,
     RegistryList,
     TrialPage,
+    TrialView,
     WorkerList,
 )
+from warpsmith.tuning.analysis.search_facts import Facts
 from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
 
 
@@ -96,6 +99,34 @@ class Calls:
     def trials(self, job_id: str) -> Request[TrialPage]:
         """All trials of a job, in order."""
         return Request(TrialPage.model_validate_json, "GET", f"{job_path(job_id)}/trials")
+
+    @Call
+    def trial(self, job_id: str, number: int) -> Request[TrialView]:
+        """One trial of a job."""
+        return Request(TrialView.model_validate_json, "GET", f"{job_path(job_id)}/trials/{number}")
+
+    @Call
+    def points(self, job_id: str, since: float = 0.0) -> Request[TrialPoints]:
+        """Finished trials of a job as columns of few figures, fast for many.
+
+        Args:
+            since: `next` of an earlier answer; trials that ended before it are left out.
+        """
+        params = [("since", str(since))] if since else []
+        return Request(TrialPoints.model_validate_json, "GET", f"{job_path(job_id)}/points", params=params)
+
+    @Call
+    def seconds(self, job_id: str) -> Request[JobSeconds]:
+        """Where the time of a job went, by stage; so far, if it runs."""
+        return Request(JobSeconds.model_validate_json, "GET", f"{job_path(job_id)}/seconds")
+
+    @Call
+    def facts(self, job_id: str) -> Request[Facts]:
+        """What bounds the kernel, and which parameters matter; so far, if the job runs.
+
+        `InvalidInput` is raised before the baseline is measured.
+        """
+        return Request(Facts.model_validate_json, "GET", f"{job_path(job_id)}/facts")
 
     @Pages
     def events(self, job_id: str) -> Request[EventPage]:
