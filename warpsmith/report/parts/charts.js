@@ -6,6 +6,7 @@
   const MANY = 3000; // points that are drawn as squares, since circles take longer
   const STRIP = 0.17; // height of the strip, as a part of the highest gain
   const WHOLE = [1, 2, 5].flatMap((n) => [1, 10, 100, 1e3, 1e4, 1e5].map((p) => n * p)).sort((a, b) => a - b);
+  const TIMES = [0.1, 0.5, ...[1, 5, 10, 30].flatMap((n) => [n, 60 * n]), 3600, 7200, 18000, 36000, 86400].sort((a, b) => a - b);
   const ROWS = { rejected: 0.065, cut_short: 0.13 };
   const REFRESH_MS = 2000;
   const ASK_MS = 120;
@@ -14,7 +15,7 @@
     const style = getComputedStyle(document.documentElement);
     const named = (name) => style.getPropertyValue(`--${name}`).trim();
     return {
-      ink: named("ink"), muted: named("muted"), line: named("line"), accent: named("accent"), good: named("good"),
+      surface: named("surface"), muted: named("muted"), line: named("line"), accent: named("accent"), good: named("good"),
       measured: named("series-1"), reused: named("series-4"), rejected: named("bad"), cut_short: named("warn"),
       font: `12px ${named("sans") || "sans-serif"}`,
     };
@@ -81,7 +82,6 @@
       this.write();
       if (this.plot) this.plot.setData([this.shown.x, this.shown.best]);
       else this.build();
-      this.mark();
     }
 
     turn(axis) {
@@ -120,11 +120,13 @@
     fit() {
       if (!this.plot || !this.box.clientWidth) return this.build();
       this.plot.setSize({ width: this.box.clientWidth, height: this.box.clientHeight });
-      this.mark();
     }
 
     build() {
-      if (!this.shown?.list.length || !this.box.clientWidth) return;
+      if (!this.shown?.list.length) return;
+      // Without the class the box is hidden, and has no width.
+      this.root.classList.add("drawn");
+      if (!this.box.clientWidth) return;
       this.plot?.destroy();
       this.ink = colours();
       const { ink } = this;
@@ -141,20 +143,18 @@
         cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
         scales: { x: { time: false, range }, y: { range: () => [-STRIP * this.top(), this.top()] } },
         axes: [
-          { ...axis, grid: { show: false }, space: 80, ...(whole && { incrs: WHOLE }), values: (u, values) => values.map(across) },
+          { ...axis, grid: { show: false }, space: 80, size: 32, incrs: whole ? WHOLE : TIMES, values: (u, values) => values.map(across) },
           { ...axis, size: 56, splits: (u, i, low, high, step) => splits(high, step), values: (u, values) => values.map(gains) },
         ],
         series: [{}, { stroke: ink.measured, width: 2, points: { show: false }, paths }],
         hooks: { drawAxes: [(u) => this.behind(u)], draw: [(u) => this.dots(u)] },
       };
-      this.root.classList.add("drawn");
       this.plot = new uPlot(options, [this.shown.x, this.shown.best], this.box);
       this.ring = made("div", { className: "chart-mark", hidden: true });
       this.plot.over.append(this.ring);
       for (const kind of ["pointermove", "pointerdown"]) {
         this.plot.over.addEventListener(kind, (event) => this.point(event));
       }
-      this.mark();
     }
 
     // Rounds, the baseline, and the strip of trials that were not measured.
@@ -175,6 +175,7 @@
       ctx.strokeStyle = ink.muted;
       ctx.lineWidth = scale;
       ctx.textBaseline = "top";
+      ctx.textAlign = "left";
       const right = bbox.left + bbox.width;
       const one = u.valToPos(1, "y", true);
       line(bbox.left, one, right, one, [4 * scale, 4 * scale]);
@@ -225,6 +226,7 @@
       }
       ctx.restore();
       if (this.verified) this.verdict(u);
+      this.mark();
     }
 
     // The verified gain: a ring at the right end.
@@ -242,7 +244,11 @@
       ctx.font = this.ink.font.replace("12px", `600 ${12 * scale}px`);
       ctx.textAlign = "right";
       ctx.textBaseline = "middle";
-      ctx.fillText(`verified ${data.gain(this.verified)}`, x - 18 * scale, y);
+      const words = `verified ${data.gain(this.verified)}`;
+      ctx.strokeStyle = this.ink.surface;
+      ctx.lineWidth = 4 * scale;
+      ctx.strokeText(words, x - 18 * scale, y);
+      ctx.fillText(words, x - 18 * scale, y);
       ctx.restore();
     }
 
