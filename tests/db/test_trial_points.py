@@ -132,7 +132,7 @@ def many(session: Session, ids: tuple[str, str]) -> None:
         {
             **shared,
             "number": n,
-            "configuration": {"BLOCK": n, "PER": 4, "UNROLL": 8, "VEC": "float4"},
+            "configuration": {"BLOCK": 32 << n % 6, "PER": 1 << n % 4, "UNROLL": n % 11, "VEC": "float4"},
             "key": f"{n:016x}",
             "outcome": wrong if n % 5 == 0 else fast,
             "outcome_kind": "rejected" if n % 5 == 0 else "measured",
@@ -148,6 +148,7 @@ def many(session: Session, ids: tuple[str, str]) -> None:
     session.execute(update(JobRow).where(JobRow.id == ids[0]).values(trials_done=MANY))
 
 
+@pytest.mark.alone
 def test_ten_thousand_points_come_at_once(database: Database) -> None:
     with database.write() as session:
         ids = begun(session)

@@ -292,17 +292,17 @@
 
     async detail(trial, first) {
       clearTimeout(this.asking);
-      const shown = (told) => this.say(first, trial.reason, told);
-      if (this.told.has(trial.number)) return shown(this.told.get(trial.number));
+      const shown = (told, reason = trial.reason) => this.say(first, reason, told);
+      if (this.told.has(trial.number)) return shown(...[this.told.get(trial.number)].flat());
       if (!this.root.dataset.trials) return;
       this.asking = setTimeout(async () => {
         const reply = await fetch(`${this.root.dataset.trials}/${trial.number}`).catch(() => null);
         if (!reply?.ok) return;
         const found = await reply.json();
         const set = data.configuration(found.configuration);
-        trial.reason = found.outcome?.reason || trial.reason;
-        this.told.set(trial.number, set);
-        if (this.shown.list[this.at]?.number === trial.number) shown(set);
+        const told = [set, found.outcome?.reason || trial.reason];
+        this.told.set(trial.number, told);
+        if (this.shown.list[this.at]?.number === trial.number) shown(...told);
       }, ASK_MS);
     }
 
