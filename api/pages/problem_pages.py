@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.pages.paths import SIGN_IN, is_compressed, is_page
+from api.pages.paths import NEXT_CHARACTERS, SIGN_IN, is_compressed, is_page
 from api.pages.rendering import page
 from api.problems import MEDIA_TYPE
 from warpsmith.http_models import Problem
@@ -65,7 +65,8 @@ def _shown(scope: Scope, begun: Message, body: bytes) -> Response:
     request, status = Request(scope), int(begun["status"])
     if status == 401:
         asked = scope["path"] + (f"?{scope['query_string'].decode()}" if scope["query_string"] else "")
-        back = "" if scope["method"] != "GET" or asked == "/" else f"?next={quote(asked, safe='')}"
+        comes_back = scope["method"] == "GET" and asked != "/" and len(asked) <= NEXT_CHARACTERS
+        back = f"?next={quote(asked, safe='')}" if comes_back else ""
         return RedirectResponse(SIGN_IN + back, 303)
     said = Problem.model_validate(json.loads(body))
     kept = {
