@@ -10,7 +10,7 @@ import pytest
 from api import auth
 from api.pages.paths import NEXT_CHARACTERS
 from api.pages.sign_in import FORM_BYTES, FORM_FIELDS
-from db.api_keys import new_key
+from db.api_keys import Scope, new_key
 from db.repositories.jobs import JobRepository
 from testbed.api_service import Service, service_settings, serving
 from testbed.stages import HOSTILE, searched
@@ -55,6 +55,34 @@ def test_a_path_that_is_too_long_is_not_come_back_to(client: httpx2.Client) -> N
     for path in (f"/?name={'x' * NEXT_CHARACTERS}", f"/jobs/{'x' * NEXT_CHARACTERS}"):
         asked = client.get(path)
         assert (asked.status_code, asked.headers["location"]) == (303, "/login")
+
+
+def test_a_link_of_another_site_is_followed_once_more_from_here(client: httpx2.Client) -> None:
+    path = "/jobs/a%22%3E%3Cb%3E?x=%22%3E%3Cb%3E&y"
+    first = client.get(path, headers={"Sec-Fetch-Site": "cross-site"})
+    assert first.status_code == 200
+    assert 'content="0;url=/jobs/a%22%3E%3Cb%3E?x=%22%3E%3Cb%3E&amp;y"' in first.text
+    assert "default-src 'none'" in first.headers["content-security-policy"]
+    second = client.get(path, headers=OURS)
+    assert second.headers["location"].startswith("/login?next=%2Fjobs%2Fa%2522")
+
+
+@pytest.mark.parametrize(("path", "status"), [("/", 200), ("/fleet", 200), ("/jobs/nothing", 404)])
+def test_a_key_that_has_used_up_its_rate_is_told_so_on_a_page(
+    service: Service, path: str, status: int
+) -> None:
+    with browser(service, service.new_key(requests_per_s=0.01)) as client:
+        assert client.get(path).status_code == status
+        refused = client.get(path)
+        assert (refused.status_code, "Too many requests" in refused.text) == (429, True)
+        assert int(refused.headers["retry-after"]) >= 1
+        assert "<h1>" in refused.text and "default-src" in refused.headers["content-security-policy"]
+
+
+def test_a_key_without_the_scope_is_told_which_on_a_page(service: Service) -> None:
+    with browser(service, service.new_key(scopes=(Scope.SUBMIT,))) as client:
+        refused = client.get("/")
+        assert (refused.status_code, "lacks the scope &#39;read&#39;" in refused.text) == (403, True)
 
 
 def test_a_form_that_is_none_of_ours_is_refused_with_words(client: httpx2.Client) -> None:
