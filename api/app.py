@@ -12,6 +12,7 @@ from api import (
     event_stream,
     fleet,
     health,
+    job_charts,
     jobs,
     lessons,
     problems,
@@ -109,6 +110,7 @@ def create_app(
     app.include_router(jobs.polled, responses=guarded)
     app.include_router(event_stream.router, responses=guarded)
     app.include_router(jobs.router, dependencies=[SLOT], responses=guarded)
+    app.include_router(job_charts.router, dependencies=[SLOT], responses=guarded)
     app.include_router(
         agent_requests.router,
         dependencies=[*allow(Scope.AGENTS), SLOT],

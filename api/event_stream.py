@@ -1,5 +1,6 @@
 """Server-sent events: what happens to jobs, told as it happens."""
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Iterable
@@ -148,7 +149,9 @@ class _Stream:
             ended = False
             while found := await run_in_threadpool(_behind, self._database, self._since, self._job_id):
                 ended = ended or self._ends(found)
-                yield self._event_frames(found)
+                # The hub may have begun behind them, and then tells nothing of these jobs.
+                statuses = [] if self._job_id is not None else await self._statuses(found)
+                yield b"".join(map(_status_frame, statuses)) + self._event_frames(found)
             while not (ended or self._hub.closed or watch.overrun or time.monotonic() > until_s):
                 events, statuses = await watch.news(HEARTBEAT_S)
                 fresh = [e for e in events if e.at > self._since]
@@ -156,6 +159,10 @@ class _Stream:
                     ended = True
                     statuses = [await self._polls.status(self._database, str(self._job_id))]
                 yield b"".join(map(_status_frame, statuses)) + self._event_frames(fresh) or b":\n\n"
+
+    async def _statuses(self, found: list[Happened]) -> list[Poll]:
+        jobs = dict.fromkeys(e.event.job for e in found)
+        return list(await asyncio.gather(*(self._polls.status(self._database, job) for job in jobs)))
 
     def _event_frames(self, found: list[Happened]) -> bytes:
         if found:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Header, Path, Query, Response
+from fastapi import APIRouter, Body, Header, Query, Response
 
 from api import news
 from api.admission import admit, admit_caller
@@ -27,7 +27,6 @@ from db import result_views
 from db.api_keys import Scope
 from db.broker import Bell, relay
 from db.engine import Database
-from db.job_curves import trial_points
 from db.job_status import job_status
 from db.repositories.jobs import JobRepository
 from db.unserved_jobs import unserved
@@ -37,12 +36,9 @@ from warpsmith.http_models import (
     CandidateList,
     EventPage,
     JobPage,
-    JobProgress,
     JobResult,
     JobStatus,
     TrialPage,
-    TrialPoints,
-    TrialView,
 )
 from warpsmith.settings import Settings
 from warpsmith.tracing import job_span
@@ -182,41 +178,6 @@ def trials(
 ) -> TrialPage:
     """Every configuration that was tried, with its outcome and, if rejected, the reason."""
     return result_views.trial_page(session, job_id, after, limit)
-
-
-@router.get(
-    "/{job_id}/trials/{number}",
-    dependencies=allow(Scope.READ),
-    responses=responses(404, 422),
-)
-def trial(
-    job_id: JobId,
-    number: Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of a trial.")],
-    session: ReadSession,
-) -> TrialView:
-    """One configuration that was tried, with its outcome and, if rejected, the reason."""
-    return result_views.one_trial(session, job_id, number)
-
-
-@router.get("/{job_id}/points", dependencies=allow(Scope.READ), responses=responses(404, 422))
-def points(
-    job_id: JobId,
-    session: ReadSession,
-    since: Annotated[
-        float, Query(ge=0, le=1e9, description="Only trials that ended so many seconds after the submission.")
-    ] = 0,
-) -> TrialPoints:
-    """The finished trials of a job as columns, for charts: when each ended, its gain, why it was rejected.
-
-    Whoever asks again with the time of the last one, less some seconds, misses none.
-    """
-    return trial_points(session, job_id, since)
-
-
-@router.get("/{job_id}/progress", dependencies=allow(Scope.READ), responses=responses(404, 422))
-def progress(job_id: JobId, session: ReadSession) -> JobProgress:
-    """How far a job has come: seconds by stage, bound of the kernel, parameters that matter, rejections."""
-    return result_views.job_progress(session, job_id)
 
 
 @polled.get("/{job_id}/events", dependencies=allow(Scope.READ), responses=responses(404, 422))

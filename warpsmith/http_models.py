@@ -109,6 +109,8 @@ class TrialView(Frozen):
     state: TrialState
     outcome: Outcome | None = None
     seconds: float | None = None
+    at_s: float | None = None
+    """Seconds from the job's first use of its device to the end of the trial; None in older results."""
     reused: bool = False
     """True if the trial was taken over from an earlier job of the same kernel; it used none of this job's
     budget."""
@@ -128,44 +130,6 @@ class RejectionCount(Frozen):
     reason: str
     count: int
     example: Configuration
-
-
-class TrialPoints(Frozen):
-    """Finished trials as columns of one length, for charts."""
-
-    number: tuple[int, ...] = ()
-    at_s: tuple[float, ...] = ()
-    """Seconds from the submission of the job to the end of the trial."""
-    candidate: tuple[int, ...] = ()
-    """Number of the candidate within the job."""
-    gain: tuple[float | None, ...] = ()
-    """Time of the user's kernel divided by that of the trial, as the search estimates it; None without a
-    measurement."""
-    outcome: tuple[int, ...] = ()
-    """0: measured; 1: cut short; 2: rejected."""
-    reason: tuple[int | None, ...] = ()
-    """Index into `reasons` for rejected trials."""
-    reused: tuple[bool, ...] = ()
-    """True if the trial was taken over from an earlier job."""
-    reasons: tuple[str, ...] = ()
-    """Stages and reasons of rejections, with their numbers blanked."""
-
-
-class StageSeconds(Frozen):
-    """Time that a job spent in one stage."""
-
-    stage: str
-    seconds: float
-
-
-class JobProgress(Frozen):
-    """How far a job has come, and where its time went; of a job that has ended, how it went."""
-
-    seconds: tuple[StageSeconds, ...]
-    """By stage; their sum is the time since the submission."""
-    facts: Facts | None = None
-    """Bound of the kernel, and the parameters that matter, so far; None before the baseline."""
-    rejections: tuple[RejectionCount, ...] = ()
 
 
 class CandidateView(Frozen):

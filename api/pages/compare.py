@@ -11,12 +11,13 @@ from api.dependencies import SLOT, ReadSession
 from api.pages.rendering import page, page_router
 from db import result_views
 from db.api_keys import Scope
-from db.job_curves import stage_seconds
 from db.job_status import job_status
 from db.repositories.jobs import JobRepository
+from db.stage_seconds import stage_seconds
+from warpsmith.chart_models import JobSeconds
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Comparison
-from warpsmith.http_models import NO_NUL, DispatchEntry, JobResult, JobStatus, StageSeconds
+from warpsmith.http_models import NO_NUL, DispatchEntry, JobResult, JobStatus
 from warpsmith.report.diff_rows import DiffRow, diff_rows
 
 router = page_router()
@@ -31,7 +32,7 @@ class Side:
     status: JobStatus
     job: Job
     result: JobResult | None
-    seconds: tuple[StageSeconds, ...]
+    seconds: JobSeconds
 
     @property
     def comparisons(self) -> dict[str, Comparison]:

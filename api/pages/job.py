@@ -17,7 +17,9 @@ from api.pages.rendering import page, page_router
 from api.problems import Conflict
 from db import result_views
 from db.api_keys import Scope
+from db.job_facts import job_facts
 from db.repositories.jobs import JobRepository
+from db.stage_seconds import stage_seconds
 from warpsmith.http_models import JobResult, TrialView
 from warpsmith.report.bundle import report_html, write_bundle
 from warpsmith.report.tables import has_gain, reason_lines
@@ -37,7 +39,9 @@ def overview(request: Request, job_id: JobId, session: ReadSession) -> Response:
         request,
         "job.html.jinja",
         **shown,
-        progress=result_views.job_progress(session, job_id),
+        facts=job_facts(session, job_id),
+        seconds=stage_seconds(session, job_id),
+        rejections=result_views.rejections(session, job_id),
         result=result,
         comparisons={} if result is None else {c.workload: c for c in result.comparisons},
         kept={} if result is None else {c.workload: c for c in result.no_gain},

@@ -35,8 +35,8 @@ LESSON = JobLesson.model_validate({"job": "elsewhere", "lesson": lesson()})
 ARGUMENTS: dict[str, Any] = {
     "job": scale_job(),
     "job_id": "J",
+    "number": 7,
     "request_id": "R",
-    "number": 0,
     "answer": {},
     "lesson": LESSON,
     "url": "https://example.com/hook",
@@ -86,7 +86,7 @@ def request_of(name: str, **more: Any) -> Request[Any]:
 
 def test_every_operation_of_the_api_has_a_call() -> None:
     operations = {
-        (method.upper(), path.format(job_id="J", request_id="R", number=0, webhook_id="W"))
+        (method.upper(), path.format(job_id="J", request_id="R", number=7, webhook_id="W"))
         for path, found in json.loads(GOLDEN.read_text())["paths"].items()
         for method in found
     }

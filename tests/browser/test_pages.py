@@ -68,8 +68,8 @@ def test_every_page_opens_fits_and_shuts_nobody_out(
     for path in paths(jobs):
         page.goto(path)
         expect(page.locator("h1")).to_be_visible()
-        if page.locator("[data-points]").count():
-            page.wait_for_selector("[data-ready]")
+        if page.locator(".trial-chart").count():
+            expect(page.locator(".chart-summary")).not_to_be_empty()
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"], path
         assert axe(page) == [], path
         assert "hacked" not in page.title()
@@ -89,7 +89,7 @@ def test_what_happens_is_shown_where_it_stands(page: Page, service: Service, job
 def test_a_job_is_watched_to_its_end(page: Page, service: Service, jobs: dict[str, str]) -> None:
     page.goto(f"/jobs/{jobs['searched']}")
     expect(page.locator("#live")).to_have_text("live")
-    expect(page.locator("[data-summary]")).to_contain_text("trials")
+    expect(page.locator(".chart-summary")).to_contain_text("measured")
     with service.database.write() as session:
         JobRepository(session).cancel(jobs["searched"])
     # It loads again, with its result.
@@ -100,7 +100,7 @@ def test_a_job_is_watched_to_its_end(page: Page, service: Service, jobs: dict[st
 
 def test_the_chart_tells_a_trial_to_the_keyboard(page: Page, jobs: dict[str, str]) -> None:
     page.goto(f"/jobs/{jobs['ended']}")
-    page.wait_for_selector("[data-ready]")
+    page.wait_for_selector(".trial-chart.drawn")
     chart = page.locator(".chart")
     chart.focus()
     chart.press("Home")
@@ -109,7 +109,7 @@ def test_the_chart_tells_a_trial_to_the_keyboard(page: Page, jobs: dict[str, str
     expect(page.locator(".chart-said")).to_contain_text("=")
     chart.press("ArrowRight")
     expect(page.locator(".chart-said")).to_contain_text("Trial 1")
-    page.get_by_label("by seconds").check()
+    page.get_by_role("button", name="by time").click()
     expect(page.locator(".chart canvas")).to_be_visible()
 
 

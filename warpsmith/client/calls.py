@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+from warpsmith.chart_models import JobSeconds, TrialPoints
 from warpsmith.client.call import Call, Pages
 from warpsmith.client.request import Request
 from warpsmith.domain.job import Job
@@ -21,16 +22,15 @@ from warpsmith.http_models import (
     JobLesson,
     JobLessonPage,
     JobPage,
-    JobProgress,
     JobResult,
     JobStatus,
     LessonKept,
     RegistryList,
     TrialPage,
-    TrialPoints,
     TrialView,
     WorkerList,
 )
+from warpsmith.tuning.analysis.search_facts import Facts
 from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
 from warpsmith.webhooks.models import Kind, NewWebhook, WebhookCreated, WebhookList, WebhookView
 
@@ -107,19 +107,27 @@ class Calls:
         return Request(TrialView.model_validate_json, "GET", f"{job_path(job_id)}/trials/{number}")
 
     @Call
-    def points(self, job_id: str, since_s: float = 0.0) -> Request[TrialPoints]:
-        """The finished trials of a job as columns, for charts.
+    def points(self, job_id: str, since: float = 0.0) -> Request[TrialPoints]:
+        """Finished trials of a job as columns of few figures, fast for many.
 
         Args:
-            since_s: only trials that ended so many seconds after the submission, or later.
+            since: `next` of an earlier answer; trials that ended before it are left out.
         """
-        params = [("since", f"{since_s:.2f}")] if since_s > 0 else []
+        params = [("since", str(since))] if since else []
         return Request(TrialPoints.model_validate_json, "GET", f"{job_path(job_id)}/points", params=params)
 
     @Call
-    def progress(self, job_id: str) -> Request[JobProgress]:
-        """How far a job has come: seconds by stage, the bound of its kernel, parameters that matter."""
-        return Request(JobProgress.model_validate_json, "GET", f"{job_path(job_id)}/progress")
+    def seconds(self, job_id: str) -> Request[JobSeconds]:
+        """Where the time of a job went, by stage; so far, if it runs."""
+        return Request(JobSeconds.model_validate_json, "GET", f"{job_path(job_id)}/seconds")
+
+    @Call
+    def facts(self, job_id: str) -> Request[Facts]:
+        """What bounds the kernel, and which parameters matter; so far, if the job runs.
+
+        `InvalidInput` is raised before the baseline is measured.
+        """
+        return Request(Facts.model_validate_json, "GET", f"{job_path(job_id)}/facts")
 
     @Pages
     def events(self, job_id: str) -> Request[EventPage]:
