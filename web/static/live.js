@@ -63,14 +63,6 @@
     document.body.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }));
   }
 
-  // Of a job whose row missed a change, such as one between two streams.
-  async function look(job, state) {
-    const badge = document.querySelector(`tr[data-job="${CSS.escape(job)}"] [data-field="state"]`);
-    if (!badge || badge.dataset.state === state) return;
-    const reply = await fetch(`/v1/jobs/${encodeURIComponent(job)}`);
-    if (reply.ok) update(await reply.json());
-  }
-
   const ENDED = ["done", "failed", "cancelled"];
   const FIRST_MS = 1000;
   const LONGEST_MS = 30000;
@@ -86,7 +78,6 @@
     function hear(kind, message) {
       last = message.lastEventId || last;
       const event = JSON.parse(message.data);
-      if (kind === "state" && !own) look(event.job, event.data.state);
       tell("warpsmith:event", event);
       tell(`warpsmith:${kind.replace("_", "-")}`, event);
     }
