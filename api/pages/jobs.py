@@ -12,6 +12,7 @@ from api.pages.rendering import page, page_router
 from api.query_names import LABEL
 from db import result_views
 from db.api_keys import Scope
+from db.repositories.events import EventRepository
 from db.repositories.jobs import JobFilter
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput
@@ -44,11 +45,14 @@ def jobs(
     after: Word = "",
 ) -> Response:
     """Jobs of the tenant, newest first, as far as the filters let them through."""
+    # Read before the rest of the page, so that whatever happens later is told by the stream.
+    last_event = EventRepository(session).end().id
     found = result_views.job_page(session, after or None, PER_PAGE, only)
     kept = {name: value for name, value in request.query_params.items() if name != "after" and value}
     return page(
         request,
         "jobs.html.jinja",
+        last_event=last_event,
         jobs=found.items,
         following="" if found.next is None else "/?" + urlencode({**kept, "after": found.next}),
         asked=kept,

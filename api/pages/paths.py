@@ -3,6 +3,8 @@
 STATIC = "/static/"
 SIGN_IN = "/login"
 SIGN_OUT = "/logout"
+NEXT_CHARACTERS = 2000
+"""Limit on the path to which a browser comes back after it has signed in."""
 PUBLIC = (SIGN_IN, STATIC)
 """Beginnings of paths that need no key."""
 _PAGES = ("/jobs/", "/compare", "/fleet", "/new", "/answers/", SIGN_IN, SIGN_OUT)

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.pages.paths import SIGN_IN, is_compressed, is_page
+from api.pages.paths import NEXT_CHARACTERS, SIGN_IN, is_compressed, is_page
 from api.pages.rendering import page
 from api.problems import MEDIA_TYPE
 from warpsmith.http_models import Problem
@@ -18,7 +18,8 @@ from warpsmith.http_models import Problem
 class ProblemPages:
     """Middleware that turns a problem in answer to a page's request into a page with the same words.
 
-    Who lacks a key is sent to sign in, and comes back from there.
+    Who lacks a key is sent to sign in, and comes back from there. A link of another site is followed once
+    more before, from here.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -64,9 +65,7 @@ class CompressedPages:
 def _shown(scope: Scope, begun: Message, body: bytes) -> Response:
     request, status = Request(scope), int(begun["status"])
     if status == 401:
-        asked = scope["path"] + (f"?{scope['query_string'].decode()}" if scope["query_string"] else "")
-        back = "" if scope["method"] != "GET" or asked == "/" else f"?next={quote(asked, safe='')}"
-        return RedirectResponse(SIGN_IN + back, 303)
+        return _asked_to_sign_in(request)
     said = Problem.model_validate(json.loads(body))
     kept = {
         name: value
@@ -74,3 +73,13 @@ def _shown(scope: Scope, begun: Message, body: bytes) -> Response:
         if name in ("retry-after", "allow")
     }
     return page(request, "problem.html.jinja", status_code=status, headers=kept, said=said)
+
+
+def _asked_to_sign_in(request: Request) -> Response:
+    asked = quote(request.scope["path"]) + (f"?{request.url.query}" if request.url.query else "")
+    if request.method != "GET" or len(asked) > NEXT_CHARACTERS:
+        return RedirectResponse(SIGN_IN, 303)
+    # A browser sends no strict cookie if another site holds the link, but does if a page of ours leads there.
+    if request.headers.get("sec-fetch-site") == "cross-site":
+        return page(request, "again.html.jinja", asked=asked)
+    return RedirectResponse(SIGN_IN + ("" if asked == "/" else f"?next={quote(asked, safe='')}"), 303)

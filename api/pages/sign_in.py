@@ -1,22 +1,24 @@
 """Signing in to the pages: the key goes into a cookie that no script can read."""
 
 from typing import Annotated
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from api.auth import COOKIE, GATE, Gate, sent_from_elsewhere
-from api.pages.paths import SIGN_IN, SIGN_OUT, is_page
+from api.pages.paths import NEXT_CHARACTERS, SIGN_IN, SIGN_OUT, is_page
 from api.pages.rendering import page, page_router
-from api.problems import Forbidden
+from api.problems import Forbidden, TooLarge
+from warpsmith.errors import InvalidInput
 from warpsmith.http_models import NO_NUL
 
 router = page_router()
 
 FORM_BYTES = 4096
 """Limit on the form; a key has about 50 characters."""
-Next = Annotated[str, Query(max_length=2000, pattern=NO_NUL)]
+FORM_FIELDS = 100
+Next = Annotated[str, Query(max_length=NEXT_CHARACTERS, pattern=NO_NUL)]
 
 
 @router.get(SIGN_IN)
@@ -59,24 +61,30 @@ async def sign_out() -> Response:
 
 
 def local(path: str) -> str:
-    """The path if it is a page of this service, else that of the jobs: nobody is sent elsewhere."""
-    parts = urlsplit(path)
-    plain = path.isprintable() and "\\" not in path and not parts.scheme and not parts.netloc
-    return path if plain and is_page(parts.path) and not path.startswith("//") else "/"
+    """The path if it is a page of this service to come back to, else that of the jobs: nobody is sent
+    elsewhere, or signs in to be asked to sign in."""
+    if not path.startswith("/") or path.startswith("//") or "\\" in path or not path.isprintable():
+        return "/"
+    plain = path.partition("?")[0]
+    return path if is_page(plain) and plain not in (SIGN_IN, SIGN_OUT) else "/"
 
 
 async def read_form(request: Request, most_bytes: int) -> dict[str, str]:
     """The fields of a form that was sent; of several of one name the last.
 
     Raises:
-        Forbidden: it is longer than `most_bytes`.
+        TooLarge: it is longer than `most_bytes`.
+        InvalidInput: it has more than `FORM_FIELDS` fields.
     """
     body = b""
     async for part in request.stream():
         body += part
         if len(body) > most_bytes:
-            raise Forbidden(f"the form may have {most_bytes} bytes at most")
-    found = parse_qs(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=100)
+            raise TooLarge(f"the form may have {most_bytes} bytes at most")
+    try:
+        found = parse_qs(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=FORM_FIELDS)
+    except ValueError as exc:
+        raise InvalidInput("form", f"send {FORM_FIELDS} fields at most") from exc
     return {name: values[-1] for name, values in found.items()}
 
 

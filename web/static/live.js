@@ -63,26 +63,60 @@
     document.body.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }));
   }
 
+  const ENDED = ["done", "failed", "cancelled"];
+  const FIRST_MS = 1000;
+  const LONGEST_MS = 30000;
+
   function listen(path) {
-    const source = new EventSource(path);
-    source.onopen = () => say("on", "live");
-    source.onerror = () => {
-      // The service says with 204 that nothing more will come.
-      if (source.readyState === EventSource.CLOSED) say("off", "ended");
-      else say("lost", "reconnecting");
-    };
-    source.addEventListener("status", (message) => {
-      const status = JSON.parse(message.data);
-      update(status);
-      tell("warpsmith:status", status);
-    });
-    for (const kind of ["state", "candidate", "settled", "task", "agent_request"]) {
-      source.addEventListener(kind, (message) => {
-        tell("warpsmith:event", JSON.parse(message.data));
-        tell(`warpsmith:${kind.replace("_", "-")}`, JSON.parse(message.data));
-      });
+    const own = document.querySelector("main").dataset.job;
+    let source = null;
+    let timer = 0;
+    let last = "";
+    let over = false;
+    let wait = FIRST_MS;
+
+    function hear(kind, message) {
+      last = message.lastEventId || last;
+      const event = JSON.parse(message.data);
+      tell("warpsmith:event", event);
+      tell(`warpsmith:${kind.replace("_", "-")}`, event);
     }
-    addEventListener("pagehide", () => source.close());
+
+    function open() {
+      const address = new URL(path, location.href);
+      if (last) address.searchParams.set("after", last);
+      source = new EventSource(address);
+      source.onopen = () => {
+        wait = FIRST_MS;
+        say("on", "live");
+      };
+      source.onerror = () => {
+        if (source.readyState === EventSource.CLOSED && over) {
+          say("off", "ended");
+          return;
+        }
+        say("lost", "reconnecting");
+        if (source.readyState !== EventSource.CLOSED) return;
+        // The browser gives up when the answer is no stream, as a proxy's is while the service starts anew.
+        timer = setTimeout(open, wait);
+        wait = Math.min(2 * wait, LONGEST_MS);
+      };
+      source.addEventListener("status", (message) => {
+        const status = JSON.parse(message.data);
+        over = over || (status.id === own && ENDED.includes(status.state));
+        update(status);
+        tell("warpsmith:status", status);
+      });
+      for (const kind of ["state", "candidate", "settled", "task", "agent_request"]) {
+        source.addEventListener(kind, (message) => hear(kind, message));
+      }
+    }
+
+    open();
+    addEventListener("pagehide", () => {
+      clearTimeout(timer);
+      source.close();
+    });
     addEventListener("pageshow", (shown) => {
       // A page out of the browser's memory has missed what happened.
       if (shown.persisted) location.reload();
