@@ -74,6 +74,7 @@ def test_every_module_and_data_file_of_the_core_is_in_the_wheel(wheel: zipfile.Z
     wanted = {str(p.relative_to(ROOT)) for p in kept}
     assert "warpsmith/py.typed" in wanted
     assert "warpsmith/report/templates/report.html.jinja" in wanted
+    assert "warpsmith/report/parts/vendor/uplot/uPlot.iife.min.js" in wanted
     assert wanted - set(wheel.namelist()) == set()
 
 
