@@ -37,6 +37,7 @@ COPY warpsmith warpsmith
 COPY agents agents
 COPY db db
 COPY api api
+COPY web web
 USER warpsmith
 ARG WARPSMITH_COMMIT=""
 ENV WARPSMITH_COMMIT=$WARPSMITH_COMMIT

@@ -26,7 +26,7 @@ chmod +x $(BIN)/warpsmith
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-gpu check lock release wheelhouse bench-search clean
+.PHONY: help setup demo browser test test-gpu check lock release wheelhouse bench-search clean
 
 help: ## List the commands
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -49,7 +49,13 @@ demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP)) ## Tune a kernel on this
 	$(BIN)/python -m warpsmith demo --out $(OUT)
 
 test: $(STAMP) $(EXPORTS_STAMP) ## Run the whole suite, or what PYTEST_ARGS selects of it
+	$(BIN)/python scripts/browser.py $(if $(CI),,--or-skip)
 	$(BIN)/python scripts/suite.py $(PYTEST_ARGS)
+
+browser: $(STAMP) ## Find the Chromium of tests/browser; root on Debian gets one from there
+	$(BIN)/python scripts/browser.py
+
+test-browser: browser
 
 test-exports: $(EXPORTS_STAMP)
 

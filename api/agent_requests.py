@@ -5,6 +5,7 @@ import json
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Query
+from sqlalchemy.orm import Session
 
 from agents.context import StepContext
 from agents.parsing import BadReply
@@ -12,7 +13,8 @@ from agents.reply_acceptance import accept
 from api.dependencies import CurrentBell, CurrentDatabase, CurrentSettings, ReadSession
 from api.posted import Posted
 from api.problems import Conflict, responses
-from db.broker import relay
+from db.broker import Bell, relay
+from db.engine import Database
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.jobs import JobRepository
@@ -29,6 +31,7 @@ from warpsmith.http_models import (
     AgentStep,
     AgentStepList,
 )
+from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import StepPayload
 
 router = APIRouter(prefix="/v1", tags=["agents"])
@@ -68,6 +71,19 @@ def reply(
     """Answer a request. An unusable answer is refused with the reason, and the request stays open."""
     body = posted.read()
     text = json.dumps(body.answer, ensure_ascii=False)
+    return answer(request_id, text, body.by, settings, database, bell)
+
+
+def answer(
+    request_id: str, text: str, by: str, settings: Settings, database: Database, bell: Bell
+) -> AgentReplyTaken:
+    """Answer a request with JSON as text.
+
+    Raises:
+        Conflict: it is closed.
+        InvalidInput: the answer cannot be used; the request stays open.
+        NotFound: the tenant has no such request.
+    """
     with database.read() as session:
         requests = AgentRequestRepository(session)
         row = requests.get(request_id)
@@ -86,15 +102,29 @@ def reply(
             AgentRequestRepository(session).refuse(request_id, str(exc))
         raise InvalidInput("answer", str(exc)) from exc
     with database.write() as session:
-        if not AgentRequestRepository(session).answer(request_id, text, body.by):
+        if not AgentRequestRepository(session).answer(request_id, text, by):
             raise Conflict(f"agent request {request_id} has been answered meanwhile")
     relay(database, bell)
     return AgentReplyTaken(id=request_id, job=row.job_id)
 
 
+def open_requests(session: Session, job_id: str) -> tuple[AgentRequest, ...]:
+    """Questions of a job that wait for an answer, oldest first."""
+    return tuple(_request(row) for row in AgentRequestRepository(session).open(job_id, None, 200))
+
+
 @router.get("/jobs/{job_id}/agent-steps", responses=responses(404, 422))
 def agent_steps(job_id: JobId, session: ReadSession) -> AgentStepList:
     """Questions and answers of agents, their cost, and the steps in which the built-in rules stepped in."""
+    return step_list(session, job_id)
+
+
+def step_list(session: Session, job_id: str) -> AgentStepList:
+    """All steps of a job.
+
+    Raises:
+        NotFound: no job has that id.
+    """
     JobRepository(session).get(job_id)
     return AgentStepList(
         items=tuple(

@@ -6,13 +6,27 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import agent_requests, description_pages, fleet, health, jobs, lessons, problems
+from api import (
+    agent_requests,
+    description_pages,
+    event_stream,
+    fleet,
+    health,
+    job_charts,
+    jobs,
+    lessons,
+    problems,
+    webhooks,
+)
 from api.agent_door import AgentDoor
 from api.auth import Gate, allow
 from api.dependencies import SLOT
 from api.embedded_worker import EmbeddedWorker
+from api.hub import LOCAL_TICK_S, TICK_S, Hub
 from api.limits import BodyLimit
 from api.openapi import DescribedApi, operation_id
+from api.pages import routes
+from api.pages.problem_pages import CompressedPages, ProblemPages
 from api.query_names import KNOWN_NAMES
 from api.shared_polls import Polls, Shared
 from db import migrate
@@ -50,6 +64,7 @@ def create_app(
         database, bell = open_database(chosen), Bell(chosen)
         app.state.settings, app.state.database, app.state.bell = chosen, database, bell
         app.state.polls = Polls()
+        app.state.hub = Hub(database, TICK_S if database.is_server else LOCAL_TICK_S)
         app.state.readiness = Shared[Health]()
         app.state.slots = asyncio.Semaphore(SLOTS)
         worker = EmbeddedWorker() if embedded else None
@@ -59,6 +74,7 @@ def create_app(
             async with door.open():
                 yield
         finally:
+            app.state.hub.close()
             if worker is not None:
                 worker.stop()
             bell.close()
@@ -69,7 +85,13 @@ def create_app(
         version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
-        openapi_tags=[{"name": "jobs"}, {"name": "agents"}, {"name": "memory"}, {"name": "service"}],
+        openapi_tags=[
+            {"name": "jobs"},
+            {"name": "agents"},
+            {"name": "memory"},
+            {"name": "webhooks"},
+            {"name": "service"},
+        ],
         servers=[{"url": "/", "description": "This service."}],
         generate_unique_id_function=operation_id,
         dependencies=[KNOWN_NAMES],
@@ -80,18 +102,25 @@ def create_app(
     )
     app.add_middleware(BodyLimit)
     app.add_middleware(Gate, settings=chosen, open_access=open_access)
+    app.add_middleware(ProblemPages)
+    app.add_middleware(CompressedPages)
     problems.install(app)
     description_pages.install(app)
     guarded = problems.responses(401, 403, 422, 429, 503)
     app.include_router(jobs.polled, responses=guarded)
+    app.include_router(event_stream.router, responses=guarded)
     app.include_router(jobs.router, dependencies=[SLOT], responses=guarded)
+    app.include_router(job_charts.router, dependencies=[SLOT], responses=guarded)
     app.include_router(
         agent_requests.router,
         dependencies=[*allow(Scope.AGENTS), SLOT],
         responses=guarded | problems.responses(400),
     )
     app.include_router(lessons.router, dependencies=[SLOT], responses=guarded)
+    app.include_router(webhooks.making, responses=guarded)
+    app.include_router(webhooks.router, dependencies=[SLOT], responses=guarded)
     app.include_router(health.router, responses=problems.responses(422))
     app.include_router(fleet.router, dependencies=[SLOT], responses=guarded)
+    routes.install(app)
     door = AgentDoor(app)
     return app

@@ -11,10 +11,13 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import cookie_parser
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api import description_pages
 from api.limits import Buckets
+from api.pages import paths
 from api.problems import Forbidden, database_away, problem
 from db import api_keys
 from db.api_keys import KeyLimits
@@ -37,6 +40,10 @@ REMEMBER_S = 5.0
 REMEMBERED = 10_000
 NO_KEY = "send an API key: Authorization: Bearer ws_...; the operator makes one with `warpsmith keys create`"
 CALLER = "warpsmith.caller"
+GATE = "warpsmith.gate"
+COOKIE = "warpsmith_key"
+"""Name of the cookie in which a browser keeps the key."""
+SAFE_METHODS = frozenset({"GET", "HEAD"})
 NO_LIMITS = KeyLimits()
 
 log = logging.getLogger(__name__)
@@ -77,10 +84,11 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = headers_of(scope)
+        scope[GATE] = self
         if scope["path"] in PROBES:
             refusal = None
-        elif scope["path"] in PUBLIC:
+        elif scope["path"] in PUBLIC or paths.is_public(scope["path"]):
             refusal = self._within(f"public {_address(scope)}", PUBLIC_PER_S)
         elif self._open:
             scope[CALLER] = ANYBODY
@@ -89,17 +97,26 @@ class Gate:
             refusal = await self._identify(scope, headers)
         await (refusal or self._app)(scope, receive, send)
 
-    async def _identify(self, scope: Scope, headers: dict[bytes, str]) -> ASGIApp | None:
+    async def _identify(self, scope: Scope, headers: dict[bytes, str]) -> Response | None:
         kind, _, key = headers.get(b"authorization", "").partition(" ")
-        if kind.lower() != "bearer" or api_keys.id_of(key.strip()) is None:
+        if kind.lower() != "bearer":
+            key = cookie_parser(headers.get(b"cookie", "")).get(COOKIE, "")
+            # A browser sends the cookie whoever made it send the request.
+            if key and scope["method"] not in SAFE_METHODS and sent_from_elsewhere(scope):
+                return problem(403, "Not from here", "a page of another site sent this request")
+        return await self.refusal(scope, key.strip())
+
+    async def refusal(self, scope: Scope, key: str) -> Response | None:
+        """Why a key lets nobody in; None if it does, and the scope names its caller from now on."""
+        if api_keys.id_of(key) is None:
             return problem(401, "No API key", NO_KEY)
         # A key that was valid a while ago is looked up whatever others do at its address.
         wrong = f"wrong keys {_address(scope)}"
-        wait_s = 0.0 if api_keys.digest(key.strip()) in self._known else self._buckets.lacks(wrong)
+        wait_s = 0.0 if api_keys.digest(key) in self._known else self._buckets.lacks(wrong)
         if wait_s > 0:
             return problem(429, "Too many wrong keys", "from this address", retry_after_s=wait_s)
         try:
-            caller = await self._caller(scope["app"].state.database, key.strip())
+            caller = await self._caller(scope["app"].state.database, key)
         except (DBAPIError, PoolTimeout) as exc:
             return database_away(exc)
         if caller is None:
@@ -124,7 +141,7 @@ class Gate:
         self._known[name] = (time.monotonic() + REMEMBER_S, found)
         return found
 
-    def _within(self, name: str, per_s: float) -> ASGIApp | None:
+    def _within(self, name: str, per_s: float) -> Response | None:
         wait_s = self._buckets.take(name, per_s)
         if wait_s <= 0:
             return None
@@ -137,7 +154,22 @@ def _look_up(database: Database, key: str) -> Caller | None:
         return None if row is None else Caller(row.tenant, frozenset(row.scopes), row.id, row.limits)
 
 
-def _from_this_machine(headers: dict[bytes, str]) -> ASGIApp | None:
+def headers_of(scope: Scope) -> dict[bytes, str]:
+    """The headers of a request by their names in lower case; of several the last."""
+    return {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def sent_from_elsewhere(scope: Scope) -> bool:
+    """True unless a browser says that a page of this service sent the request."""
+    headers = headers_of(scope)
+    said = headers.get(b"sec-fetch-site")
+    if said is not None:
+        return said != "same-origin"
+    origin = headers.get(b"origin", "")
+    return not origin or origin.partition("://")[2] != headers.get(b"host", "")
+
+
+def _from_this_machine(headers: dict[bytes, str]) -> Response | None:
     origin = headers.get(b"origin")
     named = [headers.get(b"host", "")] + ([] if origin is None else [origin.partition("://")[2]])
     if all(is_loopback(_host(name)) for name in named):

@@ -1,13 +1,19 @@
 """Limits on connections: how many there are, and how long one may take to send a request."""
 
 import asyncio
+import socket
+import sys
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 MAX_CONNECTIONS = 1000
 """Limit on open connections; further ones are closed at once."""
+CANNOT_START = 3
+"""Exit status of a server that could not start, as uvicorn's own command has it."""
 HEADERS_S = 10.0
 """Seconds within which a request's headers must arrive, from its first byte or the connection's start."""
 
@@ -51,8 +57,46 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]  # uvi
             self._late = None
 
 
-def serve(app: Any, host: str, port: int) -> None:
-    """Serve the application until SIGTERM or SIGINT."""
-    uvicorn.run(
-        app, host=host, port=port, log_level="warning", server_header=False, http=PatientProtocol, ws="none"
+class StreamingServer(uvicorn.Server):
+    """uvicorn's server, which ends streams of events when it is told to stop; it would wait for them."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop, after the requests that are being served."""
+        application: Any = self.config.app
+        # It has none if it could not start.
+        if hasattr(application.state, "hub"):
+            application.state.hub.close()
+        await super().shutdown(sockets)
+
+
+def make_server(app: FastAPI, host: str, port: int, log_level: str = "warning") -> StreamingServer:
+    """A server of the application.
+
+    Args:
+        port: 0: any that is free.
+    """
+    return StreamingServer(
+        uvicorn.Config(
+            app,
+            host=host,
+            port=port,
+            log_level=log_level,
+            server_header=False,
+            http=PatientProtocol,
+            ws="none",
+        )
     )
+
+
+def serve(app: FastAPI, host: str, port: int) -> None:
+    """Serve the application until SIGTERM or SIGINT.
+
+    Raises:
+        SystemExit: it could not start.
+    """
+    server = make_server(app, host, port)
+    # It raises a SIGINT again once it has stopped.
+    with suppress(KeyboardInterrupt):
+        server.run()
+    if not server.started:
+        sys.exit(CANNOT_START)

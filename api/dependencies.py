@@ -7,13 +7,15 @@ than they do.
 from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, cast
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 from sqlalchemy.orm import Session
 
 from api.auth import CurrentCaller
+from api.hub import Hub
 from api.shared_polls import Polls
 from db.broker import Bell
 from db.engine import Database
+from warpsmith.http_models import NO_NUL
 from warpsmith.settings import Settings
 
 
@@ -36,6 +38,11 @@ async def get_database(request: Request, caller: CurrentCaller) -> Database:
 async def get_bell(request: Request) -> Bell:
     """The bell that rings queues."""
     return cast(Bell, request.app.state.bell)
+
+
+async def get_hub(request: Request) -> Hub:
+    """What tells of jobs as it happens."""
+    return cast(Hub, request.app.state.hub)
 
 
 async def get_polls(request: Request) -> Polls:
@@ -71,7 +78,11 @@ CurrentDatabase = Annotated[Database, Depends(get_database)]
 """The default database of routes, which hides the rows of other tenants."""
 FleetDatabase = Annotated[Database, Depends(get_fleet_database)]
 CurrentPolls = Annotated[Polls, Depends(get_polls)]
+CurrentHub = Annotated[Hub, Depends(get_hub)]
 CurrentBell = Annotated[Bell, Depends(get_bell)]
 # The scope matters: code after `yield` must run before the reply is sent.
 ReadSession = Annotated[Session, Depends(read_session, scope="function")]
 FleetSession = Annotated[Session, Depends(read_fleet, scope="function")]
+JobId = Annotated[
+    str, Path(max_length=64, pattern=NO_NUL, description="Id of a job, as the submission gave it.")
+]

@@ -7,7 +7,9 @@ import httpx2
 
 from warpsmith.client import AsyncClient
 from warpsmith.client.call import Answer
+from warpsmith.client.patience import LongPolls
 from warpsmith.client.request import Reply, Request
+from warpsmith.client.transport import CONNECTIONS
 
 HERE = "http://127.0.0.1"
 KEPT = ("authorization", "traceparent")
@@ -25,6 +27,7 @@ class InsideClient(AsyncClient):
         kept = {name: headers[name] for name in KEPT if name in headers}
         transport = httpx2.ASGITransport(app=app)
         self._http = httpx2.AsyncClient(transport=transport, base_url=HERE, headers=kept, timeout=None)
+        self._long_polls = LongPolls(CONNECTIONS)
         self.url = HERE
 
     async def send(self, request: Request[Answer]) -> Answer:
@@ -37,7 +40,8 @@ class InsideClient(AsyncClient):
             headers={**json, **request.headers},
             params=list(request.params),
         )
-        return request.answer(Reply(reply.status_code, reply.content), self.url)
+        got = Reply(reply.status_code, reply.content, reply.headers.get("ETag", ""))
+        return request.answer(got, self.url)
 
     async def close(self) -> None:
         """Close what it holds."""

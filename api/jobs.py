@@ -2,16 +2,19 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Header, Path, Query, Response
+from fastapi import APIRouter, Body, Header, Query, Response
 
+from api import news
 from api.admission import admit, admit_caller
-from api.auth import CurrentCaller, allow
+from api.auth import Caller, CurrentCaller, allow
 from api.dependencies import (
     CurrentBell,
     CurrentDatabase,
+    CurrentHub,
     CurrentPolls,
     CurrentSettings,
     FleetDatabase,
+    JobId,
     ReadSession,
 )
 from api.example_job import EXAMPLES
@@ -22,20 +25,30 @@ from api.service_checks import check_job, check_room
 from api.shared_polls import poll_of
 from db import result_views
 from db.api_keys import Scope
-from db.broker import relay
+from db.broker import Bell, relay
+from db.engine import Database
 from db.job_status import job_status
 from db.repositories.jobs import JobRepository
 from db.unserved_jobs import unserved
 from warpsmith.domain.job import Job
-from warpsmith.http_models import NO_NUL, CandidateList, EventPage, JobPage, JobResult, JobStatus, TrialPage
+from warpsmith.http_models import (
+    NO_NUL,
+    CandidateList,
+    EventPage,
+    JobPage,
+    JobResult,
+    JobStatus,
+    TrialPage,
+)
+from warpsmith.settings import Settings
 from warpsmith.tracing import job_span
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 polled = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 """Routes that clients poll; they wait for no slot, since they hold no connection while waiting."""
 
-JobId = Annotated[
-    str, Path(max_length=64, pattern=NO_NUL, description="Id of a job, as the submission gave it.")
+Wait = Annotated[
+    float, Query(ge=0, le=news.LONGEST_WAIT_S, description="Seconds to wait for news; 0: answer at once.")
 ]
 Key = Annotated[
     str | None,
@@ -65,7 +78,26 @@ def submit(
     with database.read() as session:
         if not JobRepository(session).stored(caller.tenant, idempotency_key):
             admit_caller(session, caller, settings)
-    job = posted.read()
+    status = store(posted.read(), idempotency_key, priority, caller, settings, database, bell)
+    response.headers.update({"Location": f"/v1/jobs/{status.id}"} | poll_of(status).headers())
+    return status
+
+
+def store(
+    job: Job,
+    idempotency_key: str | None,
+    priority: int,
+    caller: Caller,
+    settings: Settings,
+    database: Database,
+    bell: Bell,
+) -> JobStatus:
+    """Store a job and ring its first bell; its status.
+
+    Raises:
+        InvalidInput: the field that this service does not accept.
+        TooMany: the key has used up its budget, or the service its number of open jobs.
+    """
     check_job(job, settings)
     with database.write() as session:
         jobs = JobRepository(session)
@@ -81,7 +113,6 @@ def submit(
         status = job_status(session, row.id)
     with job_span("submit", row.id):
         relay(database, bell)
-    response.headers.update({"Location": f"/v1/jobs/{row.id}"} | poll_of(status).headers())
     return status
 
 
@@ -108,6 +139,8 @@ async def status(
     job_id: JobId,
     database: CurrentDatabase,
     polls: CurrentPolls,
+    hub: CurrentHub,
+    wait: Wait = 0,
     if_none_match: Annotated[
         str | None,
         Header(
@@ -118,9 +151,13 @@ async def status(
 ) -> Response:
     """Status of a job: state, round, trials done, best so far, time left.
 
+    With `wait` the response comes when the status is another than that of `If-None-Match`, or, without one,
+    than the present one; after that time at the latest.
     `Retry-After` says when to ask again; the response for a job that has ended lacks it.
     """
     found = await polls.status(database, job_id)
+    if wait > 0 and found.retry_after_s is not None:
+        found = await news.changed_status(hub, database, job_id, found, if_none_match, wait)
     if found.is_known(if_none_match):
         return Response(status_code=304, headers=found.headers())
     return Response(found.body, media_type="application/json", headers=found.headers())
@@ -143,15 +180,20 @@ def trials(
     return result_views.trial_page(session, job_id, after, limit)
 
 
-@router.get("/{job_id}/events", dependencies=allow(Scope.READ), responses=responses(404, 422))
-def events(
+@polled.get("/{job_id}/events", dependencies=allow(Scope.READ), responses=responses(404, 422))
+async def events(
     job_id: JobId,
-    session: ReadSession,
-    after: Annotated[int, Query(ge=0, le=2**31 - 1, description="`next` of the last page.")] = 0,
+    database: CurrentDatabase,
+    hub: CurrentHub,
+    after: Annotated[int, Query(ge=0, le=2**31 - 1, description="Id of the last event that arrived.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    wait: Wait = 0,
 ) -> EventPage:
-    """Events of a job, oldest first: its states, and the outcomes of its tasks."""
-    return result_views.event_page(session, job_id, after, limit)
+    """Events of a job, oldest first: its states, and the outcomes of its tasks.
+
+    With `wait` the response comes when there are some, or the job has ended; after that time at the latest.
+    """
+    return await news.event_page(hub, database, job_id, after, limit, wait)
 
 
 @router.get("/{job_id}/candidates", dependencies=allow(Scope.READ), responses=responses(404, 422))

@@ -2,11 +2,12 @@
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
+from fastapi.dependencies.models import Dependant
 from pydantic import BeforeValidator
 from starlette.routing import compile_path
 
@@ -36,11 +37,16 @@ async def known_names(request: Request) -> None:
     """
     if not request.query_params:
         return
-    operation = described(request).get(request.method.lower(), {})
-    known = [p["name"] for p in operation.get("parameters", ()) if p["in"] == "query"]
+    known = sorted(set(_names(request.scope["route"].dependant)))
     for name in request.query_params:
         if name not in known:
             raise InvalidInput(f"query.{name[:64]}", _unknown(name, known))
+
+
+def _names(dependant: Dependant) -> Iterator[str]:
+    yield from (p.alias for p in dependant.query_params)
+    for inner in dependant.dependencies:
+        yield from _names(inner)
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:

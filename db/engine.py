@@ -85,6 +85,11 @@ class Database:
         """Tenant of this view; None: all tenants."""
         return self._info.get(TENANT)
 
+    @property
+    def is_server(self) -> bool:
+        """True if it is a server; False if it is a file."""
+        return self.engine.dialect.name != "sqlite"
+
     @contextmanager
     def single(self) -> Iterator[Connection]:
         """A connection for one read-only statement, which must separate tenants itself."""

@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, literal, select, type_coerce
+from sqlalchemy import Connection, Label, Row, Select, bindparam, func, literal, select, type_coerce
 from sqlalchemy.orm import Session
 
 from db.column_types import UtcDateTime
 from db.engine import Database, utc_now
+from db.event_cursor import final
 from db.queue_places import Place, places
-from db.tables import CandidateRow, JobRow, WorkloadRow
+from db.tables import CandidateRow, EventRow, JobRow, WorkloadRow
 from db.tenant_sessions import TENANT
 from warpsmith.domain.state import JobState
 from warpsmith.errors import NotFound
@@ -25,6 +27,24 @@ def poll_statuses(database: Database, job_ids: Sequence[str]) -> dict[str, JobSt
     """Statuses of these jobs by id, without a transaction; missing jobs are left out."""
     with database.single() as connection:
         return _read(connection, database.tenant, job_ids)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What those who watch a job want to know of it."""
+
+    status: JobStatus
+    events: int
+    """Number of its events, without those before which others may still come."""
+
+
+def watched_statuses(database: Database, job_ids: Sequence[str]) -> dict[str, Watched]:
+    """Statuses of these jobs by id with the number of their events, in one statement; missing jobs are left
+    out."""
+    with database.single() as connection:
+        rows = _rows(connection, database.tenant, job_ids, with_events=True)
+        found = _statuses(connection, rows)
+        return {job_id: Watched(found[job_id], of_job[0].events) for job_id, of_job in rows.items()}
 
 
 def job_status(session: Session, job_id: str) -> JobStatus:
@@ -47,11 +67,32 @@ def job_statuses(session: Session, job_ids: Sequence[str]) -> list[JobStatus]:
 
 
 def _read(connection: Connection, tenant: str | None, job_ids: Sequence[str]) -> dict[str, JobStatus]:
+    return _statuses(connection, _rows(connection, tenant, job_ids))
+
+
+_Rows = dict[str, list[Row[Any]]]
+"""By job, a row for every workload."""
+
+
+def _rows(
+    connection: Connection, tenant: str | None, job_ids: Sequence[str], *, with_events: bool = False
+) -> _Rows:
     query = _query(connection.dialect.name == "postgresql", tenant is not None)
+    if with_events:
+        query = query.add_columns(_events(connection))
     bound = {"job_ids": list(job_ids)} | ({} if tenant is None else {"tenant": tenant})
-    rows: dict[str, list[Row[Any]]] = {}
+    rows: _Rows = {}
     for row in connection.execute(query, bound):
         rows.setdefault(row.id, []).append(row)
+    return rows
+
+
+def _events(connection: Connection) -> Label[int]:
+    counted = select(func.count()).where(EventRow.job_id == _JOB.c.id, final(connection))
+    return counted.correlate(_JOB).scalar_subquery().label("events")
+
+
+def _statuses(connection: Connection, rows: _Rows) -> dict[str, JobStatus]:
     waiting = places(connection, [job_id for job_id, of_job in rows.items() if not_begun(of_job[0])])
     return {job_id: _status(of_job, waiting.get(job_id)) for job_id, of_job in rows.items()}
 

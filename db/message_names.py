@@ -8,9 +8,12 @@ RUN_TASK = "warpsmith.run_task"
 """Payload: a task id."""
 COMPILE = "warpsmith.compile"
 """Payload: the key of a compilation."""
+DELIVER = "warpsmith.deliver"
+"""Payload: the id of a webhook."""
 
 CONTROL_QUEUE = "control"
 AGENT_QUEUE = "agents"
+WEBHOOK_QUEUE = "webhooks"
 DEVICE_PREFIX = "gpu."
 COMPILE_PREFIX = "compile."
 

@@ -1,13 +1,15 @@
 """Response bodies of the API, read from the tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from db.engine import now
+from db.job_facts import facts_so_far
 from db.job_status import job_status, job_statuses
+from db.live_view import event_view
 from db.repositories.candidates import CandidateRepository
 from db.repositories.events import EventRepository
 from db.repositories.jobs import EVERY_JOB, JobFilter, JobRepository
@@ -16,6 +18,7 @@ from db.repositories.trials import TrialRepository
 from db.repositories.workers import ALIVE_S, WorkerRepository
 from db.snapshot import elapsed_s, job_baseline, last_result
 from db.tables import CandidateRow, TrialRow, WorkerRow
+from db.trial_points import seconds_after
 from db.unserved_jobs import PUT_ASIDE
 from warpsmith import __version__
 from warpsmith.commit import commit_name
@@ -31,7 +34,6 @@ from warpsmith.http_models import (
     DispatchEntry,
     DispatchLaunch,
     EventPage,
-    EventView,
     JobPage,
     JobResult,
     RejectionCount,
@@ -41,7 +43,6 @@ from warpsmith.http_models import (
     WorkerView,
 )
 from warpsmith.rewrite.source.published_source import published_source
-from warpsmith.tuning.analysis.search_facts import Facts, facts_of
 from warpsmith.tuning.decisions.task_history import faults_in, ideas_in
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 
@@ -53,6 +54,7 @@ __all__ = [
     "job_result",
     "job_status",
     "trial_page",
+    "trial_view",
     "worker_list",
 ]
 
@@ -85,26 +87,39 @@ def trial_page(session: Session, job_id: str, after: int | None = None, limit: i
         NotFound: no job has that id.
         InvalidInput: the job has no trial `after`.
     """
-    JobRepository(session).get(job_id)
+    job = JobRepository(session).get(job_id)
     if after is not None and not TrialRepository(session).has(job_id, after):
         raise InvalidInput("query.after", f"{after} is no `next` of a page; leave it out for the first page")
     rounds = {c.id: c.round for c in CandidateRepository(session).of_job(job_id)}
     rows = TrialRepository(session).page(job_id, after, limit + 1)
     shown = rows[:limit]
-    items = tuple(
-        TrialView(
-            number=t.number,
-            candidate=t.candidate_id,
-            round=rounds[t.candidate_id],
-            configuration=t.configuration,
-            state=t.state,
-            outcome=t.outcome,
-            seconds=t.seconds,
-            reused=t.reused,
-        )
-        for t in shown
-    )
+    items = tuple(_trial(t, rounds[t.candidate_id], job.started_at) for t in shown)
     return TrialPage(items=items, next=shown[-1].number if len(rows) > limit else None)
+
+
+def trial_view(session: Session, job_id: str, number: int) -> TrialView:
+    """One trial of a job.
+
+    Raises:
+        NotFound: no job has that id, or the job has no trial of that number.
+    """
+    job = JobRepository(session).get(job_id)
+    row = TrialRepository(session).get(job_id, number)
+    return _trial(row, CandidateRepository(session).get(row.candidate_id).round, job.started_at)
+
+
+def _trial(row: TrialRow, round_: int, started_at: datetime | None) -> TrialView:
+    return TrialView(
+        number=row.number,
+        candidate=row.candidate_id,
+        round=round_,
+        configuration=row.configuration,
+        state=row.state,
+        outcome=row.outcome,
+        seconds=row.seconds,
+        at_s=seconds_after(started_at, row.finished_at),
+        reused=row.reused,
+    )
 
 
 def event_page(session: Session, job_id: str, after: int = 0, limit: int = 100) -> EventPage:
@@ -116,7 +131,7 @@ def event_page(session: Session, job_id: str, after: int = 0, limit: int = 100) 
     JobRepository(session).get(job_id)
     rows = EventRepository(session).page(job_id, after, limit + 1)
     shown = rows[:limit]
-    items = tuple(EventView(id=e.id, at=e.at, kind=e.kind, data=e.data) for e in shown)
+    items = tuple(event_view(e) for e in shown)
     return EventPage(items=items, next=shown[-1].id if len(rows) > limit else None)
 
 
@@ -208,29 +223,15 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         trials_rejected=row.trials_rejected,
         trials_reused=reused,
         trials_per_second=row.trials_done / busy_s if busy_s else 0.0,
-        rejections=tuple(_rejections(session, job_id)),
+        rejections=tuple(rejections(session, job_id)),
         seconds=elapsed_s(session, row),
         finished_at=row.finished_at,
         candidates=tuple(_candidate(c, ideas) for c in candidates),
         rule_faults=faults_in(t.result for t in tasks),
-        facts=_facts(session, row.spec, baseline, candidates),
+        facts=facts_so_far(session, row.spec, baseline, candidates),
         warpsmith_version=__version__,
         warpsmith_commit=commit_name(),
     )
-
-
-def _facts(
-    session: Session, job: Job, baseline: BaselineResult | None, candidates: Sequence[CandidateRow]
-) -> Facts | None:
-    if baseline is None or baseline.refused:
-        return None
-    known = [(c.best_objective, c.number, c) for c in candidates if c.best_objective is not None]
-    if not known:
-        return facts_of(job, baseline)
-    best = min(known, key=lambda entry: entry[:2])[2]
-    rows = TrialRepository(session).finished(best.id)
-    trials = [(t.configuration, t.outcome) for t in rows if t.outcome is not None]
-    return facts_of(job, baseline, best.template, trials)
 
 
 def _candidate(row: CandidateRow, ideas: Mapping[str, str]) -> CandidateView:
@@ -250,7 +251,8 @@ def _candidate(row: CandidateRow, ideas: Mapping[str, str]) -> CandidateView:
     )
 
 
-def _rejections(session: Session, job_id: str) -> list[RejectionCount]:
+def rejections(session: Session, job_id: str) -> list[RejectionCount]:
+    """Rejected configurations of a job, by stage and reason."""
     found = []
     for group in TrialRepository(session).rejections(job_id):
         outcome = group.first.outcome

@@ -5,6 +5,8 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
+    FetchedValue,
     Float,
     ForeignKey,
     Index,
@@ -407,10 +409,47 @@ class EventRow(Base):
     """Events of a job, in order; never changed."""
 
     __tablename__ = "event"
-    __table_args__ = (Index("ix_event_job_id_id", "job_id", "id"),)
+    __table_args__ = (Index("ix_event_job_id_id", "job_id", "id"), Index("ix_event_xact_id", "xact", "id"))
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    xact: Mapped[int] = mapped_column(BigInteger, server_default=FetchedValue())
+    """Number of the transaction that wrote it, by the server; 0 on SQLite. See `db.event_cursor`."""
     job_id: Mapped[str] = mapped_column(Id, ForeignKey("job.id", ondelete="CASCADE"))
     at: Mapped[datetime] = mapped_column(UtcDateTime)
     kind: Mapped[str] = mapped_column(String(32))
     data: Mapped[dict[str, Any]] = mapped_column(JSON)
+
+
+class WebhookRow(Base):
+    """An address that gets a tenant's events, and the place of the last one that it took."""
+
+    __tablename__ = "webhook"
+    __table_args__ = (Index("ix_webhook_tenant_id", "tenant", "id"),)
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    tenant: Mapped[str] = mapped_column(Tenant)
+    job_id: Mapped[str | None] = mapped_column(Id, ForeignKey("job.id", ondelete="CASCADE"))
+    """Only events of this job; None: of all."""
+    url: Mapped[str] = mapped_column(String(2000))
+    secret: Mapped[str] = mapped_column(String(80))
+    """Key of its signatures, which is needed as it is."""
+    kinds: Mapped[tuple[str, ...]] = mapped_column(ModelJson("texts", tuple[str, ...]))
+    """Kinds of events; empty: all."""
+    cursor_xact: Mapped[int] = mapped_column(BigInteger)
+    cursor_id: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    disabled_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    disabled_reason: Mapped[str] = mapped_column(Text, default="")
+    ping: Mapped[bool] = mapped_column(default=False)
+    """True while a ping waits to be sent."""
+    next_attempt_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+    failures: Mapped[int] = mapped_column(default=0)
+    """Attempts in a row that failed, since `failing_since`."""
+    failing_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    last_attempt_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    last_status: Mapped[int | None]
+    last_error: Mapped[str] = mapped_column(Text, default="")
+    rung_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """Time of the last message for it that nobody has answered yet."""
+    lease_token: Mapped[str | None] = mapped_column(Id)
+    leased_until: Mapped[datetime | None] = mapped_column(UtcDateTime)

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-PACKED = ("agents", "api", "db", "examples", "worker")
+PACKED = ("agents", "api", "db", "examples", "web", "worker")
 BESIDE = ("scripts/build_hook.py", "CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml", ".gitignore")
 """Files of a source distribution outside of the packages."""
 METADATA = ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import uvicorn
 from sqlalchemy.exc import DBAPIError
 
 from api.app import create_app
-from api.connections import PatientProtocol
+from api.connections import make_server
 from db import migrate
 from db.api_keys import KeyLimits, Scope, new_key
 from db.engine import Database
@@ -65,8 +64,7 @@ def serving(settings: Settings, *, migrated: bool = False, open_access: bool = F
     if migrated:
         migrate.upgrade(settings.sqlalchemy_url)
     app = create_app(settings, with_worker=False, open_access=open_access)
-    served_by: dict[str, Any] = {"http": PatientProtocol, "ws": "none", "log_level": "critical"}
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, **served_by))
+    server = make_server(app, "127.0.0.1", 0, "critical")
     thread = threading.Thread(target=server.run, name="api")
     thread.start()
     try:

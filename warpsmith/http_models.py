@@ -81,9 +81,13 @@ class EventView(Frozen):
     """An event of a job."""
 
     id: int
+    job: str = ""
+    """Id of the job; services of older versions leave it empty."""
     at: datetime
     kind: str
-    """`state`: the job changed its state; `task`: a task of it was ended, given back or parked."""
+    """`state`: the job changed its state; `candidate`: a template was made, or changed its state; `settled`:
+    the search of a template proposes nothing more; `task`: a task was ended, given back or parked;
+    `agent_request`: a question waits for an answer."""
     data: dict[str, str | int | float | bool | None]
 
 
@@ -105,6 +109,8 @@ class TrialView(Frozen):
     state: TrialState
     outcome: Outcome | None = None
     seconds: float | None = None
+    at_s: float | None = None
+    """Seconds from the job's first use of its device to the end of the trial; None in older results."""
     reused: bool = False
     """True if the trial was taken over from an earlier job of the same kernel; it used none of this job's
     budget."""
@@ -115,6 +121,15 @@ class TrialPage(Frozen):
 
     items: tuple[TrialView, ...]
     next: int | None = None
+
+
+class RejectionCount(Frozen):
+    """Rejected configurations by stage and reason."""
+
+    stage: str
+    reason: str
+    count: int
+    example: Configuration
 
 
 class CandidateView(Frozen):
@@ -187,15 +202,6 @@ class DispatchEntry(Frozen):
     verified interval. Older results have other workloads beside it, with figures of the search."""
     searched: dict[str, float] = {}
     """The same on other workloads, by key: figures of the search, which nothing verified."""
-
-
-class RejectionCount(Frozen):
-    """Rejected configurations by stage and reason."""
-
-    stage: str
-    reason: str
-    count: int
-    example: Configuration
 
 
 class JobResult(Frozen):

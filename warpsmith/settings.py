@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from warpsmith.domain.job import AgentRole, ProviderName
 from warpsmith.secret_files import SECRET_FILES, require_chosen, with_secrets
+from warpsmith.webhooks.addresses import Allowed
 
 UNSERVED_S = 600.0
 
@@ -90,6 +91,9 @@ class Settings(BaseSettings):
     """Whether they start from every tenant's earlier jobs. Their kernels and templates are then shown to each
     other's agents."""
     max_attempts: int = Field(default=3, ge=1)
+    webhook_private: str = ""
+    """Networks and names of hosts beside the public internet to which webhooks may be sent:
+    `10.1.0.0/16,hooks.internal`."""
     log_format: Literal["text", "json"] = "text"
     """Format of log lines; `json` is for log collectors."""
     replay_dir: Path | None = None
@@ -183,6 +187,12 @@ class Settings(BaseSettings):
     def _chosen(self) -> Self:
         require_chosen(self.database_url, self.broker_url, self.api_key, self.openai_api_key)
         return self
+
+    @field_validator("webhook_private")
+    @classmethod
+    def _webhook_hosts(cls, value: str) -> str:
+        Allowed.of(value)
+        return value
 
     @field_validator("agent_providers")
     @classmethod

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from sqlalchemy.exc import DBAPIError
 
-from db.message_names import ADVANCE, COMPILE_PREFIX, CONTROL_QUEUE
+from db.message_names import ADVANCE, COMPILE_PREFIX, CONTROL_QUEUE, WEBHOOK_QUEUE
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
 from warpsmith.errors import LeaseLost
-from worker import advance, compile_node, task_runner
+from worker import advance, compile_node, deliver, task_runner
 from worker.process_context import Context, context
 from worker.stop_request import StopRequest
 
@@ -51,6 +51,8 @@ def step(made: Context, queues: Sequence[str]) -> bool:
     for queue in queues:
         if queue.startswith(COMPILE_PREFIX):
             busy |= compile_node.run_next(made, queue)
+        elif queue == WEBHOOK_QUEUE:
+            busy |= deliver.run_next(made)
         elif queue != CONTROL_QUEUE:
             busy |= task_runner.run_next(made, queue)
     return busy

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from sqlalchemy.exc import InterfaceError, OperationalError
 
-from db.message_names import ADVANCE, COMPILE, RUN_TASK
-from worker import advance, compile_node, task_runner
+from db.message_names import ADVANCE, COMPILE, DELIVER, RUN_TASK
+from worker import advance, compile_node, deliver, task_runner
 from worker.celery_app import app
 from worker.process_context import context
 
@@ -33,6 +33,12 @@ def advance_job(job_id: str) -> None:
 def compile_kernel(key: str) -> None:
     """Compile a kernel for a device worker of the fleet."""
     _patiently(lambda: compile_node.answer(context(), key))
+
+
+@app.task(name=DELIVER)  # type: ignore[untyped-decorator]
+def deliver_events(webhook_id: str) -> None:
+    """Send events to a webhook."""
+    _patiently(lambda: deliver.answer(context(), webhook_id))
 
 
 def _advance(job_id: str) -> None:

@@ -19,7 +19,7 @@ from db import migrate
 from db.broker import Bell
 from db.engine import Database, open_database
 from db.identifiers import new_id
-from db.message_names import AGENT_QUEUE, CONTROL_QUEUE
+from db.message_names import AGENT_QUEUE, CONTROL_QUEUE, WEBHOOK_QUEUE
 from db.program_version import VERSION
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
@@ -116,6 +116,7 @@ def _serve(
             if parent is not None and os.getppid() != parent:
                 log.info("the parent has ended")
                 break
+            pools.needs_threads = steward.has_webhooks
             pools.keep_running()
             watchdog.tick()
             steward.tick()
@@ -201,14 +202,15 @@ def _probe(replay_dir: Path | None) -> tuple[Sequence[DeviceInfo], dict[str, str
 
 
 def _everything(devices: Sequence[DeviceInfo]) -> tuple[str, ...]:
-    return (CONTROL_QUEUE, AGENT_QUEUE, ALL_DEVICES) if devices else (CONTROL_QUEUE, AGENT_QUEUE)
+    light = (CONTROL_QUEUE, AGENT_QUEUE, WEBHOOK_QUEUE)
+    return (*light, ALL_DEVICES) if devices else light
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line, with the settings of `WARPSMITH_*`."""
     parser = argparse.ArgumentParser(prog="python -m worker.main", description=__doc__)
     parser.add_argument(
-        "--queues", default="", help="comma-separated: control, agents, compile, gpu, gpu.<class>"
+        "--queues", default="", help="comma-separated: control, agents, webhooks, compile, gpu, gpu.<class>"
     )
     parser.add_argument("--concurrency", type=int, default=0, help="processes that need no device")
     parser.add_argument("--embedded", action="store_true", help="stop when the parent process ends")

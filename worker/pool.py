@@ -19,12 +19,12 @@ from worker import (
 from worker.celery_app import app
 
 
-def command(queues: str, concurrency: int, name: str) -> list[str]:
+def command(queues: str, concurrency: int, name: str, threads: bool = False) -> list[str]:
     """Arguments of `celery worker`."""
     return [
         "--quiet",
         "worker",
-        "--pool=prefork",
+        f"--pool={'threads' if threads else 'prefork'}",
         f"--concurrency={concurrency}",
         f"--queues={queues}",
         f"--hostname={name}@%h",
@@ -41,6 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--queues", required=True)
     parser.add_argument("--concurrency", type=int, default=1)
     parser.add_argument("--name", default="pool")
+    parser.add_argument("--threads", action="store_true", help="threads of one process instead of processes")
     parser.add_argument("--direct", action="store_true", help="without the broker; see worker.direct")
     options = parser.parse_args(arguments)
     end_with_parent()
@@ -52,7 +53,7 @@ def main(arguments: list[str] | None = None) -> None:
     # Kernels run in confined children, and messages are names and ids: the warning about root and pickle
     # would come once a pool.
     warnings.filterwarnings("ignore", category=SecurityWarning)
-    app.worker_main(command(options.queues, options.concurrency, options.name))
+    app.worker_main(command(options.queues, options.concurrency, options.name, options.threads))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from db.message_names import (
     COMPILE_PREFIX,
     CONTROL_QUEUE,
     DEVICE_PREFIX,
+    WEBHOOK_QUEUE,
     compile_queue,
     device_queue,
 )
@@ -24,6 +25,8 @@ ALL_DEVICES = "gpu"
 ALL_COMPILERS = "compile"
 """Name in `--queues` for everything that can be compiled here for devices of other machines."""
 CUDA_COMPILER_S = 60.0
+DELIVERIES = 8
+"""Concurrent deliveries of webhooks of a worker. They only wait for others, so that threads are enough."""
 
 _PATH = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
 _LOAD_NVRTC = "from warpsmith.backends.cuda_compile import import_compiler; import_compiler()"
@@ -39,6 +42,8 @@ class PoolPlan:
     device: DeviceInfo | None = None
     compiles_for: tuple[DeviceInfo, ...] = ()
     """Local devices whose platform compiles for others."""
+    threads: bool = False
+    """True if its work is done by threads of one process, which starts when there is such work."""
 
     @property
     def compile_slots(self) -> int:
@@ -53,7 +58,7 @@ def plan_pools(
     compile_workers: int = 0,
     missing: Mapping[str, str] | None = None,
 ) -> list[PoolPlan]:
-    """The pools that serve `queues`: one without a device, one for compilers, one per device.
+    """The pools that serve `queues`: one without a device, one for webhooks, one for compilers, one a device.
 
     Args:
         concurrency: processes for queues without a device; 0: two.
@@ -65,6 +70,8 @@ def plan_pools(
     """
     light = tuple(q for q in queues if q in (CONTROL_QUEUE, AGENT_QUEUE))
     plans = [PoolPlan("light", light, max(2, concurrency))] if light else []
+    if WEBHOOK_QUEUE in queues:
+        plans.append(PoolPlan("webhooks", (WEBHOOK_QUEUE,), DELIVERIES, threads=True))
     plans += _compilers(queues, devices, compile_workers or os.cpu_count() or 1, missing or {})
     for number, device in enumerate(devices):
         name = device_queue(device.device_class)
@@ -75,7 +82,7 @@ def plan_pools(
         if queue not in known:
             raise Unavailable(
                 f"nothing on this machine serves queue {queue!r}; queues are {CONTROL_QUEUE}, {AGENT_QUEUE}, "
-                f"{ALL_COMPILERS}, {ALL_DEVICES} or {DEVICE_PREFIX}<device class>"
+                f"{WEBHOOK_QUEUE}, {ALL_COMPILERS}, {ALL_DEVICES} or {DEVICE_PREFIX}<device class>"
             )
     if not plans:
         raise Unavailable("there is no device on this machine, and no other queue was asked for")

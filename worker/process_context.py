@@ -1,6 +1,7 @@
 """Resources of a pool process, created once per process after the fork."""
 
 import os
+import threading
 from dataclasses import dataclass, field
 
 from db.broker import Bell
@@ -39,15 +40,17 @@ class Context:
 
 
 _contexts: dict[int, Context] = {}
+_making = threading.Lock()
 
 
 def context() -> Context:
     """The context of this process."""
     pid = os.getpid()
-    if pid not in _contexts:
-        _contexts.clear()
-        _contexts[pid] = _make()
-    return _contexts[pid]
+    with _making:
+        if pid not in _contexts:
+            _contexts.clear()
+            _contexts[pid] = _make()
+        return _contexts[pid]
 
 
 def _make() -> Context:

@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from db.broker import Bell, relay
 from db.engine import Database
+from db.repositories.deliveries import DeliveryRepository
 from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
@@ -25,6 +26,8 @@ RELAY_S = 0.2
 QUIET_S = 10.0
 """Seconds after which a message is sent again for an unclaimed task, or for an open job without activity."""
 PRUNE_S = 600.0
+WEBHOOK_S = 0.5
+CATCH_UP_S = 60.0
 
 log = logging.getLogger(__name__)
 
@@ -39,10 +42,14 @@ class Steward:
         self._worker_id = worker_id
         self.draining = False
         """True if an operator has told this worker to stop."""
+        self.has_webhooks = False
+        """True once there is a webhook, which needs its pool."""
         self._due: dict[Callable[[], object], tuple[float, float]] = {
             self.relay: (0.0, RELAY_S),
             self.sweep: (0.0, settings.sweep_s),
             self.heartbeat: (0.0, settings.renew_s),
+            self.ring_webhooks: (0.0, WEBHOOK_S),
+            self.catch_up: (0.0, CATCH_UP_S),
             self.prune: (time.monotonic() + PRUNE_S, PRUNE_S),
         }
 
@@ -79,6 +86,22 @@ class Steward:
             workers.heartbeat(self._worker_id)
             self.draining = workers.is_stopping(self._worker_id)
 
+    def ring_webhooks(self) -> None:
+        """Send messages for webhooks that have something to send."""
+        with self._database.read() as session:
+            deliveries = DeliveryRepository(session)
+            self.has_webhooks = self.has_webhooks or deliveries.any()
+            due = self.has_webhooks and deliveries.due(1)
+        if due:
+            with self._database.write() as session:
+                DeliveryRepository(session).ring_due()
+
+    def catch_up(self) -> None:
+        """Move webhooks that have nothing to send on."""
+        if self.has_webhooks:
+            with self._database.write() as session:
+                DeliveryRepository(session).catch_up()
+
     def prune(self) -> None:
         """Delete old messages and binaries."""
         with self._database.write() as session:
@@ -97,6 +120,7 @@ class Steward:
             JobRepository(session).ring_idle(0.0)
             JobRepository(session).ring_unpinned(backends)
             WaitRepository(session).ring_unserved(0.0)
+            DeliveryRepository(session).go_on_after_restore()
 
     def end(self) -> None:
         """End, after the pools: give back the tasks that they still held."""

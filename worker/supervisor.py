@@ -77,6 +77,8 @@ class Supervisor:
 
     def __init__(self, plans: Sequence[PoolPlan], worker_id: str, starter: PoolStarter) -> None:
         self.plans = plans
+        self.needs_threads = False
+        """True once pools of threads have something to do."""
         self._worker_id = worker_id
         self._starter = starter
         self._running: dict[str, Process] = {}
@@ -88,7 +90,7 @@ class Supervisor:
         """Start missing pools; one that has just ended waits a moment."""
         for plan in self.plans:
             process = self._running.get(plan.name)
-            if process is not None and process.poll() is None:
+            if not self._is_needed(plan) or (process is not None and process.poll() is None):
                 continue
             if process is not None:
                 log.error("pool %s ended with status %s", plan.name, process.returncode)
@@ -117,7 +119,7 @@ class Supervisor:
         for plan in self.plans:
             process = self._direct.get(plan.name)
             runs = process is not None and process.poll() is None
-            if wanted and not runs:
+            if wanted and not runs and self._is_needed(plan):
                 self._direct[plan.name] = self._start(plan, direct=True)
             elif not wanted and runs and process is not None:
                 process.terminate()
@@ -138,6 +140,9 @@ class Supervisor:
         self._running.clear()
         self._direct.clear()
 
+    def _is_needed(self, plan: PoolPlan) -> bool:
+        return self.needs_threads or not plan.threads
+
     def _alive(self) -> list[Process]:
         known = [*self._running.values(), *self._direct.values(), *self._retired]
         return [process for process in known if process.poll() is None]
@@ -149,6 +154,8 @@ class Supervisor:
             own[POOL_DEVICE] = plan.device.model_dump_json()
         arguments = ["--queues", ",".join(plan.queues), "--concurrency", str(plan.concurrency)]
         arguments += ["--name", f"{plan.name}-{self._worker_id}"]
+        if plan.threads:
+            arguments.append("--threads")
         if direct:
             # Traces are sent at the exit of the program.
             return self._starter.start_program([*arguments, "--direct"], own)

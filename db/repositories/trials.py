@@ -13,6 +13,7 @@ from db.tables import CandidateRow, JobRow, TaskRow, TrialRow, WorkloadRow
 from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.state import TaskState, TrialState
+from warpsmith.errors import NotFound
 from warpsmith.tuning.objective import steady_times_us
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
@@ -207,6 +208,18 @@ class TrialRepository:
         """True if the job has a trial of that number."""
         query = select(TrialRow.number).where(TrialRow.job_id == job_id, TrialRow.number == number)
         return self._session.execute(query).first() is not None
+
+    def get(self, job_id: str, number: int) -> TrialRow:
+        """The trial of that number.
+
+        Raises:
+            NotFound: the job has none.
+        """
+        query = select(TrialRow).where(TrialRow.job_id == job_id, TrialRow.number == number)
+        row = self._session.scalars(query).one_or_none()
+        if row is None:
+            raise NotFound(f"no trial {number} of job {job_id}")
+        return row
 
     def finished(self, candidate_id: str) -> Sequence[TrialRow]:
         """Finished trials of a candidate, in the order of proposal."""

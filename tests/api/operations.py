@@ -14,6 +14,7 @@ PUBLIC = {"GET /healthz", "GET /readyz"}
 BODIES: dict[str, Callable[[], dict[str, Any]]] = {
     "POST /v1/jobs": body,
     "POST /v1/agent-requests/{request_id}/reply": lambda: {"answer": {}},
+    "POST /v1/webhooks": lambda: {"url": "https://93.184.216.34/hook"},
     "POST /v1/lessons": lambda: {"job": "elsewhere", "lesson": lesson()},
 }
 
@@ -40,9 +41,13 @@ class Operation:
         return f"{self.method} {self.path}"
 
     def call(self, http: httpx2.Client, **ids: str) -> httpx2.Response:
-        """Send a request that is well-formed."""
+        """Send a request that is well-formed. A stream of events is not read."""
         made = BODIES.get(self.name)
-        return http.request(self.method, self.path.format(**ids), json=None if made is None else made())
+        json = None if made is None else made()
+        with http.stream(self.method, self.path.format(**ids), json=json) as reply:
+            if not reply.headers.get("content-type", "").startswith("text/event-stream"):
+                reply.read()
+            return reply
 
 
 def operations(description: dict[str, Any]) -> Iterator[Operation]:

@@ -3,7 +3,9 @@
 import asyncio
 import inspect
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -18,12 +20,14 @@ from tests.api.jobs import body
 from tests.api.operations import lesson
 from warpsmith.client import AsyncClient, Client
 from warpsmith.client.call import Call, Pages
-from warpsmith.client.calls import Calls
+from warpsmith.client.calls import Calls, stream_path
+from warpsmith.client.event_stream import Told
+from warpsmith.client.patience import LONG_POLL_S
 from warpsmith.client.request import Request
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, TimedOut, Unavailable, WarpsmithError
-from warpsmith.http_models import JobLesson, JobStatus, TrialView
+from warpsmith.http_models import EventView, JobLesson, JobStatus, TrialView
 from warpsmith.testing.jobs import scale_job
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "openapi.json"
@@ -31,9 +35,12 @@ LESSON = JobLesson.model_validate({"job": "elsewhere", "lesson": lesson()})
 ARGUMENTS: dict[str, Any] = {
     "job": scale_job(),
     "job_id": "J",
+    "number": 7,
     "request_id": "R",
     "answer": {},
     "lesson": LESSON,
+    "url": "https://example.com/hook",
+    "webhook_id": "W",
 }
 """An argument of each name that a call must have."""
 
@@ -79,13 +86,14 @@ def request_of(name: str, **more: Any) -> Request[Any]:
 
 def test_every_operation_of_the_api_has_a_call() -> None:
     operations = {
-        (method.upper(), path.replace("{job_id}", "J").replace("{request_id}", "R"))
+        (method.upper(), path.format(job_id="J", request_id="R", number=7, webhook_id="W"))
         for path, found in json.loads(GOLDEN.read_text())["paths"].items()
         for method in found
     }
     requests = [request_of(name) for name in calls()]
     requests += [request_of(name, tenant="*") for name in ("jobs", "cancel")]
     asked_for = {(r.method, r.path) for r in requests} | {("GET", "/readyz")}
+    asked_for |= {("GET", stream_path(job_id)) for job_id in (None, "J")}
     assert operations == asked_for
 
 
@@ -291,3 +299,48 @@ def test_another_server_is_told_apart(asked: Asker) -> None:
     request = Request(Job.model_validate_json, "GET", "/healthz")
     with pytest.raises(Unavailable, match="does not answer as Warpsmith does: HTTP 200"):
         asked("send", request)
+
+
+def test_a_stream_tells_a_job_to_its_end(asked: Asker) -> None:
+    job_id = asked("submit", scale_job()).id
+    with ThreadPoolExecutor(1) as pool:
+        told = pool.submit(told_of, asked, job_id)
+        time.sleep(0.5)
+        asked("cancel", job_id)
+        found = told.result()
+    states = [t.state.value if isinstance(t, JobStatus) else t.data["state"] for t in found]
+    assert states == ["queued", "queued", "cancelled", "cancelled"]
+    assert [isinstance(t, JobStatus) for t in found] == [True, False, True, False]
+    last = [t.id for t in found if isinstance(t, EventView)][-1]
+    assert told_of(asked, job_id, last) == []
+    assert [t.id for t in told_of(asked, job_id, last - 1) if isinstance(t, EventView)] == [last]
+
+
+def told_of(asked: Asker, job_id: str, after: int | None = None) -> list[Told]:
+    """All that a stream tells, by either client."""
+    url = str(asked.service.http.base_url)
+    if asked.kind == "Client":
+        with Client(url, asked.key) as client:
+            return list(client.stream(job_id, after))
+
+    async def listen() -> list[Told]:
+        async with AsyncClient(url, asked.key) as client:
+            return [told async for told in client.stream(job_id, after)]
+
+    return asyncio.run(listen())
+
+
+def test_a_stream_of_no_job(asked: Asker) -> None:
+    with pytest.raises(NotFound):
+        told_of(asked, "nothing")
+
+
+def test_a_wait_hears_of_the_end_at_once(asked: Asker) -> None:
+    job_id = asked("submit", scale_job()).id
+    with ThreadPoolExecutor(1) as pool:
+        waited = pool.submit(asked, "wait", job_id, every_s=0.0)
+        time.sleep(0.5)
+        asked("cancel", job_id)
+        began_s = time.monotonic()
+        assert waited.result().state is JobState.CANCELLED
+        assert time.monotonic() - began_s < LONG_POLL_S / 4

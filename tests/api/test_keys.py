@@ -20,16 +20,27 @@ from tests.api.jobs import body
 from tests.api.operations import PUBLIC, Operation, operations
 from tests.api.test_bad_input import problem_of
 
-IDS = {"job_id": "no-such-job", "request_id": "no-such-request"}
+IDS = {
+    "job_id": "no-such-job",
+    "request_id": "no-such-request",
+    "number": "7",
+    "webhook_id": "no-such-hook",
+}
 NEEDED = {
     "POST /v1/jobs": Scope.SUBMIT,
     "GET /v1/jobs": Scope.READ,
     "GET /v1/jobs/{job_id}": Scope.READ,
     "GET /v1/jobs/{job_id}/trials": Scope.READ,
+    "GET /v1/jobs/{job_id}/trials/{number}": Scope.READ,
+    "GET /v1/jobs/{job_id}/points": Scope.READ,
+    "GET /v1/jobs/{job_id}/seconds": Scope.READ,
+    "GET /v1/jobs/{job_id}/facts": Scope.READ,
     "GET /v1/jobs/{job_id}/candidates": Scope.READ,
     "GET /v1/jobs/{job_id}/result": Scope.READ,
     "GET /v1/jobs/{job_id}/definition": Scope.READ,
     "GET /v1/jobs/{job_id}/events": Scope.READ,
+    "GET /v1/jobs/{job_id}/stream": Scope.READ,
+    "GET /v1/stream": Scope.READ,
     "POST /v1/jobs/{job_id}/cancel": Scope.SUBMIT,
     "GET /v1/fleet/jobs": Scope.ADMIN,
     "POST /v1/fleet/jobs/{job_id}/cancel": Scope.ADMIN,
@@ -37,6 +48,12 @@ NEEDED = {
     "GET /v1/registry": Scope.READ,
     "GET /v1/workers": Scope.READ,
     "POST /v1/lessons": Scope.SUBMIT,
+    "GET /v1/webhooks": Scope.READ,
+    "GET /v1/webhooks/{webhook_id}": Scope.READ,
+    "POST /v1/webhooks": Scope.SUBMIT,
+    "DELETE /v1/webhooks/{webhook_id}": Scope.SUBMIT,
+    "POST /v1/webhooks/{webhook_id}/enable": Scope.SUBMIT,
+    "POST /v1/webhooks/{webhook_id}/ping": Scope.SUBMIT,
     "GET /metrics": Scope.ADMIN,
 }
 DESCRIPTION = create_app(service_settings(Path()), with_worker=False).openapi()

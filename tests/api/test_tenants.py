@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
-from db.tables import JobRow, TaskRow
+from db.repositories.webhooks import WebhookRepository
+from db.tables import JobRow, TaskRow, WebhookRow
 from testbed.api_service import Service, service_settings
 from testbed.stages import ended, searched
 from tests.api.jobs import body
@@ -29,15 +30,25 @@ from tests.api.test_bad_input import problem_of
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.tasks import StepPayload, StepResult
+from warpsmith.webhooks.models import NewWebhook
 
 DESCRIPTION = create_app(service_settings(Path()), with_worker=False).openapi()
-FLEET = {"GET /metrics", "GET /v1/workers", "POST /v1/jobs", "POST /v1/lessons"}
-"""They name nobody's job, or make one's own."""
+FLEET = {
+    "GET /metrics",
+    "GET /v1/workers",
+    "GET /v1/stream",
+    "POST /v1/jobs",
+    "POST /v1/lessons",
+    "POST /v1/webhooks",
+}
+"""They name nobody's job, or make one's own; of streams see `test_streams`."""
 OPERATORS = {"GET /v1/fleet/jobs", "POST /v1/fleet/jobs/{job_id}/cancel"}
 """They are there to reach beyond a tenant; `test_operator` says for whom."""
-LISTS = {"GET /v1/jobs", "GET /v1/agent-requests", "GET /v1/lessons", "GET /v1/registry"}
+LISTS = {"GET /v1/jobs", "GET /v1/agent-requests", "GET /v1/lessons", "GET /v1/registry", "GET /v1/webhooks"}
 OWNED = [o for o in operations(DESCRIPTION) if o.name not in PUBLIC | FLEET | OPERATORS]
 A, B = "team-a", "team-b"
+NUMBER = "0"
+"""Of a trial that a searched job has."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +59,12 @@ class Tenant:
     http: httpx2.Client
     jobs: tuple[str, ...]
     request_id: str
+    webhook_id: str
 
     @property
     def secrets(self) -> list[str]:
         """Words that nobody else may ever be told."""
-        return [*self.jobs, self.request_id, f"secret of {self.name}"]
+        return [*self.jobs, self.request_id, self.webhook_id, f"secret of {self.name}"]
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +92,19 @@ def _fill(database: Database, tenant: str, http: httpx2.Client) -> Tenant:
         row = AgentRequestRepository(session).add(task, "templater", 1, words, {"q": words}, {}, until)
         answer = StepResult(provider="openai", prompt=words, reply=words)
         AgentStepRepository(session).add(jobs[0], task.id, payload, answer)
-        return Tenant(tenant, http, tuple(jobs), row.id)
+        hook = WebhookRepository(session).create(NewWebhook(url="https://example.com/"), tenant)
+        return Tenant(tenant, http, tuple(jobs), row.id, hook.id)
 
 
 def _call(operation: Operation, as_: Tenant, of: Tenant, job: int) -> httpx2.Response:
-    assert set(operation.parameters) <= {"job_id", "request_id"}, "teach this test the new parameter"
-    return operation.call(as_.http, job_id=of.jobs[job], request_id=of.request_id)
+    known = {
+        "job_id": of.jobs[job],
+        "request_id": of.request_id,
+        "webhook_id": of.webhook_id,
+        "number": NUMBER,
+    }
+    assert set(operation.parameters) <= set(known), "teach this test the new parameter"
+    return operation.call(as_.http, **known)
 
 
 def _rows(database: Database) -> list[tuple[Any, ...]]:
@@ -93,7 +112,9 @@ def _rows(database: Database) -> list[tuple[Any, ...]]:
         jobs = session.query(JobRow.id, JobRow.state, JobRow.detail).order_by(JobRow.id).all()
         tasks = session.query(TaskRow.id, TaskRow.state, TaskRow.attempt).order_by(TaskRow.id).all()
         requests = AgentRequestRepository(session).open(limit=1000)
-        return [*map(tuple, jobs), *map(tuple, tasks), *((r.id, r.state, r.refusals) for r in requests)]
+        hooks = session.query(WebhookRow.id, WebhookRow.ping, WebhookRow.disabled_at).all()
+        found = [*map(tuple, jobs), *map(tuple, tasks), *sorted(map(tuple, hooks))]
+        return [*found, *((r.id, r.state, r.refusals) for r in requests)]
 
 
 @settings(
@@ -113,7 +134,9 @@ def test_no_endpoint_tells_or_changes_anything_of_another_tenant(
     else:
         problem_of(reply, 404)
     said = {s for s in tenants[owner].secrets if s in reply.text}
-    assert said <= {tenants[owner].jobs[job], tenants[owner].request_id}, "what the caller named, at most"
+    assert said <= {tenants[owner].jobs[job], tenants[owner].request_id, tenants[owner].webhook_id}, (
+        "what the caller named, at most"
+    )
     assert not (operation.name in LISTS and said)
     assert _rows(service.database) == before
 
@@ -124,14 +147,20 @@ def test_each_endpoint_works_for_the_owner_and_not_for_the_other(
 ) -> None:
     """Every one, not a sample; and the test above would mean nothing if owners were refused as well."""
     job = 2 if "POST" in operation.name or operation.path.endswith("/result") else 1
-    other = _call(operation, tenants[B], tenants[A], job)
-    own = _call(operation, tenants[A], tenants[A], job)
-    assert own.status_code in (200, 422), own.text
+    with service.database.write() as session:
+        # One for each operation, since one of them deletes it.
+        hook = WebhookRepository(session).create(NewWebhook(url="https://example.com/"), A)
+    owner = replace(tenants[A], webhook_id=hook.id)
+    other = _call(operation, tenants[B], owner, job)
+    own = _call(operation, owner, owner, job)
+    assert own.status_code in (200, 202, 204, 422), own.text
     if operation.name not in LISTS:
         assert other.status_code == 404
-        absent = operation.call(tenants[B].http, job_id="nothing", request_id="nothing")
-        known = tenants[A].jobs[job], tenants[A].request_id
-        said = other.text.replace(known[0], "nothing").replace(known[1], "nothing")
+        nothing = dict.fromkeys(("job_id", "request_id", "webhook_id"), "nothing")
+        absent = operation.call(tenants[B].http, **nothing, number=NUMBER)
+        said = other.text
+        for known in (owner.jobs[job], owner.request_id, owner.webhook_id):
+            said = said.replace(known, "nothing")
         assert json.loads(said) == absent.json(), "one can tell a foreign id from none"
 
 

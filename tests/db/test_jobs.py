@@ -139,7 +139,7 @@ def test_events_tell_the_story(database: Database) -> None:
     with database.read() as session:
         events = EventRepository(session).page(job_id)
         assert [e.data["state"] for e in events] == ["queued", "baseline"]
-        assert [e.id for e in EventRepository(session).page(job_id, after=events[0].id)] == [events[1].id]
+        assert [e.id for e in EventRepository(session).page(job_id, after_id=events[0].id)] == [events[1].id]
 
 
 def test_no_such_job(database: Database) -> None:

@@ -12,7 +12,7 @@ from db.engine import Database
 from db.job_status import job_status
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
-from testbed.servers import _give_up, _postgres_binaries, fresh_database
+from testbed.servers import _postgres_binaries, fresh_database, give_up
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.testing.jobs import scale_job
 
@@ -27,7 +27,7 @@ def plain(url: str) -> str:
 def program(name: str) -> str:
     folder = _postgres_binaries()
     if folder is None or not (folder / name).exists():
-        _give_up(f"no {name} on this machine")
+        give_up(f"no {name} on this machine")
     return str(folder / name)
 
 

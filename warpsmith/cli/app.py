@@ -83,7 +83,7 @@ def serve(
 
 @app.command()
 def worker(
-    queues: Annotated[str, typer.Option(help="control, agents, compile, gpu, gpu.<class>")] = "",
+    queues: Annotated[str, typer.Option(help="control, agents, webhooks, compile, gpu, gpu.<class>")] = "",
     concurrency: Annotated[int, typer.Option(help="Processes for work without a device; 0: two.")] = 0,
 ) -> None:
     """Run a worker on this machine, with every device found here."""
@@ -275,14 +275,20 @@ def cancel(job_id: JobId, url: Url = DEFAULT_URL, tenant: Tenant = "") -> None:
 
 
 @app.command()
-def events(job_id: JobId, url: Url = DEFAULT_URL) -> None:
+def events(
+    job_id: JobId,
+    url: Url = DEFAULT_URL,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
+) -> None:
     """Events of a job, oldest first."""
     from warpsmith.cli.service_commands import connect
     from warpsmith.cli.terminal_views import event_line
+    from warpsmith.http_models import EventView
 
     with connect(url) as client:
-        for event in client.events(job_id):
-            echo(event_line(event))
+        for told in client.stream(job_id) if follow else client.events(job_id):
+            if isinstance(told, EventView):
+                echo(event_line(told))
 
 
 @app.command()

@@ -1,13 +1,14 @@
 """The client that awaits each reply."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Self
 
 from warpsmith.client.call import Answer, AsyncSender
-from warpsmith.client.calls import Calls
-from warpsmith.client.patience import POLL_S, Patience
+from warpsmith.client.calls import Calls, job_path, stream_path
+from warpsmith.client.event_stream import Told, follow
+from warpsmith.client.patience import POLL_S, LongPolls, Patience, Seen
 from warpsmith.client.request import Request
 from warpsmith.client.threads import Threads
 from warpsmith.client.transport import CONNECTIONS, Transport
@@ -29,6 +30,8 @@ class AsyncClient(Calls, AsyncSender):
     def __init__(self, url: str, key: str | None = None) -> None:
         self._transport = Transport(url, key)
         self._threads = Threads(CONNECTIONS)
+        # Other calls need connections, too.
+        self._long_polls = LongPolls(CONNECTIONS // 2)
         self.url = url
 
     async def __aenter__(self) -> Self:
@@ -60,20 +63,47 @@ class AsyncClient(Calls, AsyncSender):
         timeout_s: float | None = None,
         every_s: float = POLL_S,
     ) -> JobStatus:
-        """Poll until the job has ended; its last status.
+        """Wait until the job has ended; its last status. The service answers when the status changes; where
+        many jobs are waited for, it is polled for some of them.
 
         Args:
             on_status: is called with every status.
             timeout_s: longest wait in seconds; None: as long as the job takes.
-            every_s: seconds between two polls.
+            every_s: shortest time between two statuses, in seconds.
 
         Raises:
             TimedOut: the job has not ended in time. It goes on.
         """
-        patience = Patience(timeout_s, on_status, every_s)
-        while (pause_s := patience.pause_s(status := await self.status(job_id))) is not None:
-            await asyncio.sleep(pause_s)
+        patience = Patience(job_path(job_id), timeout_s, on_status, every_s)
+        while (status := patience.ended(await self._poll(patience))) is None:
+            await asyncio.sleep(patience.pause_s)
         return status
+
+    async def _poll(self, patience: Patience) -> Seen:
+        longest_s = self._long_polls.longest_s()
+        try:
+            return await self.send(patience.poll(longest_s))
+        finally:
+            self._long_polls.give_back(longest_s)
+
+    async def stream(self, job_id: str | None = None, after: int | None = None) -> AsyncIterator[Told]:
+        """What happens to a job, as it happens: statuses that changed, and events, until it has ended.
+
+        Without `job_id`: to all jobs of the tenant, without an end.
+
+        Lost connections are made anew; nothing is missed or told twice. Every stream holds a connection.
+
+        Args:
+            after: id of the last event that is known. None: a job is told from its first event on, a tenant
+                from now on.
+
+        Raises:
+            Unavailable: the service has not answered for a minute.
+        """
+        told = follow(stream_path(job_id), self._transport.lines, after)
+        loop = asyncio.get_running_loop()
+        while (item := await loop.run_in_executor(self._threads, next, told, None)) is not None:
+            yield item
 
     async def result_of(self, job_id: str) -> Result:
         """The result of a job that has ended, with its trials.

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+from warpsmith.chart_models import JobSeconds, TrialPoints
 from warpsmith.client.call import Call, Pages
 from warpsmith.client.request import Request
 from warpsmith.domain.job import Job
@@ -26,9 +27,12 @@ from warpsmith.http_models import (
     LessonKept,
     RegistryList,
     TrialPage,
+    TrialView,
     WorkerList,
 )
+from warpsmith.tuning.analysis.search_facts import Facts
 from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
+from warpsmith.webhooks.models import Kind, NewWebhook, WebhookCreated, WebhookList, WebhookView
 
 
 class Calls:
@@ -50,12 +54,12 @@ class Calls:
     @Call
     def status(self, job_id: str) -> Request[JobStatus]:
         """Status of a job."""
-        return Request(JobStatus.model_validate_json, "GET", _job(job_id))
+        return Request(JobStatus.model_validate_json, "GET", job_path(job_id))
 
     @Call
     def definition(self, job_id: str) -> Request[Job]:
         """The job as it was submitted."""
-        return Request(Job.model_validate_json, "GET", f"{_job(job_id)}/definition")
+        return Request(Job.model_validate_json, "GET", f"{job_path(job_id)}/definition")
 
     def _jobs(
         self,
@@ -95,22 +99,50 @@ class Calls:
     @Pages
     def trials(self, job_id: str) -> Request[TrialPage]:
         """All trials of a job, in order."""
-        return Request(TrialPage.model_validate_json, "GET", f"{_job(job_id)}/trials")
+        return Request(TrialPage.model_validate_json, "GET", f"{job_path(job_id)}/trials")
+
+    @Call
+    def trial(self, job_id: str, number: int) -> Request[TrialView]:
+        """One trial of a job."""
+        return Request(TrialView.model_validate_json, "GET", f"{job_path(job_id)}/trials/{number}")
+
+    @Call
+    def points(self, job_id: str, since: float = 0.0) -> Request[TrialPoints]:
+        """Finished trials of a job as columns of few figures, fast for many.
+
+        Args:
+            since: `next` of an earlier answer; trials that ended before it are left out.
+        """
+        params = [("since", str(since))] if since else []
+        return Request(TrialPoints.model_validate_json, "GET", f"{job_path(job_id)}/points", params=params)
+
+    @Call
+    def seconds(self, job_id: str) -> Request[JobSeconds]:
+        """Where the time of a job went, by stage; so far, if it runs."""
+        return Request(JobSeconds.model_validate_json, "GET", f"{job_path(job_id)}/seconds")
+
+    @Call
+    def facts(self, job_id: str) -> Request[Facts]:
+        """What bounds the kernel, and which parameters matter; so far, if the job runs.
+
+        `InvalidInput` is raised before the baseline is measured.
+        """
+        return Request(Facts.model_validate_json, "GET", f"{job_path(job_id)}/facts")
 
     @Pages
     def events(self, job_id: str) -> Request[EventPage]:
         """Events of a job, oldest first."""
-        return Request(EventPage.model_validate_json, "GET", f"{_job(job_id)}/events")
+        return Request(EventPage.model_validate_json, "GET", f"{job_path(job_id)}/events")
 
     @Call
     def candidates(self, job_id: str) -> Request[CandidateList]:
         """All candidates of a job."""
-        return Request(CandidateList.model_validate_json, "GET", f"{_job(job_id)}/candidates")
+        return Request(CandidateList.model_validate_json, "GET", f"{job_path(job_id)}/candidates")
 
     @Call
     def result(self, job_id: str) -> Request[JobResult]:
         """The evidence of a job that has ended, as the service gives it; `result_of` makes more of it."""
-        return Request(JobResult.model_validate_json, "GET", f"{_job(job_id)}/result")
+        return Request(JobResult.model_validate_json, "GET", f"{job_path(job_id)}/result")
 
     @Call
     def cancel(self, job_id: str, tenant: str = "") -> Request[JobStatus]:
@@ -119,7 +151,7 @@ class Calls:
         Args:
             tenant: tenant of the job, or `*` for any; needs a key of the scope `admin`.
         """
-        path = f"/v1/fleet/jobs/{quote(job_id, safe='')}" if tenant else _job(job_id)
+        path = f"/v1/fleet/jobs/{quote(job_id, safe='')}" if tenant else job_path(job_id)
         params = [("tenant", tenant)] if tenant else []
         return Request(JobStatus.model_validate_json, "POST", f"{path}/cancel", params=params)
 
@@ -148,7 +180,7 @@ class Calls:
     @Call
     def agent_steps(self, job_id: str) -> Request[AgentStepList]:
         """Questions and answers of agents, with their cost."""
-        return Request(AgentStepList.model_validate_json, "GET", f"{_job(job_id)}/agent-steps")
+        return Request(AgentStepList.model_validate_json, "GET", f"{job_path(job_id)}/agent-steps")
 
     @Call
     def registry(
@@ -186,6 +218,44 @@ class Calls:
         return Request(LessonKept.model_validate_json, "POST", "/v1/lessons", lesson.model_dump_json())
 
     @Call
+    def create_webhook(
+        self, url: str, kinds: Sequence[Kind] = (), job_id: str | None = None
+    ) -> Request[WebhookCreated]:
+        """Have events sent to an address from now on; only this answer holds their secret.
+
+        Args:
+            kinds: kinds of events; empty: all.
+            job_id: only events of this job. The webhook is deleted after the last one.
+        """
+        body = NewWebhook(url=url, kinds=tuple(kinds), job=job_id).model_dump_json()
+        return Request(WebhookCreated.model_validate_json, "POST", "/v1/webhooks", body)
+
+    @Call
+    def webhooks(self) -> Request[WebhookList]:
+        """The webhooks of the tenant, oldest first."""
+        return Request(WebhookList.model_validate_json, "GET", "/v1/webhooks")
+
+    @Call
+    def webhook(self, webhook_id: str) -> Request[WebhookView]:
+        """A webhook, and how its last attempt went."""
+        return Request(WebhookView.model_validate_json, "GET", _webhook(webhook_id))
+
+    @Call
+    def delete_webhook(self, webhook_id: str) -> Request[None]:
+        """Delete a webhook."""
+        return Request(_nothing, "DELETE", _webhook(webhook_id))
+
+    @Call
+    def enable_webhook(self, webhook_id: str) -> Request[WebhookView]:
+        """Resume a webhook that was disabled, with the event that it did not take."""
+        return Request(WebhookView.model_validate_json, "POST", f"{_webhook(webhook_id)}/enable")
+
+    @Call
+    def ping_webhook(self, webhook_id: str) -> Request[WebhookView]:
+        """Have a ping sent; `webhook` says how it went, once `pinging` is false."""
+        return Request(WebhookView.model_validate_json, "POST", f"{_webhook(webhook_id)}/ping")
+
+    @Call
     def workers(self) -> Request[WorkerList]:
         """Workers seen recently."""
         return Request(WorkerList.model_validate_json, "GET", "/v1/workers")
@@ -201,5 +271,19 @@ class Calls:
         return Request(bytes.decode, "GET", "/metrics")
 
 
-def _job(job_id: str) -> str:
+def job_path(job_id: str) -> str:
+    """Path of a job's status."""
     return f"/v1/jobs/{quote(job_id, safe='')}"
+
+
+def _webhook(webhook_id: str) -> str:
+    return f"/v1/webhooks/{quote(webhook_id, safe='')}"
+
+
+def _nothing(_body: bytes) -> None:
+    return None
+
+
+def stream_path(job_id: str | None) -> str:
+    """Path of the stream of a job; None: of all jobs of the tenant."""
+    return "/v1/stream" if job_id is None else f"{job_path(job_id)}/stream"

@@ -19,6 +19,8 @@ class Reply:
 
     status: int
     body: bytes
+    etag: str = ""
+    """Its `ETag`; empty if it has none."""
 
     @property
     def problem(self) -> Problem:

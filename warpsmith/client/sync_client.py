@@ -1,12 +1,13 @@
 """The client that waits for each reply."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
 from warpsmith.client.call import Answer, Sender
-from warpsmith.client.calls import Calls
+from warpsmith.client.calls import Calls, job_path, stream_path
+from warpsmith.client.event_stream import Told, follow
 from warpsmith.client.patience import POLL_S, Patience
 from warpsmith.client.request import Request
 from warpsmith.client.transport import Transport
@@ -56,20 +57,36 @@ class Client(Calls, Sender):
         timeout_s: float | None = None,
         every_s: float = POLL_S,
     ) -> JobStatus:
-        """Poll until the job has ended; its last status.
+        """Wait until the job has ended; its last status. The service answers when the status changes.
 
         Args:
             on_status: is called with every status.
             timeout_s: longest wait in seconds; None: as long as the job takes.
-            every_s: seconds between two polls.
+            every_s: shortest time between two statuses, in seconds.
 
         Raises:
             TimedOut: the job has not ended in time. It goes on.
         """
-        patience = Patience(timeout_s, on_status, every_s)
-        while (pause_s := patience.pause_s(status := self.status(job_id))) is not None:
-            time.sleep(pause_s)
+        patience = Patience(job_path(job_id), timeout_s, on_status, every_s)
+        while (status := patience.ended(self.send(patience.poll()))) is None:
+            time.sleep(patience.pause_s)
         return status
+
+    def stream(self, job_id: str | None = None, after: int | None = None) -> Iterator[Told]:
+        """What happens to a job, as it happens: statuses that changed, and events, until it has ended.
+
+        Without `job_id`: to all jobs of the tenant, without an end.
+
+        Lost connections are made anew; nothing is missed or told twice.
+
+        Args:
+            after: id of the last event that is known. None: a job is told from its first event on, a tenant
+                from now on.
+
+        Raises:
+            Unavailable: the service has not answered for a minute.
+        """
+        return follow(stream_path(job_id), self._transport.lines, after)
 
     def result_of(self, job_id: str) -> Result:
         """The result of a job that has ended, with its trials.

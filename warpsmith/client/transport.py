@@ -1,6 +1,8 @@
 """How a request gets to the service, and its reply back, for every client."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import unquote, urlencode
@@ -69,7 +71,34 @@ class Transport:
         except Unavailable as exc:
             return str(exc)
 
+    @contextmanager
+    def lines(self, request: Request[None]) -> Iterator[Iterator[str] | None]:
+        """The lines of a reply as they arrive; None if it has no content.
+
+        Raises:
+            NoAnswer: the service cannot be reached, or the connection was lost.
+            Unavailable: the service has failed, asks for patience, or is none of ours.
+            NotFound: the service knows no such thing.
+            InvalidInput: the service refuses the request, or the API key.
+        """
+        got = self._send(request, whole=False)
+        try:
+            if got.status != 200:
+                request.answer(Reply(got.status, got.data), self.url)
+            yield _lines(got) if got.status == 200 else None
+        except HTTPError as exc:
+            raise NoAnswer(f"{self.url} does not answer: {_cause(exc)}") from exc
+        finally:
+            # Its rest is not wanted, so that the connection serves nobody else.
+            got.close()
+            got.release_conn()
+
     def _reply(self, request: Request[Answer_co]) -> Reply:
+        got = self._send(request)
+        self._used_s = time.monotonic()
+        return Reply(got.status, got.data, got.headers.get("ETag", ""))
+
+    def _send(self, request: Request[Answer_co], *, whole: bool = True) -> urllib3.BaseHTTPResponse:
         if self._closed:
             raise RuntimeError("the client is closed")
         if time.monotonic() - self._used_s > IDLE_S:
@@ -79,17 +108,24 @@ class Transport:
         kind = {} if request.content is None else {"content-type": "application/json"}
         own = {name: _in_header(name, value) for name, value in request.headers.items()}
         try:
-            got = self._pools.request(
+            return self._pools.request(
                 request.method,
                 f"{self._base}{request.path}{query}",
                 body=None if request.content is None else request.content.encode(),
                 headers={**self._headers, **kind, **own},
                 pool_timeout=TIMEOUT_S,
+                preload_content=whole,
             )
         except HTTPError as exc:
             raise NoAnswer(f"{self.url} does not answer: {_cause(exc)}") from exc
-        self._used_s = time.monotonic()
-        return Reply(got.status, got.data)
+
+
+def _lines(got: urllib3.BaseHTTPResponse) -> Iterator[str]:
+    rest = b""
+    for part in got.stream():
+        *lines, rest = (rest + part).split(b"\n")
+        for line in lines:
+            yield line.decode(errors="replace").removesuffix("\r")
 
 
 def _address(url: str) -> Url:

@@ -1,6 +1,7 @@
 """Jobs as text that an agent writes: a draft for a source, and the job of a text."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,9 +10,11 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.all_findings import source_findings
+from warpsmith.job_checks.finding import Finding
 from warpsmith.jobfile import InvalidJob, JobFile, placed
 
 SUFFIXES = {Backend.CUDA: "cu", Backend.OPENCL: "cl"}
+_JOB = Path("job.yaml")
 MAX_CHARACTERS = 1 << 20
 
 
@@ -40,6 +43,23 @@ def read(text: str, source: str = "") -> tuple[Job, list[str]]:
     Raises:
         InvalidInput: the fields that are wrong, one a line.
     """
+    try:
+        job, warnings = checked(text, source)
+    except InvalidJob as exc:
+        raise InvalidInput("job", str(exc)) from exc
+    return job, [placed(_JOB, f) for f in warnings]
+
+
+def checked(text: str, source: str = "") -> tuple[Job, list[Finding]]:
+    """The job of a YAML or JSON text, and warnings about it.
+
+    Args:
+        source: as in `read`.
+
+    Raises:
+        InvalidJob: the fields that are wrong, with their lines.
+        InvalidInput: the text is too long.
+    """
     if len(text) + len(source) > MAX_CHARACTERS:
         raise InvalidInput("job", f"more than {MAX_CHARACTERS} characters")
     with TemporaryDirectory() as folder:
@@ -51,12 +71,16 @@ def read(text: str, source: str = "") -> tuple[Job, list[str]]:
             job = file.job()
             found = file.located(source_findings(job))
         except InvalidJob as exc:
-            raise InvalidInput("job", str(exc).replace(folder + "/", "")) from exc
+            raise InvalidJob(_JOB, [_outside(f, folder) for f in exc.findings]) from exc
     errors = [f for f in found if f.is_error]
     if errors:
-        lines = "\n".join(placed(path, f) for f in errors)
-        raise InvalidInput("job", lines.replace(folder + "/", ""))
-    return job, [placed(path, f).replace(folder + "/", "") for f in found]
+        raise InvalidJob(_JOB, [_outside(f, folder) for f in errors])
+    return job, [_outside(f, folder) for f in found]
+
+
+def _outside(finding: Finding, folder: str) -> Finding:
+    """The finding without the name of a folder that nobody else knows."""
+    return replace(finding, message=finding.message.replace(folder + "/", ""))
 
 
 def _placed(source: str, backend: Backend) -> TemporaryDirectory[str]:

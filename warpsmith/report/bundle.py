@@ -3,10 +3,10 @@ among them."""
 
 import difflib
 from collections.abc import Sequence
-from importlib.resources import files
+from functools import lru_cache
 from pathlib import Path
 
-from jinja2 import Environment, select_autoescape
+from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from pydantic import ValidationError
 from pygments import highlight
@@ -19,6 +19,9 @@ from warpsmith.http_models import DispatchEntry, JobResult, TrialView
 from warpsmith.report.boxes import reproduce_rows, use_rows
 from warpsmith.report.dispatch_module import launcher_source
 from warpsmith.report.evidence import counter_rows, evidence_rows
+from warpsmith.report.formats import FILTERS
+from warpsmith.report.job_charts import SCRIPTS, STYLES, content_policy, kept_trials, part, safe_json
+from warpsmith.report.parts import FOLDER as PARTS
 from warpsmith.report.progress_curve import progress_svg
 from warpsmith.report.shape_lookup import Lookup
 from warpsmith.report.tables import (
@@ -87,36 +90,57 @@ def read_trials(folder: Path) -> list[TrialView]:
 
 def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
     """The report as one self-contained HTML page."""
+    verified = result.speedup if result.comparisons else None
     light, dark = HtmlFormatter(style="default"), HtmlFormatter(style="github-dark")
-    environment = Environment(
-        autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True
+    kept = kept_trials(trials)
+    return (
+        _environment()
+        .get_template("report.html.jinja")
+        .render(
+            result=result,
+            replayed=is_replayed(result),
+            gained=has_gain(result),
+            why=reason_lines(result),
+            untuned=list(baseline_rows(result)),
+            rows=list(comparison_rows(result)),
+            use=list(use_rows(result, _file_names(result))),
+            options=" ".join(result.job.kernel.options),
+            dispatch_module=_has_dispatch_module(result),
+            reproduce=list(reproduce_rows(result)),
+            energies=list(energy_rows(result)),
+            no_energy=energy_words(result),
+            evidence=list(evidence_rows(result)),
+            counters=list(counter_rows(result)),
+            curve=Markup(progress_svg(trials, verified)),
+            verified=verified,
+            kept=safe_json(kept) if kept.points.number else None,
+            policy=content_policy(),
+            part=part,
+            style_files=STYLES,
+            script_files=SCRIPTS,
+            sources=[_Source(result, entry) for entry in _distinct(result)],
+            styles=Markup(
+                light.get_style_defs(".code")
+                + "@media (prefers-color-scheme: dark){"
+                + dark.get_style_defs(".code")
+                + "}"
+            ),
+            configuration_text=configuration_text,
+        )
     )
-    text = (files("warpsmith.report") / "templates" / "report.html.jinja").read_text()
-    return environment.from_string(text).render(
-        result=result,
-        replayed=is_replayed(result),
-        gained=has_gain(result),
-        why=reason_lines(result),
-        untuned=list(baseline_rows(result)),
-        rows=list(comparison_rows(result)),
-        use=list(use_rows(result, _file_names(result))),
-        options=" ".join(result.job.kernel.options),
-        dispatch_module=_has_dispatch_module(result),
-        reproduce=list(reproduce_rows(result)),
-        energies=list(energy_rows(result)),
-        no_energy=energy_words(result),
-        evidence=list(evidence_rows(result)),
-        counters=list(counter_rows(result)),
-        curve=Markup(progress_svg(trials, result.speedup if result.comparisons else None)),
-        sources=[_Source(result, entry) for entry in _distinct(result)],
-        styles=Markup(
-            light.get_style_defs(".code")
-            + "@media (prefers-color-scheme: dark){"
-            + dark.get_style_defs(".code")
-            + "}"
-        ),
-        configuration_text=configuration_text,
+
+
+@lru_cache
+def _environment() -> Environment:
+    """The templates of the report, and the parts that it shares with the pages of the service."""
+    made = Environment(
+        loader=FileSystemLoader([Path(__file__).parent / "templates", PARTS]),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
+    made.filters |= FILTERS
+    return made
 
 
 class _Source:

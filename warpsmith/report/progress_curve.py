@@ -6,6 +6,8 @@ from warpsmith.domain.outcome import Measured
 from warpsmith.http_models import TrialView
 
 WIDTH, HEIGHT, MARGIN = 720, 220, 44
+MANY = 2000
+"""Number of dots above which those that would hide each other are left out."""
 
 
 def progress_svg(trials: Sequence[TrialView], verified: float | None = None) -> str:
@@ -27,7 +29,9 @@ def progress_svg(trials: Sequence[TrialView], verified: float | None = None) -> 
     def y(value: float) -> float:
         return HEIGHT - MARGIN - (HEIGHT - 1.5 * MARGIN) * value / top
 
-    dots = "".join(f'<circle cx="{x(n):.1f}" cy="{y(v):.1f}" r="2.5"/>' for n, v in points)
+    digits = 1 if len(points) <= MANY else 0
+    places = dict.fromkeys((f"{x(n):.{digits}f}", f"{y(v):.{digits}f}") for n, v in points)
+    dots = "".join(f'<circle cx="{left}" cy="{down}" r="2.5"/>' for left, down in places)
     best, path = 0.0, ""
     for number, value in points:
         if value > best:

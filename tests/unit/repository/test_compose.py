@@ -309,7 +309,7 @@ def test_the_gpu_worker_is_optional_and_gets_every_gpu() -> None:
 def test_with_every_profile_all_queues_are_served_and_one_tuner_runs_at_most(profile: str) -> None:
     started = [s for s in SERVICES.values() if profile in s.get("profiles", [profile])]
     workers = [s["command"][-1].split(",") for s in started if "worker" in s.get("command", ())]
-    assert workers[0] == ["control", "agents"]
+    assert workers[0] == ["control", "agents", "webhooks"]
     assert workers[1:] == [["compile" if profile == "compile" else "gpu"]]
 
 

@@ -71,7 +71,10 @@ def _explained(
     values = [v for _, v in measured]
     mean = sum(values) / len(values)
     total = sum((v - mean) ** 2 for v in values)
-    within = sum(sum((v - sum(g) / len(g)) ** 2 for v in g) for g in groups.values())
+    within = 0.0
+    for group_values in groups.values():
+        middle = sum(group_values) / len(group_values)
+        within += sum((v - middle) ** 2 for v in group_values)
     spare = len(values) - len(groups)
     if total <= 0 or spare <= 0:
         return 0.0

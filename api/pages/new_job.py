@@ -1,0 +1,171 @@
+"""A new job: a pasted source becomes a job file, what is wrong with it is said, and it is submitted."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import yaml
+from fastapi import Query, Request, Response
+from fastapi.responses import RedirectResponse
+from starlette.concurrency import run_in_threadpool
+
+from api import jobs
+from api.auth import Caller, CurrentCaller, allow
+from api.dependencies import SLOT, CurrentBell, CurrentSettings, FleetDatabase, ReadSession
+from api.limits import MAX_BODY_BYTES
+from api.pages.rendering import page, page_router
+from api.pages.sign_in import read_form
+from db.api_keys import Scope
+from db.broker import Bell
+from db.engine import Database
+from db.repositories.jobs import JobRepository
+from warpsmith.domain.device import Backend
+from warpsmith.domain.job import Job
+from warpsmith.errors import InvalidInput
+from warpsmith.for_agents import job_text
+from warpsmith.http_models import NO_NUL
+from warpsmith.job_checks.finding import Finding
+from warpsmith.jobfile import InvalidJob
+from warpsmith.settings import Settings
+
+router = page_router()
+_READING = threading.Semaphore(2)
+"""Sources are read by this process, which serves others meanwhile."""
+LANGUAGES = (Backend.CUDA, Backend.OPENCL)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What the form holds."""
+
+    source: str = ""
+    backend: str = ""
+    entry: str = ""
+    job: str = ""
+    """The job file, as YAML."""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> "Draft":
+        """What was sent; line ends are those of a file."""
+        names = ("source", "backend", "entry", "job")
+        return cls(*(fields.get(name, "").replace("\r\n", "\n") for name in names))
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is said about a draft."""
+
+    findings: list[Finding] = field(default_factory=list)
+    about_source: str = ""
+    """What is wrong with the source; empty if nothing is."""
+    valid: bool = False
+
+
+@router.get("/new", dependencies=[*allow(Scope.READ), SLOT])
+def new(
+    request: Request,
+    session: ReadSession,
+    origin: Annotated[str, Query(alias="from", max_length=64, pattern=NO_NUL)] = "",
+) -> Response:
+    """The empty form, or that of an earlier job, to be changed."""
+    draft = Draft()
+    if origin:
+        job = JobRepository(session).get(origin, with_spec=True).spec
+        draft = _of_job(job)
+    return _form(request, draft, Said())
+
+
+@router.post("/new", dependencies=allow(Scope.SUBMIT))
+async def change(
+    request: Request,
+    caller: CurrentCaller,
+    settings: CurrentSettings,
+    database: FleetDatabase,
+    bell: CurrentBell,
+) -> Response:
+    """Fill the job from the source, say what is wrong with it, or submit it, as the pressed button says."""
+    fields = await read_form(request, MAX_BODY_BYTES)
+    draft = Draft.of(fields)
+    match fields.get("do"):
+        case "init":
+            return await run_in_threadpool(_init, request, draft)
+        case "submit":
+            return await run_in_threadpool(_submit, request, draft, caller, settings, database, bell)
+        case _:
+            return await run_in_threadpool(_validate, request, draft)
+
+
+def _init(request: Request, draft: Draft) -> Response:
+    try:
+        with _READING:
+            text = job_text.draft(draft.source, _language(draft), draft.entry.strip())
+    except InvalidInput as exc:
+        about = f"{exc.field}: {exc.message}" if exc.field else exc.message
+        return _form(request, draft, Said(about_source=about), 422)
+    filled = Draft(draft.source, draft.backend, draft.entry, text)
+    return _form(request, filled, _read(filled)[1])
+
+
+def _validate(request: Request, draft: Draft) -> Response:
+    said = _read(draft)[1]
+    return _form(request, draft, said, 200 if said.valid else 422)
+
+
+def _submit(
+    request: Request, draft: Draft, caller: Caller, settings: Settings, database: Database, bell: Bell
+) -> Response:
+    job, said = _read(draft)
+    if job is None:
+        return _form(request, draft, said, 422)
+    try:
+        status = jobs.store(job, None, 0, caller, settings, database, bell)
+    except InvalidInput as exc:
+        return _form(request, draft, Said([Finding(exc.field, exc.message)]), 422)
+    return RedirectResponse(f"/jobs/{status.id}", 303)
+
+
+def _read(draft: Draft) -> tuple[Job | None, Said]:
+    try:
+        with _READING:
+            job, warnings = job_text.checked(draft.job, draft.source)
+    except InvalidJob as exc:
+        return None, Said(list(exc.findings))
+    except InvalidInput as exc:
+        return None, Said([Finding(exc.field, exc.message)])
+    return job, Said(warnings, valid=True)
+
+
+def _of_job(job: Job) -> Draft:
+    """A job as a draft; a source of one file stands beside the job file, as it would on a disk."""
+    data = job.model_dump(mode="json", exclude_defaults=True)
+    backend, source = job.kernel.backend, ""
+    if backend in LANGUAGES and isinstance(data["kernel"].get("source"), str):
+        source = data["kernel"].pop("source")
+        data["kernel"] = {
+            "backend": backend.value,
+            "source_file": f"kernel.{job_text.SUFFIXES[backend]}",
+            **data["kernel"],
+        }
+    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110)
+    return Draft(source, backend.value, job.kernel.entry, text)
+
+
+def _language(draft: Draft) -> Backend:
+    if draft.backend in [language.value for language in LANGUAGES]:
+        return Backend(draft.backend)
+    opencl = any(word in draft.source for word in ("__kernel", "get_global_id", "get_group_id"))
+    return Backend.OPENCL if opencl else Backend.CUDA
+
+
+def _form(request: Request, draft: Draft, said: Said, status_code: int = 200) -> Response:
+    lines = draft.job.splitlines()
+    return page(
+        request,
+        "new.html.jinja",
+        status_code=status_code,
+        draft=draft,
+        said=said,
+        languages=[language.value for language in LANGUAGES],
+        line_of=lambda number: lines[number - 1].strip() if number and number <= len(lines) else "",
+    )
