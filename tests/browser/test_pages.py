@@ -37,6 +37,8 @@ def jobs(service: Service) -> dict[str, str]:
     with service.database.write() as session:
         for name in ("waiting", "searched", "ended"):
             job = scale_job(name=name, labels={"team": HOSTILE[:60].replace("=", " ")})
+            source = f"// {HOSTILE}\n{job.kernel.text}"
+            job = job.model_copy(update={"kernel": job.kernel.model_copy(update={"source": source})})
             found[name] = JobRepository(session).create(job)[0].id
         searched(session, found["searched"])
         ended(session, found["ended"])
