@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
+from testbed.browser import Watch
+
 
 @pytest.mark.parametrize("viewport", [ViewportSize(width=w, height=800) for w in (390, 1280)], ids=str)
 def test_the_documentation_opens(page: Page, viewport: ViewportSize) -> None:
@@ -10,3 +12,12 @@ def test_the_documentation_opens(page: Page, viewport: ViewportSize) -> None:
     assert reply is not None and reply.status == 200
     expect(page.get_by_role("heading", name="Warpsmith")).to_be_visible()
     assert page.evaluate("innerWidth") == viewport["width"]
+
+
+def test_the_other_documentation_asks_nobody_else(page: Page, watch: Watch) -> None:
+    # It would load the mark of its authors.
+    # The browser tells of the request, and that the page's policy refuses it.
+    watch.expect("request to another host.*logo-mini.svg")
+    watch.expect("logo-mini.svg.*violates .*Content Security Policy")
+    page.goto("/redoc")
+    expect(page.get_by_role("heading", name="Warpsmith")).to_be_visible()

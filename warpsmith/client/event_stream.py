@@ -29,8 +29,8 @@ def follow(path: str, lines: Lines, after: int | None = None) -> Iterator[Told]:
     Raises:
         Unavailable: the service has not answered for `GIVE_UP_S`, or refuses.
     """
-    heard_s = time.monotonic()
-    while True:
+    heard_s, ended = time.monotonic(), False
+    while not ended:
         headers = {"Accept": "text/event-stream"}
         if after is not None:
             headers["Last-Event-ID"] = str(after)
@@ -43,13 +43,14 @@ def follow(path: str, lines: Lines, after: int | None = None) -> Iterator[Told]:
                     heard_s = time.monotonic()
                     if isinstance(told, EventView):
                         after = told.id
+                    # Others of the same moment may follow.
+                    ended = ended or _ends(told, path)
                     yield told
-                    if _ends(told, path):
-                        return
         except NoAnswer:
             if time.monotonic() - heard_s > GIVE_UP_S:
                 raise
-        time.sleep(AGAIN_S)
+        if not ended:
+            time.sleep(AGAIN_S)
 
 
 def _ends(told: Told, path: str) -> bool:
