@@ -10,8 +10,8 @@ from testbed.rows import add_task
 from warpsmith.testing.jobs import DEVICE, scale_job
 
 
-def test_who_holds_what_without_telling_other_tenants(service: Service) -> None:
-    with service.database.write() as session:
+def test_who_holds_what_without_telling_other_tenants(embedded: Service) -> None:
+    with embedded.database.write() as session:
         ours = JobRepository(session).create(scale_job(name="ours-here"))[0].id
         theirs = JobRepository(session).create(scale_job(name="theirs-there"), tenant="others")[0].id
         worker = new_id()
@@ -19,23 +19,23 @@ def test_who_holds_what_without_telling_other_tenants(service: Service) -> None:
         for job_id in (ours, theirs):
             task = add_task(session, job_id)
             assert TaskRepository(session).claim(task.id, worker, 60) is not None
-    page = service.http.get("/fleet").text
+    page = embedded.http.get("/fleet").text
     assert "host-of-the-fleet" in page and DEVICE.device_class in page
     assert f'href="/jobs/{ours}"' in page and "ours-here" in page
     assert "theirs-there" not in page and theirs not in page
     assert "of another tenant" in page
 
 
-def test_only_an_operator_drains(service: Service) -> None:
-    with service.database.write() as session:
+def test_only_an_operator_drains(embedded: Service) -> None:
+    with embedded.database.write() as session:
         worker = new_id()
         WorkerRepository(session).register(worker, "host-to-drain", 1, "1.0", ("gpu.x",), (DEVICE,), {})
     path = f"/fleet/{worker}/drain"
-    with service.client(service.new_key(scopes=(Scope.READ, Scope.SUBMIT))) as user:
+    with embedded.client(embedded.new_key(scopes=(Scope.READ, Scope.SUBMIT))) as user:
         assert path not in user.get("/fleet").text
         assert user.post(path).status_code == 403
-    assert f'action="{path}"' in service.http.get("/fleet").text
-    assert service.http.post(path).status_code == 303
-    with service.database.read() as session:
+    assert f'action="{path}"' in embedded.http.get("/fleet").text
+    assert embedded.http.post(path).status_code == 303
+    with embedded.database.read() as session:
         assert WorkerRepository(session).is_stopping(worker)
-    assert service.http.post("/fleet/nobody/drain").status_code == 404
+    assert embedded.http.post("/fleet/nobody/drain").status_code == 404

@@ -185,6 +185,6 @@ def test_wrong_methods_are_refused_with_the_right_ones(http: httpx2.Client) -> N
         assert allowed in reply.headers["allow"].split(", ")
 
 
-@pytest.mark.parametrize("path", ["/", "/v2/jobs", "/v1/jobs/x/y", "/v1/jobs/x/trials/1", "/.env"])
+@pytest.mark.parametrize("path", ["/v2/jobs", "/v1/jobs/x/y", "/v1/jobs/x/trials/1", "/.env"])
 def test_unknown_paths_are_problems_too(http: httpx2.Client, path: str) -> None:
     problem_of(http.get(path), 404)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from testbed.browser import Watch, accessibility_problems
 
@@ -38,7 +38,7 @@ def scripted(browser: Browser, script: str) -> list[str]:
     """What is seen of a page with this script, once it has ended."""
     ended = f"try {{ {script} }} finally {{ setTimeout(() => document.title = 'ended', 50); }}"
     with watched(browser, f"{GOOD}<script src=/script.js></script>", ended) as (page, watch):
-        page.wait_for_function("document.title === 'ended'")
+        expect(page).to_have_title("ended")
         return watch.problems()
 
 

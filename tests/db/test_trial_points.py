@@ -22,7 +22,7 @@ from warpsmith.testing.jobs import scale_job
 
 SMALL, LARGE = (w.key for w in scale_job().workloads)
 MANY = 10_000
-BUDGET_S = 0.15
+BUDGET_S = 0.5
 LONG_AGO_S = 100.0
 
 
