@@ -76,6 +76,7 @@ async def job_stream(
     `GET /v1/jobs/{id}/events`, from the first one on, with their ids; none is missed or told twice by who
     comes again with `Last-Event-ID`, to this process or another.
     """
+    hub.require_room()
     status = await polls.status(database, job_id)
     known = _known(last, after)
     since = await run_in_threadpool(_place, database, known)
@@ -104,6 +105,7 @@ async def stream(
 
     Events named `status` hold the status of a job that changed; the others are those of the jobs' events.
     """
+    hub.require_room()
     known = _known(last, after)
     since = await run_in_threadpool(_end if known is None else _place, database, known)
     return _answer(_Stream(hub, hub.watch(caller.tenant), database, polls, since))
@@ -145,7 +147,7 @@ class _Stream:
             if self._status is not None and self._job_id is not None:
                 watch.knows(self._job_id, self._status.etag)
                 yield _status_frame(self._status)
-            await self._hub.begun()
+            await watch.joined()
             ended = False
             while found := await run_in_threadpool(_behind, self._database, self._since, self._job_id):
                 ended = ended or self._ends(found)

@@ -51,6 +51,18 @@ class Watch:
         self._statuses: dict[str, Poll] = {}
         self._known: dict[str, str] = {}
         self._ready = asyncio.Event()
+        self._joined = asyncio.Event()
+
+    async def joined(self) -> None:
+        """Wait until all that happens from now on will be told: a look that knew of it has ended.
+
+        One that was under way when it came may pass over events of its job.
+        """
+        await self._joined.wait()
+
+    def join(self) -> None:
+        """A look that knew of it has ended."""
+        self._joined.set()
 
     def knows(self, job_id: str, etag: str) -> None:
         """Its client has this status already."""
@@ -89,6 +101,7 @@ class Watch:
 
     def wake(self) -> None:
         """End its waiting."""
+        self._joined.set()
         self._ready.set()
 
 
@@ -114,37 +127,35 @@ class Hub:
         self._watches: set[Watch] = set()
         self._task: asyncio.Task[None] | None = None
         self._cursor: Cursor | None = None
-        self._begun = asyncio.Event()
         self._counts: dict[str, int] = {}
         self.closed = False
 
-    @contextmanager
-    def watch(self, tenant: str, job_id: str | None = None) -> Iterator[Watch]:
-        """A watch, for the length of the block. The caller has made sure that it may see the job.
+    def require_room(self) -> None:
+        """Check that one more may wait.
 
         Raises:
             QueueFull: too many wait already.
         """
         if len(self._watches) >= MOST_WATCHES:
             raise QueueFull("too many wait for news of jobs here; ask without waiting", AGAIN_S)
+
+    @contextmanager
+    def watch(self, tenant: str, job_id: str | None = None) -> Iterator[Watch]:
+        """A watch, for the length of the block. The caller has made sure that it may see the job."""
         watch = Watch(tenant, job_id)
         self._watches.add(watch)
-        if self._task is None and not self.closed:
+        if self.closed:
+            watch.wake()
+        elif self._task is None:
             self._task = asyncio.create_task(self._run())
         try:
             yield watch
         finally:
             self._watches.discard(watch)
 
-    async def begun(self) -> None:
-        """Wait until all that happens from now on will be told to the watches that are there."""
-        if not self.closed:
-            await self._begun.wait()
-
     def close(self) -> None:
         """End all waiting, for good."""
         self.closed = True
-        self._begun.set()
         for watch in self._watches:
             watch.wake()
         if self._task is not None:
@@ -160,8 +171,6 @@ class Hub:
             self._task = None
             self._cursor = None
             self._counts.clear()
-            if not self.closed:
-                self._begun.clear()
 
     async def _tick(self) -> None:
         watches = set(self._watches)
@@ -172,8 +181,8 @@ class Hub:
         except (DBAPIError, PoolTimeout) as exc:
             log.warning("those who watch jobs hear nothing: %s", exc)
             return
-        self._begun.set()
-        for watch in self._watches:
+        for watch in watches & self._watches:
+            watch.join()
             for event in found.events:
                 if watch.wants(event.tenant, event.event.job):
                     watch.hear(event)

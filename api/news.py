@@ -27,6 +27,7 @@ async def changed_status(
     """
     if if_none_match is not None and not found.is_known(if_none_match):
         return found
+    hub.require_room()
     with hub.watch(database.tenant or DEFAULT_TENANT, job_id) as watch:
         watch.knows(job_id, found.etag)
         until_s = time.monotonic() + wait_s
@@ -49,8 +50,9 @@ async def event_page(
     if page.items or ended or wait_s <= 0:
         return page
     until_s = time.monotonic() + wait_s
+    hub.require_room()
     with hub.watch(database.tenant or DEFAULT_TENANT, job_id) as watch:
-        await hub.begun()
+        await watch.joined()
         while True:
             page, ended = await run_in_threadpool(_page, database, job_id, after, limit)
             left_s = until_s - time.monotonic()
