@@ -1,16 +1,22 @@
 """A database as teams have it: thousands of jobs, and one with thousands of trials."""
 
 import random
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from sqlalchemy import insert, update
 from sqlalchemy.orm import Session
 
+from db.engine import Database
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from db.tables import JobRow, TrialRow
+from testbed.servers import fresh_database, postgres_server, redis_server
+from testbed.service import Service
 from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage, TimeSummary, WorkloadTiming
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.state import JobState, TrialState
@@ -18,6 +24,30 @@ from warpsmith.domain.template import Template
 from warpsmith.testing.jobs import scale_job
 
 BATCH = 500
+
+
+@contextmanager
+def service_without_worker() -> Iterator[tuple[Service, Database]]:
+    """An API on a Postgres of its own. A worker would end the jobs, which have no tasks."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        postgres_server() as server,
+        redis_server() as broker,
+        fresh_database(server) as url,
+    ):
+        settings = {
+            "WARPSMITH_DATABASE_URL": url,
+            "WARPSMITH_BROKER_URL": broker,
+            "WARPSMITH_KEY_REQUESTS_PER_S": "1000",
+        }
+        service = Service(Path(folder), settings).start()
+        service.processes[1].terminate()
+        database = Database(url)
+        try:
+            yield service, database
+        finally:
+            database.dispose()
+            service.stop()
 
 
 def add_jobs(session: Session, count: int) -> None:

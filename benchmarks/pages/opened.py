@@ -8,21 +8,18 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import httpx2
 from playwright.sync_api import Browser, Page
 
 from api.auth import COOKIE
-from benchmarks.pages.filled import add_jobs, add_running_job, more_trials
+from benchmarks.pages.filled import add_jobs, add_running_job, more_trials, service_without_worker
 from benchmarks.provenance import plain_command, record_folder
 from db.engine import Database
 from testbed.browser import chromium
-from testbed.servers import fresh_database, postgres_server, redis_server
 from testbed.service import Service
 from warpsmith.commit import commit_name
 
@@ -41,32 +38,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=record_folder, required=True)
     asked = parser.parse_args()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        postgres_server() as server,
-        redis_server() as broker,
-        fresh_database(server) as url,
-    ):
-        settings = {
-            "WARPSMITH_DATABASE_URL": url,
-            "WARPSMITH_BROKER_URL": broker,
-            "WARPSMITH_KEY_REQUESTS_PER_S": "1000",
-        }
-        service = Service(Path(folder), settings).start()
-        database = Database(url)
-        try:
-            # The worker would begin the jobs that wait.
-            service.processes[1].terminate()
+    with service_without_worker() as (service, database):
+        with database.write() as session:
+            job_id, candidate_id = add_running_job(session, TRIALS)
+        for _ in range(10):
             with database.write() as session:
-                job_id, candidate_id = add_running_job(session, TRIALS)
-            for _ in range(10):
-                with database.write() as session:
-                    add_jobs(session, JOBS // 10)
-            with chromium() as browser:
-                record = measured(browser, service, database, job_id, candidate_id)
-        finally:
-            database.dispose()
-            service.stop()
+                add_jobs(session, JOBS // 10)
+        with chromium() as browser:
+            record = measured(browser, service, database, job_id, candidate_id)
     record |= {
         "commit": commit_name(),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),

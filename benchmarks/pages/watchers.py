@@ -7,23 +7,19 @@ import argparse
 import json
 import statistics
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx2
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 
-from benchmarks.pages.filled import add_running_job, more_trials
+from benchmarks.pages.filled import add_running_job, more_trials, service_without_worker
 from benchmarks.provenance import plain_command, record_folder
 from db.engine import Database
 from db.repositories.jobs import JobRepository
-from testbed.servers import fresh_database, postgres_server, redis_server
 from testbed.service import Service
 from warpsmith.commit import commit_name
 
@@ -39,24 +35,8 @@ def main() -> int:
     parser.add_argument("--watchers", type=int, default=WATCHERS)
     parser.add_argument("--out", type=record_folder, required=True)
     asked = parser.parse_args()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        postgres_server() as server,
-        redis_server() as broker,
-        fresh_database(server) as url,
-    ):
-        settings = {
-            "WARPSMITH_DATABASE_URL": url,
-            "WARPSMITH_BROKER_URL": broker,
-            "WARPSMITH_KEY_REQUESTS_PER_S": "1000",
-        }
-        service = Service(Path(folder), settings).start()
-        # A worker would end the job, which has no tasks.
-        service.processes[1].terminate()
-        try:
-            record = watch(service, url, asked.minutes, asked.watchers)
-        finally:
-            service.stop()
+    with service_without_worker() as (service, database):
+        record = watch(service, database, asked.minutes, asked.watchers)
     assert record["fewest_messages"] > record["writes"] / 2, "a watcher has stopped listening"
     path = asked.out / "watchers.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
@@ -64,9 +44,8 @@ def main() -> int:
     return 0
 
 
-def watch(service: Service, url: str, minutes: float, watchers: int) -> dict[str, Any]:
+def watch(service: Service, database: Database, minutes: float, watchers: int) -> dict[str, Any]:
     """Let many watch a job whose search goes on, for some minutes; what it cost."""
-    database = Database(url)
     with database.write() as session:
         job_id, candidate_id = add_running_job(session, TRIALS)
     api = service.processes[0].pid
@@ -79,27 +58,30 @@ def watch(service: Service, url: str, minutes: float, watchers: int) -> dict[str
     for thread in threads:
         thread.start()
     samples = []
-    with _statements(url) as count:
-        writes = 0
-        until_s, number, since, sampled_s = time.monotonic() + 60 * minutes, TRIALS, count(), time.monotonic()
-        while time.monotonic() < until_s:
-            time.sleep(1)
-            with database.write() as session:
-                more_trials(session, job_id, candidate_id, number, 3)
-            number += 3
-            writes += 1
-            passed_s = time.monotonic() - sampled_s
-            if passed_s >= EVERY_S:
-                now = count()
-                rate = (now - since) / passed_s
-                samples.append({"memory_mb": memory_mb(api), "transactions_per_s": round(rate, 2)})
-                since, sampled_s = now, time.monotonic()
+    writes = 0
+    until_s, number, since, sampled_s = (
+        time.monotonic() + 60 * minutes,
+        TRIALS,
+        transactions(database),
+        time.monotonic(),
+    )
+    while time.monotonic() < until_s:
+        time.sleep(1)
+        with database.write() as session:
+            more_trials(session, job_id, candidate_id, number, 3)
+        number += 3
+        writes += 1
+        passed_s = time.monotonic() - sampled_s
+        if passed_s >= EVERY_S:
+            now = transactions(database)
+            rate = (now - since) / passed_s
+            samples.append({"memory_mb": memory_mb(api), "transactions_per_s": round(rate, 2)})
+            since, sampled_s = now, time.monotonic()
     with database.write() as session:
         JobRepository(session).cancel(job_id)
     stop.set()
     for thread in threads:
         thread.join(timeout=60)
-    database.dispose()
     memories = [s["memory_mb"] for s in samples]
     return {
         "commit": commit_name(),
@@ -144,24 +126,11 @@ def memory_mb(pid: int) -> float:
     return round(int(line.split()[1]) / 1024, 1)
 
 
-@contextmanager
-def _statements(url: str) -> Iterator["_Count"]:
-    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
-    try:
-        yield _Count(engine)
-    finally:
-        engine.dispose()
-
-
-class _Count:
-    def __init__(self, engine: object) -> None:
-        self._engine = engine
-
-    def __call__(self) -> int:
-        """Transactions of the database so far."""
-        query = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
-        with self._engine.connect() as connection:  # type: ignore[attr-defined]
-            return int(connection.execute(text(query)).scalar_one())
+def transactions(database: Database) -> int:
+    """Transactions of the database so far."""
+    query = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
+    with database.single() as connection:
+        return int(connection.execute(text(query)).scalar_one())
 
 
 if __name__ == "__main__":
