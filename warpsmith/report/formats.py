@@ -51,14 +51,6 @@ def usd(value: float) -> str:
     return "$0" if value == 0 else f"${value:.4f}" if value < 0.01 else f"${value:.2f}"
 
 
-def rate(value: float | None) -> str:
-    """Bytes per second in GB/s, with three digits."""
-    if value is None:
-        return NONE
-    shown = value / 1e9
-    return f"{shown:,.0f} GB/s" if shown >= 100 else f"{shown:.3g} GB/s"
-
-
 def when(value: datetime | None) -> str:
     """A moment in UTC, to the second."""
     return NONE if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -92,7 +84,6 @@ FILTERS = {
     "count": count,
     "share": share,
     "usd": usd,
-    "rate": rate,
     "when": when,
     "age": age,
     "configuration": configuration,
