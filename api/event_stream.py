@@ -48,8 +48,17 @@ After = Annotated[
     int | None,
     Query(ge=0, le=2**31 - 1, description="The same for the first connection; `Last-Event-ID` goes before."),
 ]
+_EVENT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "description": "Number of an event; a `status` has none of its own."},
+        "event": {"type": "string", "description": "`status`, or the event's kind."},
+        "retry": {"type": "integer", "minimum": 0, "description": "When to come again, ms."},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+}
 _STREAM: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events."},
+    200: {"content": {"text/event-stream": {"itemSchema": _EVENT}}, "description": "Events."},
     204: {"description": "The job has ended, and all of its events have arrived."},
 }
 

@@ -223,6 +223,16 @@ def test_what_init_makes_of_kernels_as_they_lie(
     assert "2048" in rows[1]["rounds"][0]["problems"][0] and (folders[1] / "question-2.json").exists()
 
 
+def test_pages(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, small in (("opened", {"JOBS": 10, "TRIALS": 500, "TIMES": 1}), ("watchers", {"EVERY_S": 1.0})):
+        for constant, value in small.items():
+            monkeypatch.setattr(f"benchmarks.pages.{name}.{constant}", value)
+    assert bench("pages.opened", "--out", tmp_path) == 0
+    assert written(tmp_path / "opened.json")["bytes_of_update_points"] > 0
+    assert bench("pages.watchers", "--minutes", 0.1, "--watchers", 2, "--out", tmp_path) == 0
+    assert written(tmp_path / "watchers.json")["fewest_messages"] > 0
+
+
 def test_opencl_corpus(bench: Bench, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = ("--checkouts", corpus, "--out", tmp_path)
     assert bench("opencl_corpus.templates", *where, "--drawn", -1) == 0
