@@ -6,6 +6,7 @@ from db.engine import now
 from db.message_names import device_queue
 from db.repositories.workers import WorkerRepository
 from db.tables import JobRow, WorkerRow
+from warpsmith.domain.device import Backend
 from warpsmith.tuning.decisions.unserved_jobs import Unserved
 
 NO_DEVICE = "it serves no such device"
@@ -21,9 +22,11 @@ def unserved(session: Session, job: JobRow, limit_s: float) -> Unserved | None:
     """
     workers = WorkerRepository(session)
     alive = workers.alive()
-    offered = {d.device_class: d.backend.value for w in alive for d in w.devices}
+    offered = {d.device_class for w in alive for d in w.devices}
     if job.device_class is None:
-        served, needs = job.backend in offered.values(), f"back end {job.backend}"
+        runs_on = Backend(job.backend).runs_on
+        able = {d.backend for w in alive if job.backend not in w.unavailable for d in w.devices}
+        served, needs = runs_on in able, f"back end {job.backend}"
     else:
         served, needs = job.device_class in offered, f"device class {job.device_class}"
     if served:
@@ -45,5 +48,5 @@ def _reason(worker: WorkerRow, job: JobRow) -> str:
     if known is not None:
         return known.removeprefix(f"{job.backend}: ")
     aside = [f"{PUT_ASIDE}{fault}" for fault in worker.device_faults.values()]
-    others = sorted({d.device_class for d in worker.devices if d.backend.value == job.backend})
+    others = sorted({d.device_class for d in worker.devices if d.backend is Backend(job.backend).runs_on})
     return aside[0] if aside else f"it has {', '.join(others)}" if others else NO_DEVICE

@@ -13,6 +13,7 @@ _CHILDREN = tuple(f"warpsmith.sandbox.{name}_child" for name in ("compile", "dev
 _BINDINGS = {
     Backend.CUDA: ("pycuda.driver", "cuda.bindings.driver", "cuda.bindings.nvrtc"),
     Backend.OPENCL: ("pyopencl",),
+    Backend.TRITON: ("triton",),
 }
 
 

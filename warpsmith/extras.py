@@ -35,6 +35,7 @@ BRINGERS: dict[str, tuple[str, ...]] = {
     "cuda": ("cuda", "pycuda"),
     "pynvml": ("cuda", "pycuda"),
     "pycuda": ("pycuda",),
+    "triton": ("triton",),
     "openai": ("models",),
     "mcp": ("mcp",),
     "opentelemetry.sdk": ("otel",),

@@ -15,7 +15,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from warpsmith import __version__
-from warpsmith.domain.device import DeviceInfo
+from warpsmith.backends.triton_version import triton_version
+from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.outcome import CompileFacts, Rejected
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
@@ -169,6 +170,8 @@ def artifact_key(kernel: ConfiguredKernel, device: DeviceInfo) -> str | None:
         kernel.defines,
         kernel.source,
         kernel.expected_launch and kernel.expected_launch.model_dump(),
+        kernel.specialisation and kernel.specialisation.model_dump(mode="json"),
+        triton_version() if kernel.kernel.backend is Backend.TRITON else "",
         device.backend.value,
         device.name,
         device.architecture,

@@ -24,8 +24,10 @@ from db.program_version import VERSION
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from warpsmith import logs
-from warpsmith.domain.device import DeviceInfo
+from warpsmith.backends.triton_version import triton_version
+from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.errors import Unavailable, WarpsmithError
+from warpsmith.extras import advice
 from warpsmith.parent_death import die_with_parent
 from warpsmith.settings import Settings, settings
 from warpsmith.temporary_folder import temporary_folder
@@ -110,7 +112,7 @@ def _serve(
             host = os.uname().nodename
             workers.register(worker_id, host, os.getpid(), VERSION, queues, devices, unavailable)
             workers.offer_compilations(worker_id, slots)
-        steward.begin(sorted({d.backend.value for d in devices}))
+        steward.begin(sorted(b.value for b in Backend if b.runs_on in {d.backend for d in devices}))
         log.info("worker %s serves %s", worker_id, ", ".join(queues))
         while not stop.wait(TICK_S):
             if parent is not None and os.getppid() != parent:
@@ -198,7 +200,10 @@ def _probe(replay_dir: Path | None) -> tuple[Sequence[DeviceInfo], dict[str, str
     from warpsmith.sandbox import probe_devices
 
     probe = probe_devices()
-    return probe.devices, dict(probe.unavailable)
+    missing = dict(probe.unavailable)
+    if not triton_version() and any(d.backend is Backend.TRITON.runs_on for d in probe.devices):
+        missing[Backend.TRITON.value] = f"triton is missing; {advice('triton')}"
+    return probe.devices, missing
 
 
 def _everything(devices: Sequence[DeviceInfo]) -> tuple[str, ...]:

@@ -203,7 +203,7 @@ MISTAKES = (
         "a back end that is not there yet (`hip`)",
         "backend: opencl",
         "backend: hip",
-        "hip is not supported yet; use cuda or opencl",
+        "hip is not supported yet; use cuda, opencl or triton",
         "hip",
     ),
     Mistake(

@@ -4,7 +4,8 @@ Run: python -m benchmarks.service.fuzz [--seconds 300] [--cases 5000] [--seed 1]
 
 All checks and phases of schemathesis but one: `positive_data_acceptance` wants every request accepted
 that fits the schema, and a JSON schema cannot say that the names in an expression exist. Streams of events
-are left out: each is read until its time-out, and `tests/api` has tests of their own. A tenant's jobs in every stage, an open agent request and a living worker are there from the start.
+are left out: each is read until its time-out, and `tests/api` has tests of their own. A tenant's jobs in
+every stage, an open agent request and a living worker are there from the start.
 """
 
 import argparse

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from db.engine import clock
 from db.tables import WorkerRow
-from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.errors import NotFound
 
 ALIVE_S = 15.0
@@ -138,8 +138,8 @@ class WorkerRepository:
 
     def of_backend(self, backend: str) -> Sequence[DeviceInfo]:
         """Devices that living workers offer for a back end."""
-        alive = self.seen_lately(ALIVE_S)
-        return [d for w in alive for d in w.devices if d.backend.value == backend]
+        runs_on, alive = Backend(backend).runs_on, self.seen_lately(ALIVE_S)
+        return [d for w in alive if backend not in w.unavailable for d in w.devices if d.backend is runs_on]
 
     def devices(self, device_class: str) -> int:
         """Number of devices of a class that living workers offer; two workers may share one."""

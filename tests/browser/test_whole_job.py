@@ -45,9 +45,9 @@ def page(browser: Browser, service: Service) -> Iterator[Page]:
     watch = Watch(context, service.url)
     yield context.new_page()
     context.close()
-    lost = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY")
+    lost = ["ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY"]
     # What htmx says of a part that was asked for while nobody answered.
-    lost += ("htmx:afterRequest", "htmx:sendError")
+    lost += ["htmx:afterRequest", "htmx:sendError"]
     assert [p for p in watch.problems() if not any(word in p for word in lost)] == []
 
 

@@ -15,6 +15,7 @@ from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, Compiled
+from warpsmith.domain.specialisation import Specialisation
 from warpsmith.domain.template import ExpectedLaunch
 
 Array = NDArray[np.generic]
@@ -69,6 +70,10 @@ class CompileRequest:
     """The launch to finish the binary for; a hint."""
     begin_with: str = ""
     """Value of the `CompileWay` that another configuration of the source needed; empty: the first one."""
+    arguments: tuple[str, ...] = ()
+    """Names of the kernel's arguments, in order (Triton)."""
+    specialisation: Specialisation | None = None
+    """The variant to compile (Triton)."""
     may_fall_back: bool = True
     """False: nothing but `begin_with` is tried, since the others have not helped this source."""
 

@@ -23,9 +23,11 @@ from warpsmith.backends.base import (
 from warpsmith.backends.cuda_extended_launch import DriverRefusal, ExtendedLaunch
 from warpsmith.backends.cuda_graph import GraphTimer
 from warpsmith.backends.cuda_program import CudaFunction, CudaProgram
+from warpsmith.backends.cuda_variants import CudaVariants
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.plan import BufferPlan, Compiled
+from warpsmith.domain.variant_binaries import is_joined, split
 
 DEFAULT_SHARED_BYTES = 48 * 1024
 WARM_UP_S = 0.15
@@ -42,6 +44,7 @@ LONG_REPLAY_US = 500.0
 """Length in µs from which one replay of a graph is warm-up enough."""
 LONG_SAMPLE_US = 2000.0
 """Length in µs from which a sample gains nothing from further launches."""
+Loaded = CudaProgram | CudaVariants
 _REFUSED = ("invalid", "too large", "out of resources", "no kernel image", "not supported", "not found")
 
 
@@ -118,15 +121,17 @@ class CudaDevice:
     def load(self, compiled: Compiled) -> Program:
         """See `Device.load`."""
         try:
+            if is_joined(compiled.binary):
+                return CudaVariants(self._driver, split(compiled.binary))
             module = self._driver.module_from_buffer(compiled.binary)
             functions = [CudaFunction(module.get_function(entry)) for entry in compiled.entries]
             return CudaProgram(self._driver, module, functions, compiled.globals, compiled.binary)
-        except self._driver.Error as exc:
+        except (self._driver.Error, ValueError) as exc:
             raise self._error(exc, "the binary was refused") from exc
 
     def launch(self, program: Program, arguments: Sequence[Bound], size: LaunchSize) -> None:
         """See `Device.launch`."""
-        assert isinstance(program, CudaProgram)
+        assert isinstance(program, CudaProgram | CudaVariants)
         self._prepare(program, arguments, size)
         self._enqueue(program, arguments, size)
         self._finish()
@@ -140,7 +145,7 @@ class CudaDevice:
         watch: Watch,
     ) -> tuple[list[float], int]:
         """See `Device.time`: replays of a captured graph between two events; it has whole sequences."""
-        assert isinstance(program, CudaProgram)
+        assert isinstance(program, CudaProgram | CudaVariants)
         self._prepare(program, argument_sets[-1], size)
         once_us, sets, launches = repeats.known_us, len(argument_sets), repeats.launches or 1
         if not once_us:
@@ -175,7 +180,11 @@ class CudaDevice:
         self._context.pop()
 
     def _choose_launches(
-        self, program: CudaProgram, argument_sets: Sequence[Sequence[Bound]], size: LaunchSize, watch: Watch
+        self,
+        program: Loaded,
+        argument_sets: Sequence[Sequence[Bound]],
+        size: LaunchSize,
+        watch: Watch,
     ) -> tuple[int, float]:
         """Launches per sample, so that it is long against the events; and the time of one launch, µs."""
         start, end = self._driver.Event(), self._driver.Event()
@@ -192,7 +201,7 @@ class CudaDevice:
 
     def _capture(
         self,
-        program: CudaProgram,
+        program: Loaded,
         argument_sets: Sequence[Sequence[Bound]],
         size: LaunchSize,
         launches: int,
@@ -240,12 +249,13 @@ class CudaDevice:
         restore()
         return sum(self._timer.replay_us(graph) for graph in graphs)
 
-    def _prepare(self, program: CudaProgram, arguments: Sequence[Bound], size: LaunchSize) -> None:
-        """Find the function's handle if the launch has attributes; this cannot be done within a capture."""
-        if not any(step.has_attributes for step in size.steps):
+    def _prepare(self, program: Loaded, arguments: Sequence[Bound], size: LaunchSize) -> None:
+        """Do what cannot be done within a capture: allocate scratch, and find the handle of a function whose
+        launch has attributes."""
+        if not isinstance(program, CudaVariants) and not any(step.has_attributes for step in size.steps):
             return
-        for n, taken, step in launches_of(arguments, size):
-            function = program.functions[n]
+        for n, every, one in launches_of(arguments, size):
+            function, taken, step = program.launch_of(n, every, one)
             if not step.has_attributes or function.extended is not None:
                 continue
             launch = partial(
@@ -253,9 +263,9 @@ class CudaDevice:
             )
             function.extended = ExtendedLaunch(self._timer, self._timer.function_of(launch))
 
-    def _enqueue(self, program: CudaProgram, arguments: Sequence[Bound], size: LaunchSize) -> None:
+    def _enqueue(self, program: Loaded, arguments: Sequence[Bound], size: LaunchSize) -> None:
         for n, taken, step in launches_of(arguments, size):
-            self._enqueue_one(program.functions[n], taken, step)
+            self._enqueue_one(*program.launch_of(n, taken, step))
 
     def _enqueue_one(self, function: CudaFunction, arguments: Sequence[Bound], size: LaunchSize) -> None:
         try:

@@ -9,6 +9,7 @@ from warpsmith.backends.base import Array, Bound, DeviceFault, LaunchRefused
 from warpsmith.backends.cubin import read_cubin, variable_named
 from warpsmith.backends.cuda_arguments import parameter_buffer
 from warpsmith.backends.cuda_extended_launch import ExtendedLaunch
+from warpsmith.domain.launch_size import LaunchSize
 
 
 class CudaFunction:
@@ -46,6 +47,12 @@ class CudaProgram:
         self._module: Any = module
         self.functions = functions
         self._variables = {name: self._contents(name) for name in variables}
+
+    def launch_of(
+        self, number: int, arguments: Sequence[Bound], size: LaunchSize
+    ) -> tuple[CudaFunction, Sequence[Bound], LaunchSize]:
+        """The function of a launch of the sequence, with what it takes."""
+        return self.functions[number], arguments, size
 
     def changed_globals(self) -> list[str]:
         """See `Program.changed_globals`."""

@@ -7,7 +7,11 @@ from warpsmith.backends.base import BackendModule
 from warpsmith.domain.device import Backend
 from warpsmith.errors import Unavailable
 
-_MODULES = {Backend.CUDA: "warpsmith.backends.cuda", Backend.OPENCL: "warpsmith.backends.opencl"}
+_MODULES = {
+    Backend.CUDA: "warpsmith.backends.cuda",
+    Backend.OPENCL: "warpsmith.backends.opencl",
+    Backend.TRITON: "warpsmith.backends.triton",
+}
 
 
 def backend_module(backend: Backend) -> BackendModule:
@@ -17,5 +21,5 @@ def backend_module(backend: Backend) -> BackendModule:
         Unavailable: no module for it exists.
     """
     if backend not in _MODULES:
-        raise Unavailable(f"back end {backend.value} is not supported yet; use cuda or opencl")
+        raise Unavailable(f"back end {backend.value} is not supported yet; use cuda, opencl or triton")
     return cast(BackendModule, import_module(_MODULES[backend]))

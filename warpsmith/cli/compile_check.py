@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
-from warpsmith.domain.job import Job
+from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel, Template
@@ -17,6 +17,7 @@ from warpsmith.job_checks.finding import Finding
 from warpsmith.sandbox.device_host import Probe, probe_devices
 from warpsmith.settings import Settings
 from warpsmith.temporary_folder import temporary_folder
+from warpsmith.tuning.session.variants import submit
 
 if TYPE_CHECKING:
     from warpsmith.sandbox.compile_host import CompilePool
@@ -59,19 +60,19 @@ def check_compilation(
     from warpsmith.sandbox.compile_host import CompilePool
 
     backend = job.kernel.backend
-    device = devices[0] if devices else any_cuda_device(arch) if backend is Backend.CUDA else None
+    device = devices[0] if devices else any_cuda_device(arch) if backend.runs_on is Backend.CUDA else None
     if device is None:
         return CompileCheck("", (Finding("kernel.backend", f"not compiled: {lacking}", is_error=False),))
     own = Template(kernel=job.kernel, space=job.space)
     pool = CompilePool(1, settings.compile_timeout_s, settings.permitted_includes())
     try:
-        found = pool.submit(_defaults(own), device).result()
+        found = submit(pool, _defaults(own), job.workloads, device).result()
         if isinstance(found, Rejected):
             return CompileCheck("", (_rejected(found),))
         note = f"compiled for {device.name}"
         if template is None or not template.applied:
             return CompileCheck(note)
-        of_rules = pool.submit(_defaults(template), device).result()
+        of_rules = submit(pool, _defaults(template), job.workloads, device).result()
     except (ChildDied, Unavailable) as exc:
         return CompileCheck("", (Finding("kernel.backend", f"not compiled: {exc}", is_error=False),))
     finally:
@@ -132,18 +133,20 @@ class Compiler:
             return ()
 
     def _compiled(self, job: Job) -> Compiled | Rejected | None:
-        return self.of_template(Template(kernel=job.kernel, space=job.space))
+        return self.of_template(Template(kernel=job.kernel, space=job.space), job.workloads)
 
-    def of_template(self, template: Template) -> Compiled | Rejected | None:
+    def of_template(
+        self, template: Template, workloads: Sequence[Workload] = ()
+    ) -> Compiled | Rejected | None:
         """A template with its defaults; None if nothing here can compile it."""
-        if template.kernel.backend is Backend.CUDA:
+        if template.kernel.backend.runs_on is Backend.CUDA:
             device: DeviceInfo | None = any_cuda_device(self.arch)
         else:
             device = next((d for d in self.devices if d.backend is template.kernel.backend), None)
         if device is None:
             return None
         try:
-            found = self._pool.submit(_defaults(template), device).result()
+            found = submit(self._pool, _defaults(template), workloads, device).result()
         except (ChildDied, Unavailable):
             return None
         return None if isinstance(found, Rejected) and found.reason.startswith(_CRASHED) else found

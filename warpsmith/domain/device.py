@@ -13,8 +13,14 @@ class Backend(StrEnum):
     CUDA = "cuda"
     OPENCL = "opencl"
     HIP = "hip"
+    TRITON = "triton"
     REPLAY = "replay"
     """Recorded timings: nothing is compiled, run or checked. For tests of the service only."""
+
+    @property
+    def runs_on(self) -> "Backend":
+        """The back end of the devices that run it: Triton's binaries are CUDA's."""
+        return Backend.CUDA if self is Backend.TRITON else self
 
 
 class DeviceLimits(Frozen):

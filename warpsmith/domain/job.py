@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, StringConstraints, ValidationInfo, model_validator
 
@@ -19,6 +19,7 @@ from warpsmith.domain.launch_checks import check_launch
 from warpsmith.domain.plain_data import STORED
 from warpsmith.domain.source_text import nesting_problem
 from warpsmith.domain.space import Constraint, Parameter, Space, reserved
+from warpsmith.domain.triton_checks import with_warps
 from warpsmith.domain.value_checks import check_values
 
 MAX_KEY_CHARACTERS = 1200
@@ -265,6 +266,13 @@ class Job(Frozen):
 
     _checked: bool = PrivateAttr(default=False)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _say_the_warps(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "kernel" not in data:
+            return data
+        return {**data, "kernel": with_warps(data["kernel"], data.get("parameters"))}
+
     @property
     def space(self) -> Space:
         """The space of the user's own parameters and constraints."""
@@ -307,7 +315,7 @@ class Job(Frozen):
         field, instead = ("metric", "use time") if for_it else ("energy", "use false")
         if self.kernel.launches:
             raise ValueError(f"objective.{field}: the energy of a sequence is not measured yet; {instead}")
-        if self.kernel.backend is not Backend.CUDA:
+        if self.kernel.backend.runs_on is not Backend.CUDA:
             backend = self.kernel.backend.value
             raise ValueError(f"objective.{field}: {backend} reports no energy; {instead}, or backend cuda")
         for argument in self.kernel.declared:

@@ -12,6 +12,8 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import MAX_FILES, files_problem, folders_of, with_empty
 from warpsmith.domain.launch import Entry, Launch, SequencedLaunch
 from warpsmith.domain.sequence_checks import sequence_problem
+from warpsmith.domain.specialisation import Constexpr
+from warpsmith.domain.triton_checks import triton_problem, with_triton_launch
 
 MAX_SOURCE_BYTES = 256 * 1024
 MAX_LAUNCHES = 16
@@ -62,6 +64,8 @@ class Kernel(Frozen):
     buffers: tuple[Argument, ...] = Field(default=(), max_length=64)
     """Buffers that the kernel gets only by addresses in structs and in arrays of addresses; and symbols:
     variables of the source that host code would fill, by their names there."""
+    constexprs: dict[Identifier, Constexpr] = Field(default={}, max_length=64)
+    """Triton: values of the `tl.constexpr` parameters, and of the launch options, that are not searched."""
     launch: Launch
     """Of a sequence: that of its first launch, and left out in a job."""
     launches: tuple[SequencedLaunch, ...] = Field(default=(), max_length=MAX_LAUNCHES)
@@ -77,6 +81,11 @@ class Kernel(Frozen):
         if not isinstance(first, dict):
             return data
         return {**{name: first[name] for name in ("entry", "launch") if name in first}, **data}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _launch_as_triton_does(cls, data: Any) -> Any:
+        return with_triton_launch(data) if isinstance(data, dict) else data
 
     @model_validator(mode="before")
     @classmethod
@@ -107,6 +116,10 @@ class Kernel(Frozen):
         if problem:
             raise ValueError(problem)
         self._check_opencl_only()
+        if self.constexprs and self.backend is not Backend.TRITON:
+            raise ValueError("constexprs: only Triton kernels have them; use parameters, or define macros")
+        if self.backend is Backend.TRITON and (problem := triton_problem(self)):
+            raise ValueError(problem)
         return self
 
     def placed(self) -> Iterator[tuple[str, Argument]]:

@@ -1,6 +1,7 @@
 """Launches made concrete for one workload: all values are numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from warpsmith.domain.argument import Argument
@@ -9,6 +10,7 @@ from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Workload
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.launch import Launch
+from warpsmith.domain.specialisation import Specialisation, specialisation_of
 from warpsmith.domain.template import LARGE_GRID, ConfiguredKernel, ExpectedLaunch
 from warpsmith.errors import ExpressionError
 
@@ -32,6 +34,8 @@ class LaunchSize:
     """Further launches of the sequence, in order."""
     scratch_bytes: tuple[int, ...] = ()
     """Bytes of each argument with the role `scratch`, in order."""
+    variant: str = ""
+    """Triton: key of the `Specialisation` that the launch runs."""
 
     @property
     def steps(self) -> tuple["LaunchSize", ...]:
@@ -55,7 +59,35 @@ def launch_size(kernel: ConfiguredKernel, workload: Workload, device: DeviceInfo
     Raises:
         ExpressionError: it cannot be evaluated.
     """
-    return evaluated(kernel.kernel, kernel.scope(workload.scope(), device.scope()))
+    size = evaluated(kernel.kernel, kernel.scope(workload.scope(), device.scope()))
+    if kernel.kernel.backend is not Backend.TRITON:
+        return size
+    return replace(size, variant=specialised(kernel, workload, device).key)
+
+
+def specialised(kernel: ConfiguredKernel, workload: Workload, device: DeviceInfo) -> Specialisation:
+    """The variant of a Triton kernel that runs a workload.
+
+    Raises:
+        ExpressionError: a value cannot be evaluated.
+    """
+    of, scope = kernel.kernel, kernel.scope(workload.scope(), device.scope())
+    return specialisation_of(of.text, of.entry, of.arguments, of.constexprs, kernel.configuration, scope)
+
+
+def variants(
+    kernel: ConfiguredKernel, workloads: Iterable[Workload], device: DeviceInfo
+) -> dict[str, ConfiguredKernel]:
+    """The distinct variants of a Triton kernel that these workloads run, by key.
+
+    A workload whose values cannot be evaluated has none.
+    """
+    found = {}
+    for workload in workloads:
+        with suppress(ExpressionError):
+            one = specialised(kernel, workload, device)
+            found[one.key] = kernel.model_copy(update={"specialisation": one})
+    return found
 
 
 def evaluated(kernel: Kernel, scope: Mapping[str, Value]) -> LaunchSize:

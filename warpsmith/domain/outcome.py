@@ -42,6 +42,8 @@ class CompileFacts(Frozen):
     spill_bytes: int | None = None
     static_shared_bytes: int | None = None
     local_bytes: int | None = None
+    compiler: str = Field(default="", exclude_if=lambda name: not name)
+    """Compiler and version, if the back end does not follow from the device, such as `triton 3.6.0`."""
 
 
 def joined_facts(facts: Sequence[CompileFacts]) -> CompileFacts:
@@ -52,7 +54,8 @@ def joined_facts(facts: Sequence[CompileFacts]) -> CompileFacts:
 
     most = {n: max(known(n), default=None) for n in ("registers", "static_shared_bytes", "local_bytes")}
     spills = known("spill_bytes")
-    return CompileFacts(**most, spill_bytes=sum(spills) if spills else None)
+    compiler = next((f.compiler for f in facts if f.compiler), "")
+    return CompileFacts(**most, spill_bytes=sum(spills) if spills else None, compiler=compiler)
 
 
 class TimeSummary(Frozen):

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 from pydantic import Field
 
 from warpsmith.domain.base import Frozen
+from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.outcome import Stage
 from warpsmith.domain.space import Configuration, ParameterValue, Space
+from warpsmith.domain.specialisation import Specialisation
 
 
 class AppliedRule(Frozen):
@@ -89,12 +91,16 @@ class ConfiguredKernel(Frozen):
     kernel: Kernel
     defines: dict[str, str] = {}
     configuration: Configuration = {}
+    specialisation: Specialisation | None = None
+    """Triton: the variant to compile. None: those of the workloads that it is launched with."""
     expected_launch: ExpectedLaunch | None = None
     """None if no driver asks for it. It changes how fast the first launch is, and nothing else."""
 
     @property
     def source(self) -> str:
         """The source to compile: the macros, then the template's source with its own line numbers."""
+        if self.kernel.backend is Backend.TRITON:
+            return self.kernel.text
         prologue = "".join(f"#define {name} {text}\n" for name, text in self.defines.items())
         numbered = "#line 1\n" if prologue else ""
         return prologue + numbered + without_definitions(self.kernel.text, self.defines)
@@ -104,8 +110,10 @@ class ConfiguredKernel(Frozen):
         """Short stable name of the compiled and launched kernel: 16 hex digits of SHA-256."""
         # A database may keep the names of a configuration in another order; its values are in `defines`.
         left_out: dict[str, bool | set[str]] = {"configuration": True, "expected_launch": True}
-        if not self.kernel.launches:
-            left_out["kernel"] = {"launches"}
+        # Names of kernels that have none of these are as they were before there were any.
+        left_out["kernel"] = {f for f in ("launches", "constexprs") if not getattr(self.kernel, f)}
+        if self.specialisation is None:
+            left_out["specialisation"] = True
         text = self.model_dump_json(exclude=left_out)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -75,7 +75,7 @@ def _of_launch(job: Job, devices: Sequence[DeviceInfo]) -> Iterator[Finding]:
 
 def _limits(backend: Backend, devices: Sequence[DeviceInfo]) -> list[_Limits]:
     known = [_of(d.limits, d.name) for d in devices]
-    return known or ([_CUDA] if backend is Backend.CUDA else [])
+    return known or ([_CUDA] if backend.runs_on is Backend.CUDA else [])
 
 
 def _of(limits: DeviceLimits, name: str) -> _Limits:

@@ -13,7 +13,7 @@ def service_findings(job: Job, settings: Settings) -> Iterator[Finding]:
     """Findings for everything that a service with these settings refuses."""
     kernel = job.kernel
     if kernel.backend is Backend.HIP:
-        yield Finding("kernel.backend", "hip is not supported yet; use cuda or opencl")
+        yield Finding("kernel.backend", "hip is not supported yet; use cuda, opencl or triton")
     if kernel.backend is Backend.REPLAY:
         yield from _replay(job, settings)
     if kernel.source is None:

@@ -14,6 +14,7 @@ from warpsmith.job_checks.arguments import argument_findings
 from warpsmith.job_checks.each_launch import of_each_launch
 from warpsmith.job_checks.finding import Finding
 from warpsmith.job_checks.symbols import symbol_findings
+from warpsmith.job_checks.triton_signature import triton_findings
 from warpsmith.rewrite.reader.conditionals import given_macros
 from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.reader.pointer_usage import pointer_usage
@@ -27,6 +28,8 @@ _MAX_SHOWN = 12
 
 def signature_findings(job: Job) -> list[Finding]:
     """Mismatches between the job and its kernel. Among several definitions, the best match is used."""
+    if job.kernel.backend is Backend.TRITON:
+        return list(triton_findings(job))
     return [*of_each_launch(job, _of_launch), *unwritten_scratch(job), *symbol_findings(job)]
 
 

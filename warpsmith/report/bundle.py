@@ -11,7 +11,7 @@ from markupsafe import Markup
 from pydantic import ValidationError
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import CLexer, CudaLexer, DiffLexer
+from pygments.lexers import CLexer, CudaLexer, DiffLexer, PythonLexer
 
 from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
@@ -143,13 +143,17 @@ def _environment() -> Environment:
     return made
 
 
+_LEXERS = {Backend.OPENCL: CLexer, Backend.TRITON: PythonLexer}
+_ENDINGS = {Backend.OPENCL: "cl", Backend.TRITON: "py"}
+
+
 class _Source:
     """One tuned source with the workloads it serves."""
 
     def __init__(self, result: JobResult, entry: DispatchEntry) -> None:
         assert entry.source is not None
         original = result.job.kernel.text
-        lexer = CLexer() if result.job.kernel.backend is Backend.OPENCL else CudaLexer()
+        lexer = _LEXERS.get(result.job.kernel.backend, CudaLexer)()
         formatter = HtmlFormatter(cssclass="code")
         self.workloads = [e.workload for e in result.dispatch if _name(e) == _name(entry)]
         self.configuration = configuration_text(entry.configuration)
@@ -176,13 +180,15 @@ def _name(entry: DispatchEntry) -> str:
 
 def _has_dispatch_module(result: JobResult) -> bool:
     """Results of older versions lack the launch expressions."""
+    if result.job.kernel.backend is Backend.TRITON:
+        return False  # its program launches CUDA's and OpenCL's
     known = result.limits is not None and all(e.launch is not None for e in result.dispatch)
     return known and any(e.source is not None for e in result.dispatch)
 
 
 def _file_names(result: JobResult) -> dict[str, str]:
     """File names of the tuned sources, by workload; no two are the same."""
-    ending = "cl" if result.job.kernel.backend is Backend.OPENCL else "cu"
+    ending = _ENDINGS.get(result.job.kernel.backend, "cu")
     names: dict[str, str] = {}
     for entry in result.dispatch:
         if entry.source is not None:

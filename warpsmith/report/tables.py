@@ -152,7 +152,8 @@ def energy_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
 
 def energy_words(result: JobResult) -> str:
     """Why a CUDA result has no energies, in a sentence; empty if it has, or if nothing was compared."""
-    if not result.comparisons or result.job.kernel.backend is not Backend.CUDA or list(energy_rows(result)):
+    runs_on = result.job.kernel.backend.runs_on
+    if not result.comparisons or runs_on is not Backend.CUDA or list(energy_rows(result)):
         return ""
     if result.job.objective.measures_energy:
         return "Energy was not measured: the device does not report it."

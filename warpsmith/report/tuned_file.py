@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from warpsmith.domain.device import Backend
 from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult
 from warpsmith.printable import one_line
 from warpsmith.report.tables import configuration_text
@@ -11,7 +12,8 @@ def tuned_file(result: JobResult, entry: DispatchEntry) -> str:
     """The text of the file; empty if the baseline is kept."""
     if entry.source is None:
         return ""
-    return "".join(f"// {_harmless(line)}\n" for line in _lines(result, entry)) + "\n" + entry.source
+    mark = "#" if result.job.kernel.backend is Backend.TRITON else "//"
+    return "".join(f"{mark} {_harmless(line)}\n" for line in _lines(result, entry)) + "\n" + entry.source
 
 
 def launch_text(entry: DispatchEntry) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES, Kernel
 from warpsmith.domain.space import Space
@@ -46,6 +47,10 @@ def make_template(
         include_dirs: permitted include folders by name, for kernels whose entry is in a header.
         steps: limit on the steps through syntax trees; rules that would take more decline.
     """
+    if job.kernel.backend is Backend.TRITON:
+        # Its parameters are in the source already, and Triton's own compiler does what the rules do.
+        own = Template(kernel=job.kernel, space=job.space)
+        return TemplateReport(template=own, declined=("every rule: rules read CUDA and OpenCL",))
     with limited_work(steps):
         return _made(job, include_dirs)
 

@@ -19,6 +19,7 @@ from warpsmith.domain.by_value_plan import Parameter
 from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import SENT, path_problem
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
+from warpsmith.domain.specialisation import Specialisation
 from warpsmith.domain.template import ExpectedLaunch
 from warpsmith.parent_death import die_with_parent
 from warpsmith.sandbox.child import take_channel
@@ -111,6 +112,8 @@ def _serve(
         parameters=_parameters(header),
         then=tuple(KernelEntry(e["entry"], _parameters(e)) for e in header["then"]),
         expected_launch=expected and ExpectedLaunch.model_validate(expected),
+        arguments=tuple(header["arguments"]),
+        specialisation=header["specialisation"] and Specialisation.model_validate(header["specialisation"]),
         begin_with=header["begin_with"],
         may_fall_back=header["may_fall_back"],
     )

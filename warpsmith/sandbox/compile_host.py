@@ -109,6 +109,8 @@ class CompilePool:
                 for n, step in enumerate(kernel.kernel.launches[1:], 1)
             ],
             "expected_launch": kernel.expected_launch and kernel.expected_launch.model_dump(),
+            "arguments": [a.name for a in kernel.kernel.arguments],
+            "specialisation": kernel.specialisation and kernel.specialisation.model_dump(mode="json"),
             "begin_with": begin_with,
             "may_fall_back": may_fall_back,
         }

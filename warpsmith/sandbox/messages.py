@@ -58,6 +58,7 @@ def size_to_json(size: LaunchSize) -> Json:
         "takes": size.takes,
         "then": [size_to_json(step) for step in size.then],
         "scratch_bytes": size.scratch_bytes,
+        "variant": size.variant,
     }
 
 
@@ -74,6 +75,7 @@ def size_from_json(data: Json) -> LaunchSize:
         tuple(data["takes"]),
         tuple(size_from_json(step) for step in data["then"]),
         tuple(data["scratch_bytes"]),
+        data["variant"],
     )
 
 

@@ -305,7 +305,7 @@ def test_what_the_service_refuses_is_told_with_its_field(run: Runner, url: str, 
     path.write_text(json.dumps(FIELDS | {"kernel": FIELDS["kernel"] | {"backend": "hip"}}, indent=1))
     ran = run("submit", path, "--url", url)
     assert ran == Ran(
-        2, "", f"error: {path}:4: kernel.backend: hip is not supported yet; use cuda or opencl\n"
+        2, "", f"error: {path}:4: kernel.backend: hip is not supported yet; use cuda, opencl or triton\n"
     )
 
 
@@ -368,7 +368,7 @@ def test_init_never_overwrites(run: Runner, tmp_path: Path) -> None:
 
 def test_init_says_what_it_cannot_read(run: Runner, tmp_path: Path) -> None:
     for name, text, words in [
-        ("a.txt", "x", "neither its ending (.cu, .cuh, .cl, .clh, .opencl, .ocl, .hip) nor its text"),
+        ("a.txt", "x", "neither its ending (.cu, .cuh, .cl, .clh, .opencl, .ocl, .hip, .py) nor its text"),
         ("b.cl", "int f(int x) { return x; }", "kernel"),
     ]:
         path = tmp_path / name

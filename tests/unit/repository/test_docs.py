@@ -114,6 +114,7 @@ MISTAKES: tuple[tuple[str, Any], ...] = (
     ("kernel.launch.grid", ['__import__("os")']),
     ("kernel.launch.block", ["n - 65536"]),
     ("kernel.launch.shared_bytes", "foo"),
+    ("kernel.constexprs", {"BLOCK": 4}),
     ("kernel.launches", [ONE_LAUNCH]),
     ("workloads", [{"dimensions": {"n": 4}}, {"dimensions": {"m": 4}}]),
     ("workloads", [{"dimensions": {"n": 4}}, {"dimensions": {"n": 4}}]),

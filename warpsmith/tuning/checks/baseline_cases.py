@@ -22,6 +22,7 @@ from warpsmith.tuning.checks.extra_cases import (
     size_bytes,
 )
 from warpsmith.tuning.checks.world_cases import at_listed_shape, proposed_worlds
+from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.output_checks import CheckRules, check_run, spread
@@ -75,7 +76,8 @@ def passing(
     """
     judged: list[Future[CheckedCase | Rejected]] = []
     info = session.info
-    handle: int | None = None
+    loaded_variants = session.variants(kernel, compiled)
+    device: DevicePort | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="judge") as judging:
         for case in cases:
             if case.family is not Family.WORLD and not _finite(session, case):
@@ -85,8 +87,7 @@ def passing(
                 if isinstance(size, Rejected):
                     continue
                 device = session.device(case)
-                handle = device.load(compiled) if handle is None else handle
-                loaded = LoadedKernel(handle, case.workload, size)
+                loaded = LoadedKernel(loaded_variants.on(device, case.workload), case.workload, size)
                 report = _launched(session, loaded, case)
                 overruns = _overruns_unseen(session, loaded, case)
                 session.release(case)
@@ -94,7 +95,8 @@ def passing(
                 continue
             except ChildDied:
                 session.renew(faulted=True)
-                handle = None
+                loaded_variants.forget()
+                device = None
                 if case.family is Family.WORLD:
                     break  # what comes after is no tamer, and every fault costs a child
                 continue
@@ -102,8 +104,8 @@ def passing(
                 continue
             wait(judged)  # no more than two reports are held
             judged.append(judging.submit(_judged, session, case, report))
-    if handle is not None:
-        device.unload(handle)
+    if device is not None:
+        loaded_variants.unload(device)
     right = [found for f in judged if isinstance(found := f.result(), CheckedCase)]
     return [found.model_copy(update={"neighbour_of": of}) for found in right]
 

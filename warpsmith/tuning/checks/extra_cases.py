@@ -9,6 +9,7 @@ from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled, Family
 from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.device_session import Case, DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.output_checks import CheckResult
@@ -129,7 +130,9 @@ def judged(
     cases. Raises as `check_further` does.
     """
     failed = session.expected.compute(cases)
-    handle: int | None = None
+    loaded_variants = session.variants(kernel, compiled)
+    loaded_variants.expect(case.workload for case in cases if case.key not in failed)
+    device: DevicePort | None = None
     before: tuple[Case, Future[CheckResult]] | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="compare") as comparing:
         for case in cases:
@@ -142,8 +145,7 @@ def judged(
                 yield case, size
                 return
             device = session.device(case)
-            handle = device.load(compiled) if handle is None else handle
-            loaded = LoadedKernel(handle, case.workload, size)
+            loaded = LoadedKernel(loaded_variants.on(device, case.workload), case.workload, size)
             launch = session.checker.launch(loaded, whole=True, on=case)
             session.release(case)
             if before is not None:
@@ -152,8 +154,8 @@ def judged(
             before = case, comparing.submit(session.checker.evaluate, launch)
         if before is not None:
             yield before[0], before[1].result()
-    if handle is not None:
-        device.unload(handle)
+    if device is not None:
+        loaded_variants.unload(device)
 
 
 def _families(session: DeviceSession, workload: Workload) -> list[Family]:

@@ -5,11 +5,11 @@ from concurrent.futures import Future
 
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.launch_size import expecting_launches
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.ports import DevicePort
+from warpsmith.tuning.session import variants
 from warpsmith.tuning.session.baseline_knowledge import BaselineKnowledge
 from warpsmith.tuning.session.expected_outputs import ExpectedOutputs
 from warpsmith.tuning.session.fair_cases import FairCases
@@ -84,8 +84,11 @@ class DeviceSession:
 
     def submit(self, kernel: ConfiguredKernel) -> "Future[Compiled | Rejected]":
         """Start compiling for the launches of this job."""
-        expecting = expecting_launches(kernel, self.job.workloads, self.info)
-        return self.ports.compiler.submit(expecting, self.info)
+        return variants.submit(self.ports.compiler, kernel, self.job.workloads, self.info)
+
+    def variants(self, kernel: ConfiguredKernel, compiled: Compiled) -> variants.LoadedVariants:
+        """Handles of a compiled kernel, for launches on shapes beyond the job's workloads, too."""
+        return variants.LoadedVariants(self.ports.compiler, self.info, kernel, compiled)
 
     def device(self, of: Workload | Case) -> DevicePort:
         """See `ReplaceableChild.device`; raises as it does."""

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from itertools import product
 
 from warpsmith.domain.job import Workload
-from warpsmith.domain.launch_size import expecting_launches, launch_size
+from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.session_ports import SessionPorts
+from warpsmith.tuning.session.variants import LoadedVariants, submit
 from warpsmith.verify.run_report import Array
 
 OVERRUN_TRIES = 2
@@ -25,7 +26,7 @@ class OwnKernel:
     ports: SessionPorts
     kernel: ConfiguredKernel
     _device: DevicePort | None = None
-    _handle: int = 0
+    _variants: LoadedVariants | None = None
 
     def outputs(
         self, cases: Iterable[tuple[WorkloadPlan, Workload]]
@@ -41,9 +42,9 @@ class OwnKernel:
         for plan, workload in cases:
             try:
                 size = launch_size(self.kernel, workload, self.ports.opener.info)
-                device = self._loaded(compiled)
+                device, handle = self._loaded(compiled, workload)
                 device.prepare(plan)
-                report = device.run(self._handle, plan.key, size)
+                report = device.run(handle, plan.key, size)
                 # A kernel that damaged its process ends it here at the latest, and cannot be a reference.
                 device.release(plan.key)
                 found.append(report.outputs)
@@ -63,9 +64,9 @@ class OwnKernel:
             compiled = self._compiled([workload])
             size = launch_size(self.kernel, workload, self.ports.opener.info)
             for plan, small in product(plans, (True, False) * OVERRUN_TRIES):
-                device = self._loaded(compiled)
+                device, handle = self._loaded(compiled, workload)
                 device.prepare(plan, small_guards=small)
-                if device.run(self._handle, plan.key, size).guard_violations:
+                if device.run(handle, plan.key, size).guard_violations:
                     return True
         except (ChildDied, KernelRefused, ExpressionError, InvalidInput):
             self.close()
@@ -73,21 +74,22 @@ class OwnKernel:
 
     def _compiled(self, workloads: Sequence[Workload]) -> Compiled:
         info = self.ports.opener.info
-        expecting = expecting_launches(self.kernel, workloads, info)
-        compiled = self.ports.compiler.submit(expecting, info).result()
+        compiled = submit(self.ports.compiler, self.kernel, workloads, info).result()
         if isinstance(compiled, Rejected):
             raise InvalidInput("kernel", f"the kernel does not compile: {compiled.reason}")
         return compiled
 
-    def _loaded(self, compiled: Compiled) -> DevicePort:
-        """The child, in which `_handle` is the kernel."""
-        if self._device is None:
+    def _loaded(self, compiled: Compiled, workload: Workload) -> tuple[DevicePort, int]:
+        """The child, and the handle of the kernel in it for launches on a workload."""
+        if self._device is None or self._variants is None:
             self._device = self.ports.opener.open()
-            self._handle = self._device.load(compiled)
-        return self._device
+            self._variants = LoadedVariants(
+                self.ports.compiler, self.ports.opener.info, self.kernel, compiled
+            )
+        return self._device, self._variants.on(self._device, workload)
 
     def close(self) -> None:
         """End the child; the next case opens another."""
-        device, self._device = self._device, None
+        device, self._device, self._variants = self._device, None, None
         if device is not None:
             device.close()

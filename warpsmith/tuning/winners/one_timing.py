@@ -19,9 +19,10 @@ def timed_once(
         size = size_within_limits(kernel, workload, session.info)
         if isinstance(size, Rejected):
             return None
-        handle = session.device(workload).load(compiled)
+        device, variants = session.device(workload), session.variants(kernel, compiled)
+        handle = variants.on(device, workload)
         samples, launch = session.sampler.sample(LoadedKernel(handle, workload, size), plan, other=None)
-        session.device(workload).unload(handle)
+        variants.unload(device)
     except ChildDied:
         session.renew(faulted=True)
         return None
