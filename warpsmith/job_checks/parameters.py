@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Job
 from warpsmith.domain.source_text import code_of
 from warpsmith.domain.space import Constraint, Space, holds
+from warpsmith.domain.triton_function import LAUNCH_OPTIONS
 from warpsmith.errors import ExpressionError
 from warpsmith.job_checks.finding import Finding
 
@@ -76,6 +78,7 @@ def _unused(job: Job) -> Iterator[Finding]:
     words = set(re.findall(r"\w+", text))
     words |= set(re.findall(r"\w+", kernel.model_dump_json(exclude={"source", "files"})))
     words |= {name for c in job.space.constraints for name in c.expression.names}
+    words |= set(LAUNCH_OPTIONS) if kernel.backend is Backend.TRITON else set()
     for n, parameter in enumerate(job.parameters):
         if parameter.name not in words:
             count = len(parameter.values)

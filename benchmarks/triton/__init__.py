@@ -1,0 +1,1 @@
+"""Triton kernels of other people: each beside its own autotune list, and a fused MoE recorded whole."""
