@@ -23,6 +23,7 @@ _ENDINGS = {
     ".opencl": Backend.OPENCL,
     ".ocl": Backend.OPENCL,
     ".hip": Backend.HIP,
+    ".py": Backend.TRITON,
 }
 SOURCE_ENDINGS = tuple(_ENDINGS)
 HEADER_ENDINGS = (".cuh", ".h", ".hpp", ".hh", ".clh", ".inl", ".inc")

@@ -13,6 +13,7 @@ class Backend(StrEnum):
     CUDA = "cuda"
     OPENCL = "opencl"
     HIP = "hip"
+    TRITON = "triton"
     REPLAY = "replay"
     """Recorded timings: nothing is compiled, run or checked. For tests of the service only."""
 
