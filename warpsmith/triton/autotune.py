@@ -80,9 +80,7 @@ def _is_autotune(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func).endswith("autotune")
 
 
-def _configs(
-    node: ast.expr | None, call: ast.Call, module: Module, problems: list[str]
-) -> list[Config]:
+def _configs(node: ast.expr | None, call: ast.Call, module: Module, problems: list[str]) -> list[Config]:
     if node is None:
         problems.append(f"line {call.lineno}: the configurations of the decorator are not found")
         return []
@@ -118,7 +116,9 @@ def _space(
         columns[name] = [c.kwargs.get(name, c.options.get(name, missing)) for c in configs]
     for name, column in columns.items():
         if name not in names and name not in OPTIONS:
-            problems.append(f"line {configs[0].line}: {name} of the configurations is no tl.constexpr parameter")
+            problems.append(
+                f"line {configs[0].line}: {name} of the configurations is no tl.constexpr parameter"
+            )
             continue
         values = _distinct(v for v in column if _may_be_searched(v))
         if not values:
@@ -127,7 +127,9 @@ def _space(
             continue
         if len(values) < len(_distinct(column)):
             odd = next(v for v in column if not _may_be_searched(v))
-            problems.append(f"line {configs[0].line}: {name} is {odd!r} in some configurations, left out here")
+            problems.append(
+                f"line {configs[0].line}: {name} is {odd!r} in some configurations, left out here"
+            )
         default = column[0] if _may_be_searched(column[0]) else values[0]
         if len(values) > _MOST_VALUES:
             problems.append(f"{name} has {len(values)} values; the first {_MOST_VALUES} are listed")
@@ -161,9 +163,7 @@ def _partial(configs: Sequence[Config], tunables: Sequence[Tunable]) -> Iterator
         )
 
 
-def _pruned(
-    node: ast.expr | None, module: Module, problems: list[str]
-) -> tuple[list[Condition], list[str]]:
+def _pruned(node: ast.expr | None, module: Module, problems: list[str]) -> tuple[list[Condition], list[str]]:
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return [], []
     while isinstance(node, ast.Name) and (named := module.named(node.id)) is not None:

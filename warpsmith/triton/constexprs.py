@@ -13,7 +13,9 @@ from warpsmith.triton.host_launch import HostLaunch
 from warpsmith.triton.host_values import Tensor
 from warpsmith.triton.kernel_file import TritonFunction, TritonParameter, last_name
 from warpsmith.triton.name_guesses import around, is_size, is_switch, is_tile
+from warpsmith.triton.pointer_uses import whole_rows
 from warpsmith.triton.pruning import Heuristic
+from warpsmith.triton.safe_values import Module, NotLiteral
 
 _USUAL_TILE = 64
 _USUAL_GROUP = 8
@@ -40,6 +42,7 @@ class ConstexprReader:
     autotune: Autotune
     launch: HostLaunch | None
     dimensions: Dimensions
+    module: Module
     _tuned: set[str] = field(default_factory=set)
     _done: dict[str, FixedValue] = field(default_factory=dict)
 
@@ -48,7 +51,7 @@ class ConstexprReader:
         found = list(self.autotune.tunables)
         comments: dict[str, str] = {}
         known = {t.name for t in found} | self.autotune.fixed.keys()
-        computed = self._computed()
+        computed = self._computed() | self._rows().keys()
         for parameter in self._parameters():
             name = parameter.name
             if name in known or name in computed or not is_tile(name) or self._is_computed(name):
@@ -92,6 +95,12 @@ class ConstexprReader:
     def _parameters(self) -> list[TritonParameter]:
         return [p for p in self.function.parameters if p.is_constexpr]
 
+    def _rows(self) -> dict[str, str]:
+        """Tiles that hold a whole row, with its size, where host code says no number."""
+        found = whole_rows(self.function)
+        plain = {p.name: p for p in self._parameters()}
+        return {n: size for n, size in found.items() if n in plain and self._constant(n, plain[n]) is None}
+
     def _computed(self) -> set[str]:
         """Names that `triton.heuristics` computes."""
         found: set[str] = set()
@@ -108,7 +117,9 @@ class ConstexprReader:
         if not isinstance(given, ast.expr) or self.dimensions.constant(given) is not None:
             return False
         text = self._of_local(given)
-        return isinstance(given, ast.Name) is False or (text is not None and not isinstance(text, ast.Constant))
+        return isinstance(given, ast.Name) is False or (
+            text is not None and not isinstance(text, ast.Constant)
+        )
 
     def _of_local(self, given: ast.expr) -> ast.expr | None:
         scope = self.launch.scope if self.launch else None
@@ -153,23 +164,21 @@ class ConstexprReader:
             return None
         if isinstance(given, ast.Name) and given.id in self.launch.scope.defaults:
             return self._of_default(name, given.id)
-        if isinstance(given, ast.Name) and self._is_switch_of(given, name):
-            return FixedValue(name, "false", f"the host passes {text}", True)
+        if isinstance(given, ast.Name) and given.id.isidentifier() and not is_size(name):
+            return None  # a choice of whoever calls the host function
         if isinstance(given, ast.expr):
             tree = self.dimensions.tree_of_host(given)
             found = expression_text(tree)
             if tree is not None and found is not None:
                 self._keep(name, tree)
+                if isinstance(tree, ast.Tuple) or any(isinstance(n, ast.Tuple) for n in ast.walk(tree)):
+                    return None
                 return FixedValue(name, found, f"as line {self.launch.line} passes it")
         if " is not None" in text or isinstance(given, Tensor):
             return FixedValue(name, "true", f"the host passes {text}", True)
         if " is None" in text:
             return FixedValue(name, "false", f"the host passes {text}", True)
         return None
-
-    def _is_switch_of(self, given: ast.Name, name: str) -> bool:
-        """True if a parameter of the host function is passed for something that is true or false."""
-        return is_switch(name) and self.launch is not None and self.launch.scope.values.get(given.id) is not None
 
     def _of_default(self, name: str, host_name: str) -> FixedValue | None:
         assert self.launch is not None
@@ -178,6 +187,7 @@ class ConstexprReader:
             return None
         if isinstance(default.value, str) and not is_plain_text(default.value):
             return None
+        self._keep(name, default)
         return FixedValue(name, literal_text(default.value), f"the default of {host_name} in host code", True)
 
     def _keep(self, name: str, tree: ast.expr) -> None:
@@ -189,7 +199,9 @@ class ConstexprReader:
         text = expression_text(tree)
         known = {*self.dimensions.names, *self.dimensions.tunables}
         if tree is not None and isinstance(tree, ast.Constant):
-            return FixedValue(heuristic.name, literal_text(tree.value), f"as line {heuristic.line} computes it")
+            return FixedValue(
+                heuristic.name, literal_text(tree.value), f"as line {heuristic.line} computes it"
+            )
         if tree is not None and text is not None and Expression(text).names <= known:
             self._keep(heuristic.name, tree)
             return FixedValue(heuristic.name, text, f"as line {heuristic.line} computes it")
@@ -199,8 +211,14 @@ class ConstexprReader:
         name = parameter.name
         said = self.launch.texts.get(name, "") if self.launch else ""
         comment = f"the host passes {_short(said)}" if said else ""
-        if parameter.default is not None:
-            return None if not said else FixedValue(name, parameter.default, comment, True)
+        if name in (rows := self._rows()):
+            tree = self.dimensions.of_kernel(ast.Name(rows[name], ast.Load()))
+            if (text := expression_text(tree)) is not None:
+                words = comment or f"the kernel takes all of {rows[name]} at once"
+                return FixedValue(name, f"next_pow2({text})", words, True)
+        if parameter.default is not None and (default := self._default(parameter.default)) is not None:
+            is_literal = parameter.default[0] in "-0123456789'\"TFN"
+            return None if is_literal and not said else FixedValue(name, default, comment, bool(said))
         low = name.lower()
         if "dtype" in low or low.endswith(("_type", "_ty")):
             return FixedValue(name, "tl.float32", comment, True)
@@ -210,6 +228,18 @@ class ConstexprReader:
         self.dimensions.constexprs[name] = ast.Name(dimension, ast.Load())
         return FixedValue(name, dimension, comment, True)
 
+    def _default(self, text: str) -> str | None:
+        """The default of a parameter as a job file writes it; None if it is not found in the file."""
+        node = ast.parse(text, mode="eval").body
+        if isinstance(node, ast.Attribute) and last_name(node.value) in ("tl", "language"):
+            return f"tl.{node.attr}"
+        try:
+            found = self.module.evaluate(node)
+        except NotLiteral:
+            return None
+        fits = found is None or isinstance(found, bool | int | float)
+        return literal_text(found) if fits or (isinstance(found, str) and is_plain_text(found)) else None
+
 
 def options_of(launch: HostLaunch | None, autotune: Autotune, dimensions: Dimensions) -> Iterator[str]:
     """Launch options whose values only the host program knows."""
@@ -217,7 +247,8 @@ def options_of(launch: HostLaunch | None, autotune: Autotune, dimensions: Dimens
         if launch is None or name not in launch.texts or autotune.tunables:
             continue
         if dimensions.constant(launch.given.get(name)) is None:
-            yield f"line {launch.line}: the host computes {name} ({_short(launch.texts[name])}); its values are a proposal"
+            said = f"the host computes {name} ({_short(launch.texts[name])})"
+            yield f"line {launch.line}: {said}; its values are a proposal"
 
 
 def literal_text(value: object) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from warpsmith.domain.space import reserved
 from warpsmith.triton.arithmetic import expression_text, names_of, with_names
 from warpsmith.triton.host_launch import HostLaunch
+from warpsmith.triton.host_values import MULTIPROCESSORS
 from warpsmith.triton.pruning import replaced
 
 _META = "META."
@@ -20,7 +21,7 @@ class Dimensions:
 
     launch: HostLaunch | None
     taken: Collection[str]
-    """Names that no dimension may have: the kernel's `tl.constexpr` parameters and the launch options."""
+    """Names that no dimension may have: the kernel's `tl.constexpr` parameters and launch options."""
     tunables: Collection[str] = ()
     names: list[str] = field(default_factory=list)
     """The dimensions so far."""
@@ -51,12 +52,18 @@ class Dimensions:
     def claim(self, name: str, value: ast.expr) -> None:
         """Call the extent that is passed for a scalar by the scalar's name."""
         found = self._expanded(value)
-        if isinstance(found, ast.Name) and not found.id.startswith(_META) and found.id not in self._atoms:
+        if (
+            isinstance(found, ast.Name)
+            and not found.id.startswith((_META, "device."))
+            and found.id not in self._atoms
+        ):
             self._atoms[found.id] = self.add(name, free=False)
 
     def of_host(self, value: ast.expr | None) -> str | None:
         """The text of a value of host code; None if a part of it has no place in a job."""
         found = None if value is None else self.tree_of_host(value)
+        if found is None or any(isinstance(node, ast.Tuple) for node in ast.walk(found)):
+            return None
         return expression_text(found)
 
     def tree_of_host(self, value: ast.expr) -> ast.expr | None:
@@ -69,7 +76,7 @@ class Dimensions:
                 if part is None:
                     return None
                 values[name] = part
-            elif name not in _functions(found):
+            elif name not in _functions(found) and name != MULTIPROCESSORS:
                 values[name] = ast.Name(self._dimension(name), ast.Load())
         return with_names(found, values)
 
@@ -100,7 +107,9 @@ class Dimensions:
     def _dimension(self, atom: str) -> str:
         if atom not in self._atoms:
             called = self.launch.scope.called.get(atom, "") if self.launch else ""
-            text = atom.replace(".shape[-1]", "_last").replace(".shape", "_size").replace(".numel()", "_numel")
+            text = (
+                atom.replace(".shape[-1]", "_last").replace(".shape", "_size").replace(".numel()", "_numel")
+            )
             self._atoms[atom] = self.add(called or text, free=False)
         return self._atoms[atom]
 
@@ -109,14 +118,16 @@ class Dimensions:
         if self.launch is None:
             return value
         scope = self.launch.scope
-        passed = {v.id: n for n, v in self.launch.given.items() if isinstance(v, ast.Name) and n in self.taken}
+        passed = {
+            v.id: n for n, v in self.launch.given.items() if isinstance(v, ast.Name) and n in self.taken
+        }
         for depth in range(_DEEPEST):
             values: dict[str, ast.expr] = {}
             for name in names_of(value):
                 word = scope.equal(name)
                 # A value that is passed is not followed to itself.
                 whole = depth == 0 and isinstance(value, ast.Name)
-                if word in passed and word in scope.locals and not whole and passed[word] in self._known():
+                if word in passed and not whole and passed[word] in self._known():
                     values[name] = ast.Name(f"{_META}{passed[word]}", ast.Load())
                 elif word in scope.locals:
                     values[name] = scope.locals[word]
@@ -133,4 +144,3 @@ class Dimensions:
 
 def _functions(tree: ast.expr) -> set[str]:
     return {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-

@@ -36,6 +36,7 @@ def host_launches(tree: ast.Module, function: TritonFunction) -> tuple[HostLaunc
     found: list[HostLaunch] = []
     for body, arguments in _bodies(tree):
         walk = _Walk(function, Scope())
+        walk.body(s for s in tree.body if _is_literal(s))
         walk.enter(arguments)
         walk.body(body)
         found += walk.found
@@ -45,7 +46,9 @@ def host_launches(tree: ast.Module, function: TritonFunction) -> tuple[HostLaunc
 def _bodies(tree: ast.Module) -> Iterator[tuple[list[ast.stmt], ast.arguments | None]]:
     yield tree.body, None
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and not any("jit" in ast.unparse(d) for d in node.decorator_list):
+        if isinstance(node, ast.FunctionDef) and not any(
+            "jit" in ast.unparse(d) for d in node.decorator_list
+        ):
             yield node.body, node.args
 
 
@@ -75,8 +78,10 @@ class _Walk:
                         self.grids[name] = grid
                 case ast.ClassDef():
                     continue
-                case ast.If(body=inner, orelse=other) | ast.For(body=inner, orelse=other) | ast.While(
-                    body=inner, orelse=other
+                case (
+                    ast.If(body=inner, orelse=other)
+                    | ast.For(body=inner, orelse=other)
+                    | ast.While(body=inner, orelse=other)
                 ):
                     self.body(inner, False)
                     self.body(other, False)
@@ -110,7 +115,13 @@ class _Walk:
                 for part, item in zip(names, found, strict=True):
                     if isinstance(part, ast.Name):
                         self._bind(part.id, item, is_sure)
-            case ast.Tuple(elts=names), _:
+            case ast.Tuple(elts=names), ast.Tuple(elts=values) if (
+                parts := self.scope.unpacked(len(names), values)
+            ) is not None:
+                for name, part in zip(names, parts, strict=True):
+                    if isinstance(name, ast.Name):
+                        self._bind(name.id, part, is_sure)
+            case ast.Tuple(elts=names) | ast.List(elts=names), _:
                 self._unpack(names, self.scope.value(value), is_sure)
 
     def _bind(self, name: str, found: Value | None, is_sure: bool) -> None:
@@ -133,14 +144,13 @@ class _Walk:
     def _unpack(self, names: list[ast.expr], found: Value | None, is_sure: bool) -> None:
         plain = [n.id if isinstance(n, ast.Name) else "" for n in names]
         parts: list[ast.expr] = []
-        if isinstance(found, Extents):
-            tensor = found.tensor
-            if tensor is not None and tensor.shape is None and all(plain):
-                tensor.shape = [atom(self.scope.equal(f"{tensor.name}.shape[{n}]")) for n in range(len(names))]
-                last = f"{tensor.name}.shape[-1]"
-                self.scope.join(tensor.shape[-1], atom(last))
-                found = Extents(tensor, tuple(tensor.shape))
-            parts = list(found.parts)
+        if isinstance(found, Extents) and names and isinstance(names[0], ast.Starred):
+            plain = plain[1:]
+            names = names[1:]
+            last = [self.scope.part(found, n - len(names)) for n in range(len(names))]
+            parts = [part for part in last if part is not None]
+        elif isinstance(found, Extents) and not any(isinstance(n, ast.Starred) for n in names):
+            parts = self.scope.ranked(found, len(names))
         if len(parts) != len(names):
             for name in filter(None, plain):
                 self.scope.values.pop(name, None)
@@ -187,7 +197,9 @@ class _Walk:
         )
 
     def _passed(self, node: ast.expr) -> Value | None:
-        if isinstance(node, ast.Name) and isinstance(found := self.scope.values.get(node.id), ast.expr | Tensor):
+        if isinstance(node, ast.Name) and isinstance(
+            found := self.scope.values.get(node.id), ast.expr | Tensor
+        ):
             return Tensor(found.name, found.shape, found.dtype) if isinstance(found, Tensor) else found
         return self.scope.value(node)
 
@@ -200,6 +212,11 @@ class _Walk:
         found = [self.scope.number(p) for p in parts]
         known = [p for p in found if p is not None]
         return tuple(known) if 0 < len(known) == len(parts) <= _MOST_AXES else None
+
+
+def _is_literal(statement: ast.stmt) -> bool:
+    """True for the assignment of a number at module level."""
+    return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant | ast.BinOp)
 
 
 def _is_type(node: ast.expr) -> bool:
@@ -216,4 +233,3 @@ def passed_tensor(launch: HostLaunch | None, name: str) -> Tensor | None:
     """The tensor that a launch passes for a parameter."""
     found = None if launch is None else launch.given.get(name)
     return found if isinstance(found, Tensor) else None
-

@@ -13,7 +13,12 @@ _SAME = frozenset(
 )
 """Calls whose result has the shape of a tensor."""
 _LIKE = frozenset(("empty_like", "zeros_like", "ones_like", "rand_like", "randn_like", "full_like"))
-_MADE = frozenset(("empty", "zeros", "ones", "full", "rand", "randn", "randint", "new_empty", "new_zeros", "new_ones"))
+_MADE = frozenset(
+    ("empty", "zeros", "ones", "full", "rand", "randn", "randint", "new_empty", "new_zeros", "new_ones")
+)
+MULTIPROCESSORS = "device.multiprocessors"
+"""Number of a device's multiprocessors, as expressions of a job name it."""
+_COUNTS = frozenset(("get_sm_count", "get_num_sms", "num_sms", "get_multiprocessor_count", "sm_count"))
 _SHAPED = frozenset(("view", "reshape"))
 _UNSIZED = -1
 
@@ -127,7 +132,13 @@ class Scope:
                 found = self.value(owner) if isinstance(owner, ast.Name) else None
                 number = _whole(axis)
                 if isinstance(found, Extents) and number is not None:
-                    return self._part(found, number)
+                    return self.part(found, number)
+            case ast.Attribute(attr="multi_processor_count"):
+                return atom(MULTIPROCESSORS)
+            case ast.Call(func=func) if last_name(func) in _COUNTS:
+                return atom(MULTIPROCESSORS)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return self._chosen(test, body, orelse)
             case ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[axis]):
                 return self._extent(self.tensor(owner), _whole(axis))
             case ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[axis]):
@@ -142,10 +153,51 @@ class Scope:
                 return None if tensor is None else self._extent(tensor, 0)
         return None
 
+    def _chosen(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> ast.expr | None:
+        """A choice that holds for arguments which are left out; None if sizes decide it."""
+        match test:
+            case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=None)]):
+                default = self.defaults.get(name)
+                left_out = isinstance(default, ast.Constant) and default.value is None
+                return self.number(body if isinstance(op, ast.Is) == left_out else orelse)
+        if self.number(test) is not None:
+            return None
+        found = self.number(body)
+        return self.number(orelse) if found is None else found
+
+    def unpacked(self, count: int, elts: Sequence[ast.expr]) -> list[ast.expr | None] | None:
+        """The values of a tuple with at most one starred shape, whose rank follows from the count."""
+        starred = [n for n, e in enumerate(elts) if isinstance(e, ast.Starred)]
+        rank = count - len(elts) + 1
+        if len(starred) != 1 or rank < 1:
+            return None
+        found: list[ast.expr | None] = []
+        for elt in elts:
+            if not isinstance(elt, ast.Starred):
+                part = self.value(elt)
+                found.append(part if isinstance(part, ast.expr) else None)
+                continue
+            inner = self.value(elt.value)
+            if not isinstance(inner, Extents):
+                return None
+            found += self.ranked(inner, rank)
+        return found if len(found) == count else None
+
+    def ranked(self, found: Extents, rank: int) -> list[ast.expr]:
+        """The extents of a shape that turns out to have this many."""
+        tensor = found.tensor
+        if tensor is None or tensor.shape is not None:
+            return list(found.parts if tensor is None else tensor.shape or ())
+        tensor.shape = [atom(self.equal(f"{tensor.name}.shape[{n}]")) for n in range(rank)]
+        for n, part in enumerate(tensor.shape):
+            self.join(part, atom(f"{tensor.name}.shape[{n - rank}]"))
+        return list(tensor.shape)
+
     def _shape(self, tensor: Tensor | None) -> Extents | None:
         return None if tensor is None else Extents(tensor, tuple(tensor.shape or ()))
 
-    def _part(self, found: Extents, number: int) -> ast.expr | None:
+    def part(self, found: Extents, number: int) -> ast.expr | None:
+        """One extent of a shape; None if it has no such axis."""
         if found.tensor is not None and found.tensor.shape is None:
             return self._extent(found.tensor, number)
         parts = found.parts
@@ -214,7 +266,9 @@ class Scope:
         if base.shape is not None and len(base.shape) == len(parts) and len(parts) > 1:
             parts = [b if _is_open(p) else p for p, b in zip(parts, base.shape, strict=True)]
         name = f"{base.name}.view"
-        return Tensor(name, [atom(f"{name}[{n}]") if _is_open(p) else p for n, p in enumerate(parts)], base.dtype)
+        return Tensor(
+            name, [atom(f"{name}[{n}]") if _is_open(p) else p for n, p in enumerate(parts)], base.dtype
+        )
 
     def _extents(self, elts: Sequence[ast.expr]) -> list[ast.expr] | None:
         found: list[ast.expr] = []

@@ -3,10 +3,8 @@
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from warpsmith.domain.expressions import Expression
-from warpsmith.errors import ExpressionError
 from warpsmith.triton.arithmetic import expression_text, names_of, product
 from warpsmith.triton.autotune import OPTIONS, Autotune, Tunable, read_autotune
 from warpsmith.triton.constexprs import ConstexprReader, FixedValue, options_of
@@ -19,7 +17,6 @@ from warpsmith.triton.name_guesses import (
     is_pointer,
     is_stride,
     number_of,
-    stem_of,
     stride_axes,
 )
 from warpsmith.triton.pointer_uses import Uses, pointer_uses
@@ -101,10 +98,12 @@ class _Parts:
         self._pointers = pointers
         self._dims = Dimensions(self.launch, taken, pointers=pointers)
         self._claim(plain)
-        reader = ConstexprReader(self.function, self.autotune, self.launch, self._dims)
+        reader = ConstexprReader(self.function, self.autotune, self.launch, self._dims, self.module)
         tunables, comments = reader.tunables()
         self._dims.tunables = [t.name for t in tunables]
+        self._tuned = tunables
         reader.fix_from_host()
+        self._name_host_sizes()
         scalars = [self._scalar(p) for p in plain if p.name not in pointers]
         fixed = reader.fixed(read_heuristics(self.function, self.module))
         grid, comment = self._grid()
@@ -143,6 +142,15 @@ class _Parts:
             if parameter.name not in self._pointers and is_extent and isinstance(value, ast.expr):
                 self._dims.claim(parameter.name, value)
 
+    def _name_host_sizes(self) -> None:
+        """Name the extents that host code knows, before guesses take their names."""
+        if self.launch is None:
+            return
+        for part in self.launch.grid or ():
+            self._dims.of_host(part)
+        for name in self._pointers:
+            self._shape(name)
+
     # Scalars
 
     def _scalar(self, parameter: TritonParameter) -> ArgumentPart:
@@ -155,7 +163,12 @@ class _Parts:
         if constant is not None and type(constant.value) in (int, float, bool):
             self._dims.scalars[name] = constant
             kind = "float32" if isinstance(constant.value, float) or floating else "int32"
-            return ArgumentPart(name, kind, "scalar", value=str(float(constant.value) if kind == "float32" else int(constant.value)))
+            return ArgumentPart(
+                name,
+                kind,
+                "scalar",
+                value=str(float(constant.value) if kind == "float32" else int(constant.value)),
+            )
         if floating:
             return self._number(name, comment or (f"the host passes {text}" if text else ""))
         if isinstance(given, ast.expr):
@@ -204,7 +217,11 @@ class _Parts:
     def _buffer(self, name: str) -> ArgumentPart:
         uses = self.uses
         guesses: list[str] = []
-        if name in uses.atomic or name in self.autotune.mutated or (name in uses.read and name in uses.written):
+        if (
+            name in uses.atomic
+            or name in self.autotune.mutated
+            or (name in uses.read and name in uses.written)
+        ):
             role = "inout"
         else:
             role = "output" if name in uses.written else "input"
@@ -248,7 +265,9 @@ class _Parts:
 
     def _shape_of_strides(self, pointer: str) -> list[ast.expr] | None:
         """Extents that the names of a pointer's strides and the kernel's sizes give."""
-        axes = stride_axes(pointer, self._names)
+        body = (n for statement in self.function.node.body for n in ast.walk(statement))
+        used = {n.id for n in body if isinstance(n, ast.Name)}
+        axes = stride_axes(pointer, (n for n in self._names if n in used))
         if not axes:
             return None
         words = [word for _, word in axes]
@@ -259,14 +278,27 @@ class _Parts:
 
     def _axis(self, word: str) -> ast.expr:
         known = {n.lower(): n for n in self._names if n not in self._pointers and not is_stride(n)}
-        forms = (word, f"n_{word}", f"num_{word}", f"{word}s", f"{word}_size", f"size_{word}", f"seqlen_{word}")
+        forms = (
+            word,
+            f"n_{word}",
+            f"num_{word}",
+            f"{word}s",
+            f"{word}_size",
+            f"size_{word}",
+            f"seqlen_{word}",
+        )
         for form in forms:
             if form in known and known[form] in self._dims.scalars:
                 return self._dims.scalars[known[form]]
         return self._size(self._dims.add(f"size_{word or 'n'}"))
 
     def _rows(self) -> str:
-        named = next((n for n in self._dims.names if n.lower() in ("n_rows", "rows", "m", "num_rows", "batch")), None)
+        grid = [self._dims.of_host(part) for part in (self.launch.grid or () if self.launch else ())]
+        if grid and grid[0] in self._dims.names:
+            return str(grid[0])
+        named = next(
+            (n for n in self._dims.names if n.lower() in ("n_rows", "rows", "m", "num_rows", "batch")), None
+        )
         return named or self._dims.add("n_rows")
 
     def _columns(self) -> str | None:
@@ -294,7 +326,8 @@ class _Parts:
         if not self._dims.names:
             self._dims.add("n")
         first = self._dims.names[0]
-        tile = next((n for n in self._dims.tunables if n not in OPTIONS), None)
+        numbers = {t.name for t in self._tuned if type(t.default) is int and t.name not in OPTIONS}
+        tile = next((n for n in self._dims.tunables if n in numbers), None)
         return (f"ceil_div({first}, {tile})" if tile else first,), ""
 
     def _constraints(self) -> Iterator[tuple[str, str]]:
@@ -319,7 +352,3 @@ def _is_fraction(tree: ast.expr) -> bool:
         if isinstance(node, ast.Name) and node.id in ("sqrt", "log2"):
             return True
     return False
-
-
-
-

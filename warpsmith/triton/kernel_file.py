@@ -75,7 +75,10 @@ def _function(node: ast.FunctionDef) -> TritonFunction:
     given = [*node.args.posonlyargs, *node.args.args]
     defaults: list[ast.expr | None] = [None] * (len(given) - len(node.args.defaults))
     defaults += node.args.defaults
-    pairs = [*zip(given, defaults, strict=True), *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)]
+    pairs = [
+        *zip(given, defaults, strict=True),
+        *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
+    ]
     return TritonFunction(
         node.name,
         node.lineno,

@@ -14,11 +14,17 @@ _INDEX = re.compile(
     r"(?i)(?:^|_)(?:ids?|idx|index|indices|indptr|offsets?|labels?|targets?|lens?|seqlens?|tables?|mapping|count|counts)"
     r"(?:_|$)|(?:idx|ids|indices|seqlens|offsets|lens|slots)(?:_|$)|^cu_|(?:^|_)y_ptr$(?!)"
 )
-_FULL = re.compile(r"(?i)(?:^|_)(?:lse|mean|rstd|inv_?rms|rrms|var|std|loss|scales?|max|sum|acc|delta|norm|m|l)(?:_|$)")
+_FULL = re.compile(
+    r"(?i)(?:^|_)(?:lse|mean|rstd|inv_?rms|rrms|var|std|loss|scales?|max|sum|acc|delta|norm|m|l)(?:_|$)"
+)
 _MASK = re.compile(r"(?i)(?:^|_)mask(?:_|$)")
 _SUFFIX = re.compile(r"(?i)_?(?:ptrs?|pointer)$")
-_SWITCH = re.compile(r"(?i)^(?:has|use|is|do|with|store|even|output|apply|causal|need|save|enable|reverse|head_first)(?:_|$)")
-_SIZE = re.compile(r"(?i)(?:^|_)(?:dim|dims|d|size|len|cols|rows|heads?|hidden|ctx|n|m|k|h|t|v|c|s|hv|hq|features?)(?:_|$)|dim$|size$|len$")
+_SWITCH = re.compile(
+    r"(?i)^(?:has|use|is|do|with|store|even|output|apply|causal|need|save|enable|reverse|head_first)(?:_|$)"
+)
+_SIZE = re.compile(
+    r"(?i)(?:^|_)(?:dim|dims|d|size|len|cols|rows|heads?|hidden|ctx|n|m|k|h|t|v|c|s|hv|hq|features?)(?:_|$)|dim$|size$|len$"
+)
 _SMALL = (("head_dim", 64), ("heads", 8), ("batch", 4), ("dim", 64))
 _LETTERS = {"b": 4, "z": 4, "h": 8, "d": 64, "hq": 8, "hv": 8, "g": 8}
 
@@ -90,7 +96,12 @@ def size_of(name: str, count: int) -> int:
 def stride_axes(pointer: str, names: Iterable[str]) -> list[tuple[str, str]]:
     """Stride parameters of a pointer in their order, each with the word that names its axis."""
     stem = re.escape(stem_of(pointer).lower())
-    forms = (rf"strides?_{stem}_?(\w*)", rf"{stem}_strides?_?(\w*)", rf"{stem}_(\w+)_stride", rf"strides?_{stem}(\w)")
+    forms = (
+        rf"strides?_{stem}_?(\w*)",
+        rf"{stem}_strides?_?(\w*)",
+        rf"{stem}_(\w+)_stride",
+        rf"strides?_{stem}(\w)",
+    )
     found = []
     for name in names:
         matched = next((m for f in forms if (m := re.fullmatch(f, name.lower()))), None)

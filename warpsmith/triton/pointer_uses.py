@@ -47,6 +47,36 @@ def pointer_uses(function: TritonFunction, functions: Mapping[str, TritonFunctio
     return _uses(function, functions, 0)
 
 
+def whole_rows(function: TritonFunction) -> dict[str, str]:
+    """Parameters that are the length of one `tl.arange`, with the size that it has to reach.
+
+    The arange is compared with the size as it is, and nothing counts in steps of the parameter: a smaller
+    one would leave elements out.
+    """
+    known = {p.name for p in function.parameters}
+    ranges: dict[str, str] = {}
+    found: dict[str, str] = {}
+    stepped: set[str] = set()
+    for node in ast.walk(function.node):
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(func=func, args=[ast.Constant(value=0), ast.Name(id=length)]),
+            ) if last_name(func) == "arange":
+                ranges[name] = length
+            case ast.BinOp(left=left, op=ast.Mult() | ast.FloorDiv(), right=right):
+                stepped |= {n.id for n in (left, right) if isinstance(n, ast.Name)}
+            case ast.Call(func=func, args=args) if last_name(func) in ("range", "cdiv", "static_range"):
+                stepped |= {n.id for a in args for n in ast.walk(a) if isinstance(n, ast.Name)}
+    for node in ast.walk(function.node):
+        match node:
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Lt()], comparators=[ast.Name(id=size)]) if (
+                name in ranges and ranges[name] not in stepped and {size, ranges[name]} <= known
+            ):
+                found.setdefault(ranges[name], size)
+    return found
+
+
 def _uses(function: TritonFunction, functions: Mapping[str, TritonFunction], depth: int) -> Uses:
     reader = _Reader(function, functions, depth)
     return reader.uses()
@@ -55,9 +85,7 @@ def _uses(function: TritonFunction, functions: Mapping[str, TritonFunction], dep
 class _Reader:
     """One function; the candidates of a name are the parameters that sums put into it."""
 
-    def __init__(
-        self, function: TritonFunction, functions: Mapping[str, TritonFunction], depth: int
-    ) -> None:
+    def __init__(self, function: TritonFunction, functions: Mapping[str, TritonFunction], depth: int) -> None:
         self._functions = functions
         self._depth = depth
         self._node = function.node
@@ -150,7 +178,10 @@ class _Reader:
 
     def _accesses(self, call: ast.Call) -> Iterator[tuple[str, tuple[str, ...], frozenset[str]]]:
         name = last_name(call.func)
-        is_language = isinstance(call.func, ast.Attribute) and last_name(call.func.value) in ("tl", "language")
+        is_language = isinstance(call.func, ast.Attribute) and last_name(call.func.value) in (
+            "tl",
+            "language",
+        )
         kind = "read" if name in _LOADS else "written" if name in _STORES else ""
         kind = "atomic" if name.startswith("atomic_") else kind
         if kind:
@@ -200,11 +231,19 @@ class _Reader:
         """Parameters in places where only a number can be."""
         for node in ast.walk(self._node):
             match node:
-                case ast.BinOp(left=left, op=ast.Mult() | ast.Mod() | ast.FloorDiv() | ast.Div(), right=right):
+                case ast.BinOp(
+                    left=left, op=ast.Mult() | ast.Mod() | ast.FloorDiv() | ast.Div(), right=right
+                ):
                     places = [left, right]
                 case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE(), *_]):
                     places = [left, *node.comparators]
-                case ast.Call(func=func, args=args) if last_name(func) in ("cdiv", "range", "min", "max", "minimum"):
+                case ast.Call(func=func, args=args) if last_name(func) in (
+                    "cdiv",
+                    "range",
+                    "min",
+                    "max",
+                    "minimum",
+                ):
                     places = [*args]
                 case _:
                     continue

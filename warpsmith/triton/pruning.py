@@ -47,7 +47,9 @@ def pruning_conditions(node: ast.expr, module: Module) -> Pruning:
     function = module.functions.get(node.id) if isinstance(node, ast.Name) else node
     name = node.id if isinstance(node, ast.Name) else "the lambda"
     if not isinstance(function, ast.FunctionDef | ast.Lambda):
-        return Pruning((), (f"line {node.lineno}: the pruning function {ast.unparse(node)} is not in this file",))
+        return Pruning(
+            (), (f"line {node.lineno}: the pruning function {ast.unparse(node)} is not in this file",)
+        )
     names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
     if function.args.kwarg is not None:
         names.append(function.args.kwarg.arg)
@@ -133,7 +135,9 @@ class _Reader:
                     return
                 case ast.Return(value=ast.Name(id=name)) if name in lists:
                     return
-                case ast.Return(value=ast.BoolOp(op=ast.Or(), values=[ast.Name(id=name), *_])) if name in lists:
+                case ast.Return(value=ast.BoolOp(op=ast.Or(), values=[ast.Name(id=name), *_])) if (
+                    name in lists
+                ):
                     return  # a list that would be empty is not pruned; no search starts with an empty space
                 case _:
                     raise _Untranslated(statement)
@@ -198,12 +202,16 @@ class _Reader:
                     return self._named(name, values)
                 case ast.Subscript(value=owner, slice=ast.Constant(value=str() as word)):
                     return ast.Name(word, ast.Load()) if self._is_mapping(owner, values) else None
-                case ast.Call(func=ast.Attribute(value=owner, attr="get"), args=[ast.Constant(value=str() as w), *_]):
+                case ast.Call(
+                    func=ast.Attribute(value=owner, attr="get"), args=[ast.Constant(value=str() as w), *_]
+                ):
                     return ast.Name(w, ast.Load()) if self._is_mapping(owner, values) else None
                 case ast.Attribute(value=ast.Name(id=name), attr=word):
                     known = name in values and ast.unparse(values[name]) == _mark(name)
                     return ast.Name(word, ast.Load()) if known and word != "kwargs" else None
-                case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+                case ast.Compare(
+                    left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]
+                ):
                     found = self.translated(left, values)
                     return None if found is None else ast.Compare(found, [op], [ast.Constant(None)])
             return None
@@ -214,7 +222,9 @@ class _Reader:
         if name in values:
             return values[name]
         try:
-            found = None if self.module.named(name) is None else self.module.evaluate(ast.Name(name, lineno=0))
+            found = (
+                None if self.module.named(name) is None else self.module.evaluate(ast.Name(name, lineno=0))
+            )
         except NotLiteral:
             return None
         return ast.Constant(found) if isinstance(found, bool | int | float) else None
@@ -222,7 +232,9 @@ class _Reader:
     def _is_mapping(self, owner: ast.expr, values: Mapping[str, ast.expr]) -> bool:
         match owner:
             case ast.Name(id=name):
-                return name in self.given or (name in values and ast.unparse(values[name]).endswith(".kwargs"))
+                return name in self.given or (
+                    name in values and ast.unparse(values[name]).endswith(".kwargs")
+                )
             case ast.Attribute(value=ast.Name(id=name), attr="kwargs"):
                 return name in values
         return False
@@ -241,7 +253,9 @@ def _appends(statement: ast.stmt, item: str) -> str:
     match statement:
         case ast.Expr(
             value=ast.Call(
-                func=ast.Attribute(value=ast.Name(id=owner), attr="append"), args=[ast.Name(id=name)], keywords=[]
+                func=ast.Attribute(value=ast.Name(id=owner), attr="append"),
+                args=[ast.Name(id=name)],
+                keywords=[],
             )
         ) if name == item:
             return owner

@@ -58,6 +58,7 @@ _SIMPLE: Mapping[str, Callable[..., Any]] = {
     "sorted": sorted,
     "sum": sum,
     "dict": dict,
+    "constexpr": lambda a: a,
     "cdiv": lambda a, b: -(-a // b),
     "next_power_of_2": lambda a: 1 << max(int(a) - 1, 0).bit_length(),
 }
@@ -142,12 +143,12 @@ class Module:
             self.remarks.append(text)
 
 
-class _Return(Exception):  # noqa: N818  it is no error
+class _Return(Exception):
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
-class _Continue(Exception):  # noqa: N818  it is no error
+class _Continue(Exception):
     pass
 
 
@@ -258,9 +259,7 @@ class _Evaluation:
             self.module.assume(node, f"{_short(node)} is taken to be true")
             return True
 
-    def _scopes(
-        self, generators: list[ast.comprehension], scope: dict[str, Any]
-    ) -> Iterator[dict[str, Any]]:
+    def _scopes(self, generators: list[ast.comprehension], scope: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if not generators:
             yield scope
             return
@@ -281,6 +280,8 @@ class _Evaluation:
     def _attribute(self, node: ast.expr, value: Any, attr: str) -> Any:
         if isinstance(value, Config):
             return value.kwargs if attr == "kwargs" else value.options[attr]
+        if attr == "value" and isinstance(value, bool | int | float | str):
+            return value  # of a tl.constexpr
         raise NotLiteral(node.lineno, f"{_short(node)} is not evaluated")
 
     # Calls
@@ -348,7 +349,9 @@ class _Evaluation:
 
     def _function(self, function: ast.FunctionDef, node: ast.Call, scope: dict[str, Any]) -> Any:
         if function.name.startswith(("is_hip", "is_cuda")):
-            self.module.assume(node, f"{function.name}() is {function.name.startswith('is_cuda')} on CUDA devices")
+            self.module.assume(
+                node, f"{function.name}() is {function.name.startswith('is_cuda')} on CUDA devices"
+            )
             return function.name.startswith("is_cuda")
         names = [a.arg for a in function.args.args]
         given: dict[str, Any] = {}
@@ -385,7 +388,9 @@ class _Evaluation:
                 case ast.For(target=target, iter=items, body=inner, orelse=[]):
                     self._loop(target, items, inner, scope)
                 case ast.Expr(
-                    value=ast.Call(func=ast.Attribute(value=owner, attr="append" | "extend" as how), args=[item])
+                    value=ast.Call(
+                        func=ast.Attribute(value=owner, attr="append" | "extend" as how), args=[item]
+                    )
                 ):
                     found, added = self.value(owner, scope), self.value(item, scope)
                     new = list(_items(added, item)) if how == "extend" else [added]
