@@ -32,8 +32,8 @@ def init(
         list[Path],
         typer.Argument(
             help="Kernel source, header, or host file with kernels as text; several are read in this order. "
-            "Also a Python file with Triton kernels, a script of Kernel Tuner (.py), or definition, traces and "
-            "solution of FlashInfer-Bench. "
+            "Also a Python file with Triton kernels, a script of Kernel Tuner (.py), or definition, traces "
+            "and solution of FlashInfer-Bench. "
             "A folder lists the kernels below it.",
             exists=True,
         ),

@@ -108,7 +108,7 @@ class ConstexprReader:
             if isinstance(decorator, ast.Call) and last_name(decorator.func) == "heuristics":
                 for node in ast.walk(decorator):
                     if isinstance(node, ast.Dict):
-                        found |= {k.value for k in node.keys if isinstance(k, ast.Constant)}
+                        found |= {str(k.value) for k in node.keys if isinstance(k, ast.Constant)}
         return found
 
     def _is_computed(self, name: str) -> bool:

@@ -33,7 +33,9 @@ class Dimensions:
     _atoms: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, free: bool = True) -> str:
-        """A dimension of this name, or one like it if the name cannot be had; the same name again is the same.
+        """A dimension of this name, or one like it if the name cannot be had.
+
+        The same name again is the same dimension.
 
         Args:
             free: False if one of that name that exists is another dimension.

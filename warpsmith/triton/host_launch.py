@@ -118,9 +118,9 @@ class _Walk:
             case ast.Tuple(elts=names), ast.Tuple(elts=values) if (
                 parts := self.scope.unpacked(len(names), values)
             ) is not None:
-                for name, part in zip(names, parts, strict=True):
-                    if isinstance(name, ast.Name):
-                        self._bind(name.id, part, is_sure)
+                for place, extent in zip(names, parts, strict=True):
+                    if isinstance(place, ast.Name):
+                        self._bind(place.id, extent, is_sure)
             case ast.Tuple(elts=names) | ast.List(elts=names), _:
                 self._unpack(names, self.scope.value(value), is_sure)
 

@@ -8,8 +8,8 @@ from warpsmith.triton.arithmetic import product, translated
 from warpsmith.triton.kernel_file import last_name
 
 _SAME = frozenset(
-    "contiguous to cuda float half bfloat16 detach clone empty_like zeros_like ones_like rand_like randn_like "  # noqa: SIM905
-    "full_like requires_grad_ type_as copy".split()
+    "contiguous to cuda float half bfloat16 detach clone empty_like zeros_like ones_like rand_like "  # noqa: SIM905
+    "randn_like full_like requires_grad_ type_as copy".split()
 )
 """Calls whose result has the shape of a tensor."""
 _LIKE = frozenset(("empty_like", "zeros_like", "ones_like", "rand_like", "randn_like", "full_like"))
@@ -111,8 +111,8 @@ class Scope:
                 return None if parts is None else Extents(None, tuple(parts))
             case ast.IfExp(body=body, orelse=orelse):
                 for part in (body, orelse):
-                    if isinstance(found := self.value(part), Tensor):
-                        return found
+                    if isinstance(chosen := self.value(part), Tensor):
+                        return chosen
         return self.number(node)
 
     def number(self, node: ast.expr) -> ast.expr | None:

@@ -158,9 +158,9 @@ class _Parts:
         given = self.launch.given.get(name) if self.launch else None
         text = self.launch.texts.get(name, "") if self.launch else ""
         comment = f"the host passes {text}" if text and given is None else ""
-        floating = is_float(name) and name not in self.uses.whole
+        floating = is_float(name) and name not in self.uses.counted
         constant = self._dims.constant(given)
-        if constant is not None and type(constant.value) in (int, float, bool):
+        if constant is not None and isinstance(constant.value, bool | int | float):
             self._dims.scalars[name] = constant
             kind = "float32" if isinstance(constant.value, float) or floating else "int32"
             return ArgumentPart(
@@ -338,7 +338,7 @@ class _Parts:
                 yield text, f"{condition.function}, line {condition.line}"
             else:
                 self.problems.append(
-                    f"line {condition.line}: a condition of {condition.function} names what a job does not have"
+                    f"line {condition.line}: a condition of {condition.function} names what no job has"
                 )
 
 

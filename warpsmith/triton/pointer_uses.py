@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from warpsmith.triton.kernel_file import TritonFunction, last_name
 
 _KEEPS = frozenset(
-    "make_block_ptr advance make_tensor_descriptor _experimental_make_tensor_descriptor multiple_of max_contiguous "  # noqa: SIM905
-    "max_constancy broadcast_to expand_dims cast to".split()
+    "make_block_ptr advance make_tensor_descriptor _experimental_make_tensor_descriptor multiple_of "  # noqa: SIM905
+    "max_contiguous max_constancy broadcast_to expand_dims cast to".split()
 )
 """Calls whose result leads to the memory of their first argument."""
 _LOADS = frozenset(("load", "_experimental_descriptor_load", "load_tensor_descriptor", "gather"))
@@ -29,6 +29,8 @@ class Uses:
     atomic: frozenset[str]
     whole: frozenset[str]
     """Parameters that are compared, multiplied or counted to: numbers, unless they are also pointers."""
+    counted: frozenset[str]
+    """Those of them that sizes and indices are made of, and no arithmetic of floats alone."""
     bounds: Mapping[str, frozenset[str]]
     """By pointer, the parameters that the masks of its accesses compare with."""
 
@@ -92,7 +94,8 @@ class _Reader:
         self._parameters = [p.name for p in function.parameters if not p.is_constexpr]
         self._known: dict[str, tuple[str, ...]] = {name: (name,) for name in self._parameters}
         self._compared: dict[str, frozenset[str]] = {}
-        self._whole = frozenset(self._numbers())
+        self._whole = frozenset(self._numbers(True))
+        self._counted = frozenset(self._numbers(False))
 
     def uses(self) -> Uses:
         for _ in range(_MOST_ROUNDS):
@@ -113,7 +116,7 @@ class _Reader:
                 kinds[kind].add(name)
                 bounds[name] = bounds.get(name, frozenset()) | compared
         read, written, atomic = (frozenset(kinds[kind]) for kind in ("read", "written", "atomic"))
-        return Uses(read, written, atomic, self._whole, bounds)
+        return Uses(read, written, atomic, self._whole, self._counted, bounds)
 
     def _pointers(self, candidates: tuple[str, ...], sure: set[str]) -> list[str]:
         """The pointers among the parameters of an address; the others of the sum are offsets."""
@@ -227,13 +230,17 @@ class _Reader:
     def _names(node: ast.AST) -> list[str]:
         return [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
 
-    def _numbers(self) -> Iterator[str]:
-        """Parameters in places where only a number can be."""
+    def _numbers(self, products: bool) -> Iterator[str]:
+        """Parameters in places where only a number can be.
+
+        Args:
+            products: whether products and quotients count, which floats have too.
+        """
         for node in ast.walk(self._node):
             match node:
                 case ast.BinOp(
-                    left=left, op=ast.Mult() | ast.Mod() | ast.FloorDiv() | ast.Div(), right=right
-                ):
+                    left=left, op=ast.Mult() | ast.Mod() | ast.FloorDiv() | ast.Div() as op, right=right
+                ) if products or isinstance(op, ast.Mod | ast.FloorDiv):
                     places = [left, right]
                 case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE(), *_]):
                     places = [left, *node.comparators]

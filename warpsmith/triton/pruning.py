@@ -1,8 +1,9 @@
 """Functions that prune configurations, and heuristics, as expressions of a job."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from warpsmith.triton.arithmetic import translated, with_names
 from warpsmith.triton.kernel_file import TritonFunction, last_name
@@ -35,6 +36,10 @@ class Heuristic:
     """Over parameters of the kernel; None if it is no arithmetic of them."""
     text: str
     line: int
+
+
+_Loop = Generator[Condition, None, str]
+"""The conditions of a loop; it ends with the name of the list that the loop makes."""
 
 
 class _Untranslated(Exception):
@@ -76,7 +81,7 @@ def read_heuristics(function: TritonFunction, module: Module) -> tuple[Heuristic
             given = named
         if isinstance(given, ast.Dict):
             pairs = zip(given.keys, given.values, strict=True)
-            found += [_heuristic(k.value, v, module) for k, v in pairs if isinstance(k, ast.Constant)]
+            found += [_heuristic(ast.literal_eval(k), v, module) for k, v in pairs if _is_word(k)]
     return tuple(found)
 
 
@@ -155,7 +160,7 @@ class _Reader:
             case _:
                 raise _Untranslated(node)
 
-    def _loop(self, body: list[ast.stmt], name: str, values: dict[str, ast.expr]) -> Iterator[Condition]:
+    def _loop(self, body: list[ast.stmt], name: str, values: dict[str, ast.expr]) -> _Loop:
         values[name] = _config(name)
         for statement in body:
             match statement:
@@ -238,6 +243,10 @@ class _Reader:
             case ast.Attribute(value=ast.Name(id=name), attr="kwargs"):
                 return name in values
         return False
+
+
+def _is_word(node: ast.expr | None) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _mark(name: str) -> str:

@@ -1,7 +1,8 @@
 """Values that a file writes out as literals, evaluated from its syntax tree; nothing of it is run.
 
 The language is that of lists of configurations: literals, arithmetic, comprehensions, `range`, `filter`,
-`itertools.product`, and functions of the file whose bodies are assignments, `if`, `for`, `append` and `return`.
+`itertools.product`, and functions of the file whose bodies are assignments, `if`, `for`, `append` and
+`return`.
 """
 
 import ast
@@ -188,17 +189,22 @@ class _Evaluation:
             case ast.UnaryOp(op=op, operand=operand):
                 found = self.value(operand, scope)
                 return not found if isinstance(op, ast.Not) else -found if isinstance(op, ast.USub) else found
+            case ast.ListComp() | ast.GeneratorExp():
+                return [self.value(node.elt, inner) for inner in self._scopes(node.generators, scope)]
+            case ast.DictComp():
+                pairs = self._scopes(node.generators, scope)
+                return {self.value(node.key, s): self.value(node.value, s) for s in pairs}
+        return self._decided(node, scope)
+
+    def _decided(self, node: ast.expr, scope: dict[str, Any]) -> Any:
+        """Conditions, parts of other values, and calls."""
+        match node:
             case ast.BoolOp(op=op, values=values):
                 return self._bool(op, values, scope)
             case ast.Compare():
                 return self._compare(node, scope)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self.value(body if self._test(test, scope) else orelse, scope)
-            case ast.ListComp() | ast.GeneratorExp():
-                return [self.value(node.elt, inner) for inner in self._scopes(node.generators, scope)]
-            case ast.DictComp():
-                pairs = self._scopes(node.generators, scope)
-                return {self.value(node.key, s): self.value(node.value, s) for s in pairs}
             case ast.Subscript(value=value, slice=key):
                 return self._subscript(value, key, scope)
             case ast.Attribute(value=value, attr=attr):
