@@ -16,14 +16,14 @@ from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
 from warpsmith.shell_words import shell_path
 
-_BACKENDS = (Backend.CUDA, Backend.OPENCL)
+_BACKENDS = (Backend.CUDA, Backend.OPENCL, Backend.TRITON)
 
 
 def _backend(name: str) -> Backend:
     if name == Backend.HIP:
-        raise typer.BadParameter("HIP is not supported yet; a job is of cuda or opencl")
+        raise typer.BadParameter("HIP is not supported yet; a job is of cuda, opencl or triton")
     if name not in _BACKENDS:
-        raise typer.BadParameter(f"{name!r} is not cuda or opencl")
+        raise typer.BadParameter(f"{name!r} is not cuda, opencl or triton")
     return Backend(name)
 
 
@@ -32,7 +32,8 @@ def init(
         list[Path],
         typer.Argument(
             help="Kernel source, header, or host file with kernels as text; several are read in this order. "
-            "Also a script of Kernel Tuner (.py), or definition, traces and solution of FlashInfer-Bench. "
+            "Also a Python file with Triton kernels, a script of Kernel Tuner (.py), or definition, traces "
+            "and solution of FlashInfer-Bench. "
             "A folder lists the kernels below it.",
             exists=True,
         ),
@@ -47,7 +48,7 @@ def init(
         Backend | None,
         typer.Option(
             parser=_backend,
-            metavar="cuda|opencl",
+            metavar="cuda|opencl|triton",
             help="Needed if neither the file's ending nor its text shows it.",
         ),
     ] = None,
@@ -84,15 +85,15 @@ def init(
     At a terminal it asks for sizes, numbers and the launch; Enter takes the guess, Ctrl-D leaves the rest.
     """
     from warpsmith.cli.compile_check import Compiler
-    from warpsmith.cli.editor import edit, editor, first_mark
+    from warpsmith.cli.editor import editor
     from warpsmith.cli.fill import Filler
     from warpsmith.cli.fill_ways import Ways, completed
     from warpsmith.cli.init import Wanted
     from warpsmith.cli.init_trials import tried_skeleton
     from warpsmith.cli.kernel_list_view import show_kernels
-    from warpsmith.cli.next_command import next_command
     from warpsmith.cli.other_tools import opened
     from warpsmith.cli.questions import answered
+    from warpsmith.cli.triton_skeleton import is_triton, triton_skeleton
     from warpsmith.settings import settings
 
     if any(path.is_dir() for path in sources):
@@ -109,29 +110,57 @@ def init(
     target = out or sources[-1].with_suffix(".yaml")
     if target.exists():
         raise InvalidInput("--out", f"{target} exists; name another file")
+    if backend is Backend.TRITON or (backend is None and any(map(is_triton, sources))):
+        _refuse_for_triton(sources, defines, include_dirs, bool(question or answer or asks_model))
+        text = triton_skeleton(sources[0], target, entry)
+        write_text(target, text, "--out")
+        _end(target, text, (), editing)
+        return
     permitted = settings().permitted_includes()
     wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()), permitted)
     found = opened(sources, target, wanted)
     ways = Ways(question, answer, asks_model)
-    text: str | None
+    completed_text: str | None
     with Compiler(settings()) as compiler:
         if ways.any:
-            text = completed(Filler(found.sources, target, found.wanted, compiler), ways)
+            completed_text = completed(Filler(found.sources, target, found.wanted, compiler), ways)
         else:
-            text = tried_skeleton(found.sources, target, found.wanted, compiler)
-    if text is None:
+            completed_text = tried_skeleton(found.sources, target, found.wanted, compiler)
+    if completed_text is None:
         echo(f"wrote {question}; put the reply into a file and give it with --answer")
         return
+    text = completed_text
     if asks and not edits and sys.stdin.isatty() and sys.stderr.isatty():
         folders = [*(include_dirs or ()), *(path.resolve().parent for path in found.sources)]
         text = answered(text, target, _ask, _say, folders)
     write_text(target, text, "--out")
     for path in found.written:
         echo(f"wrote {path}, the kernel's source")
+    _end(target, text, include_dirs or (), editing)
+
+
+def _end(target: Path, text: str, include_dirs: Sequence[Path], editing: list[str]) -> None:
+    """Say what to do with the job file that was written, or open it."""
+    from warpsmith.cli.editor import edit, first_mark
+    from warpsmith.cli.next_command import next_command
+
     left = "fill in what is marked TODO, then: " if first_mark(text, "TODO") else "next: "
-    echo(f"wrote {target}; {left}{next_command('tune', target, include_dirs or ())}")
+    echo(f"wrote {target}; {left}{next_command('tune', target, include_dirs)}")
     if editing:
         edit(editing, target, first_mark(text, "TODO") or 1)
+
+
+def _refuse_for_triton(
+    sources: Sequence[Path], defines: object, include_dirs: object, asks_others: bool
+) -> None:
+    """Refuse the options that only a C compiler's sources have."""
+    if len(sources) != 1:
+        raise InvalidInput("source", "give one Python file with Triton kernels")
+    for option, given in (("-D", defines), ("-I", include_dirs)):
+        if given:
+            raise InvalidInput(option, "is for CUDA and OpenCL; a Triton kernel has constexprs")
+    if asks_others:
+        raise InvalidInput("--model", "and --question, --answer are for CUDA and OpenCL so far")
 
 
 def _ask(words: str, guess: str) -> str:

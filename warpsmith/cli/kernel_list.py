@@ -15,7 +15,7 @@ from warpsmith.kernel_sources import HEADER_ENDINGS, SOURCE_ENDINGS, find_source
 from warpsmith.rewrite.reader.kernel_definitions import find_kernels
 
 _HOST_ENDINGS = (".c", ".cc", ".cpp", ".cxx", ".mm")
-_ENDINGS = {*SOURCE_ENDINGS, *HEADER_ENDINGS, *_HOST_ENDINGS}
+_ENDINGS = {*SOURCE_ENDINGS, *HEADER_ENDINGS, *_HOST_ENDINGS} - {".py"}
 _MARKER = re.compile(rb"__global__|\b(?:__)?kernel\b")
 _NEEDED = re.compile(r"add -D(\w+)=|name: (\w+), values: \[16\]\}\s+# TODO: what it is")
 MAX_FILES = 2000

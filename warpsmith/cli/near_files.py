@@ -79,7 +79,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 def _may_hold(path: Path) -> bool:
     known = path.suffix in (*HEADER_ENDINGS, *SOURCE_ENDINGS, *_HOST)
-    return known and path.is_file() and path.stat().st_size <= _MOST_BYTES
+    return known and path.suffix != ".py" and path.is_file() and path.stat().st_size <= _MOST_BYTES
 
 
 @lru_cache(maxsize=2_000)

@@ -74,7 +74,7 @@ def test_a_target_in_no_folder_is_refused_before_anything_is_written(
         (["init", "job.yaml"], "job.yaml is a job file already; run: warpsmith validate job.yaml"),
         (["init", "job.json"], "job.json is a job file already; run: warpsmith validate job.json"),
         (["init", "k.cl", "--backend", "hip"], "HIP is not supported yet"),
-        (["init", "k.cl", "--backend", "replay"], "'replay' is not cuda or opencl"),
+        (["init", "k.cl", "--backend", "replay"], "'replay' is not cuda, opencl or triton"),
         (["init", "k.hip"], "HIP is not supported yet"),
         (["validate", "job.yaml", "-I", "absent"], "'absent' does not exist"),
         (["validate", "twice.yaml"], "budget stands in lines 2 and 3"),

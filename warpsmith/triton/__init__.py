@@ -1,0 +1,1 @@
+"""Kernels in Triton, read from their Python text. Nothing of a file is imported or run."""
