@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from warpsmith.domain.triton_function import dotted, is_jit
+from warpsmith.domain.triton_function import dotted, jit_decorator, jit_names
 
 _MODULES = ("triton", "math")
 """Modules whose imports are kept."""
@@ -39,6 +39,8 @@ class _Definition:
 @dataclass
 class _File:
     lines: list[str]
+    jit: frozenset[str]
+    """What stands for `triton.jit`."""
     known: dict[str, _Definition] = field(default_factory=dict)
 
 
@@ -53,9 +55,9 @@ def kernel_module(text: str, entry: str) -> str:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as exc:
         raise ValueError(f"kernel.source is no Python: {exc}") from exc
-    file = _File(text.splitlines())
+    file = _File(text.splitlines(), jit_names(tree))
     for statement in _statements(tree.body):
-        for name, definition in _definitions(statement):
+        for name, definition in _definitions(statement, file.jit):
             file.known[name] = definition
     if entry not in file.known or not isinstance(file.known[entry].node, ast.FunctionDef):
         found = ", ".join(n for n, d in file.known.items() if isinstance(d.node, ast.FunctionDef)) or "none"
@@ -88,7 +90,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield node
 
 
-def _definitions(node: ast.stmt) -> Iterator[tuple[str, _Definition]]:
+def _definitions(node: ast.stmt, jit: frozenset[str]) -> Iterator[tuple[str, _Definition]]:
     if isinstance(node, ast.Import):
         for alias in node.names:
             root = alias.name.partition(".")[0]
@@ -98,7 +100,7 @@ def _definitions(node: ast.stmt) -> Iterator[tuple[str, _Definition]]:
         for alias in node.names:
             yield (alias.asname or alias.name), _Definition(node, frozenset(), _of_module(root, node.names))
     elif isinstance(node, ast.FunctionDef):
-        yield node.name, _function(node)
+        yield node.name, _function(node, jit)
     elif isinstance(node, ast.Assign | ast.AnnAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
@@ -119,8 +121,8 @@ def _of_module(root: str, names: list[ast.alias]) -> str:
     return ""
 
 
-def _function(node: ast.FunctionDef) -> _Definition:
-    if not any(is_jit(d) or dotted(d).endswith("constexpr_function") for d in node.decorator_list):
+def _function(node: ast.FunctionDef, jit: frozenset[str]) -> _Definition:
+    if jit_decorator(node, jit) is None and not any(_stays(d) for d in node.decorator_list):
         return _Definition(node, frozenset(), "is no @triton.jit function")
     heads = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
     heads += [a.annotation for a in _arguments(node.args) if a.annotation is not None]
@@ -133,7 +135,10 @@ def _function(node: ast.FunctionDef) -> _Definition:
     own |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     outside = [*heads, *(d for d in node.decorator_list if _stays(d))]
     needs = {n for part in node.body for n in _loaded(part)} - own
-    return _Definition(node, frozenset(needs | {n for part in outside for n in _loaded(part)} | {"triton"}))
+    decorator = jit_decorator(node, jit)
+    if decorator is not None:
+        outside.append(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    return _Definition(node, frozenset(needs | {n for part in outside for n in _loaded(part)}))
 
 
 def _assignment(node: ast.Assign | ast.AnnAssign) -> _Definition:
@@ -197,7 +202,7 @@ def _written(file: _File, kept: list[ast.stmt]) -> str:
                 f"line {node.lineno}: has several statements; write each on a line of its own"
             )
         if isinstance(node, ast.FunctionDef):
-            _decorate(out, node)
+            _decorate(out, node, file.jit)
     return "\n".join(out[1:]) + "\n"
 
 
@@ -208,18 +213,19 @@ def _after(file: _File, node: ast.stmt) -> bool:
     return bool(rest) and not rest.startswith("#")
 
 
-def _decorate(out: list[str], node: ast.FunctionDef) -> None:
+def _decorate(out: list[str], node: ast.FunctionDef, names: frozenset[str]) -> None:
     """The decorator that stays, on the line above `def`."""
     for decorator in node.decorator_list:
         for line in range(decorator.lineno, (decorator.end_lineno or decorator.lineno) + 1):
             out[line] = ""
-    jit = next((d for d in node.decorator_list if is_jit(d)), None)
+    jit = jit_decorator(node, names)
     given = [] if not isinstance(jit, ast.Call) else [k for k in jit.keywords if k.arg in _KEPT_OF_JIT]
     words = ", ".join(f"{k.arg}={ast.unparse(k.value)}" for k in given if _is_plain(k.value))
     if jit is None:
         text = next("@" + ast.unparse(d) for d in node.decorator_list if _stays(d))
     else:
-        text = f"@triton.jit({words})" if words else "@triton.jit"
+        called = ast.unparse(jit.func if isinstance(jit, ast.Call) else jit)
+        text = f"@{called}({words})" if words else f"@{called}"
     out[node.lineno - 1] = text
 
 

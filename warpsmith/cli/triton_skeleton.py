@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from warpsmith.domain.device import Backend
+from warpsmith.domain.triton_function import TritonFunction, read_kernels
 from warpsmith.errors import InvalidInput
 from warpsmith.rewrite.skeleton.placeholder_sizes import above_zero, fitting
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_extent, yaml_flow, yaml_number, yaml_word
@@ -15,7 +16,6 @@ from warpsmith.source_text import read_source_text
 from warpsmith.triton.constexprs import FixedValue
 from warpsmith.triton.entries import choose
 from warpsmith.triton.job_parts import ArgumentPart, JobParts, job_parts
-from warpsmith.triton.kernel_file import TritonFunction, read_kernels
 from warpsmith.triton.name_guesses import size_of
 
 _GUESSED = {"dtype": "the element type", "shape": "the shape", "role": "the role", "value": "the value"}

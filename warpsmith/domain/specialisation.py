@@ -81,6 +81,13 @@ class Specialisation(Frozen):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def is_expression(value: Constexpr) -> bool:
+    """Whether a constexpr is a number, or an expression for one."""
+    if not isinstance(value, str):
+        return value is not None
+    return not _TYPE.fullmatch(value.strip()) and value.strip()[:1] not in "'\""
+
+
 def type_name(dtype: Dtype) -> str | None:
     """Name of an element type in Triton's signatures; None if Triton has none of it."""
     return _TYPES.get(dtype, f"fp8{dtype.value[7:].replace('fn', '')}" if "float8" in dtype.value else None)

@@ -1,15 +1,19 @@
 """What a Triton kernel of a job must be, beyond the form of every kernel."""
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Backend
-from warpsmith.domain.specialisation import type_name
+from warpsmith.domain.specialisation import is_expression, type_name
 
 if TYPE_CHECKING:
     from warpsmith.domain.kernel import Kernel
 
+_NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?![\w.'\"])")
+MOST_STEPS = 4
+"""Constexprs that stand for constexprs are followed so far."""
 WARPS = 4
 """Warps of a block where nothing is said, as in Triton."""
 _ROLES = (Role.INPUT, Role.OUTPUT, Role.INOUT, Role.SCALAR, Role.POINTER)
@@ -18,13 +22,36 @@ _LAUNCH = ("shared_bytes", "cluster", "cooperative")
 
 
 def with_triton_launch(data: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a kernel, with the block of a Triton launch, which follows from its warps."""
-    launch = data.get("launch")
-    if data.get("backend") != Backend.TRITON or not isinstance(launch, Mapping) or "block" in launch:
+    """The fields of a kernel with the launch as every other kernel has it.
+
+    The block follows from the warps, and names of constexprs in the grid are replaced by what they stand for.
+    """
+    launch, given = data.get("launch"), data.get("constexprs") or {}
+    if (
+        data.get("backend") != Backend.TRITON
+        or not isinstance(launch, Mapping)
+        or not isinstance(given, Mapping)
+    ):
         return data
-    constexprs = data.get("constexprs")
-    warps = constexprs.get("num_warps") if isinstance(constexprs, Mapping) else None
-    return {**data, "launch": {**launch, "block": [f"32 * {'num_warps' if warps is None else warps}"]}}
+    fields = {"block": ["32 * num_warps"], **launch}
+    for name in ("block", "grid"):
+        if isinstance(fields.get(name), list | tuple):
+            fields[name] = [_with_values(extent, given) for extent in fields[name]]
+    return {**data, "launch": fields}
+
+
+def _with_values(extent: object, constexprs: Mapping[str, object]) -> object:
+    """An expression without the names of constexprs that are numbers or expressions."""
+    if not isinstance(extent, str):
+        return extent
+    known = {n: v for n, v in constexprs.items() if isinstance(v, str | int | float) and is_expression(v)}
+    text = extent
+    for _ in range(MOST_STEPS):
+        before = text
+        text = _NAME.sub(lambda m: f"({known[m[0]]})" if m[0] in known else m[0], text)
+        if text == before:
+            break
+    return text if text != extent else extent
 
 
 def with_warps(kernel: object, parameters: object) -> object:

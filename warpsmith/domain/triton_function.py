@@ -7,7 +7,7 @@ from functools import lru_cache
 
 LAUNCH_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """What a launch may be told beside the function's own parameters."""
-_JIT = ("triton.jit", "jit", "triton.runtime.jit")
+_JIT = frozenset({"triton.jit", "triton.runtime.jit"})
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,17 @@ class TritonFunction:
 
 
 def read_kernels(text: str) -> tuple[TritonFunction, ...]:
-    """The `@triton.jit` functions of a file, in order.
+    """The `@triton.jit` functions of a file, in order, those inside of functions and classes included.
 
     Raises:
         ValueError: the text is no Python; the message names the line.
     """
-    return tuple(found for node in _tree(text).body if (found := _function(node)) is not None)
+    tree = _tree(text)
+    names = jit_names(tree)
+    nodes = sorted(
+        (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), key=lambda n: (n.lineno, n.col_offset)
+    )
+    return tuple(found for node in nodes if (found := _function(node, names)) is not None)
 
 
 @lru_cache(maxsize=64)
@@ -71,9 +76,30 @@ def dotted(node: ast.expr) -> str:
     return ""
 
 
-def is_jit(decorator: ast.expr) -> bool:
-    """True for `@triton.jit`, `@jit` and both with arguments."""
-    return dotted(decorator.func if isinstance(decorator, ast.Call) else decorator) in _JIT
+def last_name(node: ast.expr) -> str:
+    """The last part of a dotted name; empty for other expressions."""
+    return dotted(node).rpartition(".")[2]
+
+
+def jit_names(tree: ast.AST) -> frozenset[str]:
+    """What stands for `triton.jit` in a file."""
+    found = set(_JIT)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "triton":
+            found |= {alias.asname or alias.name for alias in node.names if alias.name == "jit"}
+        elif isinstance(node, ast.Import):
+            found |= {
+                f"{alias.asname}.jit" for alias in node.names if alias.name == "triton" and alias.asname
+            }
+    return frozenset(found)
+
+
+def jit_decorator(node: ast.FunctionDef, names: frozenset[str]) -> ast.expr | None:
+    """The decorator by which Triton compiles a function; None without one."""
+    for decorator in node.decorator_list:
+        if dotted(decorator.func if isinstance(decorator, ast.Call) else decorator) in names:
+            return decorator
+    return None
 
 
 def _tree(text: str) -> ast.Module:
@@ -84,10 +110,8 @@ def _tree(text: str) -> ast.Module:
         raise ValueError(f"is no Python: {exc.args[0]}" + (f" (line {line})" if line else "")) from exc
 
 
-def _function(node: ast.stmt) -> TritonFunction | None:
-    if not isinstance(node, ast.FunctionDef):
-        return None
-    jit = next((d for d in node.decorator_list if is_jit(d)), None)
+def _function(node: ast.FunctionDef, names: frozenset[str]) -> TritonFunction | None:
+    jit = jit_decorator(node, names)
     if jit is None:
         return None
     parameters = tuple(_parameters(node.args))
@@ -108,8 +132,8 @@ def _parameters(arguments: ast.arguments) -> Iterator[TritonParameter]:
     pairs = [*zip(every, [*defaults, *arguments.defaults], strict=True)]
     pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     for argument, default in pairs:
-        annotation = "" if argument.annotation is None else ast.unparse(argument.annotation)
-        constexpr = annotation.strip("'\"").rpartition(".")[2] == "constexpr"
+        annotation = "" if argument.annotation is None else _annotation(argument.annotation)
+        constexpr = annotation.rpartition(".")[2] == "constexpr"
         yield TritonParameter(
             argument.arg, constexpr, None if default is None else ast.unparse(default), annotation
         )
@@ -126,3 +150,8 @@ def _named(jit: ast.expr, keyword: str, parameters: tuple[TritonParameter, ...])
             place = element.value
             found.add(parameters[place].name if isinstance(place, int) else str(place))
     return frozenset(found)
+
+
+def _annotation(node: ast.expr) -> str:
+    quoted = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return str(node.value) if quoted else ast.unparse(node)  # type: ignore[attr-defined]

@@ -5,8 +5,8 @@ import copy
 from collections.abc import Callable, Mapping
 
 from warpsmith.domain.expressions import Expression
+from warpsmith.domain.triton_function import last_name
 from warpsmith.errors import ExpressionError
-from warpsmith.triton.kernel_file import last_name
 
 Leaf = Callable[[ast.expr], ast.expr | None]
 """What stands for a part that is no arithmetic; None if nothing does."""

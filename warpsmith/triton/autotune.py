@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from warpsmith.triton.kernel_file import TritonFunction, last_name
+from warpsmith.domain.triton_function import TritonFunction, last_name
 from warpsmith.triton.pruning import Condition, pruning_conditions
 from warpsmith.triton.safe_values import Config, Module, NotLiteral
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from warpsmith.domain.expressions import Expression
+from warpsmith.domain.triton_function import TritonFunction, TritonParameter, last_name
 from warpsmith.triton.arithmetic import expression_text
 from warpsmith.triton.autotune import OPTION_DEFAULTS, OPTIONS, Autotune, Tunable
 from warpsmith.triton.dimensions import Dimensions
 from warpsmith.triton.host_launch import HostLaunch
 from warpsmith.triton.host_values import Tensor
-from warpsmith.triton.kernel_file import TritonFunction, TritonParameter, last_name
 from warpsmith.triton.name_guesses import around, is_size, is_switch, is_tile
 from warpsmith.triton.pointer_uses import whole_rows
 from warpsmith.triton.pruning import Heuristic

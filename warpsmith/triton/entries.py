@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Mapping, Sequence
 
+from warpsmith.domain.triton_function import TritonFunction, last_name, read_kernels
 from warpsmith.errors import InvalidInput
-from warpsmith.triton.kernel_file import TritonFunction, last_name, read_kernels
 
 _MAX_SHOWN = 8
 _DECORATED = ("heuristics",)

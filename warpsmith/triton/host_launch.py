@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from warpsmith.domain.triton_function import TritonFunction, last_name
 from warpsmith.triton.host_values import Extents, Scope, Tensor, Value, atom
-from warpsmith.triton.kernel_file import TritonFunction, last_name
 
 _MOST_AXES = 3
 

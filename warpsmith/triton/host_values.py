@@ -4,8 +4,8 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from warpsmith.domain.triton_function import last_name
 from warpsmith.triton.arithmetic import product, translated
-from warpsmith.triton.kernel_file import last_name
 
 _SAME = frozenset(
     "contiguous to cuda float half bfloat16 detach clone empty_like zeros_like ones_like rand_like "  # noqa: SIM905

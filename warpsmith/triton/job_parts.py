@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from warpsmith.domain.expressions import Expression
+from warpsmith.domain.triton_function import TritonFunction, TritonParameter
 from warpsmith.triton.arithmetic import expression_text, names_of, product
 from warpsmith.triton.autotune import OPTIONS, Autotune, Tunable, read_autotune
 from warpsmith.triton.constexprs import ConstexprReader, FixedValue, options_of
 from warpsmith.triton.dimensions import Dimensions
 from warpsmith.triton.host_launch import HostLaunch, host_launches, passed_tensor
-from warpsmith.triton.kernel_file import TritonFunction, TritonParameter
 from warpsmith.triton.name_guesses import (
     dtype_of,
     is_float,

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from warpsmith.triton.kernel_file import TritonFunction, last_name
+from warpsmith.domain.triton_function import TritonFunction, last_name
 
 _KEEPS = frozenset(
     "make_block_ptr advance make_tensor_descriptor _experimental_make_tensor_descriptor multiple_of "  # noqa: SIM905

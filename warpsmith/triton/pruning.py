@@ -5,8 +5,8 @@ from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from warpsmith.domain.triton_function import TritonFunction, last_name
 from warpsmith.triton.arithmetic import translated, with_names
-from warpsmith.triton.kernel_file import TritonFunction, last_name
 from warpsmith.triton.safe_values import Module, NotLiteral
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from warpsmith.triton.kernel_file import last_name
+from warpsmith.domain.triton_function import last_name
 
 MOST_STEPS = 200_000
 """Limit on the parts that one evaluation visits."""

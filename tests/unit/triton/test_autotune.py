@@ -5,9 +5,9 @@ import ast
 import pytest
 
 from warpsmith.domain.expressions import Expression
+from warpsmith.domain.triton_function import read_kernels
 from warpsmith.triton.arithmetic import expression_text
 from warpsmith.triton.autotune import Autotune, read_autotune
-from warpsmith.triton.kernel_file import read_kernels
 from warpsmith.triton.pruning import read_heuristics
 from warpsmith.triton.safe_values import Module, NotLiteral
 

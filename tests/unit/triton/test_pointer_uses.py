@@ -2,7 +2,7 @@
 
 import pytest
 
-from warpsmith.triton.kernel_file import read_kernels
+from warpsmith.domain.triton_function import read_kernels
 from warpsmith.triton.pointer_uses import pointer_uses, whole_rows
 
 HEADER = "import triton\nimport triton.language as tl\n"
