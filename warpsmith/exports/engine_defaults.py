@@ -1,7 +1,7 @@
 """What an engine runs for a batch size without a table: its own default configuration, for pins.
 
-The rules are those of vLLM since 0.17 and of SGLang since 0.4, on NVIDIA devices. A rule is a function of the
-batch size that is constant between a few steps, so that pins at both sides of each step say all of it.
+The rules are those of vLLM 0.28 (its pull request 34846) and of SGLang (at 02c7c97), on NVIDIA devices. A
+rule is a function of the batch size that changes at a few steps: pins at both sides of each step say all.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def vllm_default(experts: int, dtype: str, block_shape: BlockShape | None) -> De
     Returns:
         None for weights of 4 and 8 bits with a block shape, whose tiles vLLM chooses as it launches.
     """
-    source = "vLLM 0.17"
+    source = "vLLM 0.28"
     if block_shape is None:
         crowd = 129 * max(experts, 1)
         return DefaultRule(
@@ -57,14 +57,14 @@ def sglang_default(experts: int, dtype: str, block_shape: BlockShape | None) -> 
     """The rule of SGLang's fused MoE kernel; what it leaves to Triton has Triton's values, 4 and 3.
 
     Returns:
-        None for a block shape of other weights than fp8, with which SGLang's default breaks its own condition.
+        None for a block shape of other weights than fp8, for which SGLang's default breaks its own condition.
     """
-    source = "SGLang 0.4"
+    source = "SGLang, fused_moe_triton_config.py at 02c7c97"
     if block_shape is not None:
         if dtype != "fp8_w8a8":
             return None
         rows, columns = block_shape
-        return DefaultRule(lambda m: _row(64, rows, columns, 32, 4, 3), (), source)
+        return DefaultRule(lambda _: _row(64, rows, columns, 32, 4, 3), (), source)
     few, many = _row(16, 32, 64, 1, 4, 3), _row(64, 64, 32, 8, 4, 3)
     if dtype == "fp8_w8a8":
         few, many = _row(64, 128, 128, 1, 4, 4), _row(128, 256, 128, 32, 8, 4)

@@ -1,33 +1,37 @@
 """Tables that engines read: batch size -> configuration of a kernel that the engine itself has.
 
-An engine takes the row whose key is nearest to the batch size: vLLM and SGLang by |key - batch|, kernels of the
-Hugging Face hub by |log(batch / key)|. A table has no gaps, therefore, and no ends: a row serves every batch size
-up to the middle between its key and the next, the first row all below it and the last all above. With rows 16 and
-64, 41 runs what was measured at 64, and 4096 does, too. What the engine does without a table is lost as soon as
-there is one row.
+An engine takes the row whose key is nearest to the batch size: vLLM and SGLang by |key - batch|, kernels of
+the Hugging Face hub by |log(batch / key)|. So a table has no gaps and no ends. A row serves every batch size
+up to the middle between its key and the next; the first row serves all below it, and the last all above. With
+rows 16 and 64, 41 runs what was measured at 64, and 4096 does, too. What the engine does without a table is
+lost as soon as there is one row.
 
 So a row is written only where a comparison says "faster", and what must not be its neighbours' is pinned:
 
 - A workload without a gain gets the job's default configuration, that of the kernel as posted.
-- `pin=1,4096`: these keys get the engine's own default (`engine_defaults`), which serves half the way to the next.
-- `pin=others`: rows of the engine's default at both sides of each measured key and of each step of the default.
-  Then each measured batch size has its row, and every other one runs what it ran without a table.
-- `pin={"1": {...}}`: rows that the user gives, in the engine's form. If the engine ships a table for the shape, its
-  own default is that table, and these are its rows.
+- `pin=1,4096`: these keys get the engine's own default (`engine_defaults`), which serves up to the middle.
+- `pin=others`: rows of the engine's default at both sides of each measured key and of each step of the
+  default. Each measured batch size then has its row, and every other one runs what it ran without a table.
+- `pin={"1": {...}}`: rows that the user gives, in the engine's form. If the engine ships a table for the
+  shape, that table is its own default, and its rows are these.
 
 A verified row wins over a pin, and a pin over the job's default configuration.
 """
 
+import itertools
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Comparison, Verdict
 from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.errors import InvalidInput
+from warpsmith.exports.engine_defaults import DefaultRule
 from warpsmith.exports.engine_options import OPTION, TableOptions, triton_version
 from warpsmith.exports.engines import ENGINES, Engine, block_shape, dtype_word
 from warpsmith.http_models import DispatchEntry, JobResult
@@ -75,7 +79,7 @@ class EngineTable:
     def evidence(self) -> dict[str, Any]:
         """Per key, whether it is tuned or pinned, why, and the batch sizes that the engine serves with it."""
         keys = list(self.rows)
-        ends = [*(_last_served(self.engine, a, b) for a, b in zip(keys, keys[1:], strict=False)), None]
+        ends = [*(_last_served(self.engine, a, b) for a, b in itertools.pairwise(keys)), None]
         starts = [1, *(end + 1 for end in ends if end is not None)]
         return {
             "file": self.path,
@@ -106,8 +110,8 @@ def engine_table(result: JobResult, form: str, given: Mapping[str, str]) -> Engi
         given: options by key, as `--table` takes them.
 
     Raises:
-        InvalidInput: an option is missing or wrong, the result has no row for the engine, or the engine could not
-            read or would not run a row as it was measured.
+        InvalidInput: an option is missing or wrong, the result has no row for the engine, or the engine could
+            not read a row, or would not run it as it was measured.
     """
     engine = ENGINES[form]
     options = TableOptions(result, given, form, engine.keys)
@@ -119,16 +123,18 @@ def engine_table(result: JobResult, form: str, given: Mapping[str, str]) -> Engi
     path = engine.place(result, options)
     measured = dict(_measured(result, batch))
     for key, row in measured.items():
-        _check(engine, row.configuration, f"row {key} ({row.origin})", options)
+        where = f"row {key} ({row.origin})"
+        _check_fields(engine, row.configuration, where)
+        _check_depth(engine, row.configuration, where, options)
     if not any(row.is_tuned for row in measured.values()):
         raise InvalidInput(
             "", "no workload of the result is verified as faster, so the engine's own default stays; no table"
         )
-    pins, source = _pins(engine, options, measured)
-    rows = {key: row for key, row in (measured | pins).items()}
-    rows |= {key: row for key, row in measured.items() if row.is_tuned}
+    rule = _rule(engine, result, options) if options.text("pin") else None
+    pins = _pins(engine, options, measured, rule)
+    rows = measured | pins | {key: row for key, row in measured.items() if row.is_tuned}
     version = triton_version(result, options) if options.takes("triton") else ""
-    return EngineTable(engine, path, batch, dict(sorted(rows.items())), version, source)
+    return EngineTable(engine, path, batch, dict(sorted(rows.items())), version, rule.source if rule else "")
 
 
 def _batch(result: JobResult, options: TableOptions) -> str:
@@ -150,8 +156,8 @@ def _batch(result: JobResult, options: TableOptions) -> str:
     if others:
         raise InvalidInput(
             f"{OPTION} batch",
-            f"{', '.join(others)} varies between the workloads, too, and a table is for one value of it; tune "
-            "one job for each value",
+            f"{', '.join(others)} varies between the workloads, too, and a table is for one value of it; "
+            "tune one job for each value",
         )
     return name
 
@@ -190,60 +196,75 @@ def _require_own_source(result: JobResult, entry: DispatchEntry) -> None:
         )
 
 
-def _check(engine: Engine, row: Configuration, where: str, options: TableOptions) -> None:
-    """Refuse a row that the engine cannot read, or would not run as it was measured."""
+def _check_fields(engine: Engine, row: Configuration, where: str) -> None:
+    """Refuse a row that the engine cannot read."""
     missing = [n for n in engine.needed if n not in row]
     if missing:
         raise InvalidInput(
             "parameters",
-            f"{where} has no {', '.join(missing)}, which {engine.title} needs; declare each as a parameter, with "
-            "one value if it is fixed",
+            f"{where} has no {', '.join(missing)}, which {engine.title} needs; declare each as a parameter, "
+            "with one value if it is fixed",
         )
-    if engine.known is None:
-        return
-    unknown = sorted(set(row) - set(engine.needed) - set(engine.known))
+    unknown = [] if engine.known is None else sorted(set(row) - set(engine.needed) - set(engine.known))
     if unknown:
         raise InvalidInput(
             "parameters",
-            f"{where} has {', '.join(unknown)}, which {engine.title} does not know; fix it in the kernel, or use "
-            "hf-config",
+            f"{where} has {', '.join(unknown)}, which {engine.title} does not know; fix it in the kernel, or "
+            "use hf-config",
         )
     odd = [n for n in engine.needed if isinstance(row[n], bool) or not isinstance(row[n], int)]
     if odd:
         raise InvalidInput("parameters", f"{where} has {odd[0]}={row[odd[0]]!r}; it must be a whole number")
-    shape, k = block_shape(options), row["BLOCK_SIZE_K"]
-    assert isinstance(k, int)
-    if shape is not None and k % shape[1]:
+
+
+def _check_depth(engine: Engine, row: Configuration, where: str, options: TableOptions) -> None:
+    """Refuse a row that the engine would not run as it was measured, because of its block shape."""
+    shape, k = block_shape(options) if options.takes("block_shape") else None, row.get("BLOCK_SIZE_K")
+    if shape is None or not isinstance(k, int):
+        return
+    if k % shape[1]:
         raise InvalidInput(
             "parameters.BLOCK_SIZE_K", f"{where} has {k}, which is no multiple of block_shape's {shape[1]}"
         )
-    if shape is not None and engine.cuts_k and k > min(shape):
+    if engine.cuts_k and k > min(shape):
         raise InvalidInput(
             "parameters.BLOCK_SIZE_K",
-            f"{where} has {k}, and {engine.title} would run {min(shape)}, the smaller side of block_shape; leave "
-            f"values above {min(shape)} out",
+            f"{where} has {k}, and {engine.title} would run {min(shape)}, the smaller side of block_shape; "
+            f"leave values above {min(shape)} out",
         )
 
 
-def _pins(engine: Engine, options: TableOptions, measured: Mapping[int, Row]) -> tuple[dict[int, Row], str]:
-    """The pins that were asked for, and the source of the engine's rule if it made them."""
-    asked = options.text("pin")
-    if not asked:
-        return {}, ""
-    if asked.startswith("{"):
-        return _given(engine, options, asked), ""
+def _rule(engine: Engine, result: JobResult, options: TableOptions) -> DefaultRule | None:
+    """The engine's default; None if the pins are given as rows.
+
+    Raises:
+        InvalidInput: the rule is not known here.
+    """
+    if options.text("pin").startswith("{"):
+        return None
     rule = None
-    if engine.default is not None:
+    is_amd = result.job.kernel.backend is Backend.HIP or re.match(r"AMD|Radeon", result.device)
+    if engine.default is not None and not is_amd:
         experts = options.number("E", "the number of experts on one device")
         rule = engine.default(experts, dtype_word(options), block_shape(options))
     if rule is None:
         raise InvalidInput(
             f"{OPTION} pin",
-            f"the default of {engine.title} for this is not known here; give the rows, such as "
+            f"the default of {engine.title} for this is not known here; give the rows: "
             """--table 'pin={"1": {"BLOCK_SIZE_M": 16, ...}}'""",
         )
+    return rule
+
+
+def _pins(
+    engine: Engine, options: TableOptions, measured: Mapping[int, Row], rule: DefaultRule | None
+) -> dict[int, Row]:
+    """The pins that were asked for: keys of the engine's default, or rows as they were given."""
+    asked = options.text("pin")
+    if rule is None:
+        return _given(engine, options, asked) if asked else {}
     keys = around(measured, rule.steps) if asked == "others" else options.numbers("pin")
-    return {key: Row(rule.configuration(key), "engine's default") for key in keys}, rule.source
+    return {key: Row(rule.configuration(key), "engine's default") for key in keys}
 
 
 def around(measured: Mapping[int, Row], steps: Sequence[int]) -> list[int]:
@@ -266,6 +287,7 @@ def _given(engine: Engine, options: TableOptions, text: str) -> dict[int, Row]:
     for key, row in rows.items():
         if not (key.isdecimal() and int(key) >= 1):
             raise options.problem("pin", f"{key!r} is no batch size")
+        _check_fields(engine, row, f"the pin {key}")
         made[int(key)] = Row(row, "given")
     return made
 

@@ -164,8 +164,8 @@ class Result:
         """Write an export and its evidence; returns the paths written.
 
         Args:
-            form: `torch`, `tvm-ffi`, `cpp`, `c`, `hf-kernel`, `sglang`, `flashinfer-bench`, `t4`, or an engine's
-                table: `vllm-config`, `sglang-config` or `hf-config`.
+            form: `torch`, `tvm-ffi`, `cpp`, `c`, `hf-kernel`, `sglang`, `flashinfer-bench`, `t4`, or a table
+                for an engine: `vllm-config`, `sglang-config` or `hf-config`.
             name: of the function; by default that of the entry.
             table: options of an engine's table, by key (`{"E": "8"}`).
 
