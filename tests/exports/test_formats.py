@@ -278,4 +278,5 @@ def test_what_no_operator_can_hold_is_refused_with_the_reason(tmp_path: Path) ->
     with pytest.raises(InvalidInput, match="holds trials"):
         write_export(Wanted(result()), "t4", tmp_path)
     assert not list(tmp_path.iterdir())
-    assert set(FORMATS) == {"c", "cpp", "torch", "tvm-ffi", "hf-kernel", "sglang", "flashinfer-bench", "t4"}
+    operators = {"c", "cpp", "torch", "tvm-ffi", "hf-kernel", "sglang", "flashinfer-bench"}
+    assert set(FORMATS) == operators | {"t4", "vllm-config", "sglang-config", "hf-config"}

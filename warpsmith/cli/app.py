@@ -216,7 +216,9 @@ def export(
     form: Annotated[
         str,
         typer.Option(
-            "--as", help="Format: c, cpp, torch, tvm-ffi, hf-kernel, sglang, flashinfer-bench or t4."
+            "--as",
+            help="Format: c, cpp, torch, tvm-ffi, hf-kernel, sglang, flashinfer-bench, t4, or a table for an "
+            "engine: vllm-config, sglang-config, hf-config.",
         ),
     ] = "c",
     name: Annotated[str, typer.Option(help="Name of the function; by default that of the entry.")] = "",
@@ -224,12 +226,16 @@ def export(
         Literal["fallback", "error"],
         typer.Option(help="What another device than the tuned one gets: your own kernel, or an error."),
     ] = "fallback",
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="`KEY=VALUE` of an engine's table, such as E=8; may be given again."),
+    ] = None,
     url: Url = DEFAULT_URL,
 ) -> None:
     """A result in a form that a program uses, with dispatch over shapes and its evidence."""
     from warpsmith.cli.export import export as run
 
-    run(job, form, out, url, name, other_device)
+    run(job, form, out, url, name, other_device, table)
 
 
 @app.command()

@@ -1,14 +1,17 @@
 """Exports of a result: what another program builds in, and the evidence beside it."""
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from warpsmith.errors import InvalidInput
 from warpsmith.exports import cpp, flashinfer_bench, hf_kernel, sglang, t4, torch_op, tvm_ffi
 from warpsmith.exports.c_header import c_header
+from warpsmith.exports.engine_options import OPTION
+from warpsmith.exports.engine_table import engine_table
+from warpsmith.exports.engines import ENGINES
 from warpsmith.exports.operator import Operator
 from warpsmith.http_models import JobResult, TrialView
 from warpsmith.report.shape_lookup import Lookup
@@ -28,6 +31,8 @@ class Wanted:
     trials: tuple[TrialView, ...] = ()
     name: str = ""
     other_device: OtherDevice = "fallback"
+    table: Mapping[str, str] = field(default_factory=dict)
+    """Options of an engine's table, by key; for the formats of `ENGINES` only."""
 
     @property
     def operator(self) -> Operator:
@@ -75,6 +80,14 @@ def _t4(wanted: Wanted) -> Files:
     return t4.files(wanted.result, wanted.trials)
 
 
+def _engine_table(form: str) -> Callable[[Wanted], Files]:
+    def write(wanted: Wanted) -> Files:
+        table = engine_table(wanted.result, form, wanted.table)
+        return {table.path: table.text(), "evidence.json": evidence(wanted.result, table=table.evidence())}
+
+    return write
+
+
 FORMATS: dict[str, Callable[[Wanted], Files]] = {
     "c": _c,
     "cpp": _cpp,
@@ -84,6 +97,7 @@ FORMATS: dict[str, Callable[[Wanted], Files]] = {
     "sglang": _sglang,
     "flashinfer-bench": _flashinfer_bench,
     "t4": _t4,
+    **{form: _engine_table(form) for form in ENGINES},
 }
 """What writes each format."""
 
@@ -96,7 +110,9 @@ def write_export(wanted: Wanted, form: str, folder: Path) -> list[Path]:
     """
     if form not in FORMATS:
         raise InvalidInput("--as", f"there is no format {form!r}; there are: {', '.join(FORMATS)}")
-    made = FORMATS[form](wanted) | {"evidence.json": evidence(wanted.result)}
+    if wanted.table and form not in ENGINES:
+        raise InvalidInput(OPTION, f"{form} is no table; only {', '.join(ENGINES)} take it")
+    made = {"evidence.json": evidence(wanted.result)} | FORMATS[form](wanted)
     paths = []
     for name, text in made.items():
         path = folder / name
@@ -106,8 +122,8 @@ def write_export(wanted: Wanted, form: str, folder: Path) -> list[Path]:
     return paths
 
 
-def evidence(result: JobResult) -> str:
-    """Device, driver, and the verdict and interval of every workload, as JSON."""
+def evidence(result: JobResult, **more: Any) -> str:
+    """Device, driver, and the verdict and interval of every workload, as JSON; `more` are further keys."""
     shown = result.model_dump(mode="json", include=EVIDENCE)
     shown["options"] = list(result.job.kernel.options)
-    return json.dumps(shown, indent=1) + "\n"
+    return json.dumps(shown | more, indent=1) + "\n"

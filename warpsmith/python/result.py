@@ -1,6 +1,6 @@
 """The result of a job, as a program uses it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Self, overload
@@ -158,12 +158,16 @@ class Result:
         """
         return write_bundle(self.evidence, self._trials, Path(folder))
 
-    def export(self, form: str, folder: str | Path, name: str = "") -> list[Path]:
+    def export(
+        self, form: str, folder: str | Path, name: str = "", table: Mapping[str, str] | None = None
+    ) -> list[Path]:
         """Write an export and its evidence; returns the paths written.
 
         Args:
-            form: `torch`, `tvm-ffi`, `cpp`, `c`, `hf-kernel`, `sglang`, `flashinfer-bench` or `t4`.
+            form: `torch`, `tvm-ffi`, `cpp`, `c`, `hf-kernel`, `sglang`, `flashinfer-bench`, `t4`, or a table
+                for an engine: `vllm-config`, `sglang-config` or `hf-config`.
             name: of the function; by default that of the entry.
+            table: options of an engine's table, by key (`{"E": "8"}`).
 
         Raises:
             InvalidInput: there is no such format, or it cannot hold the job.
@@ -171,7 +175,7 @@ class Result:
         # Loaded when it is called: it compiles, and who reads results alone needs no compiler.
         write = import_module("warpsmith.exports.write")
         paths: list[Path] = write.write_export(
-            write.Wanted(self.evidence, self._trials, name), form, Path(folder)
+            write.Wanted(self.evidence, self._trials, name, table=table or {}), form, Path(folder)
         )
         return paths
 
