@@ -13,9 +13,11 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.snapshot import load_snapshot
+from warpsmith.domain.job import SearcherName
 from warpsmith.domain.state import CandidateState, JobState, TaskKind
 from warpsmith.errors import NotFound
 from warpsmith.logs import about
+from warpsmith.search.shape_space import with_shapes
 from warpsmith.settings import UNSERVED_S
 from warpsmith.tuning.decisions.decide import decide
 from warpsmith.tuning.decisions.end_reason import reason_of
@@ -90,7 +92,7 @@ def apply_actions(session: Session, job_id: str, snapshot: JobSnapshot, actions:
                     WaitRepository(session).begin(job_id)
                 changed = True
             case AddCandidate():
-                _add_candidate(session, job_id, action)
+                _add_candidate(session, job_id, snapshot, action)
                 changed = True
             case SetCandidate():
                 changed |= CandidateRepository(session).set_state(action.id, action.state)
@@ -111,13 +113,17 @@ def _queue(snapshot: JobSnapshot, kind: TaskKind) -> str:
     return device_queue(snapshot.device_class)
 
 
-def _add_candidate(session: Session, job_id: str, action: AddCandidate) -> None:
+def _add_candidate(session: Session, job_id: str, snapshot: JobSnapshot, action: AddCandidate) -> None:
+    job = snapshot.job
+    template = action.template
+    if job.searcher is SearcherName.SHAPES:
+        template = with_shapes(template, job)
     CandidateRepository(session).add(
         job_id,
         action.number,
         action.round,
         action.parent,
-        action.template,
+        template,
         action.declined,
         action.made_by,
     )

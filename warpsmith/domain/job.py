@@ -156,6 +156,8 @@ class SearcherName(StrEnum):
     GRID = "grid"
     TPE = "tpe"
     LOCAL = "local"
+    SHAPES = "shapes"
+    """A trial is one configuration on one workload, and every workload gets a winner of its own."""
 
 
 RuleName = Literal[

@@ -10,6 +10,7 @@ from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Workload
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.launch import Launch
+from warpsmith.domain.space import is_shape
 from warpsmith.domain.specialisation import Specialisation, specialisation_of
 from warpsmith.domain.template import LARGE_GRID, ConfiguredKernel, ExpectedLaunch
 from warpsmith.errors import ExpressionError
@@ -72,7 +73,8 @@ def specialised(kernel: ConfiguredKernel, workload: Workload, device: DeviceInfo
         ExpressionError: a value cannot be evaluated.
     """
     of, scope = kernel.kernel, kernel.scope(workload.scope(), device.scope())
-    return specialisation_of(of.text, of.entry, of.arguments, of.constexprs, kernel.configuration, scope)
+    own = {n: v for n, v in kernel.configuration.items() if not is_shape(n)}
+    return specialisation_of(of.text, of.entry, of.arguments, of.constexprs, own, scope)
 
 
 def variants(

@@ -24,6 +24,8 @@ C_WORDS = frozenset(
 )
 """Names that no macro may have, because it would change the meaning of the source."""
 
+SHAPE_PREFIX = "WS_AT_"
+
 Configuration = dict[str, ParameterValue]
 """One assignment of all parameters of a space."""
 
@@ -91,6 +93,11 @@ class Space(Frozen):
     def defaults(self) -> Configuration:
         """The configuration that reproduces the baseline."""
         return {p.name: p.baseline_value for p in self.parameters}
+
+
+def is_shape(name: str) -> bool:
+    """Whether a parameter says on which workload a configuration runs; the source knows nothing of it."""
+    return name.startswith(SHAPE_PREFIX)
 
 
 def reserved(name: str) -> str:

@@ -11,7 +11,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.outcome import Stage
-from warpsmith.domain.space import Configuration, ParameterValue, Space
+from warpsmith.domain.space import Configuration, ParameterValue, Space, is_shape
 from warpsmith.domain.specialisation import Specialisation
 
 
@@ -54,7 +54,8 @@ class Template(Frozen):
 
     def configured(self, configuration: Mapping[str, ParameterValue]) -> "ConfiguredKernel":
         """This template with every parameter set."""
-        defines = {p.name: macro_text(configuration[p.name]) for p in self.space.parameters}
+        own = (p.name for p in self.space.parameters if not is_shape(p.name))
+        defines = {name: macro_text(configuration[name]) for name in own}
         launches = tuple(
             step.model_copy(update={"entry": _with_values(step.entry, defines)})
             for step in self.kernel.launches

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Numbers = TypeVar("Numbers", float, NDArray[np.float64])
 
 
-def expected_improvement(best: float, mean: Numbers, deviation: Numbers) -> Numbers:
+def expected_improvement(best: float | NDArray[np.float64], mean: Numbers, deviation: Numbers) -> Numbers:
     """Expected value of max(0, best - x) for x normal with this mean and standard deviation.
 
     A deviation of 0 means that x is known. All arguments have the same unit, which is that of the result.

@@ -8,6 +8,7 @@ from warpsmith.search.feasible_set import FeasibleSet
 from warpsmith.search.launch_prior import Launched
 from warpsmith.search.portfolio import PortfolioSearcher
 from warpsmith.search.set_searcher import SetSearcher
+from warpsmith.search.shapes_searcher import ShapesSearcher
 from warpsmith.search.simple_searchers import GridSearcher, LocalSearcher, RandomSearcher
 
 _CLASSES: dict[SearcherName, type[SetSearcher]] = {
@@ -36,7 +37,9 @@ def make_searcher(
         launched: what the launch says of every configuration; only the default searcher uses it.
     """
     searcher: SetSearcher
-    if name is SearcherName.DEFAULT:
+    if feasible.sole_workloads is not None and name in (SearcherName.DEFAULT, SearcherName.SHAPES):
+        searcher = ShapesSearcher(feasible, seed)
+    elif name in (SearcherName.DEFAULT, SearcherName.SHAPES):
         searcher = PortfolioSearcher(feasible, seed, launched=launched)
     elif name is SearcherName.TPE:
         # Optuna is imported where it is used: it takes as long as a pool's other imports together.

@@ -6,6 +6,7 @@ the Cartesian product is never built.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,14 @@ class FeasibleSet:
     def count(self) -> int:
         """Number of configurations; a lower bound if `exact` is False."""
         return len(self)
+
+    @cached_property
+    def sole_workloads(self) -> NDArray[np.intp] | None:
+        """[n]: the workload on which each configuration may run, if each has only one and they differ."""
+        if self.allowed.shape[1] < 2 or not len(self) or (self.allowed.sum(axis=1) != 1).any():
+            return None
+        found = self.allowed.argmax(axis=1)
+        return found if np.ptp(found) else None
 
     def configuration(self, index: int) -> Configuration:
         """The configuration of a row."""

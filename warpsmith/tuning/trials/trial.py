@@ -143,6 +143,13 @@ class Trial:
         refused = self._session.checker.binary_refusal(self._kernel, self._compiled)
         if refused is not None:
             return refused
+        shared, most = (
+            self._compiled.facts.static_shared_bytes,
+            self._session.info.limits.max_shared_per_block,
+        )
+        if shared is not None and shared > most:
+            reason = f"{shared} B of shared memory; a block may have {most}"
+            return Rejected(stage=Stage.LAUNCH, reason=reason, facts=self._facts)
         try:
             self._allowed = self._session.inputs.allowed(self._template, self._kernel)
         except ExpressionError as exc:
