@@ -2,10 +2,10 @@
 
     python -m benchmarks.triton.tables --recording FILE --out FOLDER [--share 0.03] [--seeds 20]
 
-An evaluation is a configuration that was launched on one batch size; those of the engine's default count. What a
-device refuses before a launch does not count. A search sees the first timing of a configuration. Of the three
-best of each batch size the one with the best repeated timing makes the row, as a verification would choose; if
-that is no faster than the default, the row is the default.
+An evaluation is a configuration that was launched on one batch size; those of the engine's default count.
+What a device refuses before a launch does not count. A search sees the first timing of a configuration. Of
+the three best of each batch size the one with the best repeated timing makes the row, as a verification would
+choose; if that is no faster than the default, the row is the default.
 """
 
 import argparse

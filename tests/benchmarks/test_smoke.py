@@ -41,6 +41,8 @@ ON_A_GPU = {
     "production.run": ("--jobs-dir", "{tmp}"),
     "trust.sanitizers": (),
     "exports.block": (),
+    "triton.tutorials": ("--sources", "{tmp}"),
+    "triton.record_moe": ("--sources", "{tmp}", "--layer", "qwen"),
 }
 """They measure on CUDA; here they read their arguments and say that there is no device."""
 EXTENTS = range(1, 21)
@@ -221,6 +223,18 @@ def test_what_init_makes_of_kernels_as_they_lie(
     _, *rows = [json.loads(line) for line in (tmp_path / "out/fill-known.jsonl").read_text().splitlines()]
     assert [r["outcome"] for r in rows] == ["right", "wrong"]
     assert "2048" in rows[1]["rounds"][0]["problems"][0] and (folders[1] / "question-2.json").exists()
+
+
+def test_triton(bench: Bench, tmp_path: Path) -> None:
+    for name in ("softmax", "layer_norm", "matmul", "matmul_configs", "attention", "moe"):
+        (tmp_path / f"{name}.py").write_text("")
+    assert bench("triton.sources", "--out", tmp_path) == 0, "what is there is not fetched"
+    recording = RESULTS / "triton" / "moe-qwen.json.gz"
+    words = ("--recording", recording, "--seeds", 1, "--share", 0.01, "--out", tmp_path)
+    assert bench("triton.tables", *words) == 0
+    found = written(tmp_path / "tables-qwen.json")
+    assert found["evaluations"] == int(0.01 * found["exhaustive_evaluations"])
+    assert all(v >= 1.0 for method in found["methods"].values() for v in method["median"].values())
 
 
 def test_pages(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
