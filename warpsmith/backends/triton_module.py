@@ -5,14 +5,16 @@ keep their numbers, so that errors of the compiler name the user's own.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from warpsmith.domain.triton_function import dotted, jit_decorator, jit_names
+from warpsmith.domain.triton_function import TOO_DEEP, dotted, jit_decorator, jit_names
 
 _MODULES = ("triton", "math")
 """Modules whose imports are kept."""
 _CONSTANT_CALLS = ("tl.constexpr", "triton.language.constexpr", "constexpr", "float", "int", "bool", "tuple")
+_CONSTEXPR = ("triton.language.constexpr", "triton.language.core.constexpr")
 _IS_CLASS = "is a class; a kernel can use constants and functions"
 _KEPT_OF_JIT = ("do_not_specialize", "do_not_specialize_on_alignment", "noinline", "debug")
 _CONSTANT_NODES = (
@@ -20,6 +22,8 @@ _CONSTANT_NODES = (
     *(ast.IfExp, ast.Name, ast.Attribute, ast.Call, ast.Load, ast.Subscript, ast.keyword),
     *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
 )
+_LINES = re.compile(r"\r\n|\r|\n")
+"""Ends of lines as Python counts them; others, such as form feeds, end none."""
 
 
 class NotSelfContained(ValueError):
@@ -42,6 +46,8 @@ class _File:
     jit: frozenset[str]
     """What stands for `triton.jit`."""
     known: dict[str, _Definition] = field(default_factory=dict)
+    meanings: dict[str, set[str]] = field(default_factory=dict)
+    """What a name of the file stands for: dotted names of imports, and nothing for what is not imported."""
 
 
 def kernel_module(text: str, entry: str) -> str:
@@ -52,13 +58,21 @@ def kernel_module(text: str, entry: str) -> str:
         ValueError: the text is no Python.
     """
     try:
+        return _module(text, entry)
+    except (MemoryError, RecursionError) as exc:
+        raise ValueError(f"kernel.source {TOO_DEEP}") from exc
+
+
+def _module(text: str, entry: str) -> str:
+    try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as exc:
+    except (SyntaxError, ValueError) as exc:
         raise ValueError(f"kernel.source is no Python: {exc}") from exc
-    file = _File(text.splitlines(), jit_names(tree))
+    file = _File(_LINES.split(text), jit_names(tree))
     for statement in _statements(tree.body):
         for name, definition in _definitions(statement, file.jit):
             file.known[name] = definition
+            file.meanings.setdefault(name, set()).add(_meaning(name, definition.node))
     if entry not in file.known or not isinstance(file.known[entry].node, ast.FunctionDef):
         found = ", ".join(n for n, d in file.known.items() if isinstance(d.node, ast.FunctionDef)) or "none"
         raise NotSelfContained(f"the file has no @triton.jit function {entry}; it has: {found}")
@@ -71,6 +85,7 @@ def kernel_module(text: str, entry: str) -> str:
         definition = file.known[name]
         if definition.problem:
             raise NotSelfContained(f"line {definition.node.lineno}: {name} {definition.problem}")
+        _require_known_calls(file, definition.node)
         kept[definition.node.lineno] = definition.node
         for need in definition.needs - seen:
             seen.add(need)
@@ -162,6 +177,36 @@ def _is_constant(node: ast.AST) -> bool:
             if any(isinstance(s, str | bytes) or (isinstance(s, int) and abs(s) > 1 << 40) for s in sides):
                 return False
     return True
+
+
+def _meaning(name: str, node: ast.stmt) -> str:
+    """The dotted name that a statement gives to `name`; empty if the statement is no import."""
+    for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+        if name == (alias.asname or alias.name.partition(".")[0]) and isinstance(node, ast.Import):
+            return alias.name if alias.asname else name
+        if name == (alias.asname or alias.name) and isinstance(node, ast.ImportFrom):
+            return f"{node.module}.{alias.name}"
+    return ""
+
+
+def _require_known_calls(file: _File, node: ast.stmt) -> None:
+    """Refuse a call in a constant or a head whose name stands for something else than a type.
+
+    Raises:
+        NotSelfContained: the message names the line.
+    """
+    parts: list[ast.AST] = [node]
+    if isinstance(node, ast.FunctionDef):
+        parts = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+        parts += [a.annotation for a in _arguments(node.args) if a.annotation is not None]
+    for call in (c for part in parts for c in ast.walk(part) if isinstance(c, ast.Call)):
+        root, dot, rest = dotted(call.func).partition(".")
+        for meaning in file.meanings.get(root, {root}):
+            is_builtin = not dot and root not in file.meanings and root != "constexpr"
+            if not is_builtin and f"{meaning}{dot}{rest}" not in _CONSTEXPR:
+                raise NotSelfContained(
+                    f"line {node.lineno}: {root} stands for something else than a type; write the value"
+                )
 
 
 def _arguments(arguments: ast.arguments) -> list[ast.arg]:

@@ -122,7 +122,10 @@ def specialisation_of(
     Raises:
         ExpressionError: a value cannot be evaluated.
     """
-    function = kernel_named(text, entry)
+    try:
+        function = kernel_named(text, entry)
+    except ValueError:  # the compiler says what is wrong with the text
+        function = None
     types: dict[str, str] = {}
     divisible: list[str] = []
     constants: dict[str, Constant] = {n: constant_of(v, scope) for n, v in constexprs.items()}

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 LAUNCH_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """What a launch may be told beside the function's own parameters."""
+TOO_DEEP = "holds an expression that is nested too deeply"
 _JIT = frozenset({"triton.jit", "triton.runtime.jit"})
 
 
@@ -53,7 +54,10 @@ def read_kernels(text: str) -> tuple[TritonFunction, ...]:
     nodes = sorted(
         (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), key=lambda n: (n.lineno, n.col_offset)
     )
-    return tuple(found for node in nodes if (found := _function(node, names)) is not None)
+    try:
+        return tuple(found for node in nodes if (found := _function(node, names)) is not None)
+    except RecursionError as exc:
+        raise ValueError(TOO_DEEP) from exc
 
 
 @lru_cache(maxsize=64)
@@ -107,6 +111,8 @@ def _tree(text: str) -> ast.Module:
         return ast.parse(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as exc:
         line = getattr(exc, "lineno", None)
+        if not exc.args or isinstance(exc, RecursionError):
+            raise ValueError(TOO_DEEP) from exc
         raise ValueError(f"is no Python: {exc.args[0]}" + (f" (line {line})" if line else "")) from exc
 
 

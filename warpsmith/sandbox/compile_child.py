@@ -1,7 +1,8 @@
 """The compile child: imports the compiler once, then forks one throw-away process per request.
 
 The parent process never looks at the request. The fork confines itself, compiles, writes the reply and ends,
-so that no state, file or fault of one source can affect the next.
+so that no state, file or fault of one source can affect the next. A child for Triton serves one request: what
+its fork runs is Python of the user, and the channel is in its reach.
 """
 
 import os
@@ -53,6 +54,8 @@ def main(argument: dict[str, Any]) -> None:
         if status != 0:
             how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "an error of its own"
             channel.send({"crashed": f"the compiler was ended by {how}"})
+        if argument["backend"] == Backend.TRITON.value:
+            return  # its source ran in the fork, which may have left a process behind that holds the channel
 
 
 def _write_headers(folder: Path, files: dict[str, bytes]) -> Path:

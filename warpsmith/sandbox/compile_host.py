@@ -28,6 +28,7 @@ from warpsmith.sandbox.compile_deadlines import Patience
 from warpsmith.sandbox.compile_ways import Ways
 from warpsmith.sandbox.frames import Received
 from warpsmith.sandbox.process import ChildProcess, note_confinement
+from warpsmith.sandbox.triton_reply import by_its_binary
 from warpsmith.stop_children import mark, require_wanted
 
 MAX_REPLY_BYTES = 256 << 20
@@ -135,10 +136,15 @@ class CompilePool:
             return _rejected(str(reply["crashed"])[:500], _tidy(printed, child.private))
         try:
             result = _parse(reply, blobs, child.private)
+            if kernel.specialisation is not None and isinstance(result, Compiled):
+                result = by_its_binary(result, kernel)
         except (ValidationError, LookupError, TypeError, ValueError) as exc:
             child.kill()
             return _rejected("the compile child sent something that is not a reply", type(exc).__name__)
-        self._idle.put((kernel.kernel.backend, child))
+        if kernel.kernel.backend is Backend.TRITON:
+            child.kill()  # whatever runs or was written there is the user's
+        else:
+            self._idle.put((kernel.kernel.backend, child))
         if isinstance(result, Compiled):
             self._ways.compiled(template, begin_with, result.way)
         elif reply.get("every_way"):

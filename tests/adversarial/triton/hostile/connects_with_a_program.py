@@ -1,0 +1,19 @@
+# harmless
+# A program that the child starts has no socket either.
+import triton
+import triton.language as tl
+
+
+@triton.constexpr_function
+def attempt():
+    import subprocess
+
+    subprocess.run(["bash", "-c", "echo here > /dev/tcp/127.0.0.1/@PORT@"])
+    return 2
+
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    outcome: tl.constexpr = attempt()
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, outcome * tl.load(x + i, mask=i < n), mask=i < n)

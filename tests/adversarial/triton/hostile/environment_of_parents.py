@@ -1,0 +1,18 @@
+# refused: Permission denied
+# The environment of the processes above.
+import triton
+import triton.language as tl
+
+
+@triton.constexpr_function
+def attempt():
+    import os
+
+    return len(open(f"/proc/{os.getppid()}/environ", "rb").read())
+
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    outcome: tl.constexpr = attempt()
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, outcome * tl.load(x + i, mask=i < n), mask=i < n)

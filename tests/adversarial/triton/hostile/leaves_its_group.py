@@ -1,0 +1,19 @@
+# refused: Operation not permitted
+# What leaves the process group would outlive it.
+import triton
+import triton.language as tl
+
+
+@triton.constexpr_function
+def attempt():
+    import os
+
+    os.setsid()
+    return 2
+
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    outcome: tl.constexpr = attempt()
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, outcome * tl.load(x + i, mask=i < n), mask=i < n)

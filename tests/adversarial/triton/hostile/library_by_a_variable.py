@@ -1,0 +1,19 @@
+# harmless
+# A variable of Triton that names the library to link: options are read before the kernel runs.
+import triton
+import triton.language as tl
+
+
+@triton.constexpr_function
+def attempt():
+    import os
+
+    os.environ["TRITON_LIBDEVICE_PATH"] = "@SECRET@"
+    return 2
+
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    outcome: tl.constexpr = attempt()
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, outcome * tl.load(x + i, mask=i < n), mask=i < n)

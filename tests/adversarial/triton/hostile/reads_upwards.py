@@ -1,0 +1,19 @@
+# refused: Permission denied
+# So does a path with dots.
+import triton
+import triton.language as tl
+
+
+@triton.constexpr_function
+def attempt():
+    import os
+
+    up = "/".join([".."] * len(os.getcwd().split("/")))
+    return len(open(up + "@SECRET@").read())
+
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    outcome: tl.constexpr = attempt()
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, outcome * tl.load(x + i, mask=i < n), mask=i < n)

@@ -1,0 +1,51 @@
+"""What a compile child says of a Triton binary, held against the binary itself. Runs in the worker.
+
+A `@triton.constexpr_function` is Python that runs in the process that replies, so that a kernel can write the
+reply. What launches and checks rely on is therefore read from the binary's own tables.
+"""
+
+from dataclasses import replace
+
+from warpsmith.backends.cubin import read_cubin
+from warpsmith.domain.plan import Compiled
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.variant_binaries import split
+
+WARP = 32
+MOST_THREADS = 1024
+MOST_CLUSTER = 16
+MOST_TRAILING = 2
+MOST_PARAMETER_BYTES = 8
+"""Size of a pointer, and of the largest number."""
+MOST_BYTES = 1 << 20
+"""Limit on the shared memory of a block, and on its scratch; devices have less."""
+
+
+def by_its_binary(result: Compiled, kernel: ConfiguredKernel) -> Compiled:
+    """`result` with the variables that its binary has.
+
+    Raises:
+        ValueError: the binary is not the one variant that was asked for, or takes other arguments.
+    """
+    asked = kernel.specialisation
+    assert asked is not None
+    (variant,) = split(result.binary)
+    contents = read_cubin(variant.binary)
+    passed = tuple(n for n, a in enumerate(kernel.kernel.arguments) if a.name in asked.types)
+    sizes = [size for _, size in contents.parameters.get(variant.entry, ())]
+    if (
+        variant.key != asked.key
+        or contents.entries != (variant.entry,)
+        or variant.passes != passed
+        or not 0 <= variant.trailing <= MOST_TRAILING
+        or len(sizes) != len(passed) + variant.trailing
+        or max(sizes, default=0) > MOST_PARAMETER_BYTES
+        or variant.threads not in range(WARP, MOST_THREADS + 1, WARP)
+        or not 1 <= variant.blocks <= MOST_CLUSTER
+        or not 0 <= variant.shared_bytes <= MOST_BYTES
+        or not 0 <= variant.scratch_bytes <= MOST_BYTES
+        or (variant.scratch_bytes and not variant.trailing)
+        or result.then_entries
+    ):
+        raise ValueError("not what was asked for")
+    return replace(result, globals=contents.writable_globals, unnamed=(), way="")
