@@ -229,6 +229,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         candidates=tuple(_candidate(c, ideas) for c in candidates),
         rule_faults=faults_in(t.result for t in tasks),
         facts=facts_so_far(session, row.spec, baseline, candidates),
+        compiler=baseline.facts.compiler if baseline and baseline.facts else "",
         warpsmith_version=__version__,
         warpsmith_commit=commit_name(),
     )

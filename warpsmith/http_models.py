@@ -250,6 +250,8 @@ class JobResult(Frozen):
     """Rewrite rules whose template failed with its default configuration; later templates leave them out."""
     facts: Facts | None = None
     """Bound of the kernel, and the parameters that matter, from the candidate with the best trial."""
+    compiler: str = Field(default="", exclude_if=lambda name: not name)
+    """Compiler and version, if the back end does not follow from the device, such as `triton 3.6.0`."""
     warpsmith_version: str
     warpsmith_commit: str | None = None
     """Commit of the program that wrote this result, with `-dirty` if its tree was changed; `unknown` if the

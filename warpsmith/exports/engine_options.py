@@ -123,4 +123,5 @@ def table_options(given: Sequence[str] | None) -> dict[str, str]:
 
 def triton_version(result: JobResult, options: TableOptions) -> str:
     """The version of Triton that compiled what was measured: the result's own, or the option `triton`."""
-    return str(getattr(result, "triton_version", None) or options.text("triton"))
+    name, _, version = result.compiler.partition(" ")
+    return version if name == "triton" else options.text("triton")

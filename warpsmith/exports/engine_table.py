@@ -29,7 +29,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Comparison, Verdict
-from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.space import Configuration, configuration_key, is_shape
 from warpsmith.errors import InvalidInput
 from warpsmith.exports.engine_defaults import DefaultRule
 from warpsmith.exports.engine_options import OPTION, TableOptions, triton_version
@@ -171,7 +171,8 @@ def _measured(result: JobResult, batch: str) -> Iterator[tuple[int, Row]]:
         found = next((c for c in of_it if entry and _is_verified(c, entry)), None)
         if found is not None and entry is not None and entry.configuration is not None:
             _require_own_source(result, entry)
-            row = Row(entry.configuration, "verified", found)
+            own = {n: v for n, v in entry.configuration.items() if not is_shape(n)}
+            row = Row(own, "verified", found)
         else:
             row = Row(result.job.space.defaults, "job's default", next(iter(of_it), None))
         yield workload.dimensions[batch], row

@@ -19,7 +19,7 @@ from warpsmith.report.shape_lookup import Lookup
 OtherDevice = Literal["fallback", "error"]
 EVIDENCE = {
     *("id", "device", "driver", "device_class", "architecture", "limits", "reason", "speedup", "comparisons"),
-    *("no_gain", "between", "warpsmith_version", "warpsmith_commit"),
+    *("no_gain", "between", "compiler", "warpsmith_version", "warpsmith_commit"),
 }
 
 
