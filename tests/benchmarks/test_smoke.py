@@ -41,6 +41,7 @@ ON_A_GPU = {
     "production.run": ("--jobs-dir", "{tmp}"),
     "trust.sanitizers": (),
     "exports.block": (),
+    "triton.attacks": (),
 }
 """They measure on CUDA; here they read their arguments and say that there is no device."""
 EXTENTS = range(1, 21)
