@@ -146,8 +146,13 @@ def tried(contest: Contest, finalist: Finalist, shapes: Sequence[Workload]) -> d
     found: dict[str, float] = {}
     try:
         for shape in shapes:
-            # As a list, so that the check goes on to its end and unloads the kernel.
-            result = next((r for _, r in list(judged(fresh, kernel, compiled, [Case(shape)]))), None)
+            try:
+                # As a list, so that the check goes on to its end and unloads the kernel.
+                result = next((r for _, r in list(judged(fresh, kernel, compiled, [Case(shape)]))), None)
+            except KernelRefused:
+                if timed_once(base, shape, *contest.own, plan) is not None:
+                    raise
+                continue  # the user's kernel does not run there either
             if isinstance(result, Rejected):
                 words = f"between the workloads, at {shape.key}: {result.reason}"[:2000]
                 return result.model_copy(update={"reason": words, "workload": shape.key})
