@@ -138,7 +138,7 @@ class CompilePool:
             result = _parse(reply, blobs, child.private)
             if kernel.specialisation is not None and isinstance(result, Compiled):
                 result = by_its_binary(result, kernel)
-        except (ValidationError, LookupError, TypeError, ValueError) as exc:
+        except (ValidationError, LookupError, TypeError, ValueError, RecursionError, MemoryError) as exc:
             child.kill()
             return _rejected("the compile child sent something that is not a reply", type(exc).__name__)
         if kernel.kernel.backend is Backend.TRITON:

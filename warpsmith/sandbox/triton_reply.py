@@ -4,9 +4,12 @@ A `@triton.constexpr_function` is Python that runs in the process that replies, 
 reply. What launches and checks rely on is therefore read from the binary's own tables.
 """
 
+import ast
 from dataclasses import replace
 
 from warpsmith.backends.cubin import read_cubin
+from warpsmith.backends.triton_module import kernel_module
+from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.domain.variant_binaries import split
@@ -19,10 +22,15 @@ MOST_PARAMETER_BYTES = 8
 """Size of a pointer, and of the largest number."""
 MOST_BYTES = 1 << 20
 """Limit on the shared memory of a block, and on its scratch; devices have less."""
+_TO_ADDRESSES = ("getattr", "constexpr_function")
+"""Names by which a kernel reaches assembly without naming it, beside those with two underscores."""
 
 
-def by_its_binary(result: Compiled, kernel: ConfiguredKernel) -> Compiled:
+def by_its_binary(result: Compiled, kernel: ConfiguredKernel) -> Compiled | Rejected:
     """`result` with the variables that its binary has.
+
+    Scratch, which holds tensor descriptors, stays as it is between launches. Its address is a parameter that
+    only assembly can read, so that a kernel has the one or the other.
 
     Raises:
         ValueError: the binary is not the one variant that was asked for, or takes other arguments.
@@ -48,4 +56,20 @@ def by_its_binary(result: Compiled, kernel: ConfiguredKernel) -> Compiled:
         or result.then_entries
     ):
         raise ValueError("not what was asked for")
+    if variant.scratch_bytes and (word := _assembly(kernel)):
+        reason = f"has tensor descriptors and {word}, by which launches could keep something in their memory"
+        return Rejected(stage=Stage.COMPILE, reason=reason, facts=result.facts)
     return replace(result, globals=contents.writable_globals, unnamed=(), way="")
+
+
+def _assembly(kernel: ConfiguredKernel) -> str:
+    """A name in the kernel's part of the source that is, or may lead to, assembly; empty if it has none."""
+    for node in ast.walk(ast.parse(kernel_module(kernel.source, kernel.kernel.entry))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names]
+        else:
+            names = [getattr(node, "id", ""), getattr(node, "attr", "")]
+        for name in names:
+            if "asm" in name or "__" in name or name.rpartition(".")[2] in _TO_ADDRESSES:
+                return name
+    return ""

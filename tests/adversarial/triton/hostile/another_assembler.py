@@ -11,7 +11,9 @@ def attempt():
     with open("ptxas", "w") as script:
         script.write("#!/bin/sh\ntouch @PROBE@/ptxas\ncat @SECRET@\necho release 12.8, V12.8\nexit 0\n")
     os.chmod("ptxas", 0o755)
-    os.environ["TRITON_PTXAS_PATH"] = os.path.abspath("ptxas")
+    # Which of them is read depends on the version of Triton and on the device.
+    for name in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
+        os.environ[name] = os.path.abspath("ptxas")
     return 2
 
 

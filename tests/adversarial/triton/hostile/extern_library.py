@@ -1,5 +1,5 @@
-# refused: is not in list
-# A library by its path, which the linker of the compiler would read.
+# refused: copy
+# A library by its path, which the linker of the compiler would read; Triton's reader fails at the call before it.
 import triton
 import triton.language as tl
 
