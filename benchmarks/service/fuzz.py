@@ -18,6 +18,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from api.news import LONGEST_WAIT_S
 from db.engine import utc_now
 from db.program_version import VERSION
 from db.repositories.agent_requests import AgentRequestRepository
@@ -35,6 +36,8 @@ from warpsmith.tuning.tasks import StepPayload
 
 NOT_ASKED = "positive_data_acceptance"
 STREAMS = "/stream$"
+PATIENCE_S = 10
+"""Seconds beyond the longest poll after which a reply is late."""
 PHASES = "examples,coverage,fuzzing,stateful"
 
 
@@ -45,7 +48,9 @@ def run(database_url: str, folder: Path, *, seconds: int, seed: int, examples: i
         report = folder / "report.json"
         command = [sys.executable, "-m", "schemathesis.cli", "run", f"{service.http.base_url}/openapi.json"]
         command += ["--header", f"Authorization: Bearer {service.key}", "--seed", str(seed), "--no-color"]
+        patience = str(round(LONGEST_WAIT_S + PATIENCE_S))
         command += ["--exclude-path-regex", STREAMS]
+        command += ["--request-timeout", patience, "--max-response-time", patience]
         command += ["--checks", "all", "--exclude-checks", NOT_ASKED, "--phases", PHASES]
         command += ["--max-examples", str(examples), "--max-time", str(seconds), "--continue-on-failure"]
         command += ["--no-shrink", "--generation-database", "none", "--warnings", "off"]
