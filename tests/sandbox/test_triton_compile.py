@@ -15,7 +15,6 @@ from warpsmith.domain.variant_binaries import Variant, split
 from warpsmith.sandbox import CompilePool
 from warpsmith.tuning.session.variants import submit
 
-pytest.importorskip("triton")
 DEVICE = any_cuda_device("sm_90")
 SHAPES = ((1024, 1), (1000, 1), (1040, 16), (2048, 1))
 SOURCE = """import triton

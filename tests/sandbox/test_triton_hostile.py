@@ -28,7 +28,6 @@ from warpsmith.domain.template import Template
 from warpsmith.sandbox import CompilePool
 from warpsmith.tuning.session.variants import submit
 
-pytest.importorskip("triton")
 FOLDER = Path(__file__).resolve().parents[1] / "adversarial" / "triton" / "hostile"
 FILES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.py"))}
 DEVICE = any_cuda_device("sm_90")

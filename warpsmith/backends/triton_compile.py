@@ -19,15 +19,13 @@ from warpsmith.backends.triton_module import kernel_module
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.specialisation import Constant, Specialisation
-from warpsmith.domain.triton_function import LAUNCH_OPTIONS
+from warpsmith.domain.triton_function import FP_FUSION, LAUNCH_OPTIONS
 from warpsmith.domain.variant_binaries import Variant, join
 
 MODULE = "user_kernel"
-FP_FUSION = "enable_fp_fusion"
 MOST_TRAILING = 2
 MOST_CAUSES = 20
 _RESOURCES = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)")
-_OPTIONS = (*LAUNCH_OPTIONS, FP_FUSION)
 
 
 def import_compiler() -> None:
@@ -88,7 +86,8 @@ def _compiled(request: CompileRequest, asked: Specialisation, text: str, folder:
         raise _Unfit(f"Triton compiles for NVIDIA devices here, not for {request.architecture}")
     made = triton.compile(source, target=GPUTarget("cuda", int(major[1]), 32), options=options)
     meta, cubin = made.metadata, bytes(made.asm["cubin"])
-    _launchable(meta, cubin)
+    contents = read_cubin(cubin)
+    _launchable(meta, contents.entries)
     variant = Variant(
         key=asked.key,
         entry=str(meta.name),
@@ -97,12 +96,11 @@ def _compiled(request: CompileRequest, asked: Specialisation, text: str, folder:
         shared_bytes=int(meta.shared),
         blocks=int(meta.num_ctas),
         passes=tuple(n for n, name in enumerate(request.arguments) if name in asked.types),
-        trailing=_trailing(cubin, str(meta.name), len(asked.types)),
+        trailing=_trailing(len(contents.parameters.get(str(meta.name), ())), len(asked.types)),
         scratch_bytes=int(getattr(meta, "global_scratch_size", 0) or 0),
     )
     facts = _facts(cubin, folder).model_copy(update={"compiler": f"triton {triton.__version__}"})
     facts = facts.model_copy(update={"static_shared_bytes": variant.shared_bytes})
-    contents = read_cubin(cubin)
     return Compiled(join([variant]), request.entry, facts, globals=contents.writable_globals)
 
 
@@ -128,8 +126,8 @@ def _constants(function: Any, asked: Specialisation) -> tuple[dict[str, Any], di
     for name, value in asked.constants.items():
         if name in names:
             continue
-        if name not in _OPTIONS:
-            known = ", ".join(_OPTIONS)
+        if name not in LAUNCH_OPTIONS:
+            known = ", ".join(LAUNCH_OPTIONS)
             raise _Unfit(f"{name} is no parameter of the function, and no launch option ({known})")
         if name != "maxnreg" or value:
             options[name] = value
@@ -163,7 +161,7 @@ def _match(
         raise _Unfit(f"kernel.arguments are not in the function's order, which is {', '.join(order)}")
 
 
-def _launchable(meta: Any, cubin: bytes) -> None:
+def _launchable(meta: Any, entries: tuple[str, ...]) -> None:
     if getattr(meta, "tensordesc_meta", None):
         raise _Unfit("tensor descriptors made by the host are not passed yet; make them in the kernel")
     if int(getattr(meta, "profile_scratch_size", 0) or 0):
@@ -172,16 +170,15 @@ def _launchable(meta: Any, cubin: bytes) -> None:
         raise _Unfit("cooperative and dependent launches are not passed yet")
     if tuple(getattr(meta, "cluster_dims", (1, 1, 1)))[1:] not in ((1, 1), ()):
         raise _Unfit("clusters along x only")
-    entries = read_cubin(cubin).entries
     if entries != (str(meta.name),):
         raise _Unfit(f"the binary holds {', '.join(entries) or 'no kernel'}, not {meta.name} alone")
 
 
-def _trailing(cubin: bytes, entry: str, passed: int) -> int:
-    """Pointers that the kernel takes behind its arguments."""
-    count = len(read_cubin(cubin).parameters.get(entry, ())) - passed
+def _trailing(parameters: int, passed: int) -> int:
+    """Number of pointers that the kernel takes behind its arguments."""
+    count = parameters - passed
     if not 0 <= count <= MOST_TRAILING:
-        raise _Unfit(f"the binary takes {passed + count} parameters for {passed} arguments")
+        raise _Unfit(f"the binary takes {parameters} parameters for {passed} arguments")
     return count
 
 

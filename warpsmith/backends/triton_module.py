@@ -16,6 +16,7 @@ _MODULES = ("triton", "math")
 _CONSTANT_CALLS = ("tl.constexpr", "triton.language.constexpr", "constexpr", "float", "int", "bool", "tuple")
 _CONSTEXPR = ("triton.language.constexpr", "triton.language.core.constexpr")
 _IS_CLASS = "is a class; a kernel can use constants and functions"
+_SEVERAL = "has several statements; write each on a line of its own"
 _KEPT_OF_JIT = ("do_not_specialize", "do_not_specialize_on_alignment", "noinline", "debug")
 _CONSTANT_NODES = (
     *(ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare),
@@ -122,10 +123,7 @@ def _definitions(node: ast.stmt, jit: frozenset[str]) -> Iterator[tuple[str, _De
             for name in _names(target):
                 yield name, _assignment(node)
     elif isinstance(node, ast.ClassDef):
-        yield (
-            node.name,
-            _Definition(node, frozenset(), "is a class; a kernel can use constants and functions"),
-        )
+        yield node.name, _Definition(node, frozenset(), _IS_CLASS)
 
 
 def _of_module(root: str, names: list[ast.alias]) -> str:
@@ -143,9 +141,8 @@ def _function(node: ast.FunctionDef, jit: frozenset[str]) -> _Definition:
     heads += [a.annotation for a in _arguments(node.args) if a.annotation is not None]
     for head in heads:
         if not _is_constant(head):
-            return _Definition(
-                node, frozenset(), f"has {ast.unparse(head)!r}, which is no constant, in its head"
-            )
+            words = f"has {ast.unparse(head)!r}, which is no constant, in its head"
+            return _Definition(node, frozenset(), words)
     own = {a.arg for a in _arguments(node.args)}
     own |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     outside = [*heads, *(d for d in node.decorator_list if _stays(d))]
@@ -234,18 +231,14 @@ def _written(file: _File, kept: list[ast.stmt]) -> str:
         end = node.end_lineno or node.lineno
         span = range(node.lineno, end + 1)
         if taken & set(span):
-            raise NotSelfContained(
-                f"line {node.lineno}: has several statements; write each on a line of its own"
-            )
+            raise NotSelfContained(f"line {node.lineno}: {_SEVERAL}")
         taken |= set(span)
         for line in span:
             text = file.lines[line - 1]
             out[line] = text[node.col_offset :] if not text[: node.col_offset].strip() else text
         first = file.lines[node.lineno - 1]
         if first[: node.col_offset].strip() or _after(file, node):
-            raise NotSelfContained(
-                f"line {node.lineno}: has several statements; write each on a line of its own"
-            )
+            raise NotSelfContained(f"line {node.lineno}: {_SEVERAL}")
         if isinstance(node, ast.FunctionDef):
             _decorate(out, node, file.jit)
     return "\n".join(out[1:]) + "\n"

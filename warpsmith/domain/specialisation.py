@@ -17,7 +17,7 @@ from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression, Value
-from warpsmith.domain.triton_function import TritonFunction, kernel_named
+from warpsmith.domain.triton_function import kernel_named
 from warpsmith.errors import ExpressionError
 
 ALIGNED = 16
@@ -156,8 +156,3 @@ def _units(argument: Argument, scope: Mapping[str, Value]) -> int | None:
     if argument.dtype.is_float or argument.value is None:
         return None
     return argument.value.integer(scope)
-
-
-def constexpr_names(function: TritonFunction) -> frozenset[str]:
-    """Names of the `tl.constexpr` parameters of a function."""
-    return frozenset(p.name for p in function.parameters if p.is_constexpr)

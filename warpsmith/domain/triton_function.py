@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-LAUNCH_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+FP_FUSION = "enable_fp_fusion"
+LAUNCH_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", FP_FUSION)
 """What a launch may be told beside the function's own parameters."""
 TOO_DEEP = "holds an expression that is nested too deeply"
 _JIT = frozenset({"triton.jit", "triton.runtime.jit"})

@@ -9,7 +9,6 @@ from warpsmith.domain.triton_function import LAUNCH_OPTIONS, TritonFunction, ker
 from warpsmith.errors import ExpressionError
 from warpsmith.job_checks.finding import Finding
 
-_OPTIONS = (*LAUNCH_OPTIONS, "enable_fp_fusion")
 _INT32 = range(-(2**31), 2**31)
 
 
@@ -48,18 +47,18 @@ def _names(job: Job, function: TritonFunction) -> Iterator[Finding]:
     if order != [name for name in given if name in every]:
         words = f"not in the order of {function.name}, which is {', '.join(order)}"
         yield Finding("kernel.arguments", words)
-    tuned = [p.name for p in job.parameters]
+    tuned, options = [p.name for p in job.parameters], ", ".join(LAUNCH_OPTIONS)
     for n, name in enumerate(tuned):
-        if name not in every and name not in _OPTIONS:
-            words = f"{name} is no parameter of {function.name}, and no launch option ({', '.join(_OPTIONS)})"
+        if name not in every and name not in LAUNCH_OPTIONS:
+            words = f"{name} is no parameter of {function.name}, and no launch option ({options})"
             yield Finding(f"parameters.{n}.name", words)
         elif name in job.kernel.constexprs:
             yield Finding(f"kernel.constexprs.{name}", "it is one of the parameters as well; list it once")
         elif name in every and name not in constexprs:
             yield Finding(f"parameters.{n}.name", f"{name} is no tl.constexpr of {function.name}")
     for name in job.kernel.constexprs:
-        if name not in every and name not in _OPTIONS:
-            words = f"{name} is no parameter of {function.name}, and no launch option ({', '.join(_OPTIONS)})"
+        if name not in every and name not in LAUNCH_OPTIONS:
+            words = f"{name} is no parameter of {function.name}, and no launch option ({options})"
             yield Finding(f"kernel.constexprs.{name}", words)
     known = {*given, *tuned, *job.kernel.constexprs}
     for parameter in function.parameters:

@@ -143,11 +143,10 @@ class Trial:
         refused = self._session.checker.binary_refusal(self._kernel, self._compiled)
         if refused is not None:
             return refused
-        shared, most = (
-            self._compiled.facts.static_shared_bytes,
-            self._session.info.limits.max_shared_per_block,
-        )
-        if shared is not None and shared > most:
+        # Triton's compiler says what a block needs; the launch of the job does not.
+        shared = self._compiled.facts.static_shared_bytes or 0
+        most = self._session.info.limits.max_shared_per_block
+        if shared > most:
             reason = f"{shared} B of shared memory; a block may have {most}"
             return Rejected(stage=Stage.LAUNCH, reason=reason, facts=self._facts)
         try:
