@@ -17,12 +17,10 @@ from typing import Any
 import pytest
 
 from benchmarks.agents import memory
-from benchmarks.opencl_corpus.sources import Project
 from benchmarks.production.sources import PROJECTS
 from benchmarks.provenance import record_folder
 from db import migrate
 from testbed.api_service import service_settings, serving
-from tests.benchmarks.test_opencl_corpus import SOURCE
 from tests.benchmarks.test_recorded_spaces import ktt_result
 from tests.benchmarks.test_strangers import row as job_row
 from warpsmith.domain.device import Backend
@@ -46,7 +44,6 @@ ON_A_GPU = {
     "triton.attacks": (),
 }
 """They measure on CUDA; here they read their arguments and say that there is no device."""
-EXTENTS = range(1, 21)
 IN_ITS_OWN_ENVIRONMENT = "search.kernel_tuner_peer"
 """Its packages are those of `benchmarks/search/requirements.in`."""
 
@@ -126,46 +123,6 @@ def test_a_bench_for_a_gpu_tells_that_there_is_none(
     except SystemExit as end:
         told = str(end.code)
     assert "no cuda device" in told.lower()
-
-
-@pytest.fixture
-def checkouts(tmp_path: Path) -> Path:
-    """A project of every name, with a kernel and a header of a few lines."""
-    for project in PROJECTS:
-        folder = tmp_path / "checkouts" / project.name / "include" / project.name
-        folder.mkdir(parents=True)
-        text = "template <typename T> __global__ void twice(T* x, int n) { x[threadIdx.x] *= 2; }\n"
-        (folder / "own.cuh").write_text("#pragma once\n" + text)
-    return tmp_path / "checkouts"
-
-
-@pytest.fixture
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A corpus of one project with OpenCL kernels of this test."""
-    (tmp_path / "corpus" / "mine").mkdir(parents=True)
-    (tmp_path / "corpus" / "mine" / "a.cl").write_text(SOURCE)
-    mine = (Project("mine", "nobody/nothing", "0" * 40, ".", ("-DSCALE=2",)),)
-    for module in ("templates", "tune", "baselines"):
-        monkeypatch.setattr(f"benchmarks.opencl_corpus.{module}.PROJECTS", mine)
-    return tmp_path / "corpus"
-
-
-@pytest.fixture
-def spaces(tmp_path: Path) -> Path:
-    """A kernel recorded on two devices, with a restriction; larger than the largest budget of the bench."""
-    (tmp_path / "spaces").mkdir()
-    entries = {
-        f"{bx},{tile}": {"block_size_x": bx, "tile_size": tile, "time": bx / tile + tile}
-        for bx in EXTENTS
-        for tile in EXTENTS
-        if bx * tile <= 200
-    }
-    params = {"block_size_x": list(EXTENTS), "tile_size": list(EXTENTS)}
-    space = {"tune_params": params, "restrictions": ["block_size_x * tile_size <= 200"], "cache": entries}
-    for device in ("A", "B"):
-        with gzip.open(tmp_path / "spaces" / f"own-{device}.json.gz", "wt") as stream:
-            json.dump(space, stream)
-    return tmp_path / "spaces"
 
 
 def test_first_hour(bench: Bench, checkouts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
