@@ -112,7 +112,8 @@ def write_export(wanted: Wanted, form: str, folder: Path) -> list[Path]:
         raise InvalidInput("--as", f"there is no format {form!r}; there are: {', '.join(FORMATS)}")
     if wanted.table and form not in ENGINES:
         raise InvalidInput(OPTION, f"{form} is no table; only {', '.join(ENGINES)} take it")
-    made = {"evidence.json": evidence(wanted.result)} | FORMATS[form](wanted)
+    made = FORMATS[form](wanted)
+    made.setdefault("evidence.json", evidence(wanted.result))
     paths = []
     for name, text in made.items():
         path = folder / name
