@@ -171,7 +171,7 @@ class RealDeviceSetup(PortsSetup):
 
     def __init__(self, settings: Settings, device: DeviceInfo, fleet: Fleet | None = None) -> None:
         from warpsmith.measure.nvml import nvml_for
-        from warpsmith.sandbox import ChildOpener, ReferenceRunner, sanitizer_for
+        from warpsmith.sandbox import ChildOpener, ReferenceRunner, device_references, sanitizer_for
         from warpsmith.sandbox.confine import machine_memory
         from warpsmith.sandbox.kept_children import KeptChildren
         from warpsmith.sandbox.ncu_host import profiler_for
@@ -184,10 +184,15 @@ class RealDeviceSetup(PortsSetup):
         most = settings.job_memory_bytes and settings.job_memory_bytes + LIBRARIES_BYTES
         opener = ChildOpener(device, settings.run_timeout_s, most)
         kept = KeptChildren(KEEP_CHILDREN_S)
-        runner = ReferenceRunner(memory_bytes=most, kept=kept) if most else ReferenceRunner(kept=kept)
+        runner = ReferenceRunner(memory_bytes=most or ReferenceRunner.memory_bytes, kept=kept)
         runner.warm()
-        share = machine_memory() // MEMORY_SHARE
-        reference = KeptReferences(runner, min(settings.kept_references_mb << 20, share))
+        share = min(settings.kept_references_mb << 20, machine_memory() // MEMORY_SHARE)
+        kept_there = KeptChildren(KEEP_CHILDREN_S)
+        on_device = device_references(device, kept_there, runner.memory_bytes)
+        if on_device is not None:
+            on_device.warm()
+            share //= 2  # of the outputs of each
+        reference = KeptReferences(runner, share)
         nvml = nvml_for(device)
         ports = SessionPorts(
             opener=opener,
@@ -203,13 +208,16 @@ class RealDeviceSetup(PortsSetup):
                 settings.ceilings_s,
             ),
             counters=profiler_for(device, opener) if settings.ncu else None,
+            device_reference=None if on_device is None else KeptReferences(on_device, share),
         )
+        opener.warm()
         super().__init__(ports, lambda: 2 * (workers + (helped.slots() if helped else 0)))
-        self._pool, self._helped, self._kept_children = pool, helped, kept
+        self._pool, self._helped, self._kept_children = pool, helped, (kept, kept_there)
 
     def close(self) -> None:
         """End the children that compile, and idle ones of references; nothing more can be compiled."""
-        self._kept_children.end_all()
+        for kept in self._kept_children:
+            kept.end_all()
         if self._helped is not None:
             self._helped.close()
         self._pool.close()

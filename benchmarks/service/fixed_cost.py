@@ -152,6 +152,7 @@ def measured(job: Job, device: DeviceInfo, folder: Path) -> dict[str, Any]:
                 "first_trial_s": first_s,
                 "trials": trials,
                 "stages": clock.record(),
+                "timeline": clock.timeline(began),
             }
 
 
@@ -224,8 +225,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="warpsmith-fixed-cost-") as folder:
         found = measured(job, devices[0], Path(folder))
     load = {"cores": len(os.sched_getaffinity(0)), "load_average": round(os.getloadavg()[0], 1)}
-    record = head(devices[0], command) | load | found
     options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.with_suffix(".timeline").write_text(found.pop("timeline"))
+    record = head(devices[0], command) | load | found
     options.out.write_text(json.dumps(record, indent=1) + "\n")
     options.out.with_suffix(".md").write_text(page(record))
     print(page(record))

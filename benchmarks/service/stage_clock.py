@@ -68,6 +68,8 @@ class StageClock:
     """Seconds of children by the stage in which they ended, and by kind and part."""
     calls: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     """How often each part was called, in any thread."""
+    spans: list[tuple[float, float, int, str]] = field(default_factory=list)
+    """Every call in the order of its end: began and ended on the monotonic clock, thread, stage and part."""
     _stage: str = ""
     _last: str = ""
     _thread: int = 0
@@ -81,7 +83,9 @@ class StageClock:
         try:
             yield
         finally:
-            self.seconds[name] += time.monotonic() - began
+            ended = time.monotonic()
+            self.seconds[name] += ended - began
+            self.spans.append((began, ended, self._thread, name))
             self._stage = ""
 
     @contextmanager
@@ -97,6 +101,22 @@ class StageClock:
                 owner = functools.reduce(getattr, owners, importlib.import_module(module))
                 patches.enter_context(patch.object(owner, last, self._timed(part, getattr(owner, last))))
             yield
+
+    def timeline(self, zero: float, least_s: float = 0.02) -> str:
+        """The calls of at least `least_s` seconds as lines: begin, seconds, thread and part.
+
+        Args:
+            zero: the monotonic clock at the beginning.
+        """
+        threads: dict[int, int] = {self._thread: 0}
+        lines = []
+        for began, ended, thread, part in sorted(self.spans):
+            if ended - began >= least_s:
+                number = threads.setdefault(thread, len(threads))
+                lines.append(
+                    f"{began - zero:8.3f} {ended - began:7.3f} {'  ' * min(number, 8)}{number} {part}"
+                )
+        return "\n".join(lines) + "\n"
 
     def record(self) -> dict[str, Any]:
         """Rounded seconds of every stage, its parts by size, and what is left."""
@@ -141,10 +161,12 @@ class StageClock:
             try:
                 return function(*args, **kwargs)
             finally:
-                took = time.monotonic() - began
+                ended = time.monotonic()
+                took = ended - began
                 own = took - outer.pop()
                 if outer:
                     outer[-1] += took
+                self.spans.append((began, ended, threading.get_ident(), f"{self._stage}: {part}"))
                 if self._stage:
                     here = self.parts if threading.get_ident() == self._thread else self.beside
                     here[self._stage, part] += own

@@ -2,7 +2,7 @@
 
 from warpsmith.sandbox.compile_host import CompilePool
 from warpsmith.sandbox.device_host import ChildOpener, Probe, probe_devices
-from warpsmith.sandbox.reference_host import ReferenceRunner
+from warpsmith.sandbox.reference_host import ReferenceRunner, device_references
 from warpsmith.sandbox.sanitize_host import Sanitizer, sanitizer_for
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Probe",
     "ReferenceRunner",
     "Sanitizer",
+    "device_references",
     "probe_devices",
     "sanitizer_for",
 ]

@@ -87,10 +87,14 @@ class ChildOpener:
         if device is None:
             device = ChildDevice(self.info, self._start(False, ()), self.run_timeout_s)
             device.wait_ready()
+        self.warm()
+        return device
+
+    def warm(self) -> None:
+        """Start children that the next calls of `open` find waiting."""
         # If kernels run on the host's cores, a starting child would slow down a timing.
         if not self.info.shares_host:
             spare_children.refill(self.info.uid, lambda: self._start(False, ()))
-        return device
 
     def _waiting(self) -> "ChildDevice | None":
         """A child that was started in advance, if one is left and the device opens in it; else None."""

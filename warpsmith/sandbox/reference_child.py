@@ -1,10 +1,10 @@
-"""Runs the user's NumPy reference: confined, on float64 copies of the inputs, away from any device."""
+"""Runs the user's NumPy reference: confined, on float64 copies of the inputs, away from any candidate."""
 
 import traceback
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
 
 from warpsmith.domain.argument import Role
 from warpsmith.domain.by_value_plan import ValuePlan, given_values
@@ -13,8 +13,7 @@ from warpsmith.sandbox.child import keep_freed_memory, take_channel
 from warpsmith.sandbox.confine import Confinement, confine, memory_limit
 from warpsmith.sandbox.messages import plan_from_json
 from warpsmith.sandbox.process import system_paths
-from warpsmith.verify.dtypes import as_wanted
-from warpsmith.verify.inputs import draw_wide
+from warpsmith.sandbox.reference_arrays import DeviceArrays, HostArrays, ReferenceArrays
 
 
 class _BadReference(Exception):
@@ -25,33 +24,53 @@ def main(argument: dict[str, Any]) -> None:
     """Answer requests, each in a namespace of its own, until the parent closes the pipe."""
     channel = take_channel()
     keep_freed_memory()
-    confine(
-        Confinement(
-            read=system_paths(),
-            write=(Path(argument["private"]),),
-            devices=(Path("/dev/null"),),
-            memory_bytes=memory_limit(int(argument["memory_bytes"])),
-            forks=False,
-        )
-    )
+    index = argument.get("device")
+    most = memory_limit(int(argument["memory_bytes"]))
+    private = Path(argument["private"])
+    arrays: ReferenceArrays = HostArrays() if index is None else DeviceArrays(int(index))
+    _confine(private, most, on_device=index is not None)
     while True:
         request, blobs = channel.receive()
         plan = plan_from_json(request["plan"])
         try:
-            outputs = _compute(bytes(blobs[0]).decode(), request["function"], plan, request["dims"])
+            outputs = _compute(arrays, bytes(blobs[0]).decode(), request["function"], plan, request["dims"])
         except _BadReference as exc:
             channel.send({"error": str(exc)[:1500]})
             continue
         except MemoryError as exc:
             channel.send({"error": f"too large for a reference process: {exc}"[:1500]})
             continue
+        finally:
+            arrays.done()
         names = [b.name for b in plan.mutated]
         channel.send({"names": names}, [outputs[n].data.cast("B") for n in names])
 
 
+def _confine(private: Path, memory_bytes: int, *, on_device: bool) -> None:
+    """Give up what a reference has no need of; a driver's files were opened before.
+
+    What a device's libraries read later are their own files, and entries of /proc.
+    """
+    read, devices = [*system_paths()], [Path("/dev/null")]
+    if on_device:
+        read += [Path("/proc"), Path("/etc"), Path("/run")]
+        devices += Path("/dev").glob("nvidia*")
+    confine(
+        Confinement(
+            read=tuple(read),
+            write=(private,),
+            devices=tuple(devices),
+            # A driver reserves far more of the address space than it uses.
+            memory_bytes=None if on_device else memory_bytes,
+            data_bytes=memory_bytes if on_device else None,
+            forks=False,
+        )
+    )
+
+
 def _compute(
-    source: str, function: str, plan: WorkloadPlan, dims: dict[str, int]
-) -> dict[str, "np.ndarray[Any, Any]"]:
+    arrays: ReferenceArrays, source: str, function: str, plan: WorkloadPlan, dims: dict[str, int]
+) -> dict[str, NDArray[Any]]:
     inputs: dict[str, Any] = {}
     for argument in (*plan.arguments, *plan.behind):
         if isinstance(argument, ScalarPlan):
@@ -59,9 +78,9 @@ def _compute(
         elif isinstance(argument, ValuePlan):
             inputs[argument.name] = given_values(argument)
         elif isinstance(argument, BufferPlan) and argument.role is not Role.OUTPUT:
-            drawn = draw_wide(argument, plan.seed, plan.variant, plan.family)
+            drawn = arrays.input(argument, plan.seed, plan.variant, plan.family)
             inputs[argument.name] = drawn.reshape(argument.shape)
-    names: dict[str, Any] = {"np": np}
+    names = arrays.globals()
     try:
         exec(compile(source, "reference", "exec"), names)  # the sandbox is the process, not the language
         found = names[function](inputs, dims)
@@ -75,10 +94,10 @@ def _compute(
     for buffer in plan.mutated:
         if buffer.name not in found:
             raise _BadReference(f"the function returned no {buffer.name!r}")
-        array = np.asarray(found[buffer.name])
+        array = arrays.array(found[buffer.name])
         if array.shape != buffer.shape:
             raise _BadReference(f"{buffer.name!r} has shape {array.shape}, not {buffer.shape}")
-        outputs[buffer.name] = as_wanted(array, buffer.dtype)
+        outputs[buffer.name] = arrays.wanted(array, buffer.dtype)
     return outputs
 
 

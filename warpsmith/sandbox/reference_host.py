@@ -1,6 +1,8 @@
 """References from the worker's side."""
 
+import importlib.util
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +12,7 @@ from queue import Empty, SimpleQueue
 import numpy as np
 
 from warpsmith.child_environment import child_environment, preloads
+from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.forked_process import start_server
@@ -18,6 +21,7 @@ from warpsmith.sandbox.halted_children import HaltedChildren
 from warpsmith.sandbox.kept_children import KeptChildren
 from warpsmith.sandbox.messages import plan_to_json
 from warpsmith.sandbox.process import ChildProcess
+from warpsmith.sandbox.reference_arrays import MODULE
 from warpsmith.verify.dtypes import wanted_dtype
 from warpsmith.verify.run_report import Array, ReferenceCase
 
@@ -26,6 +30,8 @@ ELEMENTS_EACH = 1 << 22
 ROOM = 8
 """Expected peak memory of a child, as a multiple of the bytes of a case's buffers in float64."""
 WIDE_BYTES = 8
+DEVICE_TIMEOUT_S = 10
+"""Deadline in seconds of one case on a device: a function that loops over elements is quicker on the host."""
 
 
 class _TooLate(InvalidInput):
@@ -43,13 +49,17 @@ class ReferenceRunner:
         memory_bytes: limit on the address space of a child, libraries included.
         children: limit on concurrent children; 0: one per core.
         kept: keeps children for the next call; by default every call starts its own.
+        device: number of the CUDA device on which they compute, with CuPy instead of NumPy; one case at a
+            time. None: on the host.
     """
 
     timeout_s: float = 120
     memory_bytes: int = 48 << 30
     children: int = 0
+    device: int | None = None
     kept: KeptChildren = field(default_factory=KeptChildren, compare=False, repr=False)
     _running: HaltedChildren = field(default_factory=HaltedChildren, compare=False, repr=False)
+    _on_device: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     def halt(self) -> None:
         """See `ReferencePort.halt`."""
@@ -61,7 +71,7 @@ class ReferenceRunner:
 
     def warm(self) -> None:
         """Start the process from which its children are forked, so that the first one need not wait."""
-        start_server(child_environment(None), preloads(None))
+        start_server(self._environment, self._preloads)
 
     def numpy(
         self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
@@ -78,6 +88,14 @@ class ReferenceRunner:
         """See `ReferencePort.numpy_many`."""
         if not cases:
             return []
+        if self.device is not None:
+            with self._on_device:
+                return self._all(source, function, cases)
+        return self._all(source, function, cases)
+
+    def _all(
+        self, source: str, function: str, cases: Sequence[ReferenceCase]
+    ) -> Sequence[Mapping[str, Array] | InvalidInput]:
         beside = self._at_once([plan for plan, _ in cases])
         line = SimpleQueue[tuple[int, ReferenceCase]]()
         for case in enumerate(cases):
@@ -96,6 +114,8 @@ class ReferenceRunner:
 
     def _at_once(self, plans: Sequence[WorkloadPlan]) -> int:
         """Number of concurrent children: limited by cores, by the size of the work and by memory."""
+        if self.device is not None:
+            return 1
         elements = [sum(b.elements for b in plan.buffers) for plan in plans]
         room = memory_limit(self.memory_bytes) // max(1, ROOM * WIDE_BYTES * max(elements))
         work = 1 + sum(elements) // ELEMENTS_EACH
@@ -135,10 +155,18 @@ class ReferenceRunner:
     def _started(self) -> ChildProcess:
         return ChildProcess(
             "warpsmith.sandbox.reference_child",
-            {"memory_bytes": self.memory_bytes},
-            child_environment(None),
-            preload=preloads(None),
+            {"memory_bytes": self.memory_bytes, "device": self.device},
+            self._environment,
+            preload=self._preloads,
         )
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return child_environment(None if self.device is None else Backend.CUDA)
+
+    @property
+    def _preloads(self) -> tuple[str, ...]:
+        return (*preloads(None), *(() if self.device is None else (MODULE,)))
 
     def _ask(
         self, child: ChildProcess, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
@@ -166,3 +194,16 @@ class ReferenceRunner:
             words = "the reference process sent something that is not a result"
             raise InvalidInput("reference", words) from exc
         return outputs
+
+
+def device_references(
+    device: DeviceInfo, kept: KeptChildren, memory_bytes: int = ReferenceRunner.memory_bytes
+) -> ReferenceRunner | None:
+    """What computes references on a device; None if it is no CUDA device, or CuPy is not installed.
+
+    Args:
+        memory_bytes: limit on the host memory of its child.
+    """
+    if device.backend is not Backend.CUDA or importlib.util.find_spec(MODULE) is None:
+        return None
+    return ReferenceRunner(DEVICE_TIMEOUT_S, memory_bytes, children=1, device=device.index, kept=kept)

@@ -10,7 +10,7 @@ from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.domain.job import CacheState, KernelReference, Metric, Workload
 from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
-from warpsmith.domain.plan import CaseKey, TimingSamples
+from warpsmith.domain.plan import CaseKey, Compiled, TimingSamples
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
 from warpsmith.job_checks.idle_threads import idle_threads
@@ -25,6 +25,7 @@ from warpsmith.tuning.checks.baseline_cases import (
     world_cases,
 )
 from warpsmith.tuning.checks.baseline_time import SHARE, BaselineTime
+from warpsmith.tuning.checks.faulty_shapes import FaultyShapes
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch, may_overlap, prefetch_references
 from warpsmith.tuning.checks.trivial_answers import untestable, written_in_part
 from warpsmith.tuning.own_noise import OwnNoise
@@ -41,6 +42,7 @@ from warpsmith.tuning.timing.paired_blocks import Side, block_plan
 DISTURBED = 0.7
 """Share of the least time to write all outputs below which the ceilings were measured on a busy device: some
 kernels write a little faster than the copy by which it is measured."""
+_FAULTS = "the kernel ended its process on a shape as odd as {} others, which were not tried"
 
 
 def measure_baseline(session: DeviceSession) -> BaselineResult:
@@ -60,6 +62,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     cases: list[CheckedCase] = []
     in_part: list[str] = []
     widths: dict[str, float] = {}
+    faulty = FaultyShapes([w.dimensions for w in session.job.workloads])
     where = ""
     own = isinstance(session.job.reference, KernelReference)
     reserved_s = ceilings_s(session.ports) if session.inputs.defences.floor else 0.0
@@ -67,6 +70,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     try:
         with prefetch_references(session) as prefetch, OwnNoise(session, prefetch, time_left) as noise:
             widths = noise.widths
+            session.expected.rehearse()
             ahead = _start_prefetch(session, prefetch)
             where = session.job.workloads[0].key
             session.device(session.job.workloads[0])  # while the compiler works
@@ -83,7 +87,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
                 for key in (own_case.key, another.key):
                     if key in failed:
                         raise failed[key]
-                refusal = untestable(session, workload, another)
+                refusal = _untestable(session, workload, another)
                 if refusal:
                     return _refused(device, timings, f"{where}: {refusal}")
                 handle = session.device(workload).load(compiled)
@@ -98,7 +102,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
                 families = [] if time_left.is_over else time_left.families(families)
                 failed |= session.expected.compute(families)
                 right = time_left.until_over(c for c in families if c.key not in failed)
-                cases += passing(session, kernel, compiled, right)
+                cases += passing(session, kernel, compiled, right, faulty)
                 session.expected.forget(workload)
                 time_left.next_part()
     except InvalidInput as exc:
@@ -110,21 +114,9 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     except ChildDied as exc:
         session.renew()
         return _refused(device, timings, f"{where}: the kernel ended its process: {exc}")
-    cases += neighbour_cases(session, kernel, compiled, time_left)
-    cases += world_cases(session, kernel, compiled, time_left)
+    cases += neighbour_cases(session, kernel, compiled, time_left, faulty)
+    cases += world_cases(session, kernel, compiled, time_left, faulty)
     session.renew()
-    keeps = "the kernel keeps {} between launches, so that a launch may depend on earlier ones"
-    differs = (
-        "two runs of the kernel on the same inputs differ, by up to {:.2g} tolerances; a tuned one's may"
-    )
-    apart = max((c.spread for c in cases), default=0.0)
-    notes = [
-        *_left_out(time_left),
-        *map(str, idle_threads(session.job, device.scope())),
-        *in_part,
-        *(keeps.format(name) for name in kept_variables(kernel, compiled)),
-        *([differs.format(apart)] if apart else []),
-    ]
     return BaselineResult(
         device=device,
         timings=tuple(timings),
@@ -133,9 +125,19 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
         aa_widths=widths,
         cases=tuple(cases),
         globals=compiled.globals,
-        notes=tuple(notes),
+        notes=(*in_part, *_notes(session, kernel, compiled, cases), *_left_out(time_left, faulty)),
+        faulted=tuple(faulty.known),
         ceilings=_ceilings(session, timings) if session.inputs.defences.floor else None,
     )
+
+
+def _untestable(session: DeviceSession, workload: Workload, another: Case) -> str:
+    """See `untestable`; NumPy has the last word on what the outputs are."""
+    words = untestable(session, workload, another)
+    if words:
+        told = [session.expected.judged_by_numpy(case) for case in (Case(workload), another)]
+        words = untestable(session, workload, another) if any(told) else words
+    return words
 
 
 def _ceilings(session: DeviceSession, timings: Sequence[WorkloadTiming]) -> Ceilings | None:
@@ -171,15 +173,33 @@ def _expect(
     return failed
 
 
-def _left_out(time_left: BaselineTime) -> list[str]:
-    """Notes on checks that a baseline with long launches left out, and the budget that would allow them."""
+def _notes(
+    session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, cases: Sequence[CheckedCase]
+) -> list[str]:
+    """What weakens the checks of a job because of what its kernel does."""
+    keeps = "the kernel keeps {} between launches, so that a launch may depend on earlier ones"
+    differs = (
+        "two runs of the kernel on the same inputs differ, by up to {:.2g} tolerances; a tuned one's may"
+    )
+    apart = max((c.spread for c in cases), default=0.0)
+    return [
+        *map(str, idle_threads(session.job, session.info.scope())),
+        *(keeps.format(name) for name in kept_variables(kernel, compiled)),
+        *([differs.format(apart)] if apart else []),
+    ]
+
+
+def _left_out(time_left: BaselineTime, faulty: FaultyShapes) -> list[str]:
+    """Notes on checks that were left out: of a baseline with long launches, and the budget that would allow
+    them; and on shapes on which the kernel would probably end its process."""
+    faults = [_FAULTS.format(faulty.left_out)] if faulty.left_out else []
     if not time_left.left_out:
-        return []
+        return faults
     words = f"{time_left.words}, and the baseline has a quarter of budget.seconds"
     if time_left.left_s < 0:
         taken_s = SHARE * time_left.budget_s - time_left.left_s
         words += f", {taken_s / SHARE:.0f} or more of which would have room for the least that it needs"
-    return [f"{words}: {'; '.join(time_left.left_out)}"]
+    return [*faults, f"{words}: {'; '.join(time_left.left_out)}"]
 
 
 def _start_prefetch(session: DeviceSession, prefetch: ReferencePrefetch) -> dict[str, list[Case]]:
@@ -217,6 +237,7 @@ def _measure(
         return checked
     cases.append(checked)
     times: dict[str, TimeSummary] = {}
+    session.expected.rehearsed()
     with prefetch.paused():
         cache = session.job.objective.cache
         samples = _timed(session, loaded, cache, time_left)

@@ -87,6 +87,8 @@ class BaselineResult(Frozen):
     """Device variables of the user's kernel; candidates may have the same."""
     notes: tuple[str, ...] = ()
     """Circumstances that weaken the checks of this job."""
+    faulted: tuple[dict[str, int], ...] = ()
+    """Dimensions of shapes on which the kernel ended its process."""
     counters: Counters = Counters()
     """Hardware counters of the user's kernel."""
     ceilings: Ceilings | None = None

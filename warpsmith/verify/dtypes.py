@@ -56,7 +56,7 @@ def widened(values: NDArray[np.generic]) -> NDArray[np.float64]:
     """The same numbers as float64; one- and two-byte types use a look-up table. The result may be `values`
     itself."""
     if has_table(values.dtype):
-        result: NDArray[np.float64] = np.take(_all_of(values.dtype), _patterns(values))
+        result: NDArray[np.float64] = np.take(values_of_patterns(values.dtype), _patterns(values))
         return result
     # A kernel may leave signalling NaNs, about which the conversion would warn.
     with np.errstate(invalid="ignore"):
@@ -66,6 +66,14 @@ def widened(values: NDArray[np.generic]) -> NDArray[np.float64]:
 def has_table(dtype: np.dtype[np.generic]) -> bool:
     """True of the float types of one or two bytes, whose values are looked up."""
     return dtype.itemsize <= 2 and dtype.kind not in "iub"
+
+
+@cache
+def values_of_patterns(dtype: np.dtype[np.generic]) -> NDArray[np.float64]:
+    """Values of all 256 patterns of a one-byte type, or all 65,536 of a two-byte one."""
+    unsigned = np.uint16 if dtype.itemsize == 2 else np.uint8
+    with np.errstate(invalid="ignore"):
+        return np.arange(1 << 8 * dtype.itemsize, dtype=unsigned).view(dtype).astype(np.float64)
 
 
 def singles_into(out: NDArray[np.float32], values: NDArray[np.generic]) -> None:
@@ -95,15 +103,7 @@ def _patterns(values: NDArray[np.generic]) -> NDArray[np.unsignedinteger]:
 def _singles_of(dtype: np.dtype[np.generic]) -> NDArray[np.float32]:
     """`_all_of` as float32, which holds every value of such a type."""
     with np.errstate(invalid="ignore"):
-        return _all_of(dtype).astype(np.float32)
-
-
-@cache
-def _all_of(dtype: np.dtype[np.generic]) -> NDArray[np.float64]:
-    """Values of all 256 patterns of a one-byte type, or all 65,536 of a two-byte one."""
-    unsigned = np.uint16 if dtype.itemsize == 2 else np.uint8
-    with np.errstate(invalid="ignore"):
-        return np.arange(1 << 8 * dtype.itemsize, dtype=unsigned).view(dtype).astype(np.float64)
+        return values_of_patterns(dtype).astype(np.float32)
 
 
 _EPSILON = {

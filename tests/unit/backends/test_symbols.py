@@ -20,6 +20,7 @@ from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.plan import Compiled, Family, TimedCheck, TimingPlan, WorkloadPlan, plan_workload
 from warpsmith.sandbox.device_child import _Server
 from warpsmith.sandbox.messages import plan_to_json, size_to_json, timing_to_json
+from warpsmith.sandbox.reference_arrays import HostArrays
 from warpsmith.sandbox.reference_child import _compute
 from warpsmith.verify.inputs import draw_inputs
 
@@ -137,7 +138,7 @@ class Child:
 
 def expected(job: Job, plan: WorkloadPlan) -> Floats:
     """What the reference, which gets the symbol as an input, says."""
-    outputs = _compute(REFERENCE, "reference", plan, dict(job.workloads[0].dimensions))
+    outputs = _compute(HostArrays(), REFERENCE, "reference", plan, dict(job.workloads[0].dimensions))
     return np.asarray(outputs["y"])
 
 

@@ -2,13 +2,14 @@
 them, too."""
 
 import random
-from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import ARRANGED, Distribution
-from warpsmith.domain.job import Workload
+from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, Compiled, Family
 from warpsmith.domain.template import ConfiguredKernel
@@ -21,10 +22,12 @@ from warpsmith.tuning.checks.extra_cases import (
     neighbours,
     size_bytes,
 )
+from warpsmith.tuning.checks.faulty_shapes import FaultyShapes
 from warpsmith.tuning.checks.world_cases import at_listed_shape, proposed_worlds
 from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
+from warpsmith.tuning.session.output_checker import is_wrong
 from warpsmith.tuning.session.output_checks import CheckRules, check_run, spread
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.tuning.session.world_sizes import sized_world
@@ -34,22 +37,33 @@ from warpsmith.verify.dtypes import largest
 from warpsmith.verify.inputs import default_draw, drawn_pieces
 from warpsmith.verify.run_report import Array, RunReport
 
-FAMILIES_ELSEWHERE = 3
-"""Number of families, drawn at random, with which workloads larger than the smallest are checked."""
+FAMILIES_ELSEWHERE, FAMILIES_OF_LARGE = 3, 1
+"""Number of families, drawn at random, with which workloads larger than the smallest are checked, and those
+larger than `FAMILY_BYTES`, if all are: no winner is checked with more."""
+
+LANES = 4
+"""Number of children that run the user's kernel on further cases at once."""
 
 TELLING_ELEMENTS = 4096
 """Number of elements in which a family shows that it changes a buffer."""
 
 
 def family_cases(session: DeviceSession, workload: Workload) -> list[Case]:
-    """Families that change this workload's inputs, so that there is something to check."""
+    """Families that change this workload's inputs, so that there is something to check.
+
+    A workload larger than `FAMILY_BYTES` has none if there is a smaller one: what a kernel does with special
+    values shows there.
+    """
     if not session.inputs.defences.families:
         return []
     families = [f for f in Family if f not in (Family.DECLARED, Family.WORLD)]
     smallest = min(size_bytes(session, w) for w in session.job.workloads)
     size = size_bytes(session, workload)
+    if size > max(smallest, FAMILY_BYTES):
+        return []
     if size > min(smallest, FAMILY_BYTES):
-        families = random.SystemRandom().sample(families, FAMILIES_ELSEWHERE)
+        count = FAMILIES_OF_LARGE if size > FAMILY_BYTES else FAMILIES_ELSEWHERE
+        families = random.SystemRandom().sample(families, count)
     plan = session.inputs.plan(workload)
     drawn = [b for b in plan.buffers if b.role is not Role.OUTPUT]
     return [Case(workload, f) for f in families if any(_makes_other(f, b, plan.seed) for b in drawn)]
@@ -67,51 +81,118 @@ def _makes_other(family: Family, buffer: BufferPlan, seed: int) -> bool:
 
 
 def passing(
-    session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, cases: Iterable[Case], of: str = ""
+    session: DeviceSession,
+    kernel: ConfiguredKernel,
+    compiled: Compiled,
+    cases: Iterable[Case],
+    faulty: FaultyShapes,
+    of: str = "",
 ) -> list[CheckedCase]:
-    """The `cases` on which the user's kernel is right and its reference finite.
+    """The `cases` on which the user's kernel is right and its reference finite, in their order.
+
+    Once a fault has ended a child, several run what is left, unless kernels run on the host's cores: a new
+    child takes longer than ten launches.
 
     Args:
+        faulty: shapes on which the kernel ended its process; cases that will do the same are left out.
         of: key of the workload that the cases are neighbours of.
     """
-    judged: list[Future[CheckedCase | Rejected]] = []
-    info = session.info
+    line = _Line(cases, faulty)
+    lanes = 1 if session.info.shares_host else LANES
+    with ThreadPoolExecutor(lanes, thread_name_prefix="cases") as threads:
+        siblings = [threads.submit(_sibling_lane, session, kernel, compiled, line) for _ in range(lanes - 1)]
+        try:
+            found = _lane(session, kernel, compiled, line)
+        finally:
+            line.others_may_start.set()
+        for lane in siblings:
+            found |= lane.result()
+    return [found[number].model_copy(update={"neighbour_of": of}) for number in sorted(found)]
+
+
+class _Line:
+    """Cases that several lanes take one by one, with their numbers."""
+
+    def __init__(self, cases: Iterable[Case], faulty: FaultyShapes) -> None:
+        self._cases = enumerate(cases)
+        self._faulty = faulty
+        self._taking = threading.Lock()
+        self.ends_at_worlds = False
+        """A world ended a child: those that come after it are no tamer, and every fault costs a child."""
+        self.others_may_start = threading.Event()
+        """Set at the first fault, and when no case is left."""
+
+    def __iter__(self) -> Iterator[tuple[int, Case]]:
+        while True:
+            with self._taking:
+                taken = next(self._cases, None)
+                if taken is None or (self.ends_at_worlds and taken[1].family is Family.WORLD):
+                    return
+                if self._faulty.leaves_out(taken[1].workload.dimensions):
+                    continue
+            yield taken
+
+    def faulted(self, case: Case) -> None:
+        """A case ended its child."""
+        with self._taking:
+            self._faulty.add(case.workload.dimensions)
+            self.ends_at_worlds |= case.family is Family.WORLD
+        self.others_may_start.set()
+
+
+def _sibling_lane(
+    session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, line: _Line
+) -> dict[int, CheckedCase]:
+    """A lane with a child of its own, which waits until there was a fault."""
+    line.others_may_start.wait()
+    sibling = session.sibling()
+    try:
+        return _lane(sibling, kernel, compiled, line)
+    finally:
+        sibling.close()
+
+
+def _lane(
+    session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, line: _Line
+) -> dict[int, CheckedCase]:
+    """Run cases until none is left; those on which the kernel is right, by number."""
+    found: dict[int, CheckedCase] = {}
     loaded_variants = session.variants(kernel, compiled)
     device: DevicePort | None = None
-    with ThreadPoolExecutor(1, thread_name_prefix="judge") as judging:
-        for case in cases:
-            if case.family is not Family.WORLD and not _finite(session, case):
+    for number, case in line:
+        if case.family is not Family.WORLD and not _finite(session, case):
+            continue
+        try:
+            size = size_within_limits(kernel, case.workload, session.info)
+            if isinstance(size, Rejected):
                 continue
-            try:
-                size = size_within_limits(kernel, case.workload, info)
-                if isinstance(size, Rejected):
-                    continue
-                device = session.device(case)
-                loaded = LoadedKernel(loaded_variants.on(device, case.workload), case.workload, size)
-                report = _launched(session, loaded, case)
-                overruns = _overruns_unseen(session, loaded, case)
-                session.release(case)
-            except (ExpressionError, KernelRefused):
-                continue
-            except ChildDied:
-                session.renew(faulted=True)
-                loaded_variants.forget()
-                device = None
-                if case.family is Family.WORLD:
-                    break  # what comes after is no tamer, and every fault costs a child
-                continue
-            if overruns:
-                continue
-            wait(judged)  # no more than two reports are held
-            judged.append(judging.submit(_judged, session, case, report))
+            device = session.device(case)
+            loaded = LoadedKernel(loaded_variants.on(device, case.workload), case.workload, size)
+            report = _launched(session, loaded, case)
+            overruns = _overruns_unseen(session, loaded, case)
+            session.release(case)
+        except (ExpressionError, KernelRefused):
+            continue
+        except ChildDied:
+            line.faulted(case)
+            session.renew(faulted=True)
+            loaded_variants.forget()
+            device = None
+            continue
+        judged = None if overruns else _judged(session, case, report)
+        if isinstance(judged, CheckedCase):
+            found[number] = judged
     if device is not None:
         loaded_variants.unload(device)
-    right = [found for f in judged if isinstance(found := f.result(), CheckedCase)]
-    return [found.model_copy(update={"neighbour_of": of}) for found in right]
+    return found
 
 
 def neighbour_cases(
-    session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, time_left: BaselineTime
+    session: DeviceSession,
+    kernel: ConfiguredKernel,
+    compiled: Compiled,
+    time_left: BaselineTime,
+    faulty: FaultyShapes,
 ) -> list[CheckedCase]:
     """Shapes near the smallest workload, and one beyond the largest, on which the user's kernel is right."""
     if not session.inputs.defences.neighbours or time_left.is_over:
@@ -125,18 +206,24 @@ def neighbour_cases(
     smallest, largest_ = by_size[0], by_size[-1]
     # A dispatch table serves shapes that are not listed, so no kernel may rely on the largest listed one
     # being the largest.
-    shapes = {w.key: w for w in (beyond_all(largest_), *neighbours(session.job, smallest))}
+    # Shapes that differ in one extent come first: a fault then says which one.
+    beside = sorted((beyond_all(largest_), *neighbours(session.job, smallest)), key=_differs(session.job))
+    shapes = {w.key: w for w in beside}
     near = [w for w in shapes.values() if _makes_sense(session, w)]
     every = [Case(w) for w in session.inputs.allowed(session.inputs.user_template, kernel, near)]
     last = size_bytes(session, session.job.workloads[-1])
     cases = time_left.neighbours(every, lambda c: size_bytes(session, c.workload) / last)
     failed = session.expected.compute(cases)
     right = time_left.until_over(c for c in cases if c.key not in failed)
-    return passing(session, kernel, compiled, right, smallest.key)
+    return passing(session, kernel, compiled, right, faulty, smallest.key)
 
 
 def world_cases(
-    session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, time_left: BaselineTime
+    session: DeviceSession,
+    kernel: ConfiguredKernel,
+    compiled: Compiled,
+    time_left: BaselineTime,
+    faulty: FaultyShapes,
 ) -> list[CheckedCase]:
     """Worlds on which the user's kernel is right."""
     found: list[CheckedCase] = []
@@ -149,7 +236,7 @@ def world_cases(
             break
         failed = session.expected.compute(cases)
         usable = time_left.until_over(c for c in cases if c.key not in failed)
-        found += passing(session, kernel, compiled, usable)
+        found += passing(session, kernel, compiled, usable, faulty)
         session.expected.forget_cases()
     return found
 
@@ -180,6 +267,13 @@ def _overruns_unseen(session: DeviceSession, loaded: LoadedKernel, case: Case) -
 
 def _judged(session: DeviceSession, case: Case, report: RunReport) -> CheckedCase | Rejected:
     """What a launch of the user's kernel left, against what it must leave; any thread may ask."""
+    found = _compared(session, case, report)
+    if isinstance(found, Rejected) and is_wrong(found) and session.expected.judged_by_numpy(case):
+        return _compared(session, case, report)
+    return found
+
+
+def _compared(session: DeviceSession, case: Case, report: RunReport) -> CheckedCase | Rejected:
     plan = session.inputs.plan(case)
     if case.family is Family.WORLD:
         grown = sized_world(session.inputs, session.expected, case)
@@ -227,6 +321,17 @@ def _finite(session: DeviceSession, case: Case) -> bool:
 def _within(values: Array, limit: float) -> bool:
     """True if no value is larger, and none is NaN."""
     return bool(values.max(initial=0.0) <= limit and values.min(initial=0.0) >= -limit)
+
+
+def _differs(job: Job) -> Callable[[Workload], bool]:
+    """Says of a shape whether it differs from every workload in several extents."""
+
+    def several(workload: Workload) -> bool:
+        others = [w.dimensions for w in job.workloads]
+        changed = (sum(o[n] != extent for n, extent in workload.dimensions.items()) for o in others)
+        return min(changed) > 1
+
+    return several
 
 
 def _makes_sense(session: DeviceSession, workload: Workload) -> bool:

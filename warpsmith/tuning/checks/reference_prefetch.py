@@ -89,7 +89,8 @@ class ReferencePrefetch:
         """
         reference = session.job.reference
         assert isinstance(reference, NumpyReference)
-        wanted = [(session.inputs.plan(c), c.workload.dimensions) for c in cases]
+        ahead = [c for c in cases if not session.expected.on_device(c)]
+        wanted = [(session.inputs.plan(c), c.workload.dimensions) for c in ahead]
         with self._taking:
             self._asked = (reference.source, reference.function)
             self._wanted = {plan for plan, _ in wanted}

@@ -6,7 +6,8 @@ from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import Family
 from warpsmith.errors import ExpressionError
 from warpsmith.tuning.checks.baseline_cases import passing
-from warpsmith.tuning.checks.extra_cases import NEIGHBOUR_BYTES, size_bytes
+from warpsmith.tuning.checks.extra_cases import FAMILY_BYTES, NEIGHBOUR_BYTES, size_bytes
+from warpsmith.tuning.checks.faulty_shapes import FaultyShapes
 from warpsmith.tuning.session.baseline_kernel import compiled_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case
@@ -23,6 +24,7 @@ def check_proposals(
     session.baseline.learn(baseline)
     known = {(Workload(dimensions=c.dimensions).key, c.family) for c in baseline.cases}
     listed = {w.key: w for w in session.job.workloads}
+    smallest_bytes = min(size_bytes(session, w) for w in session.job.workloads)
     families: list[Case] = []
     shapes: list[Case] = []
     for case in proposed:
@@ -30,19 +32,23 @@ def check_proposals(
         if (workload.key, case.family) in known or case.family is Family.WORLD:
             continue
         known.add((workload.key, case.family))
-        if workload.key in listed:
+        if workload.key in listed and size_bytes(session, workload) <= max(smallest_bytes, FAMILY_BYTES):
             families.append(Case(listed[workload.key], case.family))
-        elif case.family is Family.DECLARED and _small(session, workload):
+        elif workload.key not in listed and case.family is Family.DECLARED and _small(session, workload):
             shapes.append(Case(workload))
     on = session.inputs.defences
-    found = _right(session, families, "") if on.families else []
+    listed_dimensions = [w.dimensions for w in session.job.workloads]
+    faulty = FaultyShapes(listed_dimensions, known=[*baseline.faulted])
+    found = _right(session, families, faulty, "") if on.families else []
     if on.neighbours:
         smallest = min(session.job.workloads, key=lambda w: size_bytes(session, w))
-        found += _right(session, shapes, smallest.key)
+        found += _right(session, shapes, faulty, smallest.key)
     return CasesResult(cases=tuple(found))
 
 
-def _right(session: DeviceSession, cases: Sequence[Case], near: str) -> list[CheckedCase]:
+def _right(
+    session: DeviceSession, cases: Sequence[Case], faulty: FaultyShapes, near: str
+) -> list[CheckedCase]:
     """The cases on which the user's kernel is right."""
     if near:
         fits = {w.key for w in _allowed(session, cases)}
@@ -51,7 +57,7 @@ def _right(session: DeviceSession, cases: Sequence[Case], near: str) -> list[Che
         return []
     kernel, compiled = compiled_baseline(session)
     failed = session.expected.compute(cases)
-    found = passing(session, kernel, compiled, [c for c in cases if c.key not in failed], near)
+    found = passing(session, kernel, compiled, [c for c in cases if c.key not in failed], faulty, near)
     session.renew()
     return found
 

@@ -1,8 +1,9 @@
 """The task gate: a job that a trivial answer would pass is refused, because nothing would be checked."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import Distribution
@@ -12,7 +13,7 @@ from warpsmith.rewrite.reader.device_variables import unfilled_constants
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.compare import passes
-from warpsmith.verify.in_spans import pieces
+from warpsmith.verify.in_spans import in_spans, pieces
 from warpsmith.verify.inputs import drawn_pieces
 from warpsmith.verify.run_report import Array
 
@@ -79,8 +80,7 @@ def _not_finite(session: DeviceSession, plan: WorkloadPlan, expected: Mapping[st
         want = expected[buffer.name]
         if not buffer.dtype.is_float or not want.size:
             continue
-        nan = sum(int(np.isnan(want[p].astype(np.float64)).sum()) for p in pieces(slice(0, want.size)))
-        other = sum(int(np.isinf(want[p].astype(np.float64)).sum()) for p in pieces(slice(0, want.size)))
+        nan, other = _counted(np.isnan, want), _counted(np.isinf, want)
         if nan <= MOST_NAN * want.size and nan + other <= MOST_NOT_FINITE * want.size:
             continue
         named = [
@@ -93,6 +93,15 @@ def _not_finite(session: DeviceSession, plan: WorkloadPlan, expected: Mapping[st
             "root, or mend reference.source"
         )
     return ""
+
+
+def _counted(test: Callable[[Array], NDArray[np.bool_]], values: Array) -> int:
+    """Number of elements for which a test is true."""
+
+    def of_span(span: slice) -> int:
+        return sum(int(np.count_nonzero(test(values[piece]))) for piece in pieces(span))
+
+    return sum(in_spans(values.size, of_span))
 
 
 def _advice(session: DeviceSession) -> str:

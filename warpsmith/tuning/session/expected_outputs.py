@@ -1,12 +1,14 @@
 """What every launch of a session must leave. It stays in the worker, away from what runs a candidate."""
 
+import logging
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from warpsmith.domain.job import NumpyReference, Tolerance, Workload
 from warpsmith.domain.plan import BufferPlan, CaseKey, Family
-from warpsmith.errors import InvalidInput
+from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.tuning.ports import ReferencePort
 from warpsmith.tuning.session.kernel_reference import OwnKernel
 from warpsmith.tuning.session.output_checks import tolerance_of
@@ -16,6 +18,12 @@ from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import root_mean_square
 from warpsmith.verify.run_report import Array
 from warpsmith.verify.tolerance import output_sizes
+
+DEVICE_ELEMENTS = 1 << 18
+"""Elements of all buffers of a case from which its reference is computed on the device: below it, NumPy is as
+quick as the transfers."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -28,6 +36,11 @@ class ExpectedOutputs:
     _sizes: dict[tuple[CaseKey, str], float] = field(default_factory=dict)
     _reference: ReferencePort | None = None
     _own: OwnKernel | None = None
+    _by_device: set[CaseKey] = field(default_factory=set)
+    """Cases whose outputs the device computed."""
+    _device_fails: bool = False
+    """The device cannot compute this reference, or not as NumPy does."""
+    _rehearsal: threading.Thread | None = None
 
     @property
     def reference(self) -> ReferencePort:
@@ -71,8 +84,47 @@ class ExpectedOutputs:
                 self._known[key] = outputs
         return failed
 
+    def on_device(self, case: Case) -> bool:
+        """Whether the outputs of a case are computed on the device, and so never while something is timed."""
+        if self.ports.device_reference is None or self._device_fails:
+            return False
+        is_numpy = isinstance(self.inputs.job.reference, NumpyReference)
+        return is_numpy and sum(b.elements for b in self.inputs.plan(case).buffers) >= DEVICE_ELEMENTS
+
+    def rehearse(self) -> None:
+        """Start what computes on the device, with the smallest case for it, while nothing is timed.
+
+        Its libraries compile what the reference calls, which takes longer than any computation.
+        """
+        try:
+            cases = [c for w in self.inputs.job.workloads if self.on_device(c := Case(w))]
+        except ExpressionError:
+            return  # it is said in its turn
+        if cases:
+            smallest = min(cases, key=lambda c: sum(b.elements for b in self.inputs.plan(c).buffers))
+            self._rehearsal = threading.Thread(target=self.compute, args=([smallest],), daemon=True)
+            self._rehearsal.start()
+
+    def rehearsed(self) -> None:
+        """Wait for the end of a rehearsal."""
+        if self._rehearsal is not None:
+            self._rehearsal.join()
+            self._rehearsal = None
+
+    def judged_by_numpy(self, case: Case) -> bool:
+        """Have NumPy itself say what a case must leave; True if that was not known before."""
+        if case.key not in self._by_device:
+            return False
+        self._by_device.discard(case.key)
+        (outputs,) = self._by_numpy([case])
+        if isinstance(outputs, InvalidInput):
+            raise outputs
+        self._known[case.key] = outputs
+        return True
+
     def close(self) -> None:
         """End the process in which the user's kernel computes them, if there is one."""
+        self.rehearsed()
         if self._own is not None:
             self._own.close()
 
@@ -120,10 +172,33 @@ class ExpectedOutputs:
 
     def _computed(self, cases: Sequence[Case]) -> Sequence[Mapping[str, Array] | InvalidInput]:
         job = self.inputs.job
-        reference = job.reference
-        if isinstance(reference, NumpyReference):
-            wanted = [(self.inputs.plan(c), c.workload.dimensions) for c in cases]
-            return self.reference.numpy_many(reference.source, reference.function, wanted)
+        if isinstance(job.reference, NumpyReference):
+            found: dict[CaseKey, Mapping[str, Array] | InvalidInput] = {}
+            for case in cases:
+                if self.on_device(case) and (outputs := self._by_the_device(case)) is not None:
+                    found[case.key] = outputs
+            rest = [c for c in cases if c.key not in found]
+            found |= zip([c.key for c in rest], self._by_numpy(rest), strict=True)
+            return [found[c.key] for c in cases]
         if self._own is None:
             self._own = OwnKernel(self.ports, self.inputs.user_template.configured(job.space.defaults))
         return self._own.outputs((self.inputs.plan(c), c.workload) for c in cases)
+
+    def _by_numpy(self, cases: Sequence[Case]) -> Sequence[Mapping[str, Array] | InvalidInput]:
+        reference = self.inputs.job.reference
+        assert isinstance(reference, NumpyReference)
+        wanted = [(self.inputs.plan(c), c.workload.dimensions) for c in cases]
+        return self.reference.numpy_many(reference.source, reference.function, wanted) if wanted else ()
+
+    def _by_the_device(self, case: Case) -> Mapping[str, Array] | None:
+        reference, port = self.inputs.job.reference, self.ports.device_reference
+        assert isinstance(reference, NumpyReference)
+        assert port is not None
+        wanted = [(self.inputs.plan(case), case.workload.dimensions)]
+        (outputs,) = port.numpy_many(reference.source, reference.function, wanted)
+        if isinstance(outputs, InvalidInput):
+            log.info("references are computed on the host: on the device, %s", outputs)
+            self._device_fails = True
+            return None
+        self._by_device.add(case.key)
+        return outputs

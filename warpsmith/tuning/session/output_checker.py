@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.session.expected_outputs import ExpectedOutputs
@@ -60,16 +60,21 @@ class OutputChecker:
         Raises:
             InvalidInput: the reference is of no use.
         """
-        baseline = self.inputs.baseline
-        rules = CheckRules(self.inputs.job, self.inputs.defences, baseline.own_globals, baseline.is_steady)
-        expected = self.expected.of(launch.case)
-        known = known_of(self.inputs, self.expected, launch.case)
-        found = check_run(rules, launch.plan, launch.report, expected, launch.ranges, known)
+        found = self._judged(launch)
+        if is_wrong(found) and self.expected.judged_by_numpy(launch.case):
+            found = self._judged(launch)
         if isinstance(found, Rejected) and self.fair.excuses(found, launch):
             return 0.0
         if isinstance(found, Rejected) and launch.words:
             return found.model_copy(update={"reason": f"{launch.words}: {found.reason}"[:2000]})
         return found
+
+    def _judged(self, launch: CheckedLaunch) -> CheckResult:
+        baseline = self.inputs.baseline
+        rules = CheckRules(self.inputs.job, self.inputs.defences, baseline.own_globals, baseline.is_steady)
+        expected = self.expected.of(launch.case)
+        known = known_of(self.inputs, self.expected, launch.case)
+        return check_run(rules, launch.plan, launch.report, expected, launch.ranges, known)
 
     def check(
         self, loaded: LoadedKernel, *, whole: bool, repeat: bool = False, on: Case | None = None
@@ -87,6 +92,11 @@ class OutputChecker:
         if not self.inputs.defences.globals:
             return None
         return undeclared_globals(kernel, compiled, self.inputs.baseline.own_globals)
+
+
+def is_wrong(found: CheckResult) -> bool:
+    """Whether a launch is refused for its values."""
+    return isinstance(found, Rejected) and found.stage is Stage.CORRECTNESS
 
 
 def random_ranges(plan: WorkloadPlan, budget: int) -> dict[str, Ranges]:

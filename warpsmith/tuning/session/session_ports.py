@@ -49,6 +49,9 @@ class SessionPorts:
     """None if the device has no energy counter."""
     ceilings: CeilingsPort | None = None
     """None: this process keeps them, for as long as it lives."""
+    device_reference: ReferencePort | None = None
+    """Computes the references of large cases on the device, in moments; what it finds wrong with a kernel is
+    judged by `reference` in the end. None: the device has no library for that."""
 
 
 @dataclass(frozen=True)
