@@ -38,7 +38,7 @@ WRAPPED = (
     ("noise", "warpsmith.tuning.own_noise:OwnNoise.measure"),
     ("counters", "worker.works.baseline:counters_of"),
     ("near-ties", "warpsmith.tuning.winners.contest:retime_near_ties"),
-    ("comparison pairs", "warpsmith.tuning.winners.contest:timed_in_pairs"),
+    ("comparison pairs", "warpsmith.tuning.winners.contest:time_in_pairs"),
     ("further cases", "warpsmith.tuning.winners.contest:check_further"),
     ("other cache state", "warpsmith.tuning.winners.contest:Contest._with_more"),
     ("sizes of outputs", "warpsmith.tuning.checks.baseline_cases:_growth"),

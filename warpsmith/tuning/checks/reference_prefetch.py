@@ -56,30 +56,13 @@ class ReferencePrefetch:
         self._taking = threading.Lock()
         """Held while the line and what was found are touched: the thread may be in the midst of a case."""
 
-    def prefetch_next(
-        self, session: DeviceSession, workload: Workload, following: Sequence[Workload]
-    ) -> None:
-        """Prefetch what winners of a workload and of the next one are checked with, if that is possible.
-
-        What they are checked with first is not prefetched, but computed here.
-
-        Args:
-            workload: workload on which winners are checked now.
-        """
-        if not may_overlap(session):
-            return
-        with suppress(ExpressionError):  # it is said in its turn
-            now, *rest = [certain_cases(session, w) for w in (workload, *following[:1])]
-            after = [case for cases in rest for case in cases]
-            session.expected.compute(now[:CHECKED_FIRST])
-            self.start(session, (*after[:CHECKED_FIRST], *now[CHECKED_FIRST:], *after[CHECKED_FIRST:]))
-
     def begin(self, session: DeviceSession, workloads: Iterable[Workload]) -> None:
-        """Prefetch what every winner of these workloads is checked with first, if that is possible."""
+        """Prefetch what winners of these workloads are checked with, what all are first, if it may be."""
         if may_overlap(session):
             with suppress(ExpressionError):  # it is said in its turn
-                first = [certain_cases(session, w)[:CHECKED_FIRST] for w in workloads]
-                self.start(session, itertools.chain.from_iterable(first))
+                cases = [certain_cases(session, w) for w in workloads]
+                first, more = [c[:CHECKED_FIRST] for c in cases], [c[CHECKED_FIRST:] for c in cases]
+                self.start(session, itertools.chain.from_iterable((*first, *more)))
 
     def start(self, session: DeviceSession, cases: Iterable[Case]) -> None:
         """Compute `cases` in order whenever nothing is timed; earlier requests for others are dropped.
@@ -191,11 +174,11 @@ class ReferencePrefetch:
     def _next(self) -> list[ReferenceCase]:
         """The cases that are computed next, which leave the line; none while it rests."""
         with self._taking:
-            room = KEPT_BYTES - sum(map(_kept_bytes, self._found))
+            room = KEPT_BYTES - sum(map(kept_bytes, self._found))
             cases: list[ReferenceCase] = []
             while self._line and not self._resting and len(cases) < self._at_once:
                 plan, _ = self._line[0]
-                room -= _kept_bytes(plan)
+                room -= kept_bytes(plan)
                 # A caller waits for whole batches, and wants one workload at a time.
                 if room < 0 or (cases and plan.workload != cases[0][0].workload):
                     break
@@ -223,5 +206,6 @@ def prefetch_references(session: DeviceSession) -> Iterator[ReferencePrefetch]:
         made.close()
 
 
-def _kept_bytes(plan: WorkloadPlan) -> int:
+def kept_bytes(plan: WorkloadPlan) -> int:
+    """Bytes of the expected outputs of a case."""
     return sum(b.elements * wanted_dtype(b.dtype).itemsize for b in plan.mutated)

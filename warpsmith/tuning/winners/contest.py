@@ -1,12 +1,13 @@
 """Contests of winners with the user's kernel: checked, timed in pairs of processes, then inspected."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from warpsmith.domain.job import Job, Metric, Workload
 from warpsmith.domain.launch_size import launch_size
+from warpsmith.domain.memory import CHECKED_CASES
 from warpsmith.domain.outcome import MIN_CLAIM, Comparison, Rejected, Stage, Verdict
 from warpsmith.domain.plan import Compiled, TimingPlan
 from warpsmith.domain.space import configuration_key
@@ -16,12 +17,16 @@ from warpsmith.measure.protocol import other_cache, search_plan
 from warpsmith.measure.roofline import not_refuted
 from warpsmith.measure.statistics import speedup_interval, summarise, verdict_of, width_of_blocks
 from warpsmith.tuning.checks.extra_cases import check_further
-from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
+from warpsmith.tuning.checks.reference_prefetch import (
+    CHECKED_FIRST,
+    KEPT_BYTES,
+    ReferencePrefetch,
+    kept_bytes,
+)
 from warpsmith.tuning.checks.sanitizers import SanitizerCheck
 from warpsmith.tuning.session.baseline_kernel import compiled_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
-from warpsmith.tuning.session.output_checks import CheckResult
 from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.energy import energies
@@ -34,11 +39,17 @@ from warpsmith.tuning.winners.finalists import (
     serves,
 )
 from warpsmith.tuning.winners.one_timing import timed_once
-from warpsmith.tuning.winners.process_pairs import Built, Surroundings, timed_in_pairs
+from warpsmith.tuning.winners.process_pairs import Built, Entrant, Surroundings, time_in_pairs
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
 
 CONTENDERS = 3
 """Limit on the configurations tried for a workload before its baseline is kept."""
+BESIDE = 4
+"""Limit on the processes that are opened at once."""
+
+
+Contenders = tuple[Workload, Sequence[Finalist]]
+"""A workload with the finalists that may win it, best first."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +102,7 @@ class Contest:
             self.base.baseline.learn(baseline)
         sanitizer = ports.sanitizer if self.base.inputs.defences.sanitizers else None
         self._sanitizers = None if sanitizer is None else SanitizerCheck(self.base, sanitizer)
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="beside")
+        self._beside = ThreadPoolExecutor(BESIDE, thread_name_prefix="beside")
         self._through_worlds: set[Name] = set()
         """Configurations that went through the worlds for an earlier workload."""
         self._refused: set[Name] = set()
@@ -113,30 +124,52 @@ class Contest:
         """Prefetch what winners of these workloads are checked with first, while kernels compile."""
         self._prefetch.begin(self.base, workloads)
 
-    def prefetch_next(self, workload: Workload, following: Sequence[Workload]) -> None:
-        """Prefetch references of the next workload while the device is busy with this one."""
-        self._prefetch.prefetch_next(self.base, workload, following)
+    def groups(self, workloads: Sequence[Workload]) -> Iterator[list[Workload]]:
+        """Workloads that are compared together: their expected outputs take no more memory than those of a
+        baseline's largest workload, or than what may be prefetched."""
+        held = {w.key: kept_bytes(self.base.inputs.plan(w)) for w in workloads}
+        most = max(KEPT_BYTES, CHECKED_CASES * max(held.values(), default=0))
+        group: list[Workload] = []
+        for workload in workloads:
+            if group and CHECKED_FIRST * sum(held[w.key] for w in (*group, workload)) > most:
+                yield group
+                group = []
+            group.append(workload)
+        if group:
+            yield group
 
-    def retimed(self, workload: Workload, contenders: Sequence[Finalist]) -> list[Finalist]:
-        """Near-ties of the search, ordered by new timings, each candidate in its own process."""
+    def retimed(self, asked: Mapping[str, Contenders]) -> dict[str, Contenders]:
+        """Contenders by workload, with near-ties of the search ordered by new timings.
+
+        Each candidate has a process of its own.
+        """
         sessions: dict[str, DeviceSession] = {}
         plan = search_plan(self._job.objective.cache)
-
-        def again(index: int) -> float | None:
-            finalist = contenders[index]
-            if finalist.candidate not in sessions:
-                sessions[finalist.candidate] = self._fresh(workload)
-            return self._timed_us(sessions[finalist.candidate], workload, finalist, plan)
-
-        times = [searched_us(self._job, workload, f) for f in contenders]
-        noise = self._aa_widths.get(workload.key, MIN_CLAIM)
+        found: dict[str, Contenders] = {}
         try:
-            with self._prefetch.paused():
-                order = retime_near_ties(times, noise, again, TIMINGS)
+            for key, (workload, contenders) in asked.items():
+
+                def again(
+                    index: int, of: Workload = workload, ties: Sequence[Finalist] = contenders
+                ) -> float | None:
+                    finalist = ties[index]
+                    if finalist.candidate not in sessions:
+                        sessions[finalist.candidate] = self.base.sibling()
+                    session = sessions[finalist.candidate]
+                    self._expect(session, of)
+                    return self._timed_us(session, of, finalist, plan)
+
+                times = [searched_us(self._job, workload, f) for f in contenders]
+                noise = self._aa_widths.get(key, MIN_CLAIM)
+                with self._prefetch.paused():
+                    order = retime_near_ties(times, noise, again, TIMINGS)
+                for session in sessions.values():
+                    session.release(workload)
+                found[key] = workload, [contenders[i] for i in order]
         finally:
             for made in sessions.values():
                 made.close()
-        return [contenders[i] for i in order]
+        return found
 
     def _timed_us(
         self, session: DeviceSession, workload: Workload, finalist: Finalist, plan: TimingPlan
@@ -155,34 +188,38 @@ class Contest:
             winner = before.winner
             if winner is not None and winner.name in refused:
                 self._withdraw(before.workload, winner, _words(refused[winner.name]))
-                settled |= self.inspected({key: self.decide(before.workload, before.left)})
+                settled |= self.inspected(self.decide({key: (before.workload, before.left)}))
         return settled
 
-    def decide(self, workload: Workload, contenders: Sequence[Finalist]) -> Decided:
-        """Compare contenders with the baseline, for time until one is right, for another objective all."""
-        verified: list[tuple[Comparison, Finalist]] = []
-        left = [f for f in contenders if f.name not in self._refused]
-        while left:
-            finalist = left.pop(0)
-            try:
-                result = self._compare(workload, finalist)
-            except ChildDied as exc:
-                self.base.renew(faulted=True)
-                result = f"ended its process: {exc}"
-            except (KernelRefused, ExpressionError) as exc:
-                result = str(exc)
-            if isinstance(result, str):
-                self._withdraw(workload, finalist, result)
-                continue
-            verified.append((result, finalist))
-            if self._job.objective.metric is Metric.TIME:
+    def decide(self, asked: Mapping[str, Contenders]) -> dict[str, Decided]:
+        """Compare contenders with the baseline, for time until one is right, for another objective all.
+
+        Args:
+            asked: the contenders of every workload, best first, by the workload's key.
+        """
+        left = {key: [f for f in some if f.name not in self._refused] for key, (_, some) in asked.items()}
+        verified: dict[str, list[tuple[Comparison, Finalist]]] = {key: [] for key in asked}
+        while True:
+            is_time = self._job.objective.metric is Metric.TIME
+            open_ = [key for key in asked if left[key] and not (is_time and verified[key])]
+            if not open_:
                 break
-        self.base.release(workload)
-        self.base.expected.forget(workload)
-        comparison, server = elected(self._job, verified)
-        winner = server or (verified[0][1] if verified else None)
-        left += [f for _, f in verified if f is not winner]
-        return Decided(workload, comparison, winner, server, left)
+            next_ = {key: (asked[key][0], left[key].pop(0)) for key in open_}
+            for key, result in self._compare(next_).items():
+                workload, finalist = next_[key]
+                if isinstance(result, str):
+                    self._withdraw(workload, finalist, result)
+                else:
+                    verified[key].append((result, finalist))
+        decided = {}
+        for key, (workload, _) in asked.items():
+            self.base.release(workload)
+            self.base.expected.forget(workload)
+            comparison, server = elected(self._job, verified[key])
+            winner = server or (verified[key][0][1] if verified[key] else None)
+            rest = left[key] + [f for _, f in verified[key] if f is not winner]
+            decided[key] = Decided(workload, comparison, winner, server, rest)
+        return decided
 
     def inspected(self, decided: Mapping[str, Decided]) -> dict[str, Decided]:
         """The same with the sanitizers' findings; who is refused for one gives way to those left.
@@ -202,7 +239,7 @@ class Contest:
                 assert winner is not None
                 if isinstance(found, Rejected):
                     self._withdraw(workload, winner, _words(found))
-                    now = self.decide(workload, before.left)
+                    (now,) = self.decide({workload.key: (workload, before.left)}).values()
                     again.append(now)
                 else:
                     now = replace(before, comparison=comparison.model_copy(update={"sanitizers": found}))
@@ -216,17 +253,53 @@ class Contest:
         winners = []
         for one in decided:
             assert one.winner is not None
-            kernel, compiled = self.binary(one.winner)
-            assert isinstance(compiled, Compiled)
-            winners.append((one.workload, (kernel, compiled)))
+            winners.append((one.workload, self._built(one.winner)))
         return self._sanitizers.inspect(winners, self.own)
 
     def _withdraw(self, workload: Workload, finalist: Finalist, why: str) -> None:
         name = configuration_key(finalist.configuration)
         self.withdrawn.append(f"{workload.key}: {name} {why}"[:500])
 
-    def _compare(self, workload: Workload, finalist: Finalist) -> Comparison | str:
-        key = configuration_key(finalist.configuration)
+    def _compare(self, asked: Mapping[str, tuple[Workload, Finalist]]) -> dict[str, Comparison | str]:
+        """A finalist on each workload against the user's kernel, or why it is withdrawn there.
+
+        Every finalist has one process for all of its checks, and as many more as its blocks need.
+        """
+        fresh: dict[Name, DeviceSession] = {}
+        results: dict[str, Comparison | str] = {}
+        entrants: dict[str, Entrant] = {}
+        opening = self._beside.submit(self.base.device, next(iter(asked.values()))[0])
+        try:
+            for key, (workload, finalist) in asked.items():
+                try:
+                    entrant = self._entered(workload, finalist, fresh)
+                except (KernelRefused, ExpressionError, ChildDied) as exc:
+                    entrant = self._fault(fresh.get(finalist.name), exc)
+                if isinstance(entrant, str):
+                    results[key] = entrant
+                else:
+                    entrants[key] = entrant
+            wait([opening])
+            around = Surroundings(self._prefetch.paused, self._beside, self._concluding(asked, results))
+            time_in_pairs([*entrants.values()], self._pairs, around)
+            for key, entrant in entrants.items():
+                if entrant.refused:
+                    results[key] = _words(entrant.refused)
+            self._check_winners(asked, entrants, results)
+        finally:
+            wait([opening])
+            for session in fresh.values():
+                session.close()
+        return results
+
+    def _entered(
+        self, workload: Workload, finalist: Finalist, fresh: dict[Name, DeviceSession]
+    ) -> Entrant | str:
+        """A finalist that was right in every element of a workload's outputs, or why it is withdrawn.
+
+        Args:
+            fresh: processes by finalist; takes up a new one.
+        """
         kernel, compiled = self.binary(finalist)
         if isinstance(compiled, Rejected):
             return f"no longer compiles: {compiled.reason}"
@@ -236,46 +309,86 @@ class Contest:
             return _words(refused)
         if isinstance(size, Rejected):
             return size.reason
-        fresh = self._fresh(workload)
-        opening = self._beside.submit(self.base.device, workload)
+        session = fresh.setdefault(finalist.name, self.base.sibling())
+        self._expect(session, workload)
+        handle = session.device(workload).load(compiled)
+        checked = session.checker.check(LoadedKernel(handle, workload, size), whole=True, repeat=True)
+        session.release(workload)
+        if isinstance(checked, Rejected):
+            return _words(checked)
+        known = self._aa_widths.get(workload.key)
+        is_time = self._job.objective.metric is Metric.TIME
+        least = (known or 0.0) if is_time and not self.checks_all else None
+        own_size = launch_size(self.own[0], workload, self._ports.opener.info)
+        own = Built(self.base, self.own[1], own_size)
+        return Entrant(workload, own, Built(session, compiled, size), least)
+
+    @staticmethod
+    def _fault(session: DeviceSession | None, exc: Exception) -> str:
+        """What a finalist is withdrawn for if a launch of it ended in an error."""
+        if not isinstance(exc, ChildDied):
+            return str(exc)
+        if session is not None:
+            session.renew(faulted=True)
+        return f"ended its process: {exc}"
+
+    def _check_winners(
+        self,
+        asked: Mapping[str, tuple[Workload, Finalist]],
+        entrants: Mapping[str, Entrant],
+        results: dict[str, Comparison | str],
+    ) -> None:
+        """Other inputs and shapes, beside the sanitizers: nothing is timed any more.
+
+        The baseline is kept otherwise, whatever a winner does on other inputs and shapes.
+        """
+        winners = [
+            (asked[key], entrants[key])
+            for key, result in results.items()
+            if isinstance(result, Comparison) and self._is_checked_whole(result)
+        ]
+        inspecting = None
+        if winners and self._sanitizers is not None:
+            built = [(workload, self._built(finalist)) for (workload, finalist), _ in winners]
+            inspecting = self._beside.submit(self._sanitizers.inspect, built, self.own)
         try:
-            checked: CheckResult | None
-            try:
-                handle = fresh.device(workload).load(compiled)
-                checked = fresh.checker.check(LoadedKernel(handle, workload, size), whole=True, repeat=True)
-            finally:
-                wait([opening])
-            if isinstance(checked, Rejected):
-                return _words(checked)
-            winner = Built(fresh, compiled, size)
-            result = self._timed(workload, key, winner)
-            if isinstance(result, str) or not self._is_checked_whole(result):
-                return result
-            # The baseline is kept otherwise, whatever a winner does on other inputs and shapes.
-            checked = check_further(
-                fresh,
-                finalist.template,
-                kernel,
-                compiled,
-                [workload],
-                every=True,
-                worlds=finalist.name not in self._through_worlds,
-            )
-            if isinstance(checked, Rejected):
-                return _words(checked)
-            self._through_worlds.add(finalist.name)
-            return result
+            for (workload, finalist), entrant in winners:
+                session = entrant.winner.session
+                try:
+                    refused = self._checked_further(workload, finalist, session)
+                except (KernelRefused, ExpressionError, ChildDied) as exc:
+                    results[workload.key] = self._fault(session, exc)
+                else:
+                    if refused is not None:
+                        results[workload.key] = _words(refused)
         finally:
-            fresh.close()
+            if inspecting is not None:
+                wait([inspecting])
+
+    def _checked_further(
+        self, workload: Workload, finalist: Finalist, session: DeviceSession
+    ) -> Rejected | None:
+        kernel, compiled = self._built(finalist)
+        worlds = finalist.name not in self._through_worlds
+        refused = check_further(
+            session, finalist.template, kernel, compiled, [workload], every=True, worlds=worlds
+        )
+        if refused is None:
+            self._through_worlds.add(finalist.name)
+        return refused
 
     def _is_checked_whole(self, result: Comparison) -> bool:
         return self.checks_all or serves(self._job, result)
 
-    def _fresh(self, workload: Workload) -> DeviceSession:
-        """A process for the winner alone, with the inputs and expected outputs of the baseline's."""
-        fresh = self.base.sibling()
-        fresh.expected.compute((Case(workload), fresh.inputs.another_draw(workload)))
-        return fresh
+    def _expect(self, session: DeviceSession, workload: Workload) -> None:
+        """Know what launches of a winner must leave on the inputs that they are timed and checked with."""
+        session.expected.compute((Case(workload), session.inputs.another_draw(workload)))
+
+    def _built(self, finalist: Finalist) -> tuple[ConfiguredKernel, Compiled]:
+        """The kernel and binary of a finalist that compiles."""
+        kernel, compiled = self.binary(finalist)
+        assert isinstance(compiled, Compiled)
+        return kernel, compiled
 
     def binary(self, finalist: Finalist) -> tuple[ConfiguredKernel, Compiled | Rejected]:
         """A finalist's kernel, compiled when it is first needed."""
@@ -284,26 +397,37 @@ class Contest:
             self._binaries[finalist.name] = (kernel, self.base.compile(kernel))
         return self._binaries[finalist.name]
 
-    def _timed(self, workload: Workload, key: str, winner: Built) -> Comparison | str:
+    def _concluding(
+        self, asked: Mapping[str, tuple[Workload, Finalist]], results: dict[str, Comparison | str]
+    ) -> Callable[[Entrant, Side, Side], None]:
+        """Adds what the blocks of an entrant say to the results."""
+
+        def conclude(entrant: Entrant, own: Side, winner: Side) -> None:
+            _, finalist = asked[entrant.workload.key]
+            found = self._comparison(entrant, configuration_key(finalist.configuration))
+            may_serve = self._job.objective.metric is not Metric.TIME or (
+                isinstance(found, Comparison) and serves(self._job, found)
+            )
+            if isinstance(found, Comparison) and may_serve:
+                with self._prefetch.paused():
+                    found = self._with_more(found, {"A": own, "B": winner})
+            results[entrant.workload.key] = found
+
+        return conclude
+
+    def _comparison(self, entrant: Entrant, key: str) -> Comparison | str:
         """The winner's blocks against those of the user's kernel, or why it is withdrawn."""
-        info = self._ports.opener.info
-        own = Built(self.base, self.own[1], launch_size(self.own[0], workload, info))
-        is_time = self._job.objective.metric is Metric.TIME
-        known = self._aa_widths.get(workload.key)
-        least = (known or 0.0) if is_time and not self.checks_all else None
-        around = Surroundings(self._prefetch.paused, self._beside)
-        timed = timed_in_pairs(workload, own, winner, self._pairs, least, around)
-        if isinstance(timed, Rejected):
-            return _words(timed)
-        blocks, sampler = timed.samples, winner.session.sampler
+        workload, timed, sampler = entrant.workload, entrant.timed, entrant.winner.session.sampler
+        blocks = timed.samples
         baseline_us, best_us = (summarise([s for b in blocks[n] for s in b], 1).median_us for n in "AB")
         too_fast = sampler.below_floor(workload, best_us)
         if too_fast:
             return f"{Stage.FLOOR.value}: {too_fast}"
         interval = speedup_interval(blocks["A"], blocks["B"])
+        known = self._aa_widths.get(workload.key)
         width = width_of_blocks(blocks["A"]) if known is None else known
         floor = not_refuted(sampler.floor(workload), best_us)
-        found = Comparison(
+        return Comparison(
             workload=workload.key,
             configuration_key=key,
             baseline_us=baseline_us,
@@ -318,10 +442,6 @@ class Contest:
             floor_share=None if floor is None else floor.us / best_us,
             floor_bound=None if floor is None else floor.bound,
         )
-        if is_time and not serves(self._job, found):
-            return found
-        with self._prefetch.paused():
-            return self._with_more(found, {"A": own.side(workload), "B": winner.side(workload)})
 
     def _with_more(self, found: Comparison, sides: Mapping[str, Side]) -> Comparison | str:
         """A comparison with the times of the other cache state and, if the job asks for them, energies."""
@@ -346,5 +466,7 @@ class Contest:
         return found.model_copy(update=more)
 
 
-def _words(rejected: Rejected) -> str:
+def _words(rejected: Rejected | str) -> str:
+    if isinstance(rejected, str):
+        return rejected
     return f"{rejected.stage.value}: {rejected.reason}"

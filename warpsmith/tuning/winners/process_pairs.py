@@ -1,14 +1,15 @@
-"""Blocks of a winner and of the user's kernel over several pairs of processes."""
+"""Blocks of winners and of the user's kernel over several pairs of processes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, wait
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 
 from warpsmith.domain.job import Workload
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import MIN_CLAIM, Rejected
 from warpsmith.domain.plan import Compiled
+from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import winner_blocks
 from warpsmith.measure.statistics import speedup_interval
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
@@ -39,71 +40,135 @@ class Built:
         return Side(self.session, LoadedKernel(handle, workload, self.size))
 
 
+@dataclass
+class Entrant:
+    """A winner against the user's kernel on a workload."""
+
+    workload: Workload
+    own: Built
+    """The user's kernel."""
+    winner: Built
+    least_gain: float | None
+    """Relative gain, beyond the device's noise, that a claim needs; None: all pairs are timed."""
+    parts: list[TimedBlocks] = field(default_factory=list)
+    """Blocks by pair of processes."""
+    refused: Rejected | str = ""
+    """Why it may not win, found in a launch that was looked at, or in words if a process ended."""
+    in_vain: bool = False
+    """True once no gain that could be claimed lies within the interval."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the next pair of processes times it."""
+        return not self.refused and not self.in_vain
+
+    @property
+    def timed(self) -> TimedBlocks:
+        """All blocks."""
+        return joined(self.parts)
+
+
 @dataclass(frozen=True)
 class Surroundings:
-    """What goes on around the blocks of a comparison."""
+    """What goes on around the blocks of comparisons."""
 
     quiet: Callable[[], AbstractContextManager[None]]
     """Context in which the host does nothing but time. Outside of it processes are opened."""
     beside: Executor
-    """Opens the second process of a pair while the first one opens. Its threads live as long as the
-    processes, which end with the thread that opened them."""
+    """Opens processes beside each other. Its threads live as long as the processes, which end with the thread
+    that opened them."""
+    last: Callable[[Entrant, Side, Side], None]
+    """Called after the last blocks of an entrant, while both kernels are loaded."""
 
 
-def timed_in_pairs(
-    workload: Workload, own: Built, winner: Built, pairs: int, least_gain: float | None, around: Surroundings
-) -> TimedBlocks | Rejected:
-    """Interleaved blocks over several pairs of processes; fewer if the first few show no gain.
+def time_in_pairs(entrants: Sequence[Entrant], pairs: int, around: Surroundings) -> None:
+    """Interleaved blocks of every entrant over several pairs of processes; fewer if the first show no gain.
 
     The addresses of a process's buffers change the time of small kernels by a per cent or two. A single
     pair would count that as a difference of the kernels, however many blocks it has. That is why one never
     suffices for a claim. To keep the user's kernel it does, if the whole interval of its first blocks is
-    below what may be claimed.
+    below what may be claimed. A pair of processes serves all entrants, one after the other: opening it takes
+    longer than their blocks.
 
     Args:
-        own: the user's kernel.
         pairs: block pairs of all processes together.
-        least_gain: relative gain, beyond the device's noise, that a claim needs; None: all pairs are timed.
         around: how processes are opened, and blocks timed.
     """
-    session = own.session
-    processes = HOST_PROCESSES if session.info.shares_host else PROCESSES
+    if not entrants:
+        return
+    shares_host = entrants[0].own.session.info.shares_host
+    processes = HOST_PROCESSES if shares_host else PROCESSES
     processes = max(1, min(processes, pairs // MIN_PAIRS))
-    plan = block_plan(session.job.objective.cache)
-    parts: list[TimedBlocks] = []
     for turn in range(processes):
-        opening = around.beside.submit(_opened, winner, workload, anew=turn > 0)
-        try:
-            first = _opened(own, workload, anew=turn > 0)
-        finally:
-            wait([opening])
-        sides = first, opening.result()
-        blocks = sides[0].block(plan), sides[1].block(plan)
-        share = pairs // processes + (turn < pairs % processes)
-        order = winner_blocks(share, session.inputs.seed + turn)
-        look = 2 * LOOK_PAIRS if not turn and processes > 1 and least_gain is not None else 0
-        with around.quiet():
-            for some in filter(None, (order[:look], order[look:])):
-                part = interleaved(some, *blocks, session.ports.conditions)
-                if isinstance(part, Rejected):
-                    return part
-                parts.append(part)
-                if look and len(parts) == 1 and least_gain is not None and _in_vain(part, least_gain):
-                    return part
-            refused = sides[1].last_checks(plan)
-        if refused is not None:
-            return refused
-    return joined(parts)
+        running = [e for e in entrants if e.goes_on]
+        _open(running, around, anew=turn > 0)
+        for entrant in running:
+            sessions = entrant.own.session, entrant.winner.session
+            try:
+                try:
+                    _time(entrant, turn, processes, pairs, around)
+                except (KernelRefused, ExpressionError) as exc:
+                    entrant.refused = str(exc)
+                for session in sessions:
+                    session.release(entrant.workload)
+            except ChildDied as exc:
+                entrant.refused = f"ended its process: {exc}"
+                for session in sessions:
+                    session.renew(faulted=True)
 
 
-def _opened(built: Built, workload: Workload, *, anew: bool) -> Side:
-    """A kernel loaded in its session's child; anew: in another one than before."""
-    if anew:
-        built.session.renew()
-    return built.side(workload)
+def _open(running: Sequence[Entrant], around: Surroundings, *, anew: bool) -> None:
+    """Open the processes of all entrants with the first workload of each; anew: others than before.
+
+    What goes wrong shows again when an entrant uses its process.
+    """
+    first: dict[int, tuple[DeviceSession, Workload]] = {}
+    for entrant in running:
+        for built in (entrant.own, entrant.winner):
+            first.setdefault(id(built.session), (built.session, entrant.workload))
+
+    def opened(session: DeviceSession, workload: Workload) -> None:
+        if anew:
+            session.renew()
+        with suppress(ChildDied, KernelRefused, ExpressionError):
+            session.device(workload)
+
+    wait([around.beside.submit(opened, *one) for one in first.values()])
 
 
-def _in_vain(timed: TimedBlocks, least_gain: float) -> bool:
+def _time(entrant: Entrant, turn: int, processes: int, pairs: int, around: Surroundings) -> None:
+    """The blocks of an entrant in one pair of processes."""
+    session, workload = entrant.own.session, entrant.workload
+    plan = block_plan(session.job.objective.cache)
+    loading = around.beside.submit(entrant.winner.side, workload)
+    try:
+        first = entrant.own.side(workload)
+    finally:
+        wait([loading])
+    sides = first, loading.result()
+    blocks = sides[0].block(plan), sides[1].block(plan)
+    share = pairs // processes + (turn < pairs % processes)
+    order = winner_blocks(share, session.inputs.seed + turn)
+    may_end = not turn and processes > 1 and entrant.least_gain is not None
+    look = 2 * LOOK_PAIRS if may_end else 0
+    with around.quiet():
+        for some in filter(None, (order[:look], order[look:])):
+            part = interleaved(some, *blocks, session.ports.conditions)
+            if isinstance(part, Rejected):
+                entrant.refused = part
+                return
+            entrant.parts.append(part)
+            if look and len(entrant.parts) == 1 and _in_vain(part, entrant.least_gain):
+                entrant.in_vain = True
+                break
+        refused = None if entrant.in_vain else sides[1].last_checks(plan)
+    if refused is not None:
+        entrant.refused = refused
+    elif entrant.in_vain or turn == processes - 1:
+        around.last(entrant, *sides)
+
+
+def _in_vain(timed: TimedBlocks, least_gain: float | None) -> bool:
     """True if no gain that could be claimed lies within the interval."""
     interval = speedup_interval(timed.samples["A"], timed.samples["B"])
-    return interval.high <= 1 + max(MIN_CLAIM, least_gain)
+    return interval.high <= 1 + max(MIN_CLAIM, least_gain or 0.0)

@@ -10,7 +10,7 @@ from warpsmith.domain.job import Job, Metric
 from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.tuning.winners.between import Between
-from warpsmith.tuning.winners.contest import CONTENDERS, ComparisonPlan, Contest, Decided
+from warpsmith.tuning.winners.contest import CONTENDERS, ComparisonPlan, Contenders, Contest, Decided
 from warpsmith.tuning.winners.finalists import (
     Finalist,
     chosen,
@@ -36,7 +36,7 @@ def verify_winners(
     Args:
         finalists: measured trials, in any order.
         plan: how every comparison is made.
-        alive: asked between workloads; False ends the work (the lease is lost).
+        alive: asked between groups of workloads; False ends the work (the lease is lost).
         baseline: cases on which the user's kernel is right; winners must be right on them, too.
 
     Raises:
@@ -48,16 +48,14 @@ def verify_winners(
     contest = Contest(job, ports, plan, baseline)
     decided: dict[str, Decided] = {}
     try:
-        contest.begin(compared[:1])
-        for place, workload in enumerate(compared):
+        for group in contest.groups(compared):
             if not alive():
                 break
-            contenders = ranked(job, workload, finalists, baseline)
+            contest.begin(group)
+            asked: dict[str, Contenders] = {w.key: (w, ranked(job, w, finalists, baseline)) for w in group}
             if job.objective.metric is Metric.TIME:
-                contenders = contest.retimed(workload, contenders)
-            if contenders:
-                contest.prefetch_next(workload, compared[place + 1 : place + 2])
-            decided[workload.key] = contest.decide(workload, contenders[:CONTENDERS])
+                asked = contest.retimed(asked)
+            decided |= contest.decide({k: (w, some[:CONTENDERS]) for k, (w, some) in asked.items()})
         decided, between = Between(job, contest, baseline).settled(contest.inspected(decided), alive)
     finally:
         contest.close()
