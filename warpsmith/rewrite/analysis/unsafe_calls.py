@@ -144,9 +144,7 @@ class UnsafeCalls(Coordinates):
             listed = around.child_by_field_name("parameters")
             if listed is not None and re.search(rf"\b(?:typename|class)\s+{kind}\b", plain(listed)):
                 return True
-        typed = rf"(?m)\btypedef\s[^;{{}}()]*\b{kind}\s*;|\busing\s+{kind}\s*=[^;()]*;"
-        typed += rf"|^[ \t]*#[ \t]*define[ \t]+{kind}[ \t]+(?:float|double|half|int|uint|long)[ \t]*(?://.*|/\*.*)?$"
-        return any(re.search(typed, text) for text in (self.source.text, *self.source.library))
+        return any(_names_type(text, kind) for text in (self.source.text, *self.source.library))
 
     def _is_struct(self, name: str) -> bool:
         """True for a class of the source; its constructors with a body are definitions of the name."""
@@ -215,3 +213,15 @@ def _hidden_by(body: str) -> str:
 
 def _allowed(effect: Effect, way: _Way) -> bool:
     return effect in (Effect.VALUE, Effect.HINT) or (effect is Effect.WAITS and way.in_order)
+
+
+@lru_cache(maxsize=1 << 12)
+def _names_type(text: str, kind: str) -> bool:
+    """True if a text has an alias or a macro of this name for a type."""
+    if kind not in text:
+        return False
+    typed = rf"(?m)\btypedef\s[^;{{}}()]*\b{kind}\s*;|\busing\s+{kind}\s*=[^;()]*;"
+    typed += (
+        rf"|^[ \t]*#[ \t]*define[ \t]+{kind}[ \t]+(?:float|double|half|int|uint|long)[ \t]*(?://.*|/\*.*)?$"
+    )
+    return re.search(typed, text) is not None

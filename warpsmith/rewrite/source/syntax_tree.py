@@ -135,7 +135,23 @@ def walk(node: Node) -> Iterator[Node]:
 
 def find(node: Node, *kinds: str) -> list[Node]:
     """Every node of these kinds under `node`, itself included."""
-    return [n for n in walk(node) if n.type in kinds]
+    found, steps = _found(node, kinds)
+    spend(steps)
+    return [*found]
+
+
+@lru_cache(maxsize=1 << 14)
+def _found(node: Node, kinds: tuple[str, ...]) -> tuple[tuple[Node, ...], int]:
+    """What `find` gives, and the steps of the walk, which count again for whoever asks again."""
+    waiting, found, steps = [node], [], 0
+    while waiting:
+        one = waiting.pop()
+        if one.type in kinds:
+            found.append(one)
+        children = one.children
+        steps += 1 + len(children)
+        waiting += reversed(children)
+    return tuple(found), steps
 
 
 def ancestors(node: Node) -> Iterator[Node]:
