@@ -221,12 +221,13 @@ def _store(context: Context, row: TaskRow, token: str, outcome: Done | Parked | 
         elif isinstance(outcome, Parked):
             until = outcome.post(session)
             if until is None:
-                tasks.give_back(context.worker_id, row.id)
+                tasks.give_back(context.worker_id, token)
             else:
                 tasks.park(row.id, token, until)
                 _tell(session, row, "queued", "waiting for an answer from outside")
         elif outcome.result is None:
-            tasks.give_back(context.worker_id, row.id)
+            if not tasks.give_back(context.worker_id, token):
+                raise LeaseLost(f"task {row.id}")
             _tell(session, row, "queued", "the worker is stopping")
         else:
             tasks.finish(row.id, token, outcome.result)
