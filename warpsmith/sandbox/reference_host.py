@@ -18,6 +18,7 @@ from warpsmith.sandbox.halted_children import HaltedChildren
 from warpsmith.sandbox.kept_children import KeptChildren
 from warpsmith.sandbox.messages import plan_to_json
 from warpsmith.sandbox.process import ChildProcess
+from warpsmith.settings import REFERENCE_S
 from warpsmith.verify.dtypes import wanted_dtype
 from warpsmith.verify.run_report import Array, ReferenceCase
 
@@ -45,7 +46,7 @@ class ReferenceRunner:
         kept: keeps children for the next call; by default every call starts its own.
     """
 
-    timeout_s: float = 120
+    timeout_s: float = REFERENCE_S
     memory_bytes: int = 48 << 30
     children: int = 0
     kept: KeptChildren = field(default_factory=KeptChildren, compare=False, repr=False)

@@ -33,6 +33,7 @@ from warpsmith.verify.compare import same_bits
 from warpsmith.verify.dtypes import largest
 from warpsmith.verify.inputs import default_draw, drawn_pieces
 from warpsmith.verify.run_report import Array, RunReport
+from warpsmith.whereabouts import HERE
 
 FAMILIES_ELSEWHERE = 3
 """Number of families, drawn at random, with which workloads larger than the smallest are checked."""
@@ -114,6 +115,7 @@ def neighbour_cases(
     session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, time_left: BaselineTime
 ) -> list[CheckedCase]:
     """Shapes near the smallest workload, and one beyond the largest, on which the user's kernel is right."""
+    HERE.at("baseline: shapes near the workloads")
     if not session.inputs.defences.neighbours or time_left.is_over:
         return []
     try:
@@ -139,6 +141,7 @@ def world_cases(
     session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, time_left: BaselineTime
 ) -> list[CheckedCase]:
     """Worlds on which the user's kernel is right."""
+    HERE.at("baseline: inputs by lot")
     found: list[CheckedCase] = []
     proposed = proposed_worlds(session)
     for at_listed in (False, True):

@@ -36,6 +36,7 @@ from warpsmith.tuning.winners.finalists import (
 from warpsmith.tuning.winners.one_timing import timed_once
 from warpsmith.tuning.winners.process_pairs import Built, Surroundings, timed_in_pairs
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
+from warpsmith.whereabouts import HERE
 
 CONTENDERS = 3
 """Limit on the configurations tried for a workload before its baseline is kept."""
@@ -128,6 +129,7 @@ class Contest:
                 sessions[finalist.candidate] = self._fresh(workload)
             return self._timed_us(sessions[finalist.candidate], workload, finalist, plan)
 
+        HERE.at(f"verification: near ties of {workload.key}")
         times = [searched_us(self._job, workload, f) for f in contenders]
         noise = self._aa_widths.get(workload.key, MIN_CLAIM)
         try:
@@ -213,6 +215,7 @@ class Contest:
     def _inspect(self, decided: Sequence[Decided]) -> list[dict[str, str] | Rejected]:
         """The sanitizers' findings, or rejections for those that the user's kernel does not have."""
         assert self._sanitizers is not None
+        HERE.at("verification: sanitizers")
         winners = []
         for one in decided:
             assert one.winner is not None
@@ -227,6 +230,7 @@ class Contest:
 
     def _compare(self, workload: Workload, finalist: Finalist) -> Comparison | str:
         key = configuration_key(finalist.configuration)
+        HERE.at(f"verification: check of a winner of {workload.key}")
         kernel, compiled = self.binary(finalist)
         if isinstance(compiled, Rejected):
             return f"no longer compiles: {compiled.reason}"
@@ -251,6 +255,7 @@ class Contest:
             result = self._timed(workload, key, winner)
             if isinstance(result, str) or not self._is_checked_whole(result):
                 return result
+            HERE.at(f"verification: further cases of {workload.key}")
             # The baseline is kept otherwise, whatever a winner does on other inputs and shapes.
             checked = check_further(
                 fresh,

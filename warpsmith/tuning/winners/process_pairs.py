@@ -13,6 +13,7 @@ from warpsmith.measure.protocol import winner_blocks
 from warpsmith.measure.statistics import speedup_interval
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, block_plan, interleaved, joined
+from warpsmith.whereabouts import HERE
 
 PROCESSES = 3
 """Number of process pairs over which the blocks of a comparison are spread."""
@@ -72,6 +73,7 @@ def timed_in_pairs(
     plan = block_plan(session.job.objective.cache)
     parts: list[TimedBlocks] = []
     for turn in range(processes):
+        HERE.at(f"verification: pairs of {workload.key}, process {turn + 1} of {processes}")
         opening = around.beside.submit(_opened, winner, workload, anew=turn > 0)
         try:
             first = _opened(own, workload, anew=turn > 0)

@@ -19,6 +19,7 @@ from warpsmith.tuning.winners.finalists import (
     ranked,
     without_gain,
 )
+from warpsmith.whereabouts import HERE
 
 __all__ = ["ComparisonPlan", "Finalist", "overall_speedup", "ranked", "verify_winners"]
 
@@ -52,6 +53,7 @@ def verify_winners(
         for place, workload in enumerate(compared):
             if not alive():
                 break
+            HERE.at(f"verification: {workload.key}")
             contenders = ranked(job, workload, finalists, baseline)
             if job.objective.metric is Metric.TIME:
                 contenders = contest.retimed(workload, contenders)
