@@ -94,8 +94,11 @@ class StageWatch:
         log.error("%s; the attempt is ended", self.stalled)
         for line in stacks():
             log.error("%s", line)
-        # A child that cannot be ended must not hold this thread, too.
-        threading.Thread(target=recall, name="recall", daemon=True).start()
+        # A child that cannot be ended must not hold this thread, too. But a recall that
+        # began after this attempt would forbid the next one its children.
+        recalling = threading.Thread(target=recall, name="recall", daemon=True)
+        recalling.start()
+        recalling.join(GRACE_S)
         if not self._ended.wait(GRACE_S):
             log.error("the attempt has not ended within %g s; its process ends", GRACE_S)
             self._abandon(self.stalled)
