@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from agents.functions import FunctionCall
 from agents.prompting import Message
 from warpsmith.extras import naming_extras
+from warpsmith.whereabouts import HERE
 
 GRACE_S = 0.5
 """Seconds after which a call is ended that exceeded the client's own deadline."""
@@ -146,6 +147,7 @@ class OpenAITransport:
         The deadline covers the whole call. The client's own timeout covers each read only, and a server that
         sends a space now and then never exceeds that.
         """
+        HERE.moved()
         sent = self._threads.submit(self._complete, call)
         try:
             return sent.result(call.timeout_s + GRACE_S)

@@ -170,12 +170,14 @@ def start_forked(child: ChildStart, streams: Sequence[int], modules: Sequence[st
     """
     environment = {k: v for k, v in child.environment.items() if k not in _OWN_FOLDERS}
     key = _key(environment, modules)
+    server = _server(key, environment, modules)
     with suppress(NoServer):
-        return _server(key, environment, modules).start(child, streams)
+        return server.start(child, streams)
     with _lock:
-        ended = _servers.pop(key, None)
-    if ended is not None:
-        ended.close()
+        # Another thread may have replaced it already, and has children of the new one.
+        if _servers.get(key) is server:
+            del _servers[key]
+    server.close()
     return _server(key, environment, modules).start(child, streams)
 
 

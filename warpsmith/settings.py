@@ -16,6 +16,13 @@ from warpsmith.secret_files import SECRET_FILES, require_chosen, with_secrets
 from warpsmith.webhooks.addresses import Allowed
 
 UNSERVED_S = 600.0
+REFERENCE_S = 120.0
+"""Deadline of one case of a job's NumPy reference."""
+START_S = 60.0
+"""Deadline of the start of a child."""
+WATCHED_RATIO = 3.0
+"""Deadlines under a sanitizer or profiler as a multiple of those without."""
+STALL_MARGIN_S = 60.0
 
 
 class Settings(BaseSettings):
@@ -72,6 +79,10 @@ class Settings(BaseSettings):
     most an eighth of the machine's memory; 0: none."""
     run_timeout_s: float = Field(default=20, gt=0)
     """Deadline of one request to a device child."""
+    stall_s: float = Field(default=0, ge=0)
+    """Seconds without any movement after which an attempt at a task is ended, with its children, and tried
+    again; 0: the sum of the deadlines of a start, a launch under a sanitizer, a reference, a compilation and
+    a call of a model, and a minute."""
     ncu: bool = False
     """If true, the kernel of every CUDA job is profiled with Nsight Compute, if it is installed and
     permitted."""
@@ -139,6 +150,12 @@ class Settings(BaseSettings):
     def unserved_limit_s(self) -> float:
         """Seconds for which a job may have no worker that can serve it; 0: until a worker reports so."""
         return 0.0 if self.embedded else self.unserved_s
+
+    @property
+    def stall_limit_s(self) -> float:
+        """Seconds without any movement that no honest step takes."""
+        steps = START_S + WATCHED_RATIO * self.run_timeout_s + REFERENCE_S + self.compile_timeout_s
+        return self.stall_s or steps + self.openai_timeout_s + STALL_MARGIN_S
 
     @property
     def sqlalchemy_url(self) -> str:

@@ -6,6 +6,7 @@ from db.lease import Lease
 from db.repositories.device_waits import WaitRepository
 from db.tables import TaskRow
 from warpsmith.errors import LeaseLost
+from warpsmith.whereabouts import HERE
 from worker.process_context import Context
 
 SAID_AFTER_S = 0.3
@@ -37,6 +38,7 @@ class Hold:
             raise LeaseLost(f"task {self._task_id}")
         if self._lease.stopping:
             raise Stopping
+        HERE.moved()  # towards its turn
         now = time.monotonic()
         self._began = now if self._began is None else self._began
         if words == self._said or now - self._began < SAID_AFTER_S:

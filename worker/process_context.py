@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from db.broker import Bell
@@ -27,6 +28,8 @@ class Context:
     worker_id: str = field(default_factory=new_id)
     setup: DeviceSetup | None = None
     seeds: JobSeeds = field(default_factory=JobSeeds)
+    end_process: Callable[[int], object] = os._exit
+    """Ends this process without waiting for any thread; another one takes its place."""
 
     def device_setup(self) -> DeviceSetup:
         """The setup of this pool's device.

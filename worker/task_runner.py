@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from opentelemetry.trace import Span, StatusCode
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -23,9 +24,11 @@ from warpsmith.logs import about
 from warpsmith.stop_children import recall, resume
 from warpsmith.tracing import job_span
 from warpsmith.tuning.tasks import SliceResult
+from warpsmith.whereabouts import HERE
 from worker.advance import advance
 from worker.device_wait import Stopping
 from worker.process_context import Context
+from worker.stage_watch import StageWatch
 from worker.works.agent_step import agent_step
 from worker.works.baseline import baseline
 from worker.works.check_cases import check_cases
@@ -39,6 +42,10 @@ STORE_AGAIN_S = 0.5
 PATIENCE_S = 0.5
 """Seconds that a device waits for a started job before it starts another one of the same tenant."""
 LOOK_AGAIN_S = 0.02
+STALLED = "stalled"
+"""Cause of the failure of an attempt that stood still."""
+STALLED_STATUS = 70
+"""Exit status of a process that is held by such an attempt."""
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +106,7 @@ def _run(context: Context, row: Claimed) -> bool:
     assert row.lease_token is not None
     times = (settings.lease_s, settings.renew_s)
     lease = Lease(context.database, row.id, row.lease_token, context.worker_id, *times, on_lost=recall)
+    abandon = partial(_abandon, context, row)
     facts: dict[str, str | int | float] = {
         "task": row.id,
         "attempt": row.attempt,
@@ -107,8 +115,8 @@ def _run(context: Context, row: Claimed) -> bool:
     with about(job=row.job_id, task=row.id), job_span(row.kind.value, row.job_id, **facts) as span:
         log.info("%s begins, attempt %d", row.kind.value, row.attempt)
         try:
-            with lease:
-                outcome = _attempt(context, row, lease)
+            with lease, StageWatch(context.database, row.job_id, settings.stall_limit_s, abandon) as watch:
+                outcome = _watched(context, row, lease, watch)
             _describe(span, outcome)
             _store_patiently(context, row, row.lease_token, outcome)
             _decide(context, row.job_id)
@@ -183,6 +191,32 @@ def _attempt(context: Context, row: TaskRow, lease: Lease) -> Done | Parked | Fa
         return Failure("error", f"{type(exc).__name__}: {exc}")
 
 
+def _watched(context: Context, row: TaskRow, lease: Lease, watch: StageWatch) -> Done | Parked | Failure:
+    """The outcome of an attempt; a failure if it was ended for standing still.
+
+    Raises:
+        LeaseLost: another worker has the task, or its job has ended.
+    """
+    HERE.at(row.kind.value)
+    try:
+        outcome = _attempt(context, row, lease)
+    except LeaseLost:
+        if lease.lost or not watch.stalled:
+            raise
+        return Failure(STALLED, watch.stalled)
+    return Failure(STALLED, watch.stalled) if watch.stalled and isinstance(outcome, Failure) else outcome
+
+
+def _abandon(context: Context, row: TaskRow, words: str) -> None:
+    """Fail an attempt that cannot be ended, and end this process, which it holds."""
+    assert row.lease_token is not None
+    try:
+        _store(context, row, row.lease_token, Failure(STALLED, words))
+    except (DBAPIError, LeaseLost) as exc:
+        log.warning("the task returns when its lease runs out: %s", type(exc).__name__)
+    context.end_process(STALLED_STATUS)
+
+
 def _quarantine(context: Context, words: str) -> None:
     """Make this worker take nothing more for its device until it is restarted."""
     device = context.device_setup().ports.opener.info
@@ -221,12 +255,13 @@ def _store(context: Context, row: TaskRow, token: str, outcome: Done | Parked | 
         elif isinstance(outcome, Parked):
             until = outcome.post(session)
             if until is None:
-                tasks.give_back(context.worker_id, row.id)
+                tasks.give_back(context.worker_id, token)
             else:
                 tasks.park(row.id, token, until)
                 _tell(session, row, "queued", "waiting for an answer from outside")
         elif outcome.result is None:
-            tasks.give_back(context.worker_id, row.id)
+            if not tasks.give_back(context.worker_id, token):
+                raise LeaseLost(f"task {row.id}")
             _tell(session, row, "queued", "the worker is stopping")
         else:
             tasks.finish(row.id, token, outcome.result)

@@ -15,6 +15,8 @@ from warpsmith.domain.state import JobState, TaskState
 
 WAITS = "; waits: "
 """Separator, in a job's detail, between its activity and what it waits for."""
+STANDS = "; now: "
+"""Separator between its activity and where the work on it stands."""
 OPEN_STATES = tuple(state for state in JobState if not state.is_terminal)
 
 
@@ -53,15 +55,22 @@ class WaitRepository:
             job.waited_s += waited_s
             task.waited_s += waited_s
         job.waiting_since = None
-        job.detail = job.detail.split(WAITS)[0]
+        job.detail = _activity(job.detail)
 
     def note(self, job_id: str, words: str) -> None:
         """Add to the job's detail what it waits for; empty: nothing."""
+        self._add(job_id, WAITS, words)
+
+    def stands(self, job_id: str, words: str) -> None:
+        """Add to the job's detail where the work on it stands; empty: nowhere."""
+        self._add(job_id, STANDS, words)
+
+    def _add(self, job_id: str, separator: str, words: str) -> None:
         row = self._session.get(JobRow, job_id, with_for_update=True, populate_existing=True)
         if row is None or row.state.is_terminal:
             return
-        doing = row.detail.split(WAITS)[0]
-        said = f"{doing}{WAITS}{words}" if words else doing
+        doing = _activity(row.detail)
+        said = f"{doing}{separator}{words}" if words else doing
         if said != row.detail:
             row.detail = said
 
@@ -90,3 +99,8 @@ class WaitRepository:
         for job_id in ids:
             OutboxRepository(self._session).add_advance(job_id)
         return ids
+
+
+def _activity(detail: str) -> str:
+    """A detail without what was added to it."""
+    return detail.split(WAITS, maxsplit=1)[0].split(STANDS, maxsplit=1)[0]

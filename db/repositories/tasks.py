@@ -187,11 +187,16 @@ class TaskRepository:
         query = select(func.count()).where(TaskRow.state == TaskState.RUNNING, TaskRow.worker == worker)
         return self._session.execute(query).scalar_one()
 
-    def give_back(self, worker: str, task_id: str | None = None) -> int:
-        """Queue again the tasks of a stopping worker (or one of them); the attempt does not count."""
+    def give_back(self, worker: str, token: str | None = None) -> int:
+        """Queue again the tasks of a stopping worker; the attempt does not count. Returns their number.
+
+        Args:
+            token: lease of the only one to give back; another process of the worker may have its task by
+                now.
+        """
         query = select(TaskRow).where(TaskRow.state == TaskState.RUNNING, TaskRow.worker == worker)
-        if task_id is not None:
-            query = query.where(TaskRow.id == task_id)
+        if token is not None:
+            query = query.where(TaskRow.lease_token == token)
         rows = self._session.scalars(query.execution_options(populate_existing=True)).all()
         for row in rows:
             assert row.lease_token is not None

@@ -356,6 +356,13 @@ def test_service(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert bench("service.fixed_cost", "--smoke", "--out", tmp_path / "e.json") == 0
     assert written(tmp_path / "e.json")["ended"] == "done"
 
+    assert bench("service.many_times", "--times", 1, "--out", tmp_path / "f.json") == 0
+    assert written(tmp_path / "f.json")["ended"] == {"done": 1}
+    stuck = {"ended": "no end", "stood_at": "searching; now: search: trial 2 of 4"}
+    monkeypatch.setattr("benchmarks.service.many_times.once", lambda *a: stuck)
+    assert bench("service.many_times", "--times", 2, "--out", tmp_path / "f.json") == 1
+    assert written(tmp_path / "f.json")["others"] == [{"time": n, **stuck} for n in (1, 2)]
+
 
 def test_trust(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = recorded("trust-pocl")["cases"]

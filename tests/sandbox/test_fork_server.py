@@ -4,18 +4,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from testbed.child_processes import leaders
-from testbed.deadlines import HANGS_S
+from testbed.deadlines import HANGS_S, stretched
 from tests.sandbox.kernels import wait_until
 from warpsmith import forked_process
 from warpsmith.errors import ChildDied
-from warpsmith.forked_process import start_server
+from warpsmith.forked_process import ForkedProcess, ForkServer, NoServer, start_server
 from warpsmith.sandbox.process import ChildProcess
 
 MODULE = "tests.sandbox.children"
@@ -92,7 +94,7 @@ def test_nothing_outlives_the_process_that_started_it() -> None:
     program = f"""
 import os
 from warpsmith import forked_process
-from warpsmith.forked_process import start_server
+from warpsmith.forked_process import ForkedProcess, ForkServer, NoServer, start_server
 from warpsmith.sandbox.process import ChildProcess
 child = ChildProcess({MODULE!r}, {{"do": "lie", "reply": {{}}}}, {{}}, preload=({MODULE!r},))
 pid = child._process.pid
@@ -115,3 +117,57 @@ def test_a_server_that_was_started_early_forks_the_first_child(started: list[Chi
     child = ChildProcess(MODULE, {"do": "lie", "reply": {}}, environment, preload=(MODULE,))
     started.append(child)
     assert parent_of(child._process.pid) == server._process.pid
+
+
+def own_server(colour: str) -> forked_process.ForkServer:
+    """The fork server of the children with that colour."""
+    (server,) = (s for key, s in forked_process._servers.items() if f"'COLOUR', '{colour}'" in str(key))
+    return server
+
+
+def test_a_killed_child_whose_end_nobody_tells_is_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("warpsmith.sandbox.process.END_S", 0.3)
+    child = ChildProcess(MODULE, {"do": "lie", "reply": {}}, {"COLOUR": "grey"}, preload=(MODULE,))
+    server = own_server("grey")
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        ending = threading.Thread(target=child.kill, daemon=True)
+        ending.start()
+        ending.join(stretched(20))
+        assert not ending.is_alive()
+        assert f"process {child._process.pid} was killed and has not ended within 0.3 s" in caplog.text
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+        server.close()
+        ending.join(HANGS_S)
+
+
+def test_a_server_that_another_thread_has_just_replaced_is_kept(
+    started: list[ChildProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads find the same server dead; the slower one does not end what the other has started."""
+
+    def begin() -> ChildProcess:
+        child = ChildProcess(MODULE, {"do": "lie", "reply": {}}, {"COLOUR": "pink"}, preload=(MODULE,))
+        started.append(child)
+        return child
+
+    begin()
+    dead = own_server("pink")
+    dead.close()
+    start_of, of_the_quicker = ForkServer.start, list[ChildProcess]()
+
+    def start(server: ForkServer, *given: Any) -> ForkedProcess:
+        try:
+            return start_of(server, *given)
+        except NoServer:
+            if len(started) == 1:
+                monkeypatch.setattr(ForkServer, "start", start_of)
+                of_the_quicker.append(begin())
+            raise
+
+    monkeypatch.setattr(ForkServer, "start", start)
+    assert begin().alive
+    assert not of_the_quicker[0].wait(0.5), "it was ended with a server that was not dead"

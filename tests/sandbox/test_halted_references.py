@@ -1,5 +1,6 @@
 """References that are computed beside a timing: they stand still meanwhile, and end as if they had not."""
 
+import random
 import threading
 import time
 from collections.abc import Mapping
@@ -7,10 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from testbed.deadlines import stretched
 from tests.sandbox.kernels import plan
+from warpsmith.errors import LeaseLost
 from warpsmith.sandbox import ReferenceRunner
+from warpsmith.sandbox.kept_children import KeptChildren
+from warpsmith.stop_children import recall, resume
 
 SLOW = """
 import time
@@ -66,3 +71,45 @@ def test_nothing_begins_during_a_halt() -> None:
         runner.go_on()
         (found,) = done.result(stretched(30))
     assert isinstance(found, Mapping)
+
+
+def test_who_waits_for_the_end_of_a_halt_hears_that_the_work_was_recalled() -> None:
+    runner = ReferenceRunner()
+    runner.halt()
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(runner.numpy_many, SLOW, "reference", CASE)
+        time.sleep(0.1)
+        recall()
+        try:
+            assert isinstance(done.exception(stretched(20)), LeaseLost)
+        finally:
+            runner.go_on()
+            resume()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_halts_at_any_moment_lose_no_answer(seed: int) -> None:
+    """Children that start, answer, are kept and taken again while another thread halts and lets them go."""
+    lots = random.Random(seed)
+    runner = ReferenceRunner(timeout_s=60, children=2, kept=KeptChildren(0.05))
+    quick = "def reference(inputs, dims):\n    return {'y': inputs['x'] * 2}\n"
+    over = threading.Event()
+
+    def halts() -> None:
+        while not over.wait(lots.random() * 0.01):
+            runner.halt()
+            time.sleep(lots.random() * 0.005)
+            runner.go_on()
+
+    halting = threading.Thread(target=halts, daemon=True)
+    halting.start()
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            asked = [pool.submit(runner.numpy_many, quick, "reference", CASE * 3) for _ in range(40)]
+            for done in asked:
+                assert all(isinstance(found, Mapping) for found in done.result(stretched(30)))
+        finally:
+            over.set()
+            halting.join(stretched(10))
+            runner.go_on()
+            runner.kept.end_all()

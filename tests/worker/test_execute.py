@@ -4,11 +4,12 @@ from pathlib import Path
 
 import optuna
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 import worker.works.agent_step
 from db.broker import Bell
 from db.engine import Database
+from db.lease import Lease
 from db.message_names import ADVANCE
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
@@ -16,7 +17,7 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.result_views import candidate_list, job_page, job_result, job_status, trial_page, worker_list
-from db.tables import AgentStepRow
+from db.tables import AgentStepRow, TaskRow
 from testbed.rows import measured
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup
@@ -29,6 +30,7 @@ from warpsmith.testing.jobs import DEVICE, scale_job
 from worker import task_runner
 from worker.advance import advance
 from worker.process_context import Context
+from worker.works.outcome import Done
 
 
 class SilentBell(Bell):
@@ -243,3 +245,26 @@ def test_a_search_without_gain_ends_although_its_clock_stands_still(
         tasks = TaskRepository(session).of_job(job_id)
     assert status.state is JobState.DONE, status.detail
     assert len([t for t in tasks if t.kind is TaskKind.SLICE]) > 1
+
+
+def test_an_attempt_that_lost_its_lease_gives_back_nothing_of_the_next_one(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes of one worker may serve a queue; the second has the task when the first one stops."""
+    job_id = submit(context.database, scale_job())
+    advance(context.database, job_id)
+
+    def slow(_context: Context, row: TaskRow, _lease: Lease) -> Done:
+        with context.database.write() as session:
+            session.execute(update(TaskRow).values(state=TaskState.QUEUED, lease_token=None))
+            assert TaskRepository(session).claim(row.id, context.worker_id, 60) is not None
+        return Done(None)
+
+    monkeypatch.setitem(task_runner.WORK, TaskKind.BASELINE, slow)
+    with context.database.read() as session:
+        (task,) = TaskRepository(session).of_job(job_id)
+    task_runner.run_task(context, task.id)
+    with context.database.read() as session:
+        (after,) = TaskRepository(session).of_job(job_id)
+        assert after.state is TaskState.RUNNING
+        assert after.attempt == 2

@@ -19,12 +19,13 @@ from warpsmith.sandbox.confine import machine_memory
 from warpsmith.sandbox.frames import Blob, Received
 from warpsmith.sandbox.messages import Json, case_to_json, plan_to_json, size_to_json, timing_to_json
 from warpsmith.sandbox.process import ChildProcess, note_confinement
+from warpsmith.settings import START_S, WATCHED_RATIO
 from warpsmith.verify.run_report import Ranges, RunReport, Timed, TimedReport
+from warpsmith.whereabouts import HERE
 
-OPEN_TIMEOUT_S = 60
+OPEN_TIMEOUT_S = START_S
 PROBED = (Backend.CUDA, Backend.OPENCL)
 """Back ends with devices, best first."""
-SLOWER_WHEN_WATCHED = 3
 PREPARE_BYTES_PER_S = 200e6
 """Slowest rate in bytes per second at which inputs are drawn and uploaded; sets the deadline of `prepare`."""
 
@@ -117,7 +118,7 @@ class ChildOpener:
         """
         # Instrumented code is slower by one or two orders of magnitude.
         process = self._start(True, under)
-        device = WatchedDevice(self.info, process, SLOWER_WHEN_WATCHED * self.run_timeout_s)
+        device = WatchedDevice(self.info, process, WATCHED_RATIO * self.run_timeout_s)
         device.wait_ready()
         return device
 
@@ -261,7 +262,8 @@ class ChildDevice:
 
     def _receive(self, timeout_s: float, most_bytes: int) -> tuple[dict[str, Any], list[Received]]:
         try:
-            reply, blobs = self._process.channel.receive(time.monotonic() + timeout_s, most_bytes)
+            with HERE.longer(max(0.0, timeout_s - self._run_timeout_s)):
+                reply, blobs = self._process.channel.receive(time.monotonic() + timeout_s, most_bytes)
         except ChildDied as exc:
             raise self._process.explain(self._in_words(exc, timeout_s)) from exc
         if "refused" in reply:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from warpsmith.errors import ChildDied
+from warpsmith.whereabouts import HERE
 
 MAX_HEADER_BYTES = 1 << 20
 MAX_BLOB_BYTES = 1 << 33
@@ -87,7 +88,9 @@ class Channel:
             or sum(sizes) > min(self._max_reply_bytes, math.inf if most_bytes is None else most_bytes)
         ):
             raise ChildDied("protocol", "a header that breaks the limits")
-        return header, [self._read(size, deadline) for size in sizes]
+        blobs = [self._read(size, deadline) for size in sizes]
+        HERE.moved()
+        return header, blobs
 
     def close(self) -> None:
         """Close both ends held by this process."""

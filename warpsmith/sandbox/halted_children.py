@@ -6,6 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from warpsmith.sandbox.process import ChildProcess
+from warpsmith.stop_children import require_wanted
+
+LOOK_S = 0.5
+"""Seconds between looks, during a halt, whether the work is still wanted."""
 
 
 @dataclass
@@ -37,8 +41,13 @@ class HaltedChildren:
                 child.wake()
 
     def wait_to_go(self) -> None:
-        """Wait until they are not halted."""
-        self._going.wait()
+        """Wait until they are not halted.
+
+        Raises:
+            LeaseLost: the work was recalled meanwhile.
+        """
+        while not self._going.wait(LOOK_S):
+            require_wanted()
 
     @contextmanager
     def running(self, child: ChildProcess) -> Iterator[None]:

@@ -21,6 +21,8 @@ from warpsmith.sandbox.frames import MAX_BLOB_BYTES, Channel
 from warpsmith.stop_children import register, require_wanted
 
 _STDERR_BYTES = 4096
+END_S = 30.0
+"""Seconds that a killed child may take to end; it is left to itself then."""
 PIPE_BYTES = 1 << 20
 """Room of a pipe, as much as Linux grants anybody: with the usual 64 KiB, the two ends of a large array take
 turns far more often."""
@@ -126,10 +128,15 @@ class ChildProcess:
                 return
             self._closed = True
             self._kill_group()
-            self._process.wait()
+            self._wait_for_end()
             self.channel.close()
             self._stderr.close()
         shutil.rmtree(self.private, ignore_errors=True)
+
+    def _wait_for_end(self) -> None:
+        # A killed process ends when the driver lets it, and whoever tells of its end may stand still itself.
+        if not self.wait(END_S):
+            log.error("process %d was killed and has not ended within %g s", self._process.pid, END_S)
 
     def interrupt(self) -> None:
         """SIGKILL to the whole group. The thread that talks to the child finds it dead and cleans up."""

@@ -22,6 +22,7 @@ from warpsmith.sandbox.kept_children import KeptChildren
 from warpsmith.sandbox.messages import plan_to_json
 from warpsmith.sandbox.process import ChildProcess
 from warpsmith.sandbox.reference_arrays import MODULE
+from warpsmith.settings import REFERENCE_S
 from warpsmith.verify.dtypes import wanted_dtype
 from warpsmith.verify.run_report import Array, ReferenceCase
 
@@ -53,7 +54,7 @@ class ReferenceRunner:
             time. None: on the host.
     """
 
-    timeout_s: float = 120
+    timeout_s: float = REFERENCE_S
     memory_bytes: int = 48 << 30
     children: int = 0
     device: int | None = None

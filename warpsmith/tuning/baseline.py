@@ -38,6 +38,7 @@ from warpsmith.tuning.tasks import BaselineResult, CheckedCase
 from warpsmith.tuning.timing.ceilings import ceilings_of, ceilings_s
 from warpsmith.tuning.timing.energy import counts_energy, metered
 from warpsmith.tuning.timing.paired_blocks import Side, block_plan
+from warpsmith.whereabouts import HERE
 
 DISTURBED = 0.7
 """Share of the least time to write all outputs below which the ceilings were measured on a busy device: some
@@ -264,7 +265,8 @@ def _timed(
 
 
 def _refuse_overrun(session: DeviceSession, time_left: BaselineTime, index: int) -> None:
-    """Raises `InvalidInput` if the first workloads of a baseline took longer than the whole job may."""
+    """Begin a workload. Raises `InvalidInput` if those before it took longer than the whole job may."""
+    HERE.at(f"baseline: {session.job.workloads[index].key}")
     if index and time_left.is_over:
         count = len(session.job.workloads)
         words = f"the baseline of {index} of {count} workloads took longer; raise it, or list fewer workloads"

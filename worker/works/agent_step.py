@@ -23,6 +23,7 @@ from db.tables import TaskRow
 from warpsmith.tuning.decisions.time_budget import search_s
 from warpsmith.tuning.step_facts import Earlier
 from warpsmith.tuning.tasks import StepPayload, StepResult
+from warpsmith.whereabouts import HERE
 from worker.process_context import Context
 from worker.step_ports import JobPurse, StepMailbox
 from worker.works.outcome import Done, Parked
@@ -40,6 +41,7 @@ def agent_step(context: Context, row: TaskRow, lease: Lease) -> Done | Parked:
         facts = step_facts(session, row.job_id, payload, earlier=earlier)
         elapsed = elapsed_s(session, JobRepository(session).get(row.job_id))
         best = CandidateRepository(session).best_objective(row.job_id)
+    HERE.at(f"{payload.role}: round {payload.round}")
     asked = StepContext.of(facts, context.settings.permitted_includes())
     seconds = max(1.0, search_s(facts.job, facts.baseline, best, elapsed) * STEP_SHARE)
     purse = JobPurse(context.database, row.job_id)

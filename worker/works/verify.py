@@ -14,6 +14,7 @@ from warpsmith.domain.outcome import Measured
 from warpsmith.tuning.objective import costs
 from warpsmith.tuning.tasks import VerifyPayload
 from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
+from warpsmith.whereabouts import HERE
 from worker.device_setup import hold_device
 from worker.device_wait import Hold
 from worker.process_context import Context
@@ -34,8 +35,10 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
         job, measured = job_of(session, row), baseline_of(session, row)
         candidates = CandidateRepository(session).of_job(row.job_id, with_templates=True)
         finalists = _finalists(job, candidates, TrialRepository(session).measured(row.job_id))
+    HERE.at("verification: writing the stored study")
     for candidate in candidates:
         export_study(context, row.job_id, candidate)
+    HERE.at("verification: taking the device")
     setup = context.device_setup()
     with hold_device(setup, Hold(context, row, lease)):
         result = verify_winners(

@@ -36,6 +36,7 @@ from warpsmith.verify.compare import same_bits
 from warpsmith.verify.dtypes import largest
 from warpsmith.verify.inputs import default_draw, drawn_pieces
 from warpsmith.verify.run_report import Array, RunReport
+from warpsmith.whereabouts import HERE
 
 FAMILIES_ELSEWHERE, FAMILIES_OF_LARGE = 3, 1
 """Number of families, drawn at random, with which workloads larger than the smallest are checked, and those
@@ -195,6 +196,7 @@ def neighbour_cases(
     faulty: FaultyShapes,
 ) -> list[CheckedCase]:
     """Shapes near the smallest workload, and one beyond the largest, on which the user's kernel is right."""
+    HERE.at("baseline: shapes near the workloads")
     if not session.inputs.defences.neighbours or time_left.is_over:
         return []
     try:
@@ -226,6 +228,7 @@ def world_cases(
     faulty: FaultyShapes,
 ) -> list[CheckedCase]:
     """Worlds on which the user's kernel is right."""
+    HERE.at("baseline: inputs by lot")
     found: list[CheckedCase] = []
     proposed = proposed_worlds(session)
     for at_listed in (False, True):

@@ -5,7 +5,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 
 from warpsmith.domain.job import NumpyReference, Workload
@@ -43,7 +43,6 @@ class ReferencePrefetch:
         self._inner = inner
         self._at_once = max(1, len(os.sched_getaffinity(0)) // CORES_SHARE)
         self._pool = ThreadPoolExecutor(1)
-        self._running: Future[None] | None = None
         self._resting = True
         self._quiet = 0
         self._callers = 0
@@ -136,40 +135,47 @@ class ReferencePrefetch:
 
     def close(self) -> None:
         """Drop everything. No thread and no child is left when it returns."""
+        with self._taking:
+            self._line.clear()
         self._rest()
-        self._line.clear()
         self._found.clear()
         self._pool.shutdown()
 
     def _rest(self) -> None:
         """Wait for what has begun, halted or not; nothing new begins until `_resume`."""
-        self._resting = True
+        with self._taking:
+            self._resting = True
         self._inner.go_on()
-        if self._running is not None:
-            wait([self._running])
+        # There is one thread, which takes calls in order: this one comes after all that have begun.
+        wait([self._pool.submit(_nothing)])
 
     def _resume(self) -> None:
-        """Go on, or halt, as the pauses say."""
+        """Go on, or halt, as the pauses say; nothing new begins while a caller waits."""
         with self._taking:
             if self._quiet:
                 self._resting = True
                 if not self._callers:
                     self._inner.halt()
                 return
-        self._inner.go_on()
-        if self._line:
-            self._resting = False
-            self._running = self._pool.submit(self._work_off)
+            self._inner.go_on()
+            begins = bool(self._line) and not self._callers
+            if begins:
+                self._resting = False
+        if begins:
+            self._pool.submit(self._work_off)
 
     def _work_off(self) -> None:
         while cases := self._next():
-            found = self._inner.numpy_many(*self._asked, cases)
-            with self._taking:
-                self._begun.clear()
-                for (plan, _), outputs in zip(cases, found, strict=True):
+            found: Sequence[Mapping[str, Array] | InvalidInput] = ()
+            try:
+                found = self._inner.numpy_many(*self._asked, cases)
+            finally:
+                with self._taking:
+                    self._begun.clear()
                     # A failed case is computed again on request, and its error is reported then.
-                    if plan in self._wanted and not isinstance(outputs, InvalidInput):
-                        self._found[plan] = outputs
+                    for (plan, _), outputs in zip(cases, found, strict=False):
+                        if plan in self._wanted and not isinstance(outputs, InvalidInput):
+                            self._found[plan] = outputs
 
     def _next(self) -> list[ReferenceCase]:
         """The cases that are computed next, which leave the line; none while it rests."""
@@ -204,6 +210,10 @@ def prefetch_references(session: DeviceSession) -> Iterator[ReferencePrefetch]:
             yield made
     finally:
         made.close()
+
+
+def _nothing() -> None:
+    """A call that comes in its turn."""
 
 
 def kept_bytes(plan: WorkloadPlan) -> int:

@@ -24,6 +24,7 @@ from warpsmith.tuning.trials.pipeline import Pending, SliceLimits, TrialPipeline
 from warpsmith.tuning.trials.pruner import Pruner, evenly
 from warpsmith.tuning.trials.rule_faults import rules_at_fault
 from warpsmith.tuning.trials.trial import Evaluate, Trial, TrialContext
+from warpsmith.whereabouts import HERE
 
 __all__ = ["SliceLimits", "SliceStart", "run_slice"]
 
@@ -162,6 +163,7 @@ class _Slice:
     def gate(self, pipeline: TrialPipeline) -> Rejected | None:
         """Run the first trial of a template; returns its rejection, or None."""
         configuration = self.template.space.defaults
+        HERE.at("search: first trial of a template")
         began = time.monotonic()
         self.sink.proposed([configuration])
         kernel = self.template.configured(configuration)
@@ -214,6 +216,7 @@ class _Slice:
         )
 
         def start(pending: Pending) -> "Future[FinishedRun]":
+            HERE.at(f"search: trial {self.done + 1} of {self.limits.trials}")
             return lane.submit(self._run, pending, context)
 
         def confirm(outcome: Outcome, pending: Pending) -> Outcome:

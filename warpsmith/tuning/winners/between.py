@@ -17,6 +17,7 @@ from warpsmith.tuning.winners.contest import Contest, Decided
 from warpsmith.tuning.winners.finalists import Finalist, Name, searched_speedups
 from warpsmith.tuning.winners.one_timing import timed_once
 from warpsmith.tuning.winners.shape_boxes import Box, Row, Shape, box_of, table_boxes
+from warpsmith.whereabouts import HERE
 
 SHAPES = 2
 """Shapes that are drawn in every box."""
@@ -81,6 +82,7 @@ class Between:
 
     def _look(self, finalist: Finalist, asked: Sequence[Box], boxes: Sequence[Box]) -> Rejected | None:
         """Run a server on secret shapes of its boxes; the first rejection if it is wrong on one."""
+        HERE.at("verification: shapes between the workloads")
         most = sorted(asked, key=lambda b: -_room(b))[:MOST_BOXES]
         drawn = {box: self._drawn(finalist, box, boxes) for box in most}
         found = tried(self.contest, finalist, [w for shapes in drawn.values() for w in shapes])

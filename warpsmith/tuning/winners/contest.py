@@ -41,6 +41,7 @@ from warpsmith.tuning.winners.finalists import (
 from warpsmith.tuning.winners.one_timing import timed_once
 from warpsmith.tuning.winners.process_pairs import Built, Entrant, Surroundings, time_in_pairs
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
+from warpsmith.whereabouts import HERE
 
 CONTENDERS = 3
 """Limit on the configurations tried for a workload before its baseline is kept."""
@@ -159,6 +160,7 @@ class Contest:
                     self._expect(session, of)
                     return self._timed_us(session, of, finalist, plan)
 
+                HERE.at(f"verification: near ties of {key}")
                 times = [searched_us(self._job, workload, f) for f in contenders]
                 noise = self._aa_widths.get(key, MIN_CLAIM)
                 with self._prefetch.paused():
@@ -250,6 +252,7 @@ class Contest:
     def _inspect(self, decided: Sequence[Decided]) -> list[dict[str, str] | Rejected]:
         """The sanitizers' findings, or rejections for those that the user's kernel does not have."""
         assert self._sanitizers is not None
+        HERE.at("verification: sanitizers")
         winners = []
         for one in decided:
             assert one.winner is not None
@@ -309,6 +312,7 @@ class Contest:
             return _words(refused)
         if isinstance(size, Rejected):
             return size.reason
+        HERE.at(f"verification: check of a winner of {workload.key}")
         session = fresh.setdefault(finalist.name, self.base.sibling())
         self._expect(session, workload)
         handle = session.device(workload).load(compiled)
@@ -353,6 +357,7 @@ class Contest:
             inspecting = self._beside.submit(self._sanitizers.inspect, built, self.own)
         try:
             for (workload, finalist), entrant in winners:
+                HERE.at(f"verification: further cases of {workload.key}")
                 session = entrant.winner.session
                 try:
                     refused = self._checked_further(workload, finalist, session)

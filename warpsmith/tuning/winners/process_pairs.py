@@ -14,6 +14,7 @@ from warpsmith.measure.protocol import winner_blocks
 from warpsmith.measure.statistics import speedup_interval
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, block_plan, interleaved, joined
+from warpsmith.whereabouts import HERE
 
 PROCESSES = 3
 """Number of process pairs over which the blocks of a comparison are spread."""
@@ -103,6 +104,7 @@ def time_in_pairs(entrants: Sequence[Entrant], pairs: int, around: Surroundings)
         running = [e for e in entrants if e.goes_on]
         _open(running, around, anew=turn > 0)
         for entrant in running:
+            HERE.at(f"verification: pairs of {entrant.workload.key}, process {turn + 1} of {processes}")
             sessions = entrant.own.session, entrant.winner.session
             try:
                 try:
