@@ -351,7 +351,7 @@ def _run(contexts: list[Context], job_id: str) -> None:
 
     def serve(context: Context) -> None:
         queue = f"gpu.{DEVICE.device_class}"
-        while not ended.wait(0.005):
+        while not ended.wait(0.05):
             with database.write() as session:
                 WorkerRepository(session).heartbeat(context.worker_id)
                 outbox = OutboxRepository(session)
