@@ -1,4 +1,4 @@
-"""One compiler of a kind for the commands of this folder: what most commands take is the start of its child."""
+"""One compiler of a kind for the commands of this folder: most of their time is the start of its child."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
