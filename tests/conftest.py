@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from testbed.databases import (
     postgres_template,
     sqlite_template,
 )
+from testbed.repetitions import examples
 from testbed.servers import postgres_session, postgres_url, redis_session, redis_url
 from warpsmith.temporary_folder import temporary_folder
 
@@ -57,6 +59,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     # A false alarm costs an import; `pytest_collection_modifyitems` decides.
     return None if ".alone" in collection_path.read_text() else True
+
+
+def pytest_configure() -> None:
+    """Properties that say no count of their own have this one."""
+    # A GPU node that runs `tests/gpu` need not have it.
+    if find_spec("hypothesis") is not None:
+        from hypothesis import settings
+
+        settings.register_profile("warpsmith", settings(examples(100), deadline=settings().deadline))
+        settings.load_profile("warpsmith")
 
 
 def pytest_collection_finish() -> None:

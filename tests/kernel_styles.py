@@ -5,10 +5,11 @@ A kind says what is computed; a style says how declarations are written; a finis
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from testbed.repetitions import share
 from tests.kernel_kinds import KINDS, Kind
 from warpsmith.domain.job import Job
 
@@ -169,6 +170,11 @@ def corpus(backend: str, share: int = 4) -> Iterator[Written]:
         for k, kind in enumerate(KINDS):
             style = STYLES[(3 * k + f) % len(STYLES)]
             yield written(kind, style if fits(kind, style) else STYLES[0], finish, backend)
+
+
+def chosen_corpus(backend: str) -> Sequence[Written]:
+    """The corpus at night; in the gate a share with every kind, style and finish."""
+    return share(corpus(backend), lambda w: (w.kind.name, w.style.name, w.finish))
 
 
 _WORDS = {

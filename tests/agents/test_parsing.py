@@ -4,11 +4,12 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.contracts import PlannerReply, TemplateReply
 from agents.parsing import MAX_REPLY_CHARACTERS, BadReply, find_object, parse_reply
+from testbed.repetitions import examples
 
 GOOD = {
     "alone": '{"plan": "x"}',
@@ -82,7 +83,7 @@ def test_no_reply_takes_long_to_read(piece: str) -> None:
     assert time.process_time() - started < 5
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.text(alphabet='{}[]",:\\`\n \tabc0<>/', max_size=80))
 def test_nothing_but_a_bad_reply_is_ever_raised(text: str) -> None:
     try:

@@ -23,6 +23,7 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.webhooks import WebhookRepository
 from db.tables import JobRow, TaskRow, WebhookRow
 from testbed.api_service import Service, service_settings
+from testbed.repetitions import examples
 from testbed.stages import ended, searched
 from tests.api.jobs import body
 from tests.api.operations import PUBLIC, Operation, operations
@@ -117,9 +118,7 @@ def _rows(database: Database) -> list[tuple[Any, ...]]:
         return [*found, *((r.id, r.state, r.refusals) for r in requests)]
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
-)
+@settings(examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture], database=None)
 @given(data=st.data())
 def test_no_endpoint_tells_or_changes_anything_of_another_tenant(
     service: Service, tenants: dict[str, Tenant], data: st.DataObject

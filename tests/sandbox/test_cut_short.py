@@ -2,6 +2,7 @@
 
 import pytest
 
+from testbed.repetitions import nightly
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import CutShort, Measured
@@ -14,7 +15,7 @@ from warpsmith.tuning.timing import drift
 from warpsmith.tuning.trials import pruner
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice
 
-FEW, MANY = range(1, 9), range(60, 76)
+FEW, MANY = range(1, 9), range(60, 76, 1 if nightly() else 2)
 """How often a configuration repeats its work."""
 SOURCE = """
 __kernel void scale(__global const float* x, __global float* y, const int n) {

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from db.engine import Database
+from testbed.repetitions import examples
 from tests.service.machine import ServiceMachine
 
 SIZES = {"sqlite": (12, 60), "postgres": (4, 50)}
@@ -28,14 +29,13 @@ def machine(database_url: str) -> Iterator[type[ServiceMachine]]:
 def test_every_interleaving_keeps_the_invariants(
     machine: type[ServiceMachine], request: pytest.FixtureRequest
 ) -> None:
-    examples, length = SIZES[request.node.callspec.params["database_url"]]
+    count, length = SIZES[request.node.callspec.params["database_url"]]
     chosen = settings(
-        max_examples=examples,
+        examples(count, least=2),
         stateful_step_count=length,
-        deadline=None,
         database=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),
     )
     run_state_machine_as_test(machine, settings=chosen)
-    assert machine.steps > examples * length / 3
+    assert machine.steps > chosen.max_examples * length / 3

@@ -11,7 +11,7 @@ from typing import Any
 
 import optuna
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import text
 
@@ -28,6 +28,7 @@ from db.repositories.workers import WorkerRepository
 from db.shared_search import SharedSearcher
 from db.tables import CandidateRow, TaskRow
 from testbed.deadlines import HANGS_S
+from testbed.repetitions import examples
 from testbed.rows import add_candidate, add_job, add_task, measured
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup, GridSearcher
@@ -99,7 +100,7 @@ def test_a_device_that_is_free_joins_while_there_is_something_to_propose() -> No
     assert [p.candidate_trials for p in more] == [120], "the candidate may have more now"
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_however_slices_end_all_of_the_budget_is_run_and_no_more(data: st.DataObject) -> None:
     """Slices run their trials in any order and end early, late or at once; devices come and go."""
@@ -350,7 +351,7 @@ def _run(contexts: list[Context], job_id: str) -> None:
 
     def serve(context: Context) -> None:
         queue = f"gpu.{DEVICE.device_class}"
-        while not ended.wait(0.005):
+        while not ended.wait(0.05):
             with database.write() as session:
                 WorkerRepository(session).heartbeat(context.worker_id)
                 outbox = OutboxRepository(session)

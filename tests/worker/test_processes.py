@@ -75,7 +75,7 @@ class Fleet:
                 status = job_status(session, job_id)
             if until(status):
                 return status
-            time.sleep(0.05)
+            time.sleep(0.1)
         raise AssertionError(f"{status}\n{(self.folder / 'worker.log').read_text()[-4000:]}")
 
     def stop(self) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.deadlines import stretched
+from testbed.repetitions import examples
 from warpsmith.errors import ChildDied
 from warpsmith.sandbox.frames import MAX_BLOB_BYTES, MAX_BLOBS, MAX_HEADER_BYTES, Channel
 
@@ -83,7 +84,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(
         st.tuples(st.dictionaries(st.text(), json_values, max_size=4), st.lists(st.binary(max_size=2000))),
@@ -260,7 +261,7 @@ def test_close_closes_both_ends(pair: Pair) -> None:
             os.fstat(fd)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.one_of(st.binary(max_size=200), st.binary(max_size=100).map(lambda b: LENGTH.pack(len(b)) + b)))
 def test_any_bytes_are_a_frame_or_a_dead_child(data: bytes) -> None:
     pair = Pair()

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from testbed.deadlines import stretched
+from testbed.repetitions import examples
 from warpsmith.domain.expressions import (
     FUNCTIONS,
     MAX_CHARACTERS,
@@ -87,7 +88,7 @@ def breaks_a_limit(text: str) -> bool:
     return False
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(texts)
 def test_values_are_those_of_python(text: str) -> None:
     if len(text) > MAX_CHARACTERS:
@@ -103,7 +104,7 @@ def test_values_are_those_of_python(text: str) -> None:
     assert got == want
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(texts)
 def test_an_expression_survives_json_and_spaces(text: str) -> None:
     if len(text) > MAX_CHARACTERS or nodes(text) > MAX_NODES:
@@ -116,7 +117,7 @@ def test_an_expression_survives_json_and_spaces(text: str) -> None:
     assert again.names == expression.names <= {"n", "BLOCK", "ratio", "on"}
 
 
-@settings(max_examples=600, deadline=None)
+@examples(600)
 @given(st.one_of(st.text(max_size=80), st.text("()[]{}.,:=+-*/%<>!'\"\\ \n\0axn019_fl", max_size=80)))
 def test_any_text_gives_a_value_or_an_expression_error(text: str) -> None:
     try:

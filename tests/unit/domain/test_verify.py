@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.repetitions import examples
 from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
@@ -125,7 +126,7 @@ def test_a_wrong_element_is_found_at_every_border_of_a_piece(
     assert f"of {want.size} compared" in report.detail
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=20),
     st.sampled_from([EXACT, LOOSE, Tolerance(rtol=1e-4, atol=1e-5), Tolerance(rtol=0, atol=0.5)]),
@@ -199,7 +200,7 @@ def test_integers_default_to_small_non_negative_values() -> None:
     assert (values.min(), values.max()) == (0, 127)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.integers(1, 500_000), st.integers(1, 100_000), st.integers(0, 2**32), st.integers(256, 70_000))
 def test_ranges_cover_the_edges_and_stay_within(elements: int, row: int, seed: int, budget: int) -> None:
     ranges = sample_ranges(elements, row, np.random.default_rng(seed), budget)

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from testbed.example_jobs import OpenClCase, run_opencl
+from testbed.repetitions import repetitions
+from tests.unit.rewrite.test_opencl import CONFIGURATIONS, FEWEST
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.space import Configuration, allows
 from warpsmith.domain.template import Template
 from warpsmith.rewrite.templater import make_template
 from warpsmith.testing.jobs import DEVICE
 
-CONFIGURATIONS = 7
 SIZES = ((1, 1), (5, 3), (67, 41), (64, 32))
 """Columns and rows: one element, less than a block, odd, and whole blocks."""
 
@@ -180,7 +181,7 @@ def drawn(template: Template, workloads: tuple[Workload, ...]) -> list[tuple[Con
     tried = [dict(template.space.defaults)]
     found: list[tuple[Configuration, Workload]] = []
     used = 0
-    while used < CONFIGURATIONS and len(tried) < 400:
+    while used < repetitions(CONFIGURATIONS, FEWEST) and len(tried) < 400:
         scope = {**DEVICE.scope(), **tried[-1]}
         allowed = [w for w in workloads if allows(template.space.constraints, scope | w.scope()) is None]
         found += [(tried[-1], w) for w in allowed]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from testbed.example_jobs import FAMILIES, OpenClCase, load_example, run_opencl, small
+from testbed.repetitions import repetitions
 from warpsmith.domain.job import Workload
 from warpsmith.domain.space import allows
 from warpsmith.domain.template import Template
@@ -13,16 +14,22 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.testing.jobs import DEVICE
 
 CONFIGURATIONS = 7
+FEWEST = 2
+"""Configurations of a template in the gate: the defaults and one that is drawn."""
 
 
 def feasible(
     template: Template, workload: Workload, seed: int, count: int
 ) -> list[dict[str, int | float | bool | str]]:
-    """The defaults and random configurations that a workload on a device of 1024 threads allows."""
+    """The defaults and random configurations that a workload on a device of 1024 threads allows.
+
+    Args:
+        count: of both together, at night.
+    """
     rng = random.Random(seed)
     found = [dict(template.space.defaults)]
     scope = {**DEVICE.scope(), **workload.scope()}
-    while len(found) < count:
+    while len(found) < repetitions(count, FEWEST):
         drawn = {p.name: rng.choice(p.values) for p in template.space.parameters}
         if allows(template.space.constraints, {**scope, **drawn}) is None and drawn not in found:
             found.append(drawn)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from testbed.example_jobs import FAMILIES, OpenClCase, load_example, run_opencl, small
+from testbed.repetitions import repetitions
 from warpsmith.domain.job import Job
 from warpsmith.domain.space import holds
 from warpsmith.domain.template import ConfiguredKernel
@@ -19,9 +20,10 @@ from warpsmith.testing.jobs import DEVICE
 DRAWN = 4
 
 
-def drawn(job: Job, count: int = DRAWN) -> list[ConfiguredKernel]:
+def drawn(job: Job, count: int | None = None) -> list[ConfiguredKernel]:
     """The defaults, and configurations that every constraint allows."""
     template, rng = make_template(job).template, random.Random(job.name)
+    count = repetitions(DRAWN, 1) if count is None else count
     found = [dict(template.space.defaults)]
     scope = DEVICE.scope() | job.workloads[-1].scope()
     for _ in range(5000):

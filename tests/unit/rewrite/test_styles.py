@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from testbed.example_jobs import OpenClCase, run_opencl
+from testbed.repetitions import share
 from tests.kernel_kinds import KINDS
-from tests.kernel_styles import BACKENDS, FINISHES, STYLES, Written, corpus, written
+from tests.kernel_styles import BACKENDS, FINISHES, STYLES, Written, chosen_corpus, corpus, written
 from tests.nvrtc_compile import compile_cuda
 from warpsmith.domain.job import RewritePolicy
 from warpsmith.domain.template import ConfiguredKernel, Template
@@ -35,14 +36,14 @@ def sets_of_rules(w: Written) -> Iterator[tuple[str, ...]]:
 def every_set(backend: str, part: int) -> Iterator[tuple[str, Written, Template]]:
     """Templates of every kernel by all rules; of each kind in one style by each rule and by pairs."""
     kinds = KINDS[part::PARTS]
-    for w in corpus(backend):
+    for w in chosen_corpus(backend):
         if w.kind in kinds:
             yield f"{w.label}: all rules", w, made(w)
     finishes = list(FINISHES)
     for kind in kinds:
         n = KINDS.index(kind)
         w = written(kind, STYLES[n % len(STYLES)], finishes[n % len(finishes)], backend)
-        for rules in sets_of_rules(w):
+        for rules in share(sets_of_rules(w), lambda rules: rules[:1]):
             yield f"{w.label}: {' and '.join(rules)}", w, made(w, *rules)
 
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from agents.context import StepContext
 from agents.fixed_template import fixed, typical
 from testbed.example_jobs import FAMILIES, load_example
-from tests.kernel_styles import BACKENDS, corpus
+from tests.kernel_styles import BACKENDS, chosen_corpus
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.templater import make_template
 from warpsmith.testing.jobs import scale_job
@@ -19,7 +19,7 @@ AS_IT_IS = re.compile(r"WS_(NEAR|RESIDENT|BLOCK)(_[XYZ])?$")
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_rules_say_what_is_usual_and_it_is_what_they_are_for(backend: str) -> None:
-    made = [make_template(w.job).template for w in corpus(backend)]
+    made = [make_template(w.job).template for w in chosen_corpus(backend)]
     made += [make_template(load_example(family, backend)).template for family in FAMILIES]
     added = [p for t in made for p in t.space.parameters]
     assert len({p.name for p in added}) > 15

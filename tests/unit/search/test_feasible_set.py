@@ -5,10 +5,11 @@ import time
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.deadlines import stretched
+from testbed.repetitions import examples
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.space import Constraint, Parameter, Space, configuration_key
 from warpsmith.errors import ExpressionError
@@ -29,7 +30,7 @@ CONSTRAINTS = (
 )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     st.lists(st.sampled_from(CONSTRAINTS), max_size=5, unique=True),
     st.lists(st.integers(1, 4096), min_size=1, max_size=3),

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.job_in_memory import Rows, steps
+from testbed.repetitions import examples
 from warpsmith.domain.job import RULES, Budget, Strategy
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd
 from warpsmith.tuning.decisions.halving import half, parts, weight
@@ -273,7 +274,7 @@ def lines(end: JobSnapshot, round_: int) -> Iterator[list[CandidateSummary]]:
     width=st.integers(1, 3),
     trials=st.integers(1, 600) | st.integers(20, 120),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_contests_are_fair_whatever_happens(
     seed: int, ideas: int, rounds: int, width: int, trials: int
 ) -> None:

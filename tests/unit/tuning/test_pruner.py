@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.repetitions import examples
 from tests.unit.tuning.test_tuning_loops import LIMITS, Listed, all_configurations
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import CutShort, Measured, Outcome, Rejected
@@ -187,7 +188,7 @@ TIMES = st.lists(st.tuples(*[st.floats(1.0, 100.0)] * 3), min_size=16, max_size=
 SLOWNESS = st.lists(st.floats(1.0, 50.0), min_size=16, max_size=16)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(TIMES, SLOWNESS, st.floats(0.0, 1.0))
 def test_what_was_cut_short_is_never_the_best(
     free: list[tuple[float, float, float]], slow: list[float], share: float
@@ -217,7 +218,7 @@ def test_what_was_cut_short_is_never_the_best(
     assert found is not None and found[1].objective == best
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(SLOWNESS)
 def test_one_workload_is_always_run(slow: list[float]) -> None:
     def outcomes(**changes: object) -> list[tuple[Configuration, Outcome]]:
