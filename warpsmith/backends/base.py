@@ -107,6 +107,14 @@ class Memory(Protocol):
         """Copy device to device, same offset on both sides."""
         ...
 
+    def gather(self, source: "Memory", begins: Sequence[int], piece_bytes: int, to: slice) -> None:
+        """Fill the bytes `to` with pieces of another memory, one after the other; the last may be shorter.
+
+        Args:
+            begins: byte of `source` at which each piece begins.
+        """
+        ...
+
     def fill(self, pattern: bytes, offset_bytes: int, size_bytes: int) -> None:
         """Fill with a repeated pattern of 1, 2 or 4 bytes; offset and size are multiples of its length."""
         ...
@@ -114,6 +122,12 @@ class Memory(Protocol):
     def free(self) -> None:
         """Free the memory."""
         ...
+
+
+def pieces_of(begins: Sequence[int], piece_bytes: int, to: slice) -> Iterator[tuple[int, int, int]]:
+    """The copies of `Memory.gather`: where to, where from, and how many bytes."""
+    for at, begin in zip(range(to.start, to.stop, piece_bytes), begins, strict=True):
+        yield at, int(begin), min(piece_bytes, to.stop - at)
 
 
 Pointer = tuple[Memory, int]
@@ -208,6 +222,8 @@ class Repeats:
     """Launches change what later ones read. `Watch` restores it; until then no set is launched twice. A
     sample has every set, or, where launches are long, fewer: see `launches_in_place`.
     """
+    is_warm: bool = False
+    """Another process has just kept the device busy, so that its clocks are up."""
 
 
 class Device(Protocol):

@@ -19,6 +19,7 @@ from warpsmith.backends.base import (
     Watch,
     launches_in_place,
     launches_of,
+    pieces_of,
 )
 from warpsmith.backends.cuda_extended_launch import DriverRefusal, ExtendedLaunch
 from warpsmith.backends.cuda_graph import GraphTimer
@@ -78,6 +79,13 @@ class CudaMemory:
         source, destination = other.address + offset_bytes, self.address + offset_bytes
         self._guarded(lambda: self._driver.memcpy_dtod(destination, source, size_bytes))
 
+    def gather(self, source: Memory, begins: Sequence[int], piece_bytes: int, to: slice) -> None:
+        """See `Memory.gather`."""
+        assert isinstance(source, CudaMemory)
+        places = pieces_of(begins, piece_bytes, to)
+        copy, here, there = self._driver.memcpy_dtod, self.address, source.address
+        self._guarded(lambda: [copy(here + at, there + begin, size) for at, begin, size in places])
+
     def fill(self, pattern: bytes, offset_bytes: int, size_bytes: int) -> None:
         """See `Memory.fill`."""
         at, width = self.address + offset_bytes, len(pattern)
@@ -89,7 +97,7 @@ class CudaMemory:
         """See `Memory.free`."""
         self.allocation.free()
 
-    def _guarded(self, call: Callable[[], None]) -> None:
+    def _guarded(self, call: Callable[[], object]) -> None:
         try:
             call()
         except self._driver.Error as exc:
@@ -161,7 +169,7 @@ class CudaDevice:
         times: list[float] = []
         try:
             if not repeats.known_us:
-                self._warm_up(warming, lambda: watch.before(None, launches))
+                self._warm_up(warming, lambda: watch.before(None, launches), is_warm=repeats.is_warm)
             for sample in range(count):
                 watch.before(sample, launches)
                 times.append(self._timer.replay_us(graphs[sample % len(graphs)]) / launches)
@@ -233,12 +241,13 @@ class CudaDevice:
             raise
         return (graphs, graphs, length) if whole else (graphs[:-1], graphs[-1:], length)
 
-    def _warm_up(self, graphs: Sequence[Any], restore: Callable[[], None]) -> None:
+    def _warm_up(self, graphs: Sequence[Any], restore: Callable[[], None], *, is_warm: bool) -> None:
         """Warm up with two replays, or one of a long graph. The first timing of a process replays until the
-        clocks are up."""
+        clocks are up, unless they are."""
         if self._replay_all(graphs, restore) < LONG_REPLAY_US and len(graphs) == 1:
             self._replay_all(graphs, restore)
-        if self._warm:
+        if self._warm or is_warm:
+            self._warm = True
             return
         until = time.monotonic() + WARM_UP_S
         while time.monotonic() < until:

@@ -20,6 +20,7 @@ from warpsmith.backends.base import (
     Watch,
     launches_in_place,
     launches_of,
+    pieces_of,
 )
 from warpsmith.backends.opencl_compile import compile_opencl, start_compiler
 from warpsmith.backends.opencl_image import ImageMemory
@@ -93,6 +94,12 @@ class _Memory:
         assert isinstance(other, _Memory)
         places = {"src_offset": offset_bytes, "dst_offset": offset_bytes}
         self._device.copy(self.buffer, other.buffer, byte_count=size_bytes, **places)
+
+    def gather(self, source: Memory, begins: Sequence[int], piece_bytes: int, to: slice) -> None:
+        assert isinstance(source, _Memory)
+        for at, begin, size in pieces_of(begins, piece_bytes, to):
+            places = {"src_offset": begin, "dst_offset": at}
+            self._device.copy(self.buffer, source.buffer, byte_count=size, **places)
 
     def fill(self, pattern: bytes, offset_bytes: int, size_bytes: int) -> None:
         cl, queue = self._device.cl, self._device.queue

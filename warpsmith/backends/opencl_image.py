@@ -1,12 +1,12 @@
 """OpenCL images as memory whose bytes can be read and written. Runs inside children only."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from warpsmith.backends.base import Array, DeviceFault, LaunchRefused, Memory
+from warpsmith.backends.base import Array, DeviceFault, LaunchRefused, Memory, pieces_of
 from warpsmith.backends.opencl_platform import opencl
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.image import ImageFormat
@@ -72,6 +72,11 @@ class ImageMemory:
         assert (size_bytes, offset_bytes) == (self.size_bytes, 0)
         places = {"src_origin": (0, 0, 0), "dest_origin": (0, 0, 0), "region": self._extents}
         self._copy(self.image, other.image, **places)
+
+    def gather(self, source: Memory, begins: Sequence[int], piece_bytes: int, to: slice) -> None:
+        """See `Memory.gather`."""
+        for at, begin, size in pieces_of(begins, piece_bytes, to):
+            self.write(np.frombuffer(source.read(begin, size), np.uint8), at)
 
     def fill(self, pattern: bytes, offset_bytes: int, size_bytes: int) -> None:
         """See `Memory.fill`."""

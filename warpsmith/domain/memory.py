@@ -8,6 +8,7 @@ from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.device import DeviceInfo, DeviceLimits
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Job, NumpyReference, Workload
+from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.errors import ExpressionError, InvalidInput
 
 MAX_SETS = 64
@@ -16,6 +17,8 @@ DISTINCT_VARIANTS = 4
 """Number of sets with distinct values. Further sets repeat these values at other addresses and share their
 pristine copies."""
 DEFAULT_CACHE_BYTES = 32 << 20
+REDRAW_BYTES = 64 << 20
+"""Size in bytes up to which inputs may be rewritten between two timed samples."""
 HOST_SET_BYTES = 1 << 30
 """Limit on the bytes of the rotating sets of one workload if the device shares the host's memory."""
 CHECKED_CASES = 5
@@ -224,3 +227,8 @@ def _gb(size_bytes: int) -> str:
     if size_bytes >= 10**9:
         return f"{size_bytes / 10**9:.3g} GB" if size_bytes < 10**12 else f"{size_bytes / 10**9:.0f} GB"
     return f"{max(1, round(size_bytes / 10**6))} MB"
+
+
+def redrawn_cheaply(plan: WorkloadPlan) -> bool:
+    """Whether a timed launch of a workload may get other inputs than the others."""
+    return sum(b.size_bytes for b in plan.buffers if b.role is not Role.OUTPUT) <= REDRAW_BYTES

@@ -240,6 +240,8 @@ class TimingPlan:
     """Total seconds of sampling that suffice; slower kernels get fewer samples."""
     least: int = LEAST_SAMPLES
     """Least number of samples, unless they would take longer than `LONGEST_S`."""
+    is_warm: bool = False
+    """Another process has just kept the device busy, so that its clocks are up."""
 
     def samples_of(self, sample_us: float) -> int:
         """Number of samples for a sample of this length; a length of 0 is unknown."""

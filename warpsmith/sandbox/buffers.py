@@ -10,7 +10,13 @@ from warpsmith.backends.base import Array, Bound, Device, Memory, Pointer, Progr
 from warpsmith.domain.argument import Role
 from warpsmith.domain.job import CacheState
 from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.memory import DEFAULT_CACHE_BYTES, DISTINCT_VARIANTS, MAX_SETS, cold_sets
+from warpsmith.domain.memory import (
+    DEFAULT_CACHE_BYTES,
+    DISTINCT_VARIANTS,
+    MAX_SETS,
+    cold_sets,
+    redrawn_cheaply,
+)
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.sandbox.binding import AddressTables, bind
 from warpsmith.sandbox.canaries import canary_pair
@@ -20,12 +26,10 @@ from warpsmith.sandbox.scratch import Scratch
 from warpsmith.sandbox.spoiling import JOINED_BYTES, fill_with_poison, spoil
 from warpsmith.sandbox.symbols import Symbols
 from warpsmith.verify.dtypes import numpy_dtype
-from warpsmith.verify.inputs import draw_buffer
+from warpsmith.verify.inputs import TILE_ELEMENTS, Tiles, draw_buffer, tiles_of
 
 GUARD_BYTES = 4096
 SPOT_BYTES = 64 << 10
-REDRAW_BYTES = 64 << 20
-"""Size in bytes up to which inputs may be rewritten between two timed samples."""
 FIRST = Pair(0, 0)
 """Buffer sets of checked launches."""
 
@@ -69,6 +73,7 @@ class WorkloadBuffers:
         self._small_guards = small_guards
         self._device = device
         self._inputs: dict[tuple[str, Family, int], Array] = {}
+        self._pools: dict[tuple[str, Family, int], Tiles | None] = {}
         self._saved: dict[str, Memory] = {}
         self._walked: dict[CacheState, int] = {}
         self._bound: dict[Pair, list[Bound]] = {}
@@ -152,7 +157,7 @@ class WorkloadBuffers:
     @property
     def redrawn_cheaply(self) -> bool:
         """True if the inputs of a set may be rewritten between two samples."""
-        return sum(b.size_bytes for b in self.plan.buffers if b.role is not Role.OUTPUT) <= REDRAW_BYTES
+        return redrawn_cheaply(self.plan)
 
     def redraw(self, index: int, family: Family, variant: int) -> None:
         """Give set `index` other input values, until `undo_redraw`."""
@@ -163,7 +168,7 @@ class WorkloadBuffers:
                 if slot.plan.name not in self._saved:
                     self._saved[slot.plan.name] = self._reserve(slot.plan)
                 self._saved[slot.plan.name].copy_from(slot.memory, slot.plan.size_bytes, slot.guard)
-            slot.memory.write(self._input(slot.plan, variant, family), slot.guard)
+            self._draw_into(slot, variant, family)
 
     def undo_redraw(self, index: int) -> None:
         """Restore the read-only inputs of set `index`; in-place ones are restored by `restore`."""
@@ -214,13 +219,31 @@ class WorkloadBuffers:
         for slot in self._sets[pair.inputs]:
             if slot.plan.role is not Role.INPUT:
                 continue
-            data = self._input(slot.plan, variant, family).view(np.uint8)
-            for start, stop in _spots(data.size, whole):
-                seen = np.frombuffer(slot.memory.read(slot.guard + start, stop - start), np.uint8)
-                if not np.array_equal(seen, data[start:stop]):
-                    changed.append(slot.plan.name)
-                    break
+            if not self._holds(slot, whole, variant, family):
+                changed.append(slot.plan.name)
         return changed
+
+    def _holds(self, slot: _Slot, whole: bool, variant: int, family: Family) -> bool:
+        """Whether a read-only input has its values."""
+        size = slot.plan.dtype.size_bytes
+        tiles = self._tiles(slot.plan, variant, family)
+        data = self._input(slot.plan, variant, family) if tiles is None else None
+        for start, stop in _spots(slot.plan.elements, whole, size):
+            seen = memoryview(slot.memory.read(slot.guard + start * size, (stop - start) * size))
+            values: Iterable[Array]
+            if data is not None:
+                values = (data[start:stop],)
+            elif tiles is not None and whole:
+                values = tiles.pieces()
+            else:
+                values = (tiles.span(start, stop),) if tiles is not None else ()
+            at = 0
+            for part in values:
+                wanted = np.ascontiguousarray(part).view(np.uint8)
+                if not np.array_equal(np.frombuffer(seen[at : at + wanted.size], np.uint8), wanted):
+                    return False
+                at += wanted.size
+        return True
 
     def read(
         self, name: str, ranges: Sequence[tuple[int, int]] | None, pair: Pair = FIRST
@@ -266,7 +289,7 @@ class WorkloadBuffers:
             if buffer.role is Role.OUTPUT:
                 continue
             if index < DISTINCT_VARIANTS:
-                slot.memory.write(self._input(buffer, index), guard)
+                self._draw_into(slot, index)
             else:
                 source = next(s for s in self._sets[index % DISTINCT_VARIANTS] if s.plan.name == buffer.name)
                 origin = (
@@ -296,6 +319,31 @@ class WorkloadBuffers:
             kept[slot.plan.name] = memory
         return kept
 
+    def _draw_into(self, slot: _Slot, variant: int, family: Family = Family.DECLARED) -> None:
+        """Fill a buffer with its values. Of large ones the pool is sent, and the device copies its tiles."""
+        tiles = self._tiles(slot.plan, variant, family)
+        if tiles is None:
+            slot.memory.write(self._input(slot.plan, variant, family), slot.guard)
+            return
+        size = tiles.pool.itemsize
+        pool = self._device.allocate(tiles.pool.nbytes)
+        try:
+            pool.write(tiles.pool)
+            begins = (tiles.starts * size).tolist()
+            slot.memory.gather(pool, begins, TILE_ELEMENTS * size, slice(slot.guard, slot.end))
+        finally:
+            pool.free()
+
+    def _tiles(self, buffer: BufferPlan, variant: int, family: Family = Family.DECLARED) -> Tiles | None:
+        """The tiles of a buffer that the device draws; None if the host does."""
+        if self._device.info.shares_host or buffer.image is not None:
+            return None
+        family = self.plan.family if family is Family.DECLARED else family
+        key = (buffer.name, family, variant)
+        if key not in self._pools:
+            self._pools[key] = tiles_of(buffer, self.plan.seed, self.plan.variant + variant, family)
+        return self._pools[key]
+
     def _input(self, buffer: BufferPlan, variant: int, family: Family = Family.DECLARED) -> Array:
         """Values of a buffer; cached if they will be needed again."""
         family = self.plan.family if family is Family.DECLARED else family
@@ -308,11 +356,13 @@ class WorkloadBuffers:
         return drawn
 
 
-def _spots(size: int, whole: bool) -> list[tuple[int, int]]:
-    if whole or size <= 3 * SPOT_BYTES:
-        return [(0, size)]
-    middle = secrets.randbelow(size - SPOT_BYTES)
-    return [(0, SPOT_BYTES), (middle, middle + SPOT_BYTES), (size - SPOT_BYTES, size)]
+def _spots(elements: int, whole: bool, size: int) -> list[tuple[int, int]]:
+    """Ranges of elements that are looked at, of a buffer with elements of so many bytes."""
+    spot = SPOT_BYTES // size
+    if whole or elements <= 3 * spot:
+        return [(0, elements)]
+    middle = secrets.randbelow(elements - spot)
+    return [(0, spot), (middle, middle + spot), (elements - spot, elements)]
 
 
 def to_arrays(plan: WorkloadPlan, blobs: Mapping[str, Received]) -> dict[str, Array]:

@@ -209,7 +209,9 @@ class _Server:
 
         launch = (request["handle"], buffers.plan.key, size)
         known_us = self._long_us.get(launch, 0.0)
-        repeats = Repeats(watch.choose_samples, plan.launches, stop, known_us, buffers.in_place)
+        repeats = Repeats(
+            watch.choose_samples, plan.launches, stop, known_us, buffers.in_place, is_warm=plan.is_warm
+        )
         samples, launches = self._device.time(
             program,
             [buffers.bound(pair, scratch) for pair in pairs],

@@ -90,6 +90,7 @@ def timing_to_json(plan: TimingPlan) -> Json:
         "apart": plan.apart,
         "enough_s": plan.enough_s,
         "least": plan.least,
+        "is_warm": plan.is_warm,
     }
 
 
@@ -105,6 +106,7 @@ def timing_from_json(data: Json) -> TimingPlan:
         data["apart"],
         data["enough_s"],
         data["least"],
+        data["is_warm"],
     )
 
 

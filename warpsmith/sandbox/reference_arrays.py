@@ -8,7 +8,8 @@ import builtins
 import importlib
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.plan import BufferPlan, Family
 from warpsmith.verify.dtypes import as_wanted, has_table, reference_dtype, values_of_patterns, wanted_dtype
-from warpsmith.verify.inputs import draw_wide, drawn_pieces
+from warpsmith.verify.inputs import draw_buffer, draw_wide, tiles_of
 
 MODULE = "cupy"
 _INSTEAD = {"numpy": "cupy", "scipy": "cupyx.scipy"}
@@ -90,28 +91,18 @@ class DeviceArrays:
         self._cupy.arange(8, dtype=np.float64).sum().item()
 
     def input(self, buffer: BufferPlan, seed: int, variant: int, family: Family) -> Any:
-        """See `ReferenceArrays.input`. Pieces that are views of the same elements are sent once."""
+        """See `ReferenceArrays.input`. Of large buffers the pool is sent, and the device copies its tiles."""
         wide = reference_dtype(buffer.dtype)
+        tiles = tiles_of(buffer, seed, variant, family)
+        if tiles is None:
+            return self._wide(draw_buffer(buffer, seed, variant, family), buffer.dtype, wide)
+        pool = self._wide(tiles.pool, buffer.dtype, wide)
         out = self._cupy.empty(buffer.elements, dtype=wide)
         begin = 0
-        for piece in self._sent(drawn_pieces(buffer, seed, variant, family), buffer.dtype, wide):
+        for piece in replace(tiles, pool=pool).pieces():
             out[begin : begin + piece.size] = piece
             begin += piece.size
         return out
-
-    def _sent(self, pieces: Iterator[NDArray[Any]], dtype: Dtype, wide: "np.dtype[Any]") -> Iterator[Any]:
-        """The pieces on the device, in the type in which a reference computes."""
-        whole: NDArray[Any] | None = None
-        sent: Any = None
-        for piece in pieces:
-            base = piece.base
-            if not isinstance(base, np.ndarray) or base.ndim != 1 or base.dtype != piece.dtype:
-                yield self._wide(piece, dtype, wide)
-                continue
-            if base is not whole:
-                whole, sent = base, self._wide(base, dtype, wide)
-            start = (_address(piece) - _address(base)) // piece.itemsize
-            yield sent[start : start + piece.size]
 
     def _wide(self, values: NDArray[Any], dtype: Dtype, wide: "np.dtype[Any]") -> Any:
         values = np.ascontiguousarray(values)
@@ -178,7 +169,3 @@ def _import(
         if wanted:
             return _Instead(inner, inner)
     return _Instead(np if top == "numpy" else package, package)
-
-
-def _address(values: NDArray[Any]) -> int:
-    return int(values.__array_interface__["data"][0])

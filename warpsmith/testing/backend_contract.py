@@ -124,6 +124,17 @@ class BackendContract:
         source.free()
         target.free()
 
+    def test_pieces_of_another_memory_are_gathered(self, opened: Device) -> None:
+        source, target = opened.allocate(BYTES), opened.allocate(BYTES)
+        data = np.random.default_rng(3).integers(0, 256, BYTES, np.uint8)
+        source.write(data)
+        target.write(np.zeros(BYTES, np.uint8))
+        target.gather(source, [64, 0, 128], 32, slice(16, 100))
+        wanted = np.concatenate([data[64:96], data[:32], data[128:148]]).tobytes()
+        assert target.read(0, BYTES) == bytes(16) + wanted + bytes(BYTES - 100)
+        source.free()
+        target.free()
+
     def test_a_launch_computes_and_remembers_nothing(
         self, module: BackendModule, opened: Device, asked: Asked
     ) -> None:

@@ -45,7 +45,8 @@ class OwnNoise:
             KernelRefused: the driver refused the launch.
         """
         session = self._session
-        plan = block_plan(session.job.objective.cache)
+        # The workload was timed a moment ago.
+        plan = replace(block_plan(session.job.objective.cache), is_warm=True)
         most = max(LEAST_AA_PAIRS, AA_PAIRS // len(session.job.workloads))
         pairs = self._time_left.pairs(most, plan)
         if not pairs:

@@ -6,6 +6,7 @@ A pool of fresh random values is drawn per buffer and tiled by slices at random 
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,48 @@ def draw_wide(buffer: BufferPlan, seed: int, variant: int = 0, family: Family = 
     return _joined(buffer, dtype, drawn_pieces(buffer, seed, variant, family, wide))
 
 
+@dataclass(frozen=True)
+class Tiles:
+    """The elements of a large buffer: slices of a pool at random places."""
+
+    pool: Array
+    """What is drawn, flat."""
+    starts: NDArray[np.int64]
+    """Where in the pool each tile of `TILE_ELEMENTS` begins."""
+    elements: int
+    """Elements of the buffer."""
+
+    def pieces(self) -> Iterator[Array]:
+        """The elements tile by tile, as views of the pool."""
+        for tile, start in enumerate(self.starts):
+            yield self.pool[start : start + min(TILE_ELEMENTS, self.elements - tile * TILE_ELEMENTS)]
+
+    def span(self, start: int, stop: int) -> Array:
+        """The elements of a range."""
+        first = start // TILE_ELEMENTS
+        parts = []
+        for tile in range(first, -(-stop // TILE_ELEMENTS)):
+            at = tile * TILE_ELEMENTS
+            begin, end = max(start, at) - at, min(stop, at + TILE_ELEMENTS) - at
+            parts.append(self.pool[self.starts[tile] + begin : self.starts[tile] + end])
+        return np.concatenate(parts) if parts else self.pool[:0]
+
+
+def tiles_of(
+    buffer: BufferPlan, seed: int, variant: int = 0, family: Family = Family.DECLARED
+) -> Tiles | None:
+    """What `drawn_pieces` takes a large buffer's elements from; None if they are drawn otherwise."""
+    draw = buffer.draw or default_draw(buffer.dtype)
+    if (
+        buffer.elements <= POOL_ELEMENTS
+        or family is Family.WORLD
+        or draw.distribution in (*ARRANGED, Distribution.FILE)
+    ):
+        return None
+    rng = np.random.Generator(np.random.PCG64(_key(seed, buffer.name, variant)))
+    return _tiles(rng, draw, buffer, family)
+
+
 def drawn_pieces(
     buffer: BufferPlan,
     seed: int,
@@ -94,10 +137,14 @@ def drawn_pieces(
     if buffer.elements <= POOL_ELEMENTS:
         yield form(applied(family, _values(rng, draw, buffer.elements, buffer), buffer, rng))
         return
-    pool = form(applied(family, _values(rng, draw, POOL_ELEMENTS + TILE_ELEMENTS, buffer), buffer, rng))
+    tiles = _tiles(rng, draw, buffer, family)
+    yield from replace(tiles, pool=form(tiles.pool)).pieces()
+
+
+def _tiles(rng: np.random.Generator, draw: Draw, buffer: BufferPlan, family: Family) -> Tiles:
+    pool = applied(family, _values(rng, draw, POOL_ELEMENTS + TILE_ELEMENTS, buffer), buffer, rng)
     starts = rng.integers(0, POOL_ELEMENTS, size=-(-buffer.elements // TILE_ELEMENTS))
-    for tile, start in enumerate(starts):
-        yield pool[start : start + min(TILE_ELEMENTS, buffer.elements - tile * TILE_ELEMENTS)]
+    return Tiles(pool, starts, buffer.elements)
 
 
 def _joined(buffer: BufferPlan, dtype: "np.dtype[np.generic]", pieces: Iterable[Array]) -> Array:

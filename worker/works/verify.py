@@ -35,9 +35,6 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
         job, measured = job_of(session, row), baseline_of(session, row)
         candidates = CandidateRepository(session).of_job(row.job_id, with_templates=True)
         finalists = _finalists(job, candidates, TrialRepository(session).measured(row.job_id))
-    HERE.at("verification: writing the stored study")
-    for candidate in candidates:
-        export_study(context, row.job_id, candidate)
     HERE.at("verification: taking the device")
     setup = context.device_setup()
     with hold_device(setup, Hold(context, row, lease)):
@@ -49,6 +46,10 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
             lease.alive,
             measured,
         )
+    # The last slices began to write theirs, which takes about as long as this.
+    HERE.at("verification: writing the stored study")
+    for candidate in candidates:
+        export_study(context, row.job_id, candidate)
     if len(result.choices) < len(job.workloads):
         return Done(None)
     return Done(result, lambda session: JobRepository(session).set_verified(row.job_id, result))

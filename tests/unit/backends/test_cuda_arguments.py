@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.argument_jobs import ARGUMENTS, SOURCE, every_kind
-from warpsmith.backends.base import Array, Bound, CompileRequest, Memory, Packed
+from warpsmith.backends.base import Array, Bound, CompileRequest, Memory, Packed, pieces_of
 from warpsmith.backends.cuda_arguments import parameter_buffer, parameter_mismatch, parameter_places
 from warpsmith.backends.cuda_compile import compile_cuda
 from warpsmith.backends.cuda_program import CudaFunction
@@ -53,6 +53,10 @@ class Stretch:
 
     def copy_from(self, other: Memory, size_bytes: int, offset_bytes: int = 0) -> None:
         self.write(np.frombuffer(other.read(offset_bytes, size_bytes), np.uint8), offset_bytes)
+
+    def gather(self, source: Memory, begins: Sequence[int], piece_bytes: int, to: slice) -> None:
+        for at, begin, size in pieces_of(begins, piece_bytes, to):
+            self.write(np.frombuffer(source.read(begin, size), np.uint8), at)
 
     def fill(self, pattern: bytes, offset_bytes: int, size_bytes: int) -> None:
         self.write(np.frombuffer(pattern * (size_bytes // len(pattern)), np.uint8), offset_bytes)

@@ -59,11 +59,24 @@ def test_what_shows_no_gain_is_compared_in_one_pair_of_processes(gain: float) ->
 
 
 def test_a_gain_is_compared_in_all_and_looked_at_in_every_way() -> None:
-    result, sanitized = verified(1.2)
+    result, sanitized = verified(1.04)
     assert {c.pairs for c in result.comparisons} == {PAIRS}
     assert {c.verdict for c in result.comparisons} == {Verdict.FASTER}
     assert all(c.other_best_us is not None for c in result.comparisons)
     assert sanitized
+
+
+def test_a_gain_far_beyond_the_noise_needs_one_pair_of_processes_less() -> None:
+    result, sanitized = verified(1.2)
+    assert {c.pairs for c in result.comparisons} == {PAIRS - PAIRS // PROCESSES}
+    assert {c.verdict for c in result.comparisons} == {Verdict.FASTER}
+    assert all(c.other_best_us is not None for c in result.comparisons)
+    assert sanitized
+
+
+def test_where_all_pairs_are_asked_for_none_is_left_out() -> None:
+    result, _ = verified(1.2, least_gain=None)
+    assert {c.pairs for c in result.comparisons} == {PAIRS}
 
 
 def test_a_gain_within_the_noise_is_none() -> None:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from warpsmith.domain.job import Job, Metric, Workload
 from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.memory import CHECKED_CASES
+from warpsmith.domain.memory import CHECKED_CASES, redrawn_cheaply
 from warpsmith.domain.outcome import MIN_CLAIM, Comparison, Rejected, Stage, Verdict
 from warpsmith.domain.plan import Compiled, TimingPlan
 from warpsmith.domain.space import configuration_key
@@ -387,7 +387,10 @@ class Contest:
 
     def _expect(self, session: DeviceSession, workload: Workload) -> None:
         """Know what launches of a winner must leave on the inputs that they are timed and checked with."""
-        session.expected.compute((Case(workload), session.inputs.another_draw(workload)))
+        cases = [Case(workload)]
+        if redrawn_cheaply(session.inputs.plan(workload)):
+            cases.append(session.inputs.another_draw(workload))
+        session.expected.compute(cases)
 
     def _built(self, finalist: Finalist) -> tuple[ConfiguredKernel, Compiled]:
         """The kernel and binary of a finalist that compiles."""

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, wait
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from warpsmith.domain.job import Workload
 from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.outcome import MIN_CLAIM, Rejected
+from warpsmith.domain.outcome import MIN_CLAIM, Rejected, margin_of
 from warpsmith.domain.plan import Compiled
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import winner_blocks
@@ -23,6 +23,9 @@ HOST_PROCESSES = 2
 processes."""
 MIN_PAIRS = 3
 """Least number of block pairs per pair of processes."""
+CLEAR = 0.05
+"""Relative gain beyond what may be claimed with which a comparison ends one pair of processes early: several
+times what the addresses of a process change."""
 LOOK_PAIRS = 4
 """Number of block pairs of the first processes after which a comparison may end for want of a gain."""
 
@@ -57,11 +60,13 @@ class Entrant:
     """Why it may not win, found in a launch that was looked at, or in words if a process ended."""
     in_vain: bool = False
     """True once no gain that could be claimed lies within the interval."""
+    is_clear: bool = False
+    """True once a claim no longer depends on the last pair of processes."""
 
     @property
     def goes_on(self) -> bool:
         """Whether the next pair of processes times it."""
-        return not self.refused and not self.in_vain
+        return not (self.refused or self.in_vain or self.is_clear)
 
     @property
     def timed(self) -> TimedBlocks:
@@ -88,7 +93,8 @@ def time_in_pairs(entrants: Sequence[Entrant], pairs: int, around: Surroundings)
     The addresses of a process's buffers change the time of small kernels by a per cent or two. A single
     pair would count that as a difference of the kernels, however many blocks it has. That is why one never
     suffices for a claim. To keep the user's kernel it does, if the whole interval of its first blocks is
-    below what may be claimed. A pair of processes serves all entrants, one after the other: opening it takes
+    below what may be claimed; and a gain that is far above it after all pairs of processes but one is not
+    timed in the last. A pair of processes serves all entrants, one after the other: opening it takes
     longer than their blocks.
 
     Args:
@@ -103,12 +109,12 @@ def time_in_pairs(entrants: Sequence[Entrant], pairs: int, around: Surroundings)
     for turn in range(processes):
         running = [e for e in entrants if e.goes_on]
         _open(running, around, anew=turn > 0)
-        for entrant in running:
+        for place, entrant in enumerate(running):
             HERE.at(f"verification: pairs of {entrant.workload.key}, process {turn + 1} of {processes}")
             sessions = entrant.own.session, entrant.winner.session
             try:
                 try:
-                    _time(entrant, turn, processes, pairs, around)
+                    _time(entrant, turn, processes, pairs, around, is_warm=place > 0)
                 except (KernelRefused, ExpressionError) as exc:
                     entrant.refused = str(exc)
                 for session in sessions:
@@ -138,8 +144,10 @@ def _open(running: Sequence[Entrant], around: Surroundings, *, anew: bool) -> No
     wait([around.beside.submit(opened, *one) for one in first.values()])
 
 
-def _time(entrant: Entrant, turn: int, processes: int, pairs: int, around: Surroundings) -> None:
-    """The blocks of an entrant in one pair of processes."""
+def _time(
+    entrant: Entrant, turn: int, processes: int, pairs: int, around: Surroundings, *, is_warm: bool
+) -> None:
+    """The blocks of an entrant in one pair of processes; is_warm: another one was just timed."""
     session, workload = entrant.own.session, entrant.workload
     plan = block_plan(session.job.objective.cache)
     loading = around.beside.submit(entrant.winner.side, workload)
@@ -148,14 +156,16 @@ def _time(entrant: Entrant, turn: int, processes: int, pairs: int, around: Surro
     finally:
         wait([loading])
     sides = first, loading.result()
-    blocks = sides[0].block(plan), sides[1].block(plan)
     share = pairs // processes + (turn < pairs % processes)
     order = winner_blocks(share, session.inputs.seed + turn)
+    # The first block of all has the clocks up for those that follow.
+    warm = [is_warm or order[0] != side for side in "AB"]
+    blocks = [side.block(replace(plan, is_warm=w)) for side, w in zip(sides, warm, strict=True)]
     may_end = not turn and processes > 1 and entrant.least_gain is not None
     look = 2 * LOOK_PAIRS if may_end else 0
     with around.quiet():
         for some in filter(None, (order[:look], order[look:])):
-            part = interleaved(some, *blocks, session.ports.conditions)
+            part = interleaved(some, blocks[0], blocks[1], session.ports.conditions)
             if isinstance(part, Rejected):
                 entrant.refused = part
                 return
@@ -166,8 +176,19 @@ def _time(entrant: Entrant, turn: int, processes: int, pairs: int, around: Surro
         refused = None if entrant.in_vain else sides[1].last_checks(plan)
     if refused is not None:
         entrant.refused = refused
-    elif entrant.in_vain or turn == processes - 1:
+        return
+    entrant.is_clear = turn == processes - 2 > 0 and _is_clear(entrant)
+    if entrant.in_vain or entrant.is_clear or turn == processes - 1:
         around.last(entrant, *sides)
+
+
+def _is_clear(entrant: Entrant) -> bool:
+    """True if a gain is so far beyond what may be claimed that no other addresses would change the claim."""
+    if entrant.least_gain is None:
+        return False
+    timed = entrant.timed
+    interval = speedup_interval(timed.samples["A"], timed.samples["B"])
+    return not timed.throttled and interval.low > 1 + margin_of(entrant.least_gain) + CLEAR
 
 
 def _in_vain(timed: TimedBlocks, least_gain: float | None) -> bool:

@@ -1,0 +1,91 @@
+"""Large inputs on a device with its own memory: it copies the tiles of a pool, and no change is unseen."""
+
+import numpy as np
+import pytest
+
+from tests.unit.backends.test_cuda_arguments import Stretch, host
+from warpsmith.domain.argument import Role
+from warpsmith.domain.draw import Distribution, Draw
+from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.job import CacheState
+from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.sandbox.buffers import WorkloadBuffers
+from warpsmith.verify.inputs import POOL_ELEMENTS, TILE_ELEMENTS, draw_buffer, tiles_of
+
+GUARD = 64
+ELEMENTS = POOL_ELEMENTS + 5 * TILE_ELEMENTS + 123
+
+
+def plan(dtype: Dtype, role: Role = Role.INPUT, draw: Draw | None = None) -> WorkloadPlan:
+    x = BufferPlan(name="x", dtype=dtype, role=role, shape=(ELEMENTS,), draw=draw)
+    y = BufferPlan(name="y", dtype=dtype, role=Role.OUTPUT, shape=(16,), draw=None)
+    return WorkloadPlan("n", seed=11, arguments=(x, y))
+
+
+def contents(memory: Stretch, of: WorkloadPlan) -> bytes:
+    return bytes(memory.data[GUARD : GUARD + of.buffers[0].size_bytes])
+
+
+@pytest.mark.parametrize("dtype", [Dtype.FLOAT16, Dtype.FLOAT32, Dtype.BFLOAT16, Dtype.INT32, Dtype.BOOL])
+@pytest.mark.parametrize("role", [Role.INPUT, Role.INOUT])
+def test_the_device_has_what_the_host_would_have_drawn(dtype: Dtype, role: Role) -> None:
+    device, of = host(), plan(dtype, role)
+    buffers = WorkloadBuffers(device, of, GUARD)
+    buffers.rotation(CacheState.COLD)
+    kept = [m for m in device.allocated if m.size_bytes == of.buffers[0].size_bytes + 2 * GUARD]
+    for variant, memory in enumerate(m for m in kept if not m.is_free):
+        if role is Role.INPUT and variant < 4:
+            assert contents(memory, of) == draw_buffer(of.buffers[0], 11, variant).tobytes()
+    assert contents(kept[0], of) == draw_buffer(of.buffers[0], 11).tobytes()
+    sent = [m for m in device.allocated if m not in kept]
+    assert max(m.size_bytes for m in sent) < of.buffers[0].size_bytes, "the pool alone is sent"
+    buffers.free()
+    assert all(m.is_free for m in device.allocated)
+
+
+@pytest.mark.parametrize("at", [0, TILE_ELEMENTS, ELEMENTS // 2, ELEMENTS - 1])
+def test_a_changed_element_is_seen_wherever_it_is(at: int) -> None:
+    device, of = host(), plan(Dtype.FLOAT16)
+    buffers = WorkloadBuffers(device, of, GUARD)
+    memory = next(m for m in device.allocated if m.size_bytes == of.buffers[0].size_bytes + 2 * GUARD)
+    assert buffers.changed_inputs(whole=True) == []
+    assert buffers.changed_inputs(whole=False) == []
+    memory.data[GUARD + 2 * at] ^= 1
+    assert buffers.changed_inputs(whole=True) == ["x"]
+
+
+def test_spots_see_the_first_and_the_last_elements() -> None:
+    for at in (0, ELEMENTS - 1):
+        device, of = host(), plan(Dtype.FLOAT16)
+        buffers = WorkloadBuffers(device, of, GUARD)
+        memory = next(m for m in device.allocated if m.size_bytes == of.buffers[0].size_bytes + 2 * GUARD)
+        memory.data[GUARD + 2 * at] ^= 1
+        assert buffers.changed_inputs(whole=False) == ["x"]
+
+
+def test_redrawn_values_are_those_of_the_family_and_are_put_back() -> None:
+    device, of = host(), plan(Dtype.FLOAT16)
+    buffers = WorkloadBuffers(device, of, GUARD)
+    memory = next(m for m in device.allocated if m.size_bytes == of.buffers[0].size_bytes + 2 * GUARD)
+    buffers.redraw(0, Family.SCALED_UP, 1001)
+    assert contents(memory, of) == draw_buffer(of.buffers[0], 11, 1001, Family.SCALED_UP).tobytes()
+    assert buffers.changed_inputs(True, family=Family.SCALED_UP, variant=1001) == []
+    buffers.undo_redraw(0)
+    assert contents(memory, of) == draw_buffer(of.buffers[0], 11).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("start", "stop"), [(0, 1), (0, TILE_ELEMENTS), (TILE_ELEMENTS - 1, TILE_ELEMENTS + 1), (5, ELEMENTS)]
+)
+def test_a_span_of_tiles_is_that_of_the_whole(start: int, stop: int) -> None:
+    buffer = plan(Dtype.FLOAT16).buffers[0]
+    tiles = tiles_of(buffer, 11)
+    assert tiles is not None
+    np.testing.assert_array_equal(tiles.span(start, stop), draw_buffer(buffer, 11)[start:stop])
+
+
+def test_what_is_arranged_or_small_is_drawn_by_the_host() -> None:
+    arranged = Draw(distribution=Distribution.PERMUTATION)
+    assert tiles_of(plan(Dtype.INT32, draw=arranged).buffers[0], 11) is None
+    assert tiles_of(plan(Dtype.INT32).buffers[1], 11) is None
+    assert tiles_of(plan(Dtype.FLOAT16).buffers[0], 11, family=Family.WORLD) is None
