@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -167,7 +168,13 @@ class RealDeviceSetup(PortsSetup):
 
     Args:
         fleet: factory for a compiler that also uses compile nodes.
+
+    Attributes:
+        compiling_ahead: compiles what references usually call on the device; None: it is there already, or
+            there is no library for it.
     """
+
+    compiling_ahead: Thread | None = None
 
     def __init__(self, settings: Settings, device: DeviceInfo, fleet: Fleet | None = None) -> None:
         from warpsmith.measure.nvml import nvml_for
@@ -188,9 +195,12 @@ class RealDeviceSetup(PortsSetup):
         runner.warm()
         share = min(settings.kept_references_mb << 20, machine_memory() // MEMORY_SHARE)
         kept_there = KeptChildren(KEEP_CHILDREN_S)
-        on_device = device_references(device, kept_there, runner.memory_bytes)
+        on_device = device_references(
+            device, kept_there, runner.memory_bytes, settings.data_dir.absolute() / "cupy"
+        )
         if on_device is not None:
             on_device.warm()
+            self.compiling_ahead = on_device.compile_ahead()
             share //= 2  # of the outputs of each
         reference = KeptReferences(runner, share)
         nvml = nvml_for(device)

@@ -126,6 +126,8 @@ def measured(job: Job, device: DeviceInfo, folder: Path) -> dict[str, Any]:
         open_.callback(bell.close)
         if isinstance(setup, RealDeviceSetup):
             open_.callback(setup.close)
+            if setup.compiling_ahead is not None:
+                setup.compiling_ahead.join()  # a worker has been up for longer than that
         open_.enter_context(patch.object(task_runner, "WORK", work))
         open_.enter_context(clock.installed())
         with database.write() as session:

@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.sandbox.device_kernels import DONE, PARTS, compile_usual, is_complete, use_folder
 from warpsmith.sandbox.reference_arrays import DeviceArrays, HostArrays
 from warpsmith.sandbox.reference_child import _BadReference, _compute
 from warpsmith.verify.inputs import POOL_ELEMENTS
@@ -112,3 +115,23 @@ def test_memory_is_given_back() -> None:
     sys.modules["cupy"] = module
     DeviceArrays(0).done()
     assert asked == ["use", "free"]
+
+
+def test_every_usual_call_is_one_that_numpy_has() -> None:
+    whole = compile_usual(np)
+    assert whole > 500
+    assert sum(compile_usual(np, part, 3) for part in range(3)) == whole
+
+
+def test_a_call_that_is_lacking_leaves_the_others() -> None:
+    module, _ = stand_in()
+    lacking = SimpleNamespace(**{name: getattr(np, name) for name in dir(np) if name != "exp2"})
+    assert 0 < compile_usual(lacking) < compile_usual(module)
+
+
+def test_a_library_without_kept_kernels_compiles_each(tmp_path: Path) -> None:
+    assert not use_folder(tmp_path)
+    assert not is_complete(tmp_path)
+    for part in range(PARTS):
+        (tmp_path / DONE.format(part, PARTS)).touch()
+    assert is_complete(tmp_path)

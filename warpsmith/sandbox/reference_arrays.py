@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.plan import BufferPlan, Family
+from warpsmith.sandbox.device_kernels import use_folder
 from warpsmith.verify.dtypes import as_wanted, has_table, reference_dtype, values_of_patterns, wanted_dtype
 from warpsmith.verify.inputs import draw_buffer, draw_wide, tiles_of
 
@@ -80,11 +82,12 @@ class DeviceArrays:
 
     Args:
         index: number of the device.
+        kernels: folder of compiled kernels, which this process may read only; None: each is compiled.
     """
 
-    def __init__(self, index: int) -> None:
-        # Where its kernels are kept, another job's code could write.
-        os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
+    def __init__(self, index: int, kernels: Path | None = None) -> None:
+        if kernels is None or not use_folder(kernels):
+            os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
         self._cupy: Any = importlib.import_module(MODULE)
         self._cupy.cuda.Device(index).use()
         # What a driver and its libraries open, they open here, before the process is confined.

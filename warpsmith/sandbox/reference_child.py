@@ -27,8 +27,9 @@ def main(argument: dict[str, Any]) -> None:
     index = argument.get("device")
     most = memory_limit(int(argument["memory_bytes"]))
     private = Path(argument["private"])
-    arrays: ReferenceArrays = HostArrays() if index is None else DeviceArrays(int(index))
-    _confine(private, most, on_device=index is not None)
+    kernels = Path(argument["kernels"]) if argument.get("kernels") else None
+    arrays: ReferenceArrays = HostArrays() if index is None else DeviceArrays(int(index), kernels)
+    _confine(private, most, on_device=index is not None, kernels=kernels)
     while True:
         request, blobs = channel.receive()
         plan = plan_from_json(request["plan"])
@@ -46,7 +47,7 @@ def main(argument: dict[str, Any]) -> None:
         channel.send({"names": names}, [outputs[n].data.cast("B") for n in names])
 
 
-def _confine(private: Path, memory_bytes: int, *, on_device: bool) -> None:
+def _confine(private: Path, memory_bytes: int, *, on_device: bool, kernels: Path | None = None) -> None:
     """Give up what a reference has no need of; a driver's files were opened before.
 
     What a device's libraries read later are their own files, and entries of /proc.
@@ -54,6 +55,7 @@ def _confine(private: Path, memory_bytes: int, *, on_device: bool) -> None:
     read, devices = [*system_paths()], [Path("/dev/null")]
     if on_device:
         read += [Path("/proc"), Path("/etc"), Path("/run")]
+        read += [] if kernels is None else [kernels]
         devices += Path("/dev").glob("nvidia*")
     confine(
         Confinement(

@@ -1,5 +1,6 @@
 """References from the worker's side."""
 
+import importlib.metadata
 import importlib.util
 import os
 import threading
@@ -7,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from queue import Empty, SimpleQueue
 
 import numpy as np
@@ -16,7 +18,9 @@ from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.forked_process import start_server
+from warpsmith.sandbox import device_kernels
 from warpsmith.sandbox.confine import memory_limit
+from warpsmith.sandbox.device_kernels import PARTS
 from warpsmith.sandbox.halted_children import HaltedChildren
 from warpsmith.sandbox.kept_children import KeptChildren
 from warpsmith.sandbox.messages import plan_to_json
@@ -31,6 +35,8 @@ ELEMENTS_EACH = 1 << 22
 ROOM = 8
 """Expected peak memory of a child, as a multiple of the bytes of a case's buffers in float64."""
 WIDE_BYTES = 8
+AHEAD_S = 300
+"""Limit in seconds on compiling kernels ahead."""
 DEVICE_TIMEOUT_S = 10
 """Deadline in seconds of one case on a device: a function that loops over elements is quicker on the host."""
 
@@ -52,12 +58,14 @@ class ReferenceRunner:
         kept: keeps children for the next call; by default every call starts its own.
         device: number of the CUDA device on which they compute, with CuPy instead of NumPy; one case at a
             time. None: on the host.
+        kernels: folder of kernels that CuPy compiled ahead; see `device_kernels`.
     """
 
     timeout_s: float = REFERENCE_S
     memory_bytes: int = 48 << 30
     children: int = 0
     device: int | None = None
+    kernels: Path | None = None
     kept: KeptChildren = field(default_factory=KeptChildren, compare=False, repr=False)
     _running: HaltedChildren = field(default_factory=HaltedChildren, compare=False, repr=False)
     _on_device: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
@@ -154,12 +162,35 @@ class ReferenceRunner:
                 self.kept.give_back(source, child)
 
     def _started(self) -> ChildProcess:
+        kernels = None if self.kernels is None else str(self.kernels)
         return ChildProcess(
             "warpsmith.sandbox.reference_child",
-            {"memory_bytes": self.memory_bytes, "device": self.device},
+            {"memory_bytes": self.memory_bytes, "device": self.device, "kernels": kernels},
             self._environment,
             preload=self._preloads,
         )
+
+    def compile_ahead(self) -> threading.Thread | None:
+        """Have the usual kernels compiled in the background, if they are to be kept and are not there yet."""
+        if self.kernels is None or device_kernels.is_complete(self.kernels):
+            return None
+        thread = threading.Thread(target=self._compile_ahead, args=(self.kernels,), daemon=True)
+        thread.start()
+        return thread
+
+    def _compile_ahead(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        told = {"device": self.device, "folder": str(folder), "parts": PARTS}
+        children = [
+            ChildProcess(
+                device_kernels.__name__, told | {"part": n}, self._environment, preload=self._preloads
+            )
+            for n in range(PARTS)
+        ]
+        deadline = time.monotonic() + AHEAD_S
+        for child in children:
+            child.wait(max(0.0, deadline - time.monotonic()))
+            child.kill()
 
     @property
     def _environment(self) -> dict[str, str]:
@@ -198,13 +229,29 @@ class ReferenceRunner:
 
 
 def device_references(
-    device: DeviceInfo, kept: KeptChildren, memory_bytes: int = ReferenceRunner.memory_bytes
+    device: DeviceInfo,
+    kept: KeptChildren,
+    memory_bytes: int = ReferenceRunner.memory_bytes,
+    folder: Path | None = None,
 ) -> ReferenceRunner | None:
     """What computes references on a device; None if it is no CUDA device, or CuPy is not installed.
 
     Args:
         memory_bytes: limit on the host memory of its child.
+        folder: where kernels that CuPy compiled ahead are kept, for each version and architecture apart.
     """
-    if device.backend is not Backend.CUDA or importlib.util.find_spec(MODULE) is None:
+    version = _cupy_version() if device.backend is Backend.CUDA else ""
+    if not version:
         return None
-    return ReferenceRunner(DEVICE_TIMEOUT_S, memory_bytes, children=1, device=device.index, kept=kept)
+    kernels = None if folder is None else folder / f"{version}-{device.name}".replace("/", "-")
+    return ReferenceRunner(
+        DEVICE_TIMEOUT_S, memory_bytes, children=1, device=device.index, kernels=kernels, kept=kept
+    )
+
+
+def _cupy_version() -> str:
+    """The version of CuPy, without importing it; empty if it is not installed."""
+    if importlib.util.find_spec(MODULE) is None:
+        return ""
+    names = importlib.metadata.packages_distributions().get(MODULE, ())
+    return next((f"{n}-{importlib.metadata.version(n)}" for n in names), "unknown")
