@@ -230,6 +230,8 @@ class Device(Protocol):
     """One opened device. Faults raise `DeviceFault`; after that the process must end."""
 
     info: DeviceInfo
+    apart: bool
+    """Every buffer is an allocation of its own, whose bounds a sanitizer knows."""
 
     def allocate(self, size_bytes: int) -> Memory:
         """Device memory, contents undefined."""

@@ -6,10 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from warpsmith.backends.base import (
-    Array,
     Bound,
     DeviceFault,
     LaunchRefused,
@@ -19,10 +16,10 @@ from warpsmith.backends.base import (
     Watch,
     launches_in_place,
     launches_of,
-    pieces_of,
 )
 from warpsmith.backends.cuda_extended_launch import DriverRefusal, ExtendedLaunch
 from warpsmith.backends.cuda_graph import GraphTimer
+from warpsmith.backends.cuda_memory import Slabs
 from warpsmith.backends.cuda_program import CudaFunction, CudaProgram
 from warpsmith.backends.cuda_variants import CudaVariants
 from warpsmith.domain.device import DeviceInfo
@@ -49,63 +46,10 @@ Loaded = CudaProgram | CudaVariants
 _REFUSED = ("invalid", "too large", "out of resources", "no kernel image", "not supported", "not found")
 
 
-class CudaMemory:
-    """Device memory; see `backends.base.Memory`."""
-
-    def __init__(self, driver: Any, size_bytes: int) -> None:
-        self.size_bytes = size_bytes
-        self._driver = driver
-        try:
-            self.allocation = driver.mem_alloc(max(1, size_bytes))
-        except driver.Error as exc:
-            raise DeviceFault(f"{size_bytes} bytes cannot be allocated: {exc}") from exc
-        self.address = int(self.allocation)
-        """Device address of the first byte."""
-
-    def write(self, data: Array, offset_bytes: int = 0) -> None:
-        """See `Memory.write`."""
-        host = np.ascontiguousarray(data).view(np.uint8)
-        self._guarded(lambda: self._driver.memcpy_htod(self.address + offset_bytes, host))
-
-    def read(self, offset_bytes: int, size_bytes: int) -> memoryview:
-        """See `Memory.read`."""
-        host = np.empty(size_bytes, np.uint8)
-        self._guarded(lambda: self._driver.memcpy_dtoh(host, self.address + offset_bytes))
-        return host.data
-
-    def copy_from(self, other: Memory, size_bytes: int, offset_bytes: int = 0) -> None:
-        """See `Memory.copy_from`."""
-        assert isinstance(other, CudaMemory)
-        source, destination = other.address + offset_bytes, self.address + offset_bytes
-        self._guarded(lambda: self._driver.memcpy_dtod(destination, source, size_bytes))
-
-    def gather(self, source: Memory, begins: Sequence[int], piece_bytes: int, to: slice) -> None:
-        """See `Memory.gather`."""
-        assert isinstance(source, CudaMemory)
-        places = pieces_of(begins, piece_bytes, to)
-        copy, here, there = self._driver.memcpy_dtod, self.address, source.address
-        self._guarded(lambda: [copy(here + at, there + begin, size) for at, begin, size in places])
-
-    def fill(self, pattern: bytes, offset_bytes: int, size_bytes: int) -> None:
-        """See `Memory.fill`."""
-        at, width = self.address + offset_bytes, len(pattern)
-        fill = {1: self._driver.memset_d8, 2: self._driver.memset_d16, 4: self._driver.memset_d32}[width]
-        word = int.from_bytes(pattern, "little")
-        self._guarded(lambda: fill(at, word, size_bytes // width))
-
-    def free(self) -> None:
-        """See `Memory.free`."""
-        self.allocation.free()
-
-    def _guarded(self, call: Callable[[], object]) -> None:
-        try:
-            call()
-        except self._driver.Error as exc:
-            raise DeviceFault(f"a copy failed: {exc}") from exc
-
-
 class CudaDevice:
     """Implements `backends.base.Device` in the current process, with a context of its own."""
+
+    apart = False
 
     def __init__(self, info: DeviceInfo) -> None:
         from pycuda import driver
@@ -117,10 +61,11 @@ class CudaDevice:
         self._stream = driver.Stream()
         self._timer = GraphTimer(driver, self._stream)
         self._warm = False
+        self._slabs = Slabs(driver)
 
     def allocate(self, size_bytes: int) -> Memory:
         """See `Device.allocate`."""
-        return CudaMemory(self._driver, size_bytes)
+        return self._slabs.allocate(size_bytes, apart=self.apart)
 
     def allocate_image(self, plan: BufferPlan) -> Memory:
         """See `Device.allocate_image`."""

@@ -137,6 +137,8 @@ class OpenClDevice:
     The kernel gets an aligned sub-buffer that begins after the guard zone.
     """
 
+    apart = True
+
     def __init__(self, info: DeviceInfo, device: Any) -> None:
         self.cl = opencl()
         self.info = info

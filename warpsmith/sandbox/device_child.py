@@ -50,6 +50,7 @@ def main(argument: dict[str, Any]) -> None:
     except (Unavailable, DeviceFault) as exc:
         channel.send({"fault": str(exc)})
         return
+    device.apart |= watched
     channel.send({"ready": True, "confined": confined})
     _Server(channel, device, 0 if watched else GUARD_BYTES).serve()
     device.close()

@@ -116,10 +116,16 @@ class ChildOpener:
         Raises:
             ChildDied: the device cannot be opened.
         """
+        device = self.start_watched(under)
+        device.wait_ready()
+        return device
+
+    def start_watched(self, under: Sequence[str]) -> "WatchedDevice":
+        """The same before it is ready; `wait_ready` waits for it."""
         # Instrumented code is slower by one or two orders of magnitude.
         process = self._start(True, under)
         device = WatchedDevice(self.info, process, WATCHED_RATIO * self.run_timeout_s)
-        device.wait_ready()
+        device.ask_to_open()
         return device
 
     def _start(self, watched: bool, under: Sequence[str]) -> ChildProcess:
@@ -147,11 +153,24 @@ class ChildDevice:
     _process: ChildProcess
     _run_timeout_s: float
     _plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
+    _asked_to_open: bool = False
 
     def wait_ready(self) -> None:
         """Wait until the child has opened the device. Raises `ChildDied` as `DevicePort` describes."""
-        reply, _ = self._ask({"do": "open"}, OPEN_TIMEOUT_S)
+        if not self._asked_to_open:
+            self.ask_to_open()
+        reply, _ = self._receive(OPEN_TIMEOUT_S, 0)
         note_confinement(reply)
+
+    def ask_to_open(self) -> None:
+        """Have the child open the device. Raises `ChildDied` if it is gone."""
+        self._send({"do": "open"}, OPEN_TIMEOUT_S)
+        self._asked_to_open = True
+
+    @property
+    def process(self) -> ChildProcess:
+        """The child."""
+        return self._process
 
     def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
         """See `DevicePort.prepare`."""
@@ -254,11 +273,14 @@ class ChildDevice:
     def _ask(
         self, request: Json, timeout_s: float, blobs: Sequence[Blob] = (), most_bytes: int = 0
     ) -> tuple[dict[str, Any], list[Received]]:
+        self._send(request, timeout_s, blobs)
+        return self._receive(timeout_s, most_bytes)
+
+    def _send(self, request: Json, timeout_s: float, blobs: Sequence[Blob] = ()) -> None:
         try:
             self._process.channel.send(request, blobs, time.monotonic() + timeout_s)
         except ChildDied as exc:
             raise self._process.explain(exc) from exc
-        return self._receive(timeout_s, most_bytes)
 
     def _receive(self, timeout_s: float, most_bytes: int) -> tuple[dict[str, Any], list[Received]]:
         try:

@@ -2,21 +2,26 @@
 
 import re
 import shutil
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.errors import ChildDied, KernelRefused, Unavailable
-from warpsmith.sandbox.device_host import ChildOpener
+from warpsmith.sandbox.device_host import ChildOpener, WatchedDevice
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 LOG = "sanitizer.log"
 PADDING_BYTES = 4096
+CONTEXT_BYTES = 3 << 28
+"""Device memory of a child under a tool, without its buffers."""
+MEMORY_SHARE = 8
+"""Children that wait take at most this fraction of the device's memory: one part of so many."""
 WELL_KNOWN = (Path("/usr/local/cuda/bin/compute-sanitizer"), Path("/opt/cuda/bin/compute-sanitizer"))
 _SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard")
 _LINE = re.compile(r"^=+ ?(.*)$", re.MULTILINE)
@@ -54,14 +59,44 @@ class Sanitizer:
 
     opener: ChildOpener
     program: Path
+    _waiting: list[dict[str, WatchedDevice]] = field(default_factory=list, compare=False, repr=False)
+    """Children by tool, for as many findings, that were started in advance."""
+    _taking: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
+
+    def expect(self, count: int) -> None:
+        """See `SanitizerPort.expect`; as many as the device's memory allows, since each has a context."""
+        room = self.opener.info.limits.total_memory_bytes // MEMORY_SHARE // (len(TOOLS) * CONTEXT_BYTES)
+        for _ in range(min(count, room) - len(self._waiting)):
+            with suppress(ChildDied):
+                self._waiting.append({tool: self._started(tool) for tool in TOOLS})
+
+    @contextmanager
+    def halted(self) -> Iterator[None]:
+        """See `SanitizerPort.halted`."""
+        waiting = [device.process for devices in self._waiting for device in devices.values()]
+        for process in waiting:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in waiting:
+                process.wake()
+
+    def drop(self) -> None:
+        """See `SanitizerPort.drop`."""
+        while self._waiting:
+            for device in self._waiting.pop().values():
+                device.close()
 
     def findings(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> Mapping[str, str]:
         """See `SanitizerPort.findings`. The tools run concurrently, since nothing is timed meanwhile."""
+        with self._taking:
+            ready = self._waiting.pop() if self._waiting else {}
         with ThreadPoolExecutor(len(TOOLS)) as pool:
-            logs = pool.map(lambda tool: self._run(tool, compiled, plan, size), TOOLS)
+            logs = pool.map(lambda tool: self._run(tool, ready.get(tool), compiled, plan, size), TOOLS)
             return dict(zip(TOOLS, logs, strict=True))
 
-    def _run(self, tool: str, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> str:
+    def _started(self, tool: str) -> WatchedDevice:
         options = ["--tool", tool, "--log-file", f"{{private}}/{LOG}", "--print-limit", "3"]
         if tool == "memcheck":
             # A look-up of a function that this driver lacks is an error to the tool, but harmless here.
@@ -71,9 +106,20 @@ class Sanitizer:
             options += ["--padding", str(PADDING_BYTES)]
         if tool == "racecheck":
             options += ["--racecheck-report", "analysis"]
+        return self.opener.start_watched([str(self.program), *options])
+
+    def _run(
+        self,
+        tool: str,
+        ready: WatchedDevice | None,
+        compiled: Compiled,
+        plan: WorkloadPlan,
+        size: LaunchSize,
+    ) -> str:
         try:
-            device = self.opener.open_watched([str(self.program), *options])
+            device = ready or self._started(tool)
             try:
+                device.wait_ready()
                 with suppress(KernelRefused):  # a fault, of which the log tells
                     device.prepare(plan)
                     handle = device.load(compiled)

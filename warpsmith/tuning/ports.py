@@ -3,6 +3,7 @@ lines."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
@@ -130,6 +131,18 @@ class SanitizerPort(Protocol):
         Raises:
             Unavailable: a tool did not finish; the message says which and why.
         """
+        ...
+
+    def expect(self, count: int) -> None:
+        """Have what so many calls of `findings` need started in advance; in the thread that asks for them."""
+        ...
+
+    def halted(self) -> AbstractContextManager[None]:
+        """Context in which what was started in advance stands still."""
+        ...
+
+    def drop(self) -> None:
+        """End what was started in advance and not used."""
         ...
 
 

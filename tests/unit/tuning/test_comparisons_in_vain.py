@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from testbed.sanitizer import NothingWaits
 from tests.unit.tuning.test_tuning_loops import JOB, finalists
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import MIN_CLAIM, Verdict
@@ -21,7 +22,7 @@ PAIRS = 4 * PROCESSES
 
 
 @dataclass
-class Sanitizer:
+class Sanitizer(NothingWaits):
     """Counts what it is asked."""
 
     asked: list[bytes] = field(default_factory=list)

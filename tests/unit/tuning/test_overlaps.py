@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.deadlines import HANGS_S
+from testbed.sanitizer import NothingWaits
 from tests.unit.tuning.observed_references import Reference, nothing_stays, ports_with
 from tests.unit.tuning.test_tuning_loops import JOB, finalists, times
 from warpsmith.domain.launch_size import LaunchSize
@@ -85,7 +86,7 @@ def test_the_user_kernel_has_its_process_while_a_winner_is_checked() -> None:
 
 
 @dataclass
-class Sanitizer:
+class Sanitizer(NothingWaits):
     """Inspects two binaries at once, and looks at the device meanwhile."""
 
     timed: list[str]

@@ -6,6 +6,7 @@ from typing import Literal
 
 import pytest
 
+from testbed.sanitizer import NothingWaits
 from tests.unit.tuning.test_tuning_loops import finalists, times
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import Comparison, Conditions, Rejected, Stage, Verdict
@@ -81,7 +82,7 @@ def test_no_claim_is_made_on_a_device_that_is_held_down() -> None:
 
 
 @dataclass
-class FakeSanitizer:
+class FakeSanitizer(NothingWaits):
     """Finds in binaries what it is told."""
 
     found: Mapping[bytes, str]

@@ -2,8 +2,9 @@
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 
 from warpsmith.domain.job import Workload
 from warpsmith.domain.launch_size import launch_size
@@ -35,6 +36,18 @@ class SanitizerCheck:
         self._session = session
         self._sanitizer = sanitizer
         self._found: dict[bytes, dict[str, str]] = {}
+
+    def expect(self, binaries: Collection[bytes]) -> None:
+        """Have what these binaries will be inspected with started in advance."""
+        self._sanitizer.expect(len({b for b in binaries if b not in self._found}))
+
+    def halted(self) -> AbstractContextManager[None]:
+        """Context in which what was started in advance stands still."""
+        return self._sanitizer.halted()
+
+    def close(self) -> None:
+        """End what was started in advance."""
+        self._sanitizer.drop()
 
     def inspect(
         self, winners: Sequence[tuple[Workload, Built]], own: Built

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -117,6 +118,8 @@ class Contest:
 
     def close(self) -> None:
         """End the processes of the user's kernel, and what goes on beside."""
+        if self._sanitizers is not None:
+            self._sanitizers.close()
         self.base.close()
         self._prefetch.close()
         self._beside.shutdown()
@@ -272,6 +275,7 @@ class Contest:
         results: dict[str, Comparison | str] = {}
         entrants: dict[str, Entrant] = {}
         opening = self._beside.submit(self.base.device, next(iter(asked.values()))[0])
+        self._expect_sanitizers([finalist for _, finalist in asked.values()])
         try:
             for key, (workload, finalist) in asked.items():
                 try:
@@ -283,7 +287,7 @@ class Contest:
                 else:
                     entrants[key] = entrant
             wait([opening])
-            around = Surroundings(self._prefetch.paused, self._beside, self._concluding(asked, results))
+            around = Surroundings(self._quiet, self._beside, self._concluding(asked, results))
             time_in_pairs([*entrants.values()], self._pairs, around)
             for key, entrant in entrants.items():
                 if entrant.refused:
@@ -294,6 +298,19 @@ class Contest:
             for session in fresh.values():
                 session.close()
         return results
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """Context in which this job's other processes stand still, so that one may be timed."""
+        halted = nullcontext() if self._sanitizers is None else self._sanitizers.halted()
+        with self._prefetch.paused(), halted:
+            yield
+
+    def _expect_sanitizers(self, finalists: Sequence[Finalist]) -> None:
+        """Start what will inspect these, which takes longer than the inspection."""
+        if self._sanitizers is not None:
+            compiled = (self.binary(finalist)[1] for finalist in finalists)
+            self._sanitizers.expect({c.binary for c in compiled if isinstance(c, Compiled)})
 
     def _entered(
         self, workload: Workload, finalist: Finalist, fresh: dict[Name, DeviceSession]
@@ -417,7 +434,7 @@ class Contest:
                 isinstance(found, Comparison) and serves(self._job, found)
             )
             if isinstance(found, Comparison) and may_serve:
-                with self._prefetch.paused():
+                with self._quiet():
                     found = self._with_more(found, {"A": own, "B": winner})
             results[entrant.workload.key] = found
 
