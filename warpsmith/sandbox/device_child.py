@@ -189,7 +189,7 @@ class _Server:
             buffers.spoil(0, ranges)
             scratch.spoil()
             self._device.launch(program, buffers.bound(FIRST, scratch), size)
-            out += _outputs(buffers, ranges)
+            out += _outputs(buffers, request["again"] if ranges is None else ranges)
         header["globals"] = program.changed_globals()
         return header, out
 

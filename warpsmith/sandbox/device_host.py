@@ -1,11 +1,14 @@
 """Devices from the worker's side: probing, and opening children that can be killed."""
 
 import math
+import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
+
+import numpy as np
 
 from warpsmith.child_environment import child_environment, preloads
 from warpsmith.domain.argument import Role
@@ -20,12 +23,17 @@ from warpsmith.sandbox.frames import Blob, Received
 from warpsmith.sandbox.messages import Json, case_to_json, plan_to_json, size_to_json, timing_to_json
 from warpsmith.sandbox.process import ChildProcess, note_confinement
 from warpsmith.settings import START_S, WATCHED_RATIO
+from warpsmith.verify.checked_ranges import sample_ranges
 from warpsmith.verify.run_report import Ranges, RunReport, Timed, TimedReport
 from warpsmith.whereabouts import HERE
 
 OPEN_TIMEOUT_S = START_S
 PROBED = (Backend.CUDA, Backend.OPENCL)
 """Back ends with devices, best first."""
+REPEATED_BYTES = 32 << 20
+REPEATED_ELEMENTS = 1 << 20
+"""Bytes of all outputs up to which those of a repeated launch are brought back whole; elements of each output
+that are brought back above it."""
 PREPARE_BYTES_PER_S = 200e6
 """Slowest rate in bytes per second at which inputs are drawn and uploaded; sets the deadline of `prepare`."""
 
@@ -208,6 +216,7 @@ class ChildDevice:
         """See `DevicePort.run`."""
         plan = self._plans[case]
         asked = None if ranges is None else {name: list(spans) for name, spans in ranges.items()}
+        again = _sampled(plan) if repeat and ranges is None else None
         request = {
             "do": "run",
             "handle": handle,
@@ -215,9 +224,10 @@ class ChildDevice:
             "size": size_to_json(size),
             "ranges": asked,
             "repeat": repeat,
+            "again": again,
             "poison": poison,
         }
-        most = _most_bytes(plan, ranges) * (1 + repeat)
+        most = _most_bytes(plan, ranges) + (_most_bytes(plan, again or ranges) if repeat else 0)
         reply, blobs = self._ask(request, self._run_timeout_s, most_bytes=most)
         with self._well_formed():
             count = len(plan.mutated)
@@ -226,8 +236,8 @@ class ChildDevice:
             report = _report(plan, reply, blobs[:count], ranges)
             if not repeat:
                 return report
-            again = _report(plan, reply, blobs[count:], ranges)
-            return replace(report, repeated=again.outputs)
+            second = _report(plan, reply, blobs[count:], again or ranges)
+            return replace(report, repeated=second.outputs, repeated_ranges=again or {})
 
     def time(self, handle: int, case: CaseKey, size: LaunchSize, plan: TimingPlan) -> Timed:
         """See `DevicePort.time`."""
@@ -332,6 +342,14 @@ class WatchedDevice(ChildDevice):
     def _faulted(self, words: str) -> NoReturn:
         """Report a fault but keep the child, because its sanitizer still has to write findings."""
         raise KernelRefused(words)
+
+
+def _sampled(plan: WorkloadPlan) -> dict[str, Ranges] | None:
+    """Random ranges of the outputs of a repeated launch that are brought back; None: all of them."""
+    if _most_bytes(plan, None) <= REPEATED_BYTES:
+        return None
+    rng = np.random.default_rng(secrets.randbits(128))
+    return {b.name: sample_ranges(b.elements, b.shape[-1], rng, REPEATED_ELEMENTS) for b in plan.mutated}
 
 
 def _most_bytes(plan: WorkloadPlan, ranges: Mapping[str, Ranges] | None) -> int:

@@ -83,12 +83,13 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
                 where = workload.key
                 _refuse_overrun(session, time_left, index)
                 asked = ahead.get(workload.key) or _cases(session, workload)
-                own_case, another, *families = asked
-                failed = _expect(session, asked if may_overlap(session) else asked[:2], time_left)
-                for key in (own_case.key, another.key):
-                    if key in failed:
-                        raise failed[key]
-                refusal = _untestable(session, workload, another)
+                draws = session.inputs.own_draws(workload)
+                families = asked[len(draws) :]
+                failed = _expect(session, asked if may_overlap(session) else draws, time_left)
+                for case in draws:
+                    if case.key in failed:
+                        raise failed[case.key]
+                refusal = _untestable(session, workload, draws)
                 if refusal:
                     return _refused(device, timings, f"{where}: {refusal}")
                 handle = session.device(workload).load(compiled)
@@ -132,12 +133,12 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
     )
 
 
-def _untestable(session: DeviceSession, workload: Workload, another: Case) -> str:
+def _untestable(session: DeviceSession, workload: Workload, draws: Sequence[Case]) -> str:
     """See `untestable`; NumPy has the last word on what the outputs are."""
-    words = untestable(session, workload, another)
+    words = untestable(session, workload, *draws[1:])
     if words:
-        told = [session.expected.judged_by_numpy(case) for case in (Case(workload), another)]
-        words = untestable(session, workload, another) if any(told) else words
+        told = [session.expected.judged_by_numpy(case) for case in draws]
+        words = untestable(session, workload, *draws[1:]) if any(told) else words
     return words
 
 
@@ -161,8 +162,8 @@ def _refused(
 
 
 def _cases(session: DeviceSession, workload: Workload) -> list[Case]:
-    """Cases of a workload: its own draw, another one, and families."""
-    return [Case(workload), session.inputs.another_draw(workload), *family_cases(session, workload)]
+    """Cases of a workload: its own draws, and families."""
+    return [*session.inputs.own_draws(workload), *family_cases(session, workload)]
 
 
 def _expect(

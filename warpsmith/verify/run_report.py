@@ -26,12 +26,20 @@ class RunReport:
     changed_inputs: tuple[str, ...]
     """Read-only inputs that changed."""
     repeated: Mapping[str, Array] | None = None
-    """Outputs of a second launch on the same inputs, if one was requested."""
+    """Outputs of a second launch on the same inputs; None if there was none."""
+    repeated_ranges: Mapping[str, Ranges] = field(default_factory=dict)
+    """Where the elements of `repeated` lie, by name; of an output that is lacking, where those of the first
+    launch lie."""
     changed_globals: tuple[str, ...] = ()
     """Device variables that differ from their values after loading."""
     poison: Mapping[str, bytes] = field(default_factory=dict)
     """The repeated four bytes that outputs held before the launch, by name; empty if they were not filled.
     Used in messages only."""
+
+    def where_repeated(self, name: str, elements: Array) -> Array:
+        """Those of an output's elements that the second launch brought back as well."""
+        ranges = self.repeated_ranges.get(name)
+        return elements if ranges is None else np.concatenate([elements[a:b] for a, b in ranges])
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def size_bytes(session: DeviceSession, workload: Workload) -> int:
 def certain_cases(session: DeviceSession, workload: Workload) -> list[Case]:
     """Cases with which every winner of a workload is checked, without neighbours and cases drawn at
     random."""
-    certain = [Case(workload), session.inputs.another_draw(workload)]
+    certain = session.inputs.own_draws(workload)
     if session.inputs.defences.families and size_bytes(session, workload) <= FAMILY_BYTES:
         certain += [Case(workload, family) for family in _families(session, workload)]
     return certain

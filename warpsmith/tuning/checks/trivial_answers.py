@@ -30,11 +30,11 @@ _POSITIVE = "{distribution: uniform, low: 0.1, high: 1}"
 _DRAWN = (Role.INPUT, Role.INOUT, Role.SYMBOL)
 
 
-def untestable(session: DeviceSession, workload: Workload, another: Case) -> str:
+def untestable(session: DeviceSession, workload: Workload, another: Case | None = None) -> str:
     """The reason why a trivial answer would pass this job's check; empty if none does.
 
     Args:
-        another: other values of the same inputs; their result must not pass.
+        another: other values of the same inputs; their result must not pass. None: that is not asked.
     """
     if not session.inputs.defences.task_gate:
         return ""
@@ -46,7 +46,7 @@ def untestable(session: DeviceSession, workload: Workload, another: Case) -> str
         if _passes(session, workload, answer, expected):
             return f"untestable: {name} would pass the check; {_advice(session)}"
     drawn = [b for b in plan.buffers if b.role is not Role.OUTPUT]
-    if drawn and _passes(session, workload, session.expected.of(another), expected):
+    if drawn and another is not None and _passes(session, workload, session.expected.of(another), expected):
         names = ", ".join(b.name for b in plan.mutated)
         words = f"untestable: {names} does not depend on the inputs: the answer to other inputs would pass"
         return f"{words} the check; {_advice(session)}"

@@ -158,7 +158,7 @@ class ExpectedOutputs:
         if workload.key not in sizes:
             listed = [w.key for w in self.inputs.job.workloads]
             is_listed = workload.key in listed
-            cases = [Case(workload), *([self.inputs.another_draw(workload)] if is_listed else [])]
+            cases = self.inputs.own_draws(workload) if is_listed else [Case(workload)]
             own = output_sizes(self.inputs.plan(workload), [self.of(c) for c in cases])
             known = [] if is_listed else [s for k in listed if (s := sizes.get(k))]
             least = {n: min((s[n] for s in known), default=0.0) for n in own}

@@ -102,7 +102,8 @@ def check_run(
             return _wrong(plan, buffer, f"is less exact than it was: {error.detail}")
         worst = max(worst, error.max_error)
         if report.repeated is not None and on.determinism:
-            again = report.repeated[buffer.name]
+            again, got = report.repeated[buffer.name], report.where_repeated(buffer.name, got)
+            want = report.where_repeated(buffer.name, want)
             if rules.is_steady and own_globals is not None:
                 apart = compare(again, got, tolerance).max_error
                 refused = apart > 0
@@ -142,7 +143,11 @@ def spread(job: Job, plan: WorkloadPlan, report: RunReport, known: CheckedCase) 
     if report.repeated is None:
         return 0.0
     return max(
-        compare(report.repeated[b.name], report.outputs[b.name], tolerance_of(job, plan, b, known)).max_error
+        compare(
+            report.repeated[b.name],
+            report.where_repeated(b.name, report.outputs[b.name]),
+            tolerance_of(job, plan, b, known),
+        ).max_error
         for b in plan.mutated
     )
 

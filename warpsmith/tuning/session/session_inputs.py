@@ -8,6 +8,7 @@ from warpsmith.domain.by_value_plan import whole_range
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.memory import redrawn_cheaply
 from warpsmith.domain.plan import ArgumentPlan, CaseKey, Family, ScalarPlan, WorkloadPlan, plan_workload
 from warpsmith.domain.space import allows
 from warpsmith.domain.template import ConfiguredKernel, Template
@@ -96,6 +97,18 @@ class SessionInputs:
     def another_draw(self, workload: Workload) -> Case:
         """Other values of the workload's own distribution."""
         return Case(workload, Family.DECLARED, self.other(workload).variant)
+
+    def own_draws(self, workload: Workload) -> list[Case]:
+        """The declared draws with which a kernel is checked on a workload: its own, and another one.
+
+        A workload that is too large to be redrawn between timed launches has its own alone, if there is a
+        smaller one: what does not depend on its inputs shows there.
+        """
+        sizes = {w.key: sum(b.size_bytes for b in self.plan(w).buffers) for w in self.job.workloads}
+        is_smallest = sizes.get(workload.key) == min(sizes.values())
+        if is_smallest or redrawn_cheaply(self.plan(workload)):
+            return [Case(workload), self.another_draw(workload)]
+        return [Case(workload)]
 
     def search_gets(self, key: CaseKey) -> bool:
         """Whether a search trial may be launched on these inputs."""

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from warpsmith.domain.job import Job, Metric, Workload
 from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.memory import CHECKED_CASES, redrawn_cheaply
+from warpsmith.domain.memory import CHECKED_CASES
 from warpsmith.domain.outcome import MIN_CLAIM, Comparison, Rejected, Stage, Verdict
 from warpsmith.domain.plan import Compiled, TimingPlan
 from warpsmith.domain.space import configuration_key
@@ -28,7 +28,7 @@ from warpsmith.tuning.checks.sanitizers import SanitizerCheck
 from warpsmith.tuning.session.baseline_kernel import compiled_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
-from warpsmith.tuning.session.session_ports import Case, SessionPorts
+from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.energy import energies
 from warpsmith.tuning.timing.paired_blocks import Side
@@ -404,10 +404,7 @@ class Contest:
 
     def _expect(self, session: DeviceSession, workload: Workload) -> None:
         """Know what launches of a winner must leave on the inputs that they are timed and checked with."""
-        cases = [Case(workload)]
-        if redrawn_cheaply(session.inputs.plan(workload)):
-            cases.append(session.inputs.another_draw(workload))
-        session.expected.compute(cases)
+        session.expected.compute(session.inputs.own_draws(workload))
 
     def _built(self, finalist: Finalist) -> tuple[ConfiguredKernel, Compiled]:
         """The kernel and binary of a finalist that compiles."""
