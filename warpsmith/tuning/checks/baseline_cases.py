@@ -2,9 +2,8 @@
 them, too."""
 
 import random
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
 from warpsmith.domain.argument import Role
@@ -41,9 +40,6 @@ from warpsmith.whereabouts import HERE
 FAMILIES_ELSEWHERE, FAMILIES_OF_LARGE = 3, 1
 """Number of families, drawn at random, with which workloads larger than the smallest are checked, and those
 larger than `FAMILY_BYTES`, if all are: no winner is checked with more."""
-
-LANES = 4
-"""Number of children that run the user's kernel on further cases at once."""
 
 TELLING_ELEMENTS = 4096
 """Number of elements in which a family shows that it changes a buffer."""
@@ -89,103 +85,49 @@ def passing(
     faulty: FaultyShapes,
     of: str = "",
 ) -> list[CheckedCase]:
-    """The `cases` on which the user's kernel is right and its reference finite, in their order.
-
-    Once a fault has ended a child, several run what is left, unless kernels run on the host's cores: a new
-    child takes longer than ten launches.
+    """The `cases` on which the user's kernel is right and its reference finite.
 
     Args:
         faulty: shapes on which the kernel ended its process; cases that will do the same are left out.
         of: key of the workload that the cases are neighbours of.
     """
-    line = _Line(cases, faulty)
-    lanes = 1 if session.info.shares_host else LANES
-    with ThreadPoolExecutor(lanes, thread_name_prefix="cases") as threads:
-        siblings = [threads.submit(_sibling_lane, session, kernel, compiled, line) for _ in range(lanes - 1)]
-        try:
-            found = _lane(session, kernel, compiled, line)
-        finally:
-            line.others_may_start.set()
-        for lane in siblings:
-            found |= lane.result()
-    return [found[number].model_copy(update={"neighbour_of": of}) for number in sorted(found)]
-
-
-class _Line:
-    """Cases that several lanes take one by one, with their numbers."""
-
-    def __init__(self, cases: Iterable[Case], faulty: FaultyShapes) -> None:
-        self._cases = enumerate(cases)
-        self._faulty = faulty
-        self._taking = threading.Lock()
-        self.ends_at_worlds = False
-        """A world ended a child: those that come after it are no tamer, and every fault costs a child."""
-        self.others_may_start = threading.Event()
-        """Set at the first fault, and when no case is left."""
-
-    def __iter__(self) -> Iterator[tuple[int, Case]]:
-        while True:
-            with self._taking:
-                taken = next(self._cases, None)
-                if taken is None or (self.ends_at_worlds and taken[1].family is Family.WORLD):
-                    return
-                if self._faulty.leaves_out(taken[1].workload.dimensions):
-                    continue
-            yield taken
-
-    def faulted(self, case: Case) -> None:
-        """A case ended its child."""
-        with self._taking:
-            self._faulty.add(case.workload.dimensions)
-            self.ends_at_worlds |= case.family is Family.WORLD
-        self.others_may_start.set()
-
-
-def _sibling_lane(
-    session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, line: _Line
-) -> dict[int, CheckedCase]:
-    """A lane with a child of its own, which waits until there was a fault."""
-    line.others_may_start.wait()
-    sibling = session.sibling()
-    try:
-        return _lane(sibling, kernel, compiled, line)
-    finally:
-        sibling.close()
-
-
-def _lane(
-    session: DeviceSession, kernel: ConfiguredKernel, compiled: Compiled, line: _Line
-) -> dict[int, CheckedCase]:
-    """Run cases until none is left; those on which the kernel is right, by number."""
-    found: dict[int, CheckedCase] = {}
+    judged: list[Future[CheckedCase | Rejected]] = []
+    info = session.info
     loaded_variants = session.variants(kernel, compiled)
     device: DevicePort | None = None
-    for number, case in line:
-        if case.family is not Family.WORLD and not _finite(session, case):
-            continue
-        try:
-            size = size_within_limits(kernel, case.workload, session.info)
-            if isinstance(size, Rejected):
+    with ThreadPoolExecutor(1, thread_name_prefix="judge") as judging:
+        for case in cases:
+            if case.family is not Family.WORLD and not _finite(session, case):
                 continue
-            device = session.device(case)
-            loaded = LoadedKernel(loaded_variants.on(device, case.workload), case.workload, size)
-            report = _launched(session, loaded, case)
-            overruns = _overruns_unseen(session, loaded, case)
-            session.release(case)
-        except (ExpressionError, KernelRefused):
-            continue
-        except ChildDied:
-            line.faulted(case)
-            session.renew(faulted=True)
-            loaded_variants.forget()
-            device = None
-            continue
-        judged = None if overruns else _judged(session, case, report)
-        if isinstance(judged, CheckedCase):
-            found[number] = judged
+            if faulty.leaves_out(case.workload.dimensions):
+                continue
+            try:
+                size = size_within_limits(kernel, case.workload, info)
+                if isinstance(size, Rejected):
+                    continue
+                device = session.device(case)
+                loaded = LoadedKernel(loaded_variants.on(device, case.workload), case.workload, size)
+                report = _launched(session, loaded, case)
+                overruns = _overruns_unseen(session, loaded, case)
+                session.release(case)
+            except (ExpressionError, KernelRefused):
+                continue
+            except ChildDied:
+                faulty.add(case.workload.dimensions)
+                session.renew(faulted=True)
+                loaded_variants.forget()
+                device = None
+                if case.family is Family.WORLD:
+                    break  # what comes after is no tamer, and every fault costs a child
+                continue
+            if overruns:
+                continue
+            wait(judged)  # no more than two reports are held
+            judged.append(judging.submit(_judged, session, case, report))
     if device is not None:
         loaded_variants.unload(device)
-    return found
+    right = [found for f in judged if isinstance(found := f.result(), CheckedCase)]
+    return [found.model_copy(update={"neighbour_of": of}) for found in right]
 
 
 def neighbour_cases(
