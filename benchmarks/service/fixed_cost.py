@@ -53,6 +53,7 @@ STAGES = {
 SHAPES = ((16, 4096), (256, 8192), (4096, 4096))
 SMOKE_SHAPES = ((4, 512), (16, 1024))
 BEYOND_S = 300.0
+UP_S = 2.0
 SOURCE = """
 #define BLOCK 64
 __kernel void rmsnorm(__global half* y, __global const half* x, __global const half* weight,
@@ -116,20 +117,21 @@ def measured(job: Job, device: DeviceInfo, folder: Path) -> dict[str, Any]:
     settings = Settings(_env_file=None, data_dir=folder)
     migrate.upgrade(settings.sqlalchemy_url)
     database, bell = Database(settings.sqlalchemy_url), Bell(settings)
-    setup = open_setup(settings, device)
-    made = Context(settings, database, bell, "bench", setup)
     queues = (CONTROL_QUEUE, AGENT_QUEUE, device_queue(device.device_class))
     clock = StageClock()
     work = {kind: _staged(clock, kind, do) for kind, do in task_runner.WORK.items()}
     with ExitStack() as open_:
         open_.callback(database.dispose)
         open_.callback(bell.close)
+        open_.enter_context(patch.object(task_runner, "WORK", work))
+        open_.enter_context(clock.installed())
+        setup = open_setup(settings, device)
         if isinstance(setup, RealDeviceSetup):
             open_.callback(setup.close)
             if setup.compiling_ahead is not None:
-                setup.compiling_ahead.join()  # a worker has been up for longer than that
-        open_.enter_context(patch.object(task_runner, "WORK", work))
-        open_.enter_context(clock.installed())
+                setup.compiling_ahead.join()
+        time.sleep(UP_S)  # a worker has been up when a job comes
+        made = Context(settings, database, bell, "bench", setup)
         with database.write() as session:
             WorkerRepository(session).register("bench", os.uname().nodename, 1, "0", queues, (device,), {})
             job_id = JobRepository(session).create(job)[0].id
