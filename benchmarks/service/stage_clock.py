@@ -39,7 +39,7 @@ WRAPPED = (
     ("counters", "worker.works.baseline:counters_of"),
     ("near-ties", "warpsmith.tuning.winners.contest:retime_near_ties"),
     ("comparison pairs", "warpsmith.tuning.winners.contest:time_in_pairs"),
-    ("further cases", "warpsmith.tuning.winners.contest:check_further"),
+    ("further cases", "warpsmith.tuning.winners.winner_checks:check_further"),
     ("other cache state", "warpsmith.tuning.winners.contest:Contest._with_more"),
     ("sizes of outputs", "warpsmith.tuning.checks.baseline_cases:_growth"),
     ("sizes of outputs", "warpsmith.tuning.checks.baseline_cases:_finite"),

@@ -52,7 +52,9 @@ class Reference(FakeReference):
 
     def numpy_many(self, source: str, function: str, cases: Sequence[ReferenceCase]) -> Outcomes:
         assert self.busy == 0, "two calls at once"
-        early = threading.current_thread() is not self.caller
+        thread = threading.current_thread()
+        # Winners are checked beside each other, in threads that wait for what they ask.
+        early = thread is not self.caller and not thread.name.startswith("beside")
         self.busy += 1
         try:
             (self.early if early else self.asked).extend(str(plan.key) for plan, _ in cases)

@@ -41,6 +41,8 @@ class ExpectedOutputs:
     _device_fails: bool = False
     """The device cannot compute this reference, or not as NumPy does."""
     _rehearsal: threading.Thread | None = None
+    _computing: threading.RLock = field(default_factory=threading.RLock)
+    """Held by the thread that computes: winners are checked beside each other, on the same cases."""
 
     @property
     def reference(self) -> ReferencePort:
@@ -73,15 +75,16 @@ class ExpectedOutputs:
         Returns:
             The cases whose reference failed, each with what it did.
         """
-        missing = {c.key: c for c in cases if c.key not in self._known}
-        if not missing:
-            return {}
         failed: dict[CaseKey, InvalidInput] = {}
-        for key, outputs in zip(missing, self._computed(list(missing.values())), strict=True):
-            if isinstance(outputs, InvalidInput):
-                failed[key] = outputs
-            else:
-                self._known[key] = outputs
+        with self._computing:
+            missing = {c.key: c for c in cases if c.key not in self._known}
+            if not missing:
+                return failed
+            for key, outputs in zip(missing, self._computed(list(missing.values())), strict=True):
+                if isinstance(outputs, InvalidInput):
+                    failed[key] = outputs
+                else:
+                    self._known[key] = outputs
         return failed
 
     def on_device(self, case: Case) -> bool:

@@ -17,7 +17,6 @@ from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan
 from warpsmith.measure.roofline import not_refuted
 from warpsmith.measure.statistics import speedup_interval, summarise, verdict_of, width_of_blocks
-from warpsmith.tuning.checks.extra_cases import check_further
 from warpsmith.tuning.checks.reference_prefetch import (
     CHECKED_FIRST,
     KEPT_BYTES,
@@ -42,12 +41,13 @@ from warpsmith.tuning.winners.finalists import (
 from warpsmith.tuning.winners.one_timing import timed_once
 from warpsmith.tuning.winners.process_pairs import Built, Entrant, Surroundings, time_in_pairs
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
+from warpsmith.tuning.winners.winner_checks import Winner, WinnerChecks, fault, in_words
 from warpsmith.whereabouts import HERE
 
 CONTENDERS = 3
 """Limit on the configurations tried for a workload before its baseline is kept."""
-BESIDE = 4
-"""Limit on the processes that are opened at once."""
+BESIDE = 6
+"""Limit on the processes that are opened, checked or ended at once."""
 
 
 Contenders = tuple[Workload, Sequence[Finalist]]
@@ -105,8 +105,7 @@ class Contest:
         sanitizer = ports.sanitizer if self.base.inputs.defences.sanitizers else None
         self._sanitizers = None if sanitizer is None else SanitizerCheck(self.base, sanitizer)
         self._beside = ThreadPoolExecutor(BESIDE, thread_name_prefix="beside")
-        self._through_worlds: set[Name] = set()
-        """Configurations that went through the worlds for an earlier workload."""
+        self._winner_checks = WinnerChecks(self._sanitizers)
         self._refused: set[Name] = set()
         """Configurations that were wrong between workloads."""
         self._binaries: dict[Name, tuple[ConfiguredKernel, Compiled | Rejected]] = {}
@@ -118,10 +117,11 @@ class Contest:
 
     def close(self) -> None:
         """End the processes of the user's kernel, and what goes on beside."""
+        ending = [self._beside.submit(self.base.close)]
         if self._sanitizers is not None:
-            self._sanitizers.close()
-        self.base.close()
+            ending.append(self._beside.submit(self._sanitizers.close))
         self._prefetch.close()
+        wait(ending)
         self._beside.shutdown()
 
     def begin(self, workloads: Sequence[Workload]) -> None:
@@ -192,7 +192,7 @@ class Contest:
         for key, before in decided.items():
             winner = before.winner
             if winner is not None and winner.name in refused:
-                self._withdraw(before.workload, winner, _words(refused[winner.name]))
+                self._withdraw(before.workload, winner, in_words(refused[winner.name]))
                 settled |= self.inspected(self.decide({key: (before.workload, before.left)}))
         return settled
 
@@ -243,7 +243,7 @@ class Contest:
                 assert comparison is not None
                 assert winner is not None
                 if isinstance(found, Rejected):
-                    self._withdraw(workload, winner, _words(found))
+                    self._withdraw(workload, winner, in_words(found))
                     (now,) = self.decide({workload.key: (workload, before.left)}).values()
                     again.append(now)
                 else:
@@ -274,29 +274,34 @@ class Contest:
         fresh: dict[Name, DeviceSession] = {}
         results: dict[str, Comparison | str] = {}
         entrants: dict[str, Entrant] = {}
-        opening = self._beside.submit(self.base.device, next(iter(asked.values()))[0])
+        opening = [self._beside.submit(self.base.device, next(iter(asked.values()))[0])]
+        for workload, finalist in asked.values():
+            if finalist.name not in fresh:
+                fresh[finalist.name] = self.base.sibling()
+                opening.append(self._beside.submit(fresh[finalist.name].device, workload))
         self._expect_sanitizers([finalist for _, finalist in asked.values()])
         try:
+            wait(opening)
             for key, (workload, finalist) in asked.items():
+                session = fresh[finalist.name]
                 try:
-                    entrant = self._entered(workload, finalist, fresh)
+                    entrant = self._entered(workload, finalist, session)
                 except (KernelRefused, ExpressionError, ChildDied) as exc:
-                    entrant = self._fault(fresh.get(finalist.name), exc)
+                    entrant = fault(session, exc)
                 if isinstance(entrant, str):
                     results[key] = entrant
                 else:
                     entrants[key] = entrant
-            wait([opening])
             around = Surroundings(self._quiet, self._beside, self._concluding(asked, results))
             time_in_pairs([*entrants.values()], self._pairs, around)
             for key, entrant in entrants.items():
                 if entrant.refused:
-                    results[key] = _words(entrant.refused)
+                    results[key] = in_words(entrant.refused)
             self._check_winners(asked, entrants, results)
         finally:
-            wait([opening])
-            for session in fresh.values():
-                session.close()
+            wait(opening)
+            # The driver takes its time to end a process.
+            wait([self._beside.submit(session.close) for session in fresh.values()])
         return results
 
     @contextmanager
@@ -312,31 +317,24 @@ class Contest:
             compiled = (self.binary(finalist)[1] for finalist in finalists)
             self._sanitizers.expect({c.binary for c in compiled if isinstance(c, Compiled)})
 
-    def _entered(
-        self, workload: Workload, finalist: Finalist, fresh: dict[Name, DeviceSession]
-    ) -> Entrant | str:
-        """A finalist that was right in every element of a workload's outputs, or why it is withdrawn.
-
-        Args:
-            fresh: processes by finalist; takes up a new one.
-        """
+    def _entered(self, workload: Workload, finalist: Finalist, session: DeviceSession) -> Entrant | str:
+        """A finalist that was right in every element of a workload's outputs, or why it is withdrawn."""
         kernel, compiled = self.binary(finalist)
         if isinstance(compiled, Rejected):
             return f"no longer compiles: {compiled.reason}"
         size = size_within_limits(kernel, workload, self._ports.opener.info)
         refused = self.base.checker.binary_refusal(kernel, compiled)
         if refused is not None:
-            return _words(refused)
+            return in_words(refused)
         if isinstance(size, Rejected):
             return size.reason
         HERE.at(f"verification: check of a winner of {workload.key}")
-        session = fresh.setdefault(finalist.name, self.base.sibling())
         self._expect(session, workload)
         handle = session.device(workload).load(compiled)
         checked = session.checker.check(LoadedKernel(handle, workload, size), whole=True, repeat=True)
         session.release(workload)
         if isinstance(checked, Rejected):
-            return _words(checked)
+            return in_words(checked)
         known = self._aa_widths.get(workload.key)
         is_time = self._job.objective.metric is Metric.TIME
         least = (known or 0.0) if is_time and not self.checks_all else None
@@ -344,60 +342,19 @@ class Contest:
         own = Built(self.base, self.own[1], own_size)
         return Entrant(workload, own, Built(session, compiled, size), least)
 
-    @staticmethod
-    def _fault(session: DeviceSession | None, exc: Exception) -> str:
-        """What a finalist is withdrawn for if a launch of it ended in an error."""
-        if not isinstance(exc, ChildDied):
-            return str(exc)
-        if session is not None:
-            session.renew(faulted=True)
-        return f"ended its process: {exc}"
-
     def _check_winners(
         self,
         asked: Mapping[str, tuple[Workload, Finalist]],
         entrants: Mapping[str, Entrant],
         results: dict[str, Comparison | str],
     ) -> None:
-        """Other inputs and shapes, beside the sanitizers: nothing is timed any more.
-
-        The baseline is kept otherwise, whatever a winner does on other inputs and shapes.
-        """
+        """The baseline is kept otherwise, whatever a winner does on other inputs and shapes."""
         winners = [
-            (asked[key], entrants[key])
+            Winner(*asked[key], *self._built(asked[key][1]), entrants[key].winner.session)
             for key, result in results.items()
             if isinstance(result, Comparison) and self._is_checked_whole(result)
         ]
-        inspecting = None
-        if winners and self._sanitizers is not None:
-            built = [(workload, self._built(finalist)) for (workload, finalist), _ in winners]
-            inspecting = self._beside.submit(self._sanitizers.inspect, built, self.own)
-        try:
-            for (workload, finalist), entrant in winners:
-                HERE.at(f"verification: further cases of {workload.key}")
-                session = entrant.winner.session
-                try:
-                    refused = self._checked_further(workload, finalist, session)
-                except (KernelRefused, ExpressionError, ChildDied) as exc:
-                    results[workload.key] = self._fault(session, exc)
-                else:
-                    if refused is not None:
-                        results[workload.key] = _words(refused)
-        finally:
-            if inspecting is not None:
-                wait([inspecting])
-
-    def _checked_further(
-        self, workload: Workload, finalist: Finalist, session: DeviceSession
-    ) -> Rejected | None:
-        kernel, compiled = self._built(finalist)
-        worlds = finalist.name not in self._through_worlds
-        refused = check_further(
-            session, finalist.template, kernel, compiled, [workload], every=True, worlds=worlds
-        )
-        if refused is None:
-            self._through_worlds.add(finalist.name)
-        return refused
+        results |= self._winner_checks.refused(winners, self._beside, lambda: self.own)
 
     def _is_checked_whole(self, result: Comparison) -> bool:
         return self.checks_all or serves(self._job, result)
@@ -473,11 +430,11 @@ class Contest:
         for name, side in sides.items():
             time_us = side.checked_us(plan)
             if isinstance(time_us, Rejected):
-                return _words(time_us)
+                return in_words(time_us)
             others[name] = time_us
         energy = energies(self._job, self._ports.energy, sides, times_us, self.base.inputs.seed)
         if isinstance(energy, Rejected):
-            return _words(energy)
+            return in_words(energy)
         more = {"other_baseline_us": others["A"], "other_best_us": others["B"]}
         if energy is not None:
             more |= {
@@ -486,9 +443,3 @@ class Contest:
                 "energy_spread": energy.spread,
             }
         return found.model_copy(update=more)
-
-
-def _words(rejected: Rejected | str) -> str:
-    if isinstance(rejected, str):
-        return rejected
-    return f"{rejected.stage.value}: {rejected.reason}"

@@ -1,0 +1,110 @@
+"""Checks of winners when nothing is timed any more: other inputs and shapes, beside the sanitizers."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, wait
+from dataclasses import dataclass, field
+
+from warpsmith.domain.job import Workload
+from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import Compiled
+from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
+from warpsmith.tuning.checks.extra_cases import check_further
+from warpsmith.tuning.checks.sanitizers import Built, SanitizerCheck
+from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.winners.finalists import Finalist, Name
+from warpsmith.whereabouts import HERE
+
+
+@dataclass(frozen=True)
+class Winner:
+    """A finalist that was faster on a workload."""
+
+    workload: Workload
+    finalist: Finalist
+    kernel: ConfiguredKernel
+    compiled: Compiled
+    session: DeviceSession
+    """Its own process."""
+
+
+@dataclass
+class WinnerChecks:
+    """Each configuration goes through all worlds once.
+
+    Args:
+        sanitizers: what winners are inspected with, and keeps its findings; None if there is none.
+    """
+
+    sanitizers: SanitizerCheck | None
+    _through_worlds: set[Name] = field(default_factory=set)
+
+    def refused(
+        self, winners: Sequence[Winner], beside: Executor, own: Callable[[], Built]
+    ) -> dict[str, str]:
+        """Why winners are withdrawn, by the keys of their workloads.
+
+        The configurations are checked beside each other, unless kernels run on the host's cores.
+
+        Args:
+            own: gives the user's kernel.
+        """
+        if not winners:
+            return {}
+        HERE.at("verification: further cases of the winners")
+        inspecting = []
+        if self.sanitizers is not None:
+            built = [(w.workload, (w.kernel, w.compiled)) for w in winners]
+            inspecting.append(beside.submit(self.sanitizers.inspect, built, own()))
+        parts: dict[Name, list[Winner]] = {}
+        for winner in winners:
+            parts.setdefault(winner.finalist.name, []).append(winner)
+        found: dict[str, str] = {}
+        try:
+            if winners[0].session.info.shares_host:
+                for part in parts.values():
+                    found |= self._refused(part)
+            else:
+                checking = [beside.submit(self._refused, part) for part in parts.values()]
+                wait(checking)
+                for one in checking:
+                    found |= one.result()
+        finally:
+            wait(inspecting)
+        return found
+
+    def _refused(self, part: Sequence[Winner]) -> dict[str, str]:
+        """The same of one configuration, workload by workload."""
+        return {w.workload.key: words for w in part if (words := self._words(w))}
+
+    def _words(self, winner: Winner) -> str:
+        name = winner.finalist.name
+        try:
+            refused = check_further(
+                winner.session,
+                winner.finalist.template,
+                winner.kernel,
+                winner.compiled,
+                [winner.workload],
+                every=True,
+                worlds=name not in self._through_worlds,
+            )
+        except (KernelRefused, ExpressionError, ChildDied) as exc:
+            return fault(winner.session, exc)
+        if refused is not None:
+            return in_words(refused)
+        self._through_worlds.add(name)
+        return ""
+
+
+def fault(session: DeviceSession, exc: Exception) -> str:
+    """What a finalist is withdrawn for if a launch of it ended in an error; renews a process that ended."""
+    if not isinstance(exc, ChildDied):
+        return str(exc)
+    session.renew(faulted=True)
+    return f"ended its process: {exc}"
+
+
+def in_words(rejected: Rejected | str) -> str:
+    """A rejection with its stage."""
+    return rejected if isinstance(rejected, str) else f"{rejected.stage.value}: {rejected.reason}"
