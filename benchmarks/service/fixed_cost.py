@@ -1,6 +1,6 @@
 """What a job with production shapes costs before and after its search, stage by stage.
 
-    python -m benchmarks.service.fixed_cost --out FILE [--smoke] [--job FILE] [--seconds S]
+    python -m benchmarks.service.fixed_cost --out FILE [--smoke] [--job FILE] [--seconds S] [--keep DIR]
 
 Runs one job through the embedded service's own code in this process, without a broker: submitted to a
 database, decided about, and worked on by real children. On PoCL the job is an RMS norm in half precision on
@@ -213,6 +213,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="JSON file; the table goes beside it as .md")
     parser.add_argument("--smoke", action="store_true", help="small shapes and a budget of 8 seconds")
     parser.add_argument("--job", type=Path, help="a job file instead of the RMS norm")
+    parser.add_argument("--keep", type=Path, help="the worker's folder, with what other runs left there")
     parser.add_argument("--seconds", type=float, help="budget; 60, with --smoke 8")
     options = parser.parse_args()
     seconds = options.seconds or (8.0 if options.smoke else 60.0)
@@ -227,7 +228,7 @@ def main() -> int:
         return 2
     command = "python -m benchmarks.service.fixed_cost " + " ".join(sys.argv[1:])
     with tempfile.TemporaryDirectory(prefix="warpsmith-fixed-cost-") as folder:
-        found = measured(job, devices[0], Path(folder))
+        found = measured(job, devices[0], options.keep or Path(folder))
     load = {"cores": len(os.sched_getaffinity(0)), "load_average": round(os.getloadavg()[0], 1)}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.with_suffix(".timeline").write_text(found.pop("timeline"))
