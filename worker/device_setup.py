@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 LIBRARIES_BYTES = 4 << 30
 """Address space of a child beyond its job's data: libraries, stacks, a reference's own temporaries."""
-KEEP_CHILDREN_S = 20.0
-"""Seconds for which idle reference children keep their memory: longer than most pauses within a job."""
+KEEP_CHILDREN_S, KEEP_ON_DEVICE_S = 20.0, 120.0
+"""Seconds for which idle reference children keep their memory: longer than most pauses within a job. One on a
+device keeps what its libraries loaded, and is asked again after a search."""
 LEAST_GAIN, MOST_GAIN_LEFT = 0.001, 0.003
 """Bounds of the relative gain, expected of one more trial, below which a search ends."""
 NOISE_SHARE = 0.2
@@ -194,7 +195,7 @@ class RealDeviceSetup(PortsSetup):
         runner = ReferenceRunner(memory_bytes=most or ReferenceRunner.memory_bytes, kept=kept)
         runner.warm()
         share = min(settings.kept_references_mb << 20, machine_memory() // MEMORY_SHARE)
-        kept_there = KeptChildren(KEEP_CHILDREN_S)
+        kept_there = KeptChildren(KEEP_ON_DEVICE_S)
         on_device = device_references(
             device, kept_there, runner.memory_bytes, settings.data_dir.absolute() / "cupy"
         )

@@ -1,6 +1,7 @@
 """A loaded cubin through PyCUDA: its kernels and its device variables. Runs in device children."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,10 @@ from warpsmith.backends.cubin import read_cubin, variable_named
 from warpsmith.backends.cuda_arguments import parameter_buffer
 from warpsmith.backends.cuda_extended_launch import ExtendedLaunch
 from warpsmith.domain.launch_size import LaunchSize
+
+PADDING_BYTES = 256
+"""Variables that lie no further apart are read together: sections have no larger gaps, and what lies between two
+sections may not be readable."""
 
 
 class CudaFunction:
@@ -30,6 +35,29 @@ class CudaFunction:
         return data
 
 
+@dataclass
+class _Span:
+    """Variables that lie beside each other, which one copy reads."""
+
+    address: int
+    size_bytes: int = 0
+    variables: list[tuple[str, int, int]] = field(default_factory=list)
+    """Name, first byte and size of each."""
+
+
+def _spans(places: Mapping[str, tuple[Any, int]]) -> list[_Span]:
+    """The variables by address; what lies between two of a span is padding."""
+    spans: list[_Span] = []
+    for address, size, name in sorted((int(at), size, name) for name, (at, size) in places.items()):
+        if not spans or address > spans[-1].address + spans[-1].size_bytes + PADDING_BYTES:
+            spans.append(_Span(address))
+        span = spans[-1]
+        at = address - span.address
+        span.variables.append((name, at, size))
+        span.size_bytes = max(span.size_bytes, at + size)
+    return spans
+
+
 class CudaProgram:
     """A loaded cubin and its entries."""
 
@@ -46,7 +74,9 @@ class CudaProgram:
         self._driver = driver
         self._module: Any = module
         self.functions = functions
-        self._variables = {name: self._contents(name) for name in variables}
+        places = {name: self._place(name) for name in variables}
+        self._spans = _spans({name: place for name, place in places.items() if place is not None})
+        self._variables = self._all_contents()
 
     def launch_of(
         self, number: int, arguments: Sequence[Bound], size: LaunchSize
@@ -56,7 +86,8 @@ class CudaProgram:
 
     def changed_globals(self) -> list[str]:
         """See `Program.changed_globals`."""
-        return [n for n, was in self._variables.items() if was is not None and self._contents(n) != was]
+        now = self._all_contents()
+        return [name for name, was in self._variables.items() if now[name] != was]
 
     def write_symbol(self, name: str, data: Array) -> None:
         """See `Program.write_symbol`."""
@@ -97,11 +128,20 @@ class CudaProgram:
 
     def _contents(self, name: str) -> bytes | None:
         found = self._place(name)
-        if found is None:
-            return None
-        host = np.empty(found[1], np.uint8)
+        return None if found is None else self._read(int(found[0]), found[1])
+
+    def _all_contents(self) -> dict[str, bytes]:
+        """Contents by variable, of those that the driver finds. A toolkit's headers may bring hundreds."""
+        found: dict[str, bytes] = {}
+        for span in self._spans:
+            data = self._read(span.address, span.size_bytes)
+            found |= {name: data[at : at + size] for name, at, size in span.variables}
+        return found
+
+    def _read(self, address: int, size_bytes: int) -> bytes:
+        host = np.empty(size_bytes, np.uint8)
         try:
-            self._driver.memcpy_dtoh(host, found[0])
+            self._driver.memcpy_dtoh(host, address)
         except self._driver.Error as exc:
             raise DeviceFault(f"a copy failed: {exc}") from exc
         return host.tobytes()

@@ -124,7 +124,8 @@ class Child:
         }
 
     def run(self, repeat: bool = True) -> tuple[dict[str, Any], list[Floats]]:
-        request = {**self._case, "size": size_to_json(SIZE), "ranges": None, "poison": True, "repeat": repeat}
+        request = {**self._case, "size": size_to_json(SIZE), "ranges": None, "again": None}
+        request |= {"poison": True, "repeat": repeat}
         header, out = self._server._run(request, [])
         return header, [np.frombuffer(cast("bytes", o), np.float32) for o in out]
 
