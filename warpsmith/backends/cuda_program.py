@@ -13,8 +13,8 @@ from warpsmith.backends.cuda_extended_launch import ExtendedLaunch
 from warpsmith.domain.launch_size import LaunchSize
 
 PADDING_BYTES = 256
-"""Variables that lie no further apart are read together: sections have no larger gaps, and what lies between two
-sections may not be readable."""
+"""Variables that lie no further apart are read together: sections have no larger gaps, and what lies between
+two sections may not be readable."""
 
 
 class CudaFunction:

@@ -71,4 +71,3 @@ def test_what_lies_between_variables_is_none_of_them() -> None:
 def test_a_variable_that_the_driver_does_not_find_is_left_out() -> None:
     made, _ = program({"a": (FIRST, 4)}, "internal")
     assert made.changed_globals() == []
-    assert made.read_symbol("a") == bytes(range(4))

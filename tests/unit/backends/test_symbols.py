@@ -30,6 +30,9 @@ Floats = NDArray[np.float32]
 Kernel = Callable[[dict[str, Any]], None]
 """What a launch does: with the contents of variables by name, and the arguments x and y."""
 
+APART = 1 << 16
+"""Bytes between the addresses of two variables."""
+
 
 class Driver:
     """Variables of a module, at addresses that are their names."""
@@ -41,17 +44,20 @@ class Driver:
         self.variables = variables
         self.writes: list[bytes] = []
 
-    def get_global(self, name: str) -> tuple[str, int]:
+    def get_global(self, name: str) -> tuple[int, int]:
         if name not in self.variables:
             raise self.Error("cuModuleGetGlobal failed: named symbol not found")
-        return name, len(self.variables[name])
+        return APART * (1 + list(self.variables).index(name)), len(self.variables[name])
 
-    def memcpy_htod(self, to: str, host: Array) -> None:
-        self.variables[to][:] = host.tobytes()
+    def memcpy_htod(self, to: int, host: Array) -> None:
+        self.at(to)[:] = host.tobytes()
         self.writes.append(host.tobytes())
 
-    def memcpy_dtoh(self, host: Array, at: str) -> None:
-        host.view(np.uint8)[:] = np.frombuffer(self.variables[at], np.uint8)
+    def memcpy_dtoh(self, host: Array, at: int) -> None:
+        host.view(np.uint8)[:] = np.frombuffer(self.at(at), np.uint8)
+
+    def at(self, address: int) -> bytearray:
+        return list(self.variables.values())[address // APART - 1]
 
 
 class PythonDevice(Host):
