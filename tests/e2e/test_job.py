@@ -11,6 +11,7 @@ import optuna
 import pytest
 import redis
 
+from testbed.plain_http import NO_TLS
 from testbed.service import Service, ended, finished, trials_of
 from warpsmith.cli import main
 from warpsmith.testing.jobs import scale_job
@@ -171,7 +172,7 @@ def test_full_mode_survives_sigkill_and_a_flushed_broker(full: Service, redis_ur
 def test_a_cancelled_job_stops_and_stays_cancelled(embedded: Service) -> None:
     job = embedded.submit(wide_job(trials=200))
     embedded.wait(job, lambda s: s["trials_done"] >= 2)
-    reply = httpx2.post(f"{embedded.url}/v1/jobs/{job}/cancel", timeout=30)
+    reply = httpx2.post(f"{embedded.url}/v1/jobs/{job}/cancel", timeout=30, verify=NO_TLS)
     assert reply.status_code in (200, 202)
     assert embedded.wait(job, ended)["state"] == "cancelled"
     time.sleep(3)
