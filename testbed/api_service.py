@@ -19,6 +19,7 @@ from db.engine import Database
 from db.repositories.keys import KeyRepository
 from db.tables import DEFAULT_TENANT
 from testbed.deadlines import Deadline
+from testbed.plain_http import NO_TLS
 from warpsmith.settings import Settings
 
 START_S = 20.0
@@ -39,7 +40,7 @@ class Service:
     def client(self, key: str | None) -> httpx2.Client:
         """A client with another key, or without any."""
         headers = {} if key is None else bearer(key)
-        return httpx2.Client(base_url=self.http.base_url, timeout=CLIENT_S, headers=headers)
+        return httpx2.Client(base_url=self.http.base_url, timeout=CLIENT_S, headers=headers, verify=NO_TLS)
 
     def new_key(
         self, tenant: str = DEFAULT_TENANT, scopes: Sequence[Scope] = tuple(Scope), **limits: Any
@@ -76,7 +77,9 @@ def serving(settings: Settings, *, migrated: bool = False, open_access: bool = F
         port = server.servers[0].sockets[0].getsockname()[1]
         key = _key(app.state.database)
         headers = {} if open_access else bearer(key)
-        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=CLIENT_S, headers=headers) as http:
+        with httpx2.Client(
+            base_url=f"http://127.0.0.1:{port}", timeout=CLIENT_S, headers=headers, verify=NO_TLS
+        ) as http:
             yield Service(http, app.state.database, settings, key)
     finally:
         server.should_exit = True

@@ -16,6 +16,7 @@ from db.engine import Database
 from db.repositories.keys import KeyRepository
 from db.tables import DEFAULT_TENANT
 from testbed.deadlines import Deadline, stretched
+from testbed.plain_http import NO_TLS
 from testbed.servers import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,7 +52,7 @@ class Service:
             if any(p.poll() is not None for p in self.processes):
                 break
             try:
-                if httpx2.get(f"{self.url}/readyz", timeout=2).status_code == 200:
+                if httpx2.get(f"{self.url}/readyz", timeout=2, verify=NO_TLS).status_code == 200:
                     return self
             except httpx2.HTTPError:
                 pass
@@ -87,14 +88,14 @@ class Service:
     def submit(self, job: Mapping[str, Any], key: str | None = None) -> str:
         """Post a job; its id."""
         headers = self.headers | ({"Idempotency-Key": key} if key else {})
-        reply = httpx2.post(f"{self.url}/v1/jobs", json=job, headers=headers, timeout=30)
+        reply = httpx2.post(f"{self.url}/v1/jobs", json=job, headers=headers, timeout=30, verify=NO_TLS)
         assert reply.status_code == 202, reply.text
         assert reply.headers["location"].endswith(reply.json()["id"])
         return str(reply.json()["id"])
 
     def get(self, path: str) -> Any:
         """The JSON of a page that must exist."""
-        reply = httpx2.get(f"{self.url}{path}", headers=self.headers, timeout=30)
+        reply = httpx2.get(f"{self.url}{path}", headers=self.headers, timeout=30, verify=NO_TLS)
         assert reply.status_code == 200, reply.text
         return reply.json()
 

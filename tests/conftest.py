@@ -15,7 +15,7 @@ from testbed.databases import (
     postgres_template,
     sqlite_template,
 )
-from testbed.repetitions import examples
+from testbed.repetitions import examples, nightly
 from testbed.servers import postgres_session, postgres_url, redis_session, redis_url
 from warpsmith.temporary_folder import temporary_folder
 
@@ -78,10 +78,13 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the other part; without `--part` everything runs."""
-    part = config.getoption("--part")
-    if part is None:
-        return
-    chosen = [i for i in items if (i.get_closest_marker("alone") is not None) == (part == "alone")]
+    """Leave out the other part (without `--part` both run) and, unless this is the night, what is for it."""
+    part, night = config.getoption("--part"), nightly()
+
+    def wanted(item: pytest.Item) -> bool:
+        alone, late = (item.get_closest_marker(name) is not None for name in ("alone", "nightly"))
+        return (night or not late) and part in (None, "alone" if alone else "beside")
+
+    chosen = [item for item in items if wanted(item)]
     config.hook.pytest_deselected(items=[i for i in items if i not in chosen])
     items[:] = chosen

@@ -34,6 +34,7 @@ from benchmarks.service.fleet import Program
 from benchmarks.service.verdict import verdict
 from db.engine import Database
 from db.tables import JobRow, TaskRow
+from testbed.plain_http import NO_TLS
 from testbed.recordings import replay_job, write_recording
 from testbed.servers import free_port
 from warpsmith.commit import commit_name
@@ -80,7 +81,7 @@ class Embedded:
         deadline = time.monotonic() + READY_S
         while time.monotonic() < deadline:
             with suppress(httpx2.HTTPError):
-                if httpx2.get(f"{self.url}/readyz", timeout=2).status_code == 200:
+                if httpx2.get(f"{self.url}/readyz", timeout=2, verify=NO_TLS).status_code == 200:
                     return
             time.sleep(0.1)
         raise TimeoutError(f"the service does not come up\n{self.program.log.read_text()[-3000:]}")
@@ -90,7 +91,9 @@ class Embedded:
         while True:
             with suppress(httpx2.HTTPError):
                 headers = {"Idempotency-Key": key}
-                reply = httpx2.post(f"{self.url}/v1/jobs", json=job, headers=headers, timeout=15)
+                reply = httpx2.post(
+                    f"{self.url}/v1/jobs", json=job, headers=headers, timeout=15, verify=NO_TLS
+                )
                 if reply.status_code == 202:
                     return str(reply.json()["id"])
                 assert reply.status_code >= 500, reply.text

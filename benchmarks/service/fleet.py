@@ -16,6 +16,7 @@ from db import migrate
 from db.api_keys import KeyLimits, Scope
 from db.engine import Database
 from db.repositories.keys import KeyRepository
+from testbed.plain_http import NO_TLS
 from testbed.postgres_process import PostgresProcess
 from testbed.servers import RedisProcess, free_port
 
@@ -154,7 +155,9 @@ class Fleet:
         while True:
             try:
                 headers = self.headers | {"Idempotency-Key": key}
-                reply = httpx2.post(f"{self.url}/v1/jobs", json=dict(job), headers=headers, timeout=15)
+                reply = httpx2.post(
+                    f"{self.url}/v1/jobs", json=dict(job), headers=headers, timeout=15, verify=NO_TLS
+                )
                 if reply.status_code == 202:
                     return str(reply.json()["id"])
                 if reply.status_code < 500:
@@ -167,11 +170,13 @@ class Fleet:
 
     def get(self, path: str, timeout_s: float = 30.0) -> httpx2.Response:
         """Ask the API."""
-        return httpx2.get(f"{self.url}{path}", headers=self.headers, timeout=timeout_s)
+        return httpx2.get(f"{self.url}{path}", headers=self.headers, timeout=timeout_s, verify=NO_TLS)
 
     def cancel(self, job: str) -> None:
         """End a job."""
-        httpx2.post(f"{self.url}/v1/jobs/{job}/cancel", headers=self.headers, timeout=30).raise_for_status()
+        httpx2.post(
+            f"{self.url}/v1/jobs/{job}/cancel", headers=self.headers, timeout=30, verify=NO_TLS
+        ).raise_for_status()
 
     def logs(self, characters: int = 3000) -> str:
         """The end of every log."""

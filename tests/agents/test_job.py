@@ -18,6 +18,7 @@ from db.engine import Database
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.workers import WorkerRepository
 from testbed.deadlines import comes_true, stretched
+from testbed.plain_http import NO_TLS
 from testbed.service import ROOT, Service, ended
 from tests.agents.conftest import KEY, settings_of
 from tests.agents.model_server import Body, Turn, model_server
@@ -197,7 +198,7 @@ class Answerer(threading.Thread):
 
     def run(self) -> None:
         """Answer until told to stop."""
-        with httpx2.Client(base_url=self._url, timeout=10) as http:
+        with httpx2.Client(base_url=self._url, timeout=10, verify=NO_TLS) as http:
             while not self.stop.wait(0.05):
                 try:
                     for request in http.get("/v1/agent-requests").json()["items"]:

@@ -18,6 +18,7 @@ from db.finished_lessons import learn
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.tasks import TaskRepository
 from testbed.api_service import Service, bearer
+from testbed.plain_http import NO_TLS
 from testbed.stages import BEST, LARGE, SMALL, ended
 from warpsmith.domain.state import TaskKind
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
@@ -48,7 +49,7 @@ def using(service: Service, work: Callable[[Client], Awaitable[Found]], key: str
         headers = bearer(key or service.key)
         url = str(service.http.base_url).rstrip("/") + "/mcp"
         async with (
-            httpx2.AsyncClient(headers=headers) as http,
+            httpx2.AsyncClient(headers=headers, verify=NO_TLS) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
             return await work(client)

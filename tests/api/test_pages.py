@@ -10,6 +10,7 @@ from api.auth import COOKIE
 from api.pages.assets import asset_path, assets
 from db.repositories.jobs import JobRepository
 from testbed.api_service import Service
+from testbed.plain_http import NO_TLS
 from warpsmith.testing.jobs import scale_job
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -19,7 +20,7 @@ OURS = {"Sec-Fetch-Site": "same-origin"}
 def browser(service: Service, key: str | None = None) -> httpx2.Client:
     """A client with a cookie instead of a header."""
     cookies = {} if key is None else {COOKIE: key}
-    return httpx2.Client(base_url=service.http.base_url, cookies=cookies, timeout=60)
+    return httpx2.Client(base_url=service.http.base_url, cookies=cookies, timeout=60, verify=NO_TLS)
 
 
 def sign_in(client: httpx2.Client, key: str, path: str = "/login", **headers: str) -> httpx2.Response:

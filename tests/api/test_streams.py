@@ -16,6 +16,7 @@ from sqlalchemy import event
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobRepository
 from testbed.api_service import Service, bearer, service_settings, serving
+from testbed.plain_http import NO_TLS
 from testbed.servers import fresh_database
 from warpsmith.domain.state import JobState
 from warpsmith.testing.jobs import scale_job
@@ -159,7 +160,7 @@ def test_a_job_of_others_is_none(service: Service, path: str) -> None:
 def test_a_key_without_the_right_and_a_bad_id(service: Service) -> None:
     job_id = new_job(service)
     path = f"/v1/jobs/{job_id}/stream"
-    assert httpx2.get(f"{service.http.base_url}{path}").status_code == 401
+    assert httpx2.get(f"{service.http.base_url}{path}", verify=NO_TLS).status_code == 401
     refused = service.http.get(path, headers={"Last-Event-ID": "twelve"})
     assert refused.status_code == 422
     assert "Last-Event-ID" in refused.json()["errors"][0]["field"]
@@ -207,7 +208,9 @@ def test_many_watchers_cost_one_statement_a_look(postgres_url: str, tmp_path: Pa
 
         def watch() -> None:
             with (
-                httpx2.Client(base_url=service.http.base_url, headers=bearer(service.key)) as http,
+                httpx2.Client(
+                    base_url=service.http.base_url, headers=bearer(service.key), verify=NO_TLS
+                ) as http,
                 streaming(http, f"/v1/jobs/{job_id}/stream") as found,
             ):
                 for message in found:

@@ -5,8 +5,10 @@ from playwright.sync_api import Page, ViewportSize, expect
 
 from testbed.browser import Watch
 
+NARROW, WIDE = (ViewportSize(width=width, height=800) for width in (390, 1280))
 
-@pytest.mark.parametrize("viewport", [ViewportSize(width=w, height=800) for w in (390, 1280)], ids=str)
+
+@pytest.mark.parametrize("viewport", [NARROW, pytest.param(WIDE, marks=pytest.mark.nightly)], ids=str)
 def test_the_documentation_opens(page: Page, viewport: ViewportSize) -> None:
     reply = page.goto("/docs")
     assert reply is not None and reply.status == 200

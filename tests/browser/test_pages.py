@@ -62,8 +62,15 @@ def paths(jobs: dict[str, str]) -> list[str]:
     return ["/", "/login", "/fleet", "/new", f"/new?from={jobs['ended']}", "/compare", compared, *each]
 
 
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
-@pytest.mark.parametrize("colour_scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("viewport", "colour_scheme"),
+    [
+        pytest.param(WIDE, "light", id="wide-light"),
+        pytest.param(NARROW, "dark", id="narrow-dark"),
+        pytest.param(WIDE, "dark", id="wide-dark", marks=pytest.mark.nightly),
+        pytest.param(NARROW, "light", id="narrow-light", marks=pytest.mark.nightly),
+    ],
+)
 def test_every_page_opens_fits_and_shuts_nobody_out(
     page: Page, jobs: dict[str, str], viewport: ViewportSize, axe: Callable[[Page], list[str]]
 ) -> None:

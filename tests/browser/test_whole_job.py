@@ -15,7 +15,7 @@ from testbed.service import Service
 from warpsmith.testing.jobs import scale_job
 
 pytestmark = pytest.mark.slow
-TRIALS = 12
+TRIALS = 6
 
 
 def job() -> dict[str, Any]:

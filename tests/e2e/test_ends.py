@@ -27,7 +27,10 @@ def tuning(tmp_path: Path) -> Iterator[Tuning]:
         made.close()
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+NIGHTLY = [pytest.param(signum, marks=pytest.mark.nightly) for signum in (signal.SIGTERM, signal.SIGHUP)]
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, *NIGHTLY])
 def test_a_signal_ends_everything_that_tune_started(tuning: Tuning, signum: signal.Signals) -> None:
     family = tuning.family()
     assert len(family) >= 5, "a service, a worker, pools and their children"

@@ -117,11 +117,12 @@ def test_a_first_kernel_is_tuned_and_printed(tmp_path: Path) -> None:
 
 
 def test_a_script_compares_with_its_own_reference(tmp_path: Path) -> None:
-    ran = run(tmp_path, "own_reference.py", "--seconds", "5")
+    ran = run(tmp_path, "own_reference.py", "--seconds", "2")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.startswith("rms_norm: ") and "columns=333,rows=200" in ran.stdout
 
 
+@pytest.mark.nightly
 def test_a_wrong_reference_fails_the_script(tmp_path: Path) -> None:
     text = (SCRIPTS / "own_reference.py").read_text()
     wrong = tmp_path / "wrong.py"
@@ -138,6 +139,7 @@ def test_without_torch_a_script_says_what_to_install(tmp_path: Path) -> None:
     assert ran.stderr == "error: torch is missing; install it with: pip install torch\n"
 
 
+@pytest.mark.nightly
 def test_the_notebook_runs_from_above_to_below_and_is_stored_without_outputs(tmp_path: Path) -> None:
     notebook = SCRIPTS / "tuning.ipynb"
     cells = [c for c in json.loads(notebook.read_text())["cells"] if c["cell_type"] == "code"]
@@ -153,6 +155,7 @@ def test_the_notebook_runs_from_above_to_below_and_is_stored_without_outputs(tmp
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
 
 
+@pytest.mark.nightly
 def test_the_program_of_the_page_for_users_of_kernel_tuner_runs(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "kernel-tuner.md").read_text()
     blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL))

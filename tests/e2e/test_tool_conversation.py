@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from testbed.deadlines import stretched
+from testbed.plain_http import NO_TLS
 from testbed.service import Service, ended
 from tests.agents.replies import template
 from tests.agents.test_job import replay_by_command
@@ -56,7 +57,7 @@ def open_request(service: Service, which: Callable[[dict[str, Any]], bool]) -> d
 def answer(service: Service, request: dict[str, Any], what: dict[str, Any]) -> None:
     """Answer a question, which takes it."""
     url = f"{service.url}/v1/agent-requests/{request['id']}/reply"
-    reply = httpx2.post(url, json={"answer": what}, timeout=30)
+    reply = httpx2.post(url, json={"answer": what}, timeout=30, verify=NO_TLS)
     assert reply.status_code == 200, reply.text
 
 
@@ -95,7 +96,10 @@ def test_a_conversation_survives_a_kill_in_a_tool_and_a_cancel_ends_one(service:
     other, question = begun(service)
     answer(service, question, {"calls": WANTED})
     at_work(service, other)
-    assert httpx2.post(f"{service.url}/v1/jobs/{other}/cancel", timeout=30).status_code in (200, 202)
+    assert httpx2.post(f"{service.url}/v1/jobs/{other}/cancel", timeout=30, verify=NO_TLS).status_code in (
+        200,
+        202,
+    )
     assert service.wait(other, ended)["state"] == "cancelled"
     assert service.get("/v1/agent-requests")["items"] == []
     tools = [s for s in service.get(f"/v1/jobs/{other}/agent-steps")["items"] if s["role"] == "templater"]

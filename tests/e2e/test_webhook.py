@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from testbed.deadlines import comes_true
+from testbed.plain_http import NO_TLS
 from testbed.receivers import receiving
 from testbed.service import Service, ended
 from warpsmith.client import Client
@@ -30,7 +31,11 @@ def test_every_event_of_a_job_arrives_in_order(
     try:
         with receiving(503) as receiver:
             made = httpx2.post(
-                f"{service.url}/v1/webhooks", json={"url": receiver.url}, headers=service.headers, timeout=30
+                f"{service.url}/v1/webhooks",
+                json={"url": receiver.url},
+                headers=service.headers,
+                timeout=30,
+                verify=NO_TLS,
             )
             assert made.status_code == 201, made.text
             secret = made.json()["secret"]

@@ -301,6 +301,9 @@ def test_leftovers_of_open_slices_are_left_alone(database: Database) -> None:
         assert TrialRepository(session).take_leftover(job, candidate, open_) == [{"BLOCK": 1, "PER": 1}]
 
 
+@pytest.mark.parametrize(
+    "database_url", ["postgres", pytest.param("sqlite", marks=pytest.mark.nightly)], indirect=True
+)
 def test_a_job_on_several_devices_runs_everything_once(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from testbed.deadlines import Deadline, stretched
+from testbed.plain_http import NO_TLS
 from testbed.servers import free_port
 from warpsmith.cli import main
 from warpsmith.settings import settings
@@ -56,7 +57,7 @@ class Machine:
             deadline = Deadline(30)
             while True:
                 try:
-                    assert httpx2.get(f"{url}/healthz").status_code == 200
+                    assert httpx2.get(f"{url}/healthz", verify=NO_TLS).status_code == 200
                     break
                 except httpx2.HTTPError:
                     assert process.poll() is None and not deadline.passed()
@@ -103,7 +104,7 @@ def test_the_life_of_a_key(embedded: Machine) -> None:
     assert line.startswith(f"{key_id}  active  default  submit,read  ci  since ")
     assert line.endswith("  open_jobs=5") and key not in line
     with embedded.serving("0.0.0.0") as url:
-        assert httpx2.get(f"{url}/v1/jobs").status_code == 401
+        assert httpx2.get(f"{url}/v1/jobs", verify=NO_TLS).status_code == 401
         user = Machine({**embedded.settings, "WARPSMITH_API_KEY": key})
         jobs = user.run("jobs", "--state", "done", "--url", url, "--json")
         assert jobs.returncode == 0 and '"items": []' in jobs.stdout, jobs.stderr
@@ -164,8 +165,8 @@ def test_on_loopback_the_embedded_mode_is_open_and_says_so(embedded: Machine) ->
 
 def test_the_full_mode_wants_keys_on_loopback_too(full: Machine) -> None:
     with full.serving("127.0.0.1") as url:
-        assert httpx2.get(f"{url}/v1/jobs").status_code == 401
+        assert httpx2.get(f"{url}/v1/jobs", verify=NO_TLS).status_code == 401
         key = full.run("keys", "create", "me").stdout.strip()
         header = {"Authorization": f"Bearer {key}"}
-        assert httpx2.get(f"{url}/v1/jobs", headers=header).status_code == 200
-        assert httpx2.get(f"{url}/metrics", headers=header).status_code == 403
+        assert httpx2.get(f"{url}/v1/jobs", headers=header, verify=NO_TLS).status_code == 200
+        assert httpx2.get(f"{url}/metrics", headers=header, verify=NO_TLS).status_code == 403

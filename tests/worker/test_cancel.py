@@ -55,6 +55,10 @@ def running(module: str) -> bool:
     return module in descendants().values()
 
 
+DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.nightly)]
+"""What ends a job is the worker's; `tests/service` cancels on both."""
+
+
 def wait_for(what: Callable[[], bool], seconds: float) -> float:
     began = time.monotonic()
     while not what():
@@ -72,6 +76,7 @@ STAGES: dict[str, tuple[Callable[[], Job], str, float]] = {
 }
 
 
+@pytest.mark.parametrize("database_url", DATABASES, indirect=True)
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_job_cancelled_in_the_middle_of(stage: str, context: Context, record_property: Any) -> None:  # noqa: F811
     make, child, settle_s = STAGES[stage]
@@ -96,6 +101,7 @@ def test_a_job_cancelled_in_the_middle_of(stage: str, context: Context, record_p
         assert job_status(session, job_id).state is JobState.CANCELLED
 
 
+@pytest.mark.parametrize("database_url", DATABASES, indirect=True)
 def test_the_next_job_finds_the_worker_well(context: Context) -> None:  # noqa: F811
     test_a_job_cancelled_in_the_middle_of("a compilation", context, lambda *_: None)
     with context.database.write() as session:

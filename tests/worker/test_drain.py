@@ -16,7 +16,7 @@ from db.result_views import worker_list
 from db.unserved_jobs import NO_DEVICE, unserved
 from testbed.deadlines import stretched
 from testbed.rows import add_job
-from tests.worker.test_processes import Fleet, fleet
+from tests.worker.test_processes import AT_NIGHT, Fleet, fleet
 from warpsmith.domain.state import JobState
 from warpsmith.errors import NotFound, Unavailable
 from warpsmith.settings import Settings
@@ -34,6 +34,7 @@ def stop() -> Iterator[StopRequest]:
     made.close()
 
 
+@pytest.mark.parametrize("fleet", ["full", AT_NIGHT["embedded"]], indirect=True)
 def test_a_drained_worker_ends_its_slice_and_goes(fleet: Fleet) -> None:
     process = fleet.start(trial_s=0.1)
     # More trials than a slice has time for, and far more than are run here.

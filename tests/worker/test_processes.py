@@ -30,6 +30,8 @@ from warpsmith.testing.jobs import scale_job
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 150.0
+AT_NIGHT = {mode: pytest.param(mode, marks=pytest.mark.nightly) for mode in ("embedded", "full")}
+"""In the gate each end of a worker is tried in one mode, and each mode with one end."""
 
 
 @dataclass
@@ -138,6 +140,7 @@ def _slow_job() -> Job:
     return scale_job(workloads=[{"dimensions": {"n": 64}}], budget={"trials": 100, "seconds": 600})
 
 
+@pytest.mark.parametrize("fleet", ["full", AT_NIGHT["embedded"]], indirect=True)
 def test_sigkill_in_the_middle_of_a_slice_loses_and_repeats_nothing(fleet: Fleet) -> None:
     first = fleet.start(trial_s=0.12)
     job_id = fleet.submit(_slow_job())
@@ -173,6 +176,7 @@ def test_sigkill_in_the_middle_of_a_slice_loses_and_repeats_nothing(fleet: Fleet
     assert resumed & set(before) <= {*best, configuration_key(scale_job().space.defaults)}
 
 
+@pytest.mark.parametrize("fleet", ["embedded", AT_NIGHT["full"]], indirect=True)
 def test_sigterm_stops_in_order_and_the_next_worker_goes_on(fleet: Fleet) -> None:
     first = fleet.start(trial_s=0.08)
     job_id = fleet.submit(_slow_job())

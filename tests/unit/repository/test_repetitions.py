@@ -1,7 +1,9 @@
 """What the gate leaves to the night: never a kind, never a hostile kernel; at night nothing is left out."""
 
+import os
 import re
 import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -70,3 +72,33 @@ def test_the_nightly_target_runs_both_parts_with_everything() -> None:
     said = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert "WARPSMITH_NIGHTLY=1" in said
     assert "scripts/suite.py -k bits" in said
+
+
+MARKED = [p for p in (ROOT / "tests").rglob("test_*.py") if "pytest.mark.nightly" in p.read_text()]
+WHOLE = re.compile(r"^@pytest\.mark\.nightly\n(?:@.*\n)*def (test_\w+)", re.M)
+"""A test of which every case is for the night."""
+
+
+def collected(files: list[Path], night: str) -> set[tuple[str, str, str]]:
+    """The tests of these files that a run would have: file, function and case."""
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-q", *(str(f) for f in files)]
+    environment = {**os.environ, repetitions.VARIABLE: night}
+    said = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    return {match.groups() for match in re.finditer(r"^(\S+\.py)::(\w+)(.*)$", said, re.M)}  # type: ignore[misc]
+
+
+def test_what_runs_at_night_only_has_a_sibling_in_the_gate() -> None:
+    """A test of the same file and, unless the whole test is for the night, another case of the test."""
+    mine = Path(__file__)
+    marked = [path for path in MARKED if path != mine]
+    gate, night = collected(marked, "0"), collected(marked, "1")
+    assert gate < night
+    assert {str(path.relative_to(ROOT)) for path in marked} == {file for file, _, _ in gate}
+    whole = {(str(p.relative_to(ROOT)), name) for p in marked for name in WHOLE.findall(p.read_text())}
+    lost = {(file, name) for file, name, _ in night} - {(file, name) for file, name, _ in gate}
+    assert lost == whole
+
+
+@pytest.mark.parametrize("folder", ["sandbox", "adversarial"])
+def test_no_hostile_kernel_waits_for_the_night(folder: str) -> None:
+    assert [path for path in MARKED if folder in path.relative_to(ROOT).parts] == []
