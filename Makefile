@@ -89,7 +89,7 @@ lock: ## Pin every dependency anew (needs uv)
 	$(LOCK) --extra opencl -o requirements/demo.txt
 	$(LOCK) --extra serve --extra mcp --extra otel -o requirements/api.txt
 	$(LOCK) --extra worker --extra opencl --extra models --extra otel -o requirements/worker-cpu.txt
-	$(LOCK) $(OWN_TOOLKIT) --extra worker --extra pycuda --extra triton --extra models --extra otel -o requirements/worker-gpu.txt
+	$(LOCK) $(OWN_TOOLKIT) --extra worker --extra pycuda --extra cupy --extra triton --extra models --extra otel -o requirements/worker-gpu.txt
 	$(LOCK) $(OWN_TOOLKIT) --extra serve --extra cuda -o requirements/node.txt
 	$(COMPILE) benchmarks/search/requirements.in -o requirements/bench.txt
 	$(COMPILE) requirements/release.in -o requirements/release.txt

@@ -27,7 +27,12 @@ NEEDS_NUMPY = (
     "import numpy as np\ndef reference(inputs, dims): return {'y': np.vectorize(float)(inputs['x'])}"
 )
 ASKS_THE_NET = "import socket\ndef reference(inputs, dims): socket.socket(); return {'y': inputs['x']}"
-READS_ALL = "import os\ndef reference(inputs, dims): os.listdir('/root'); return {'y': inputs['x']}"
+READS_ALL = """
+import os
+def reference(inputs, dims):
+    os.listdir(os.path.expanduser('~root'))
+    return {'y': inputs['x']}
+"""
 FORKS = "import os\ndef reference(inputs, dims): os.fork(); return {'y': inputs['x']}"
 
 
