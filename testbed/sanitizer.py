@@ -1,7 +1,5 @@
 """What a sanitizer of tests has besides its findings."""
 
-from contextlib import AbstractContextManager, nullcontext
-
 
 class NothingWaits:
     """A sanitizer that starts nothing in advance."""
@@ -9,9 +7,8 @@ class NothingWaits:
     def expect(self, count: int) -> None:
         """See `SanitizerPort.expect`."""
 
-    def halted(self) -> AbstractContextManager[None]:
-        """See `SanitizerPort.halted`."""
-        return nullcontext()
+    def settle(self) -> None:
+        """See `SanitizerPort.settle`."""
 
     def drop(self) -> None:
         """See `SanitizerPort.drop`."""

@@ -1,6 +1,6 @@
 """A loaded cubin through PyCUDA: its kernels and its device variables. Runs in device children."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +45,13 @@ class _Span:
     """Name, first byte and size of each."""
 
 
+def _span(base: int, variables: Sequence[tuple[str, int, int]]) -> _Span:
+    """A span of its own for some variables of another one, which begins at `base`."""
+    first = variables[0][1]
+    end = max(at + size for _, at, size in variables)
+    return _Span(base + first, end - first, [(name, at - first, size) for name, at, size in variables])
+
+
 def _spans(places: Mapping[str, tuple[Any, int]]) -> list[_Span]:
     """The variables by address; what lies between two of a span is padding."""
     spans: list[_Span] = []
@@ -75,7 +82,8 @@ class CudaProgram:
         self._module: Any = module
         self.functions = functions
         places = {name: self._place(name) for name in variables}
-        self._spans = _spans({name: place for name, place in places.items() if place is not None})
+        near = _spans({name: place for name, place in places.items() if place is not None})
+        self._spans = [span for one in near for span in self._readable(one)]
         self._variables = self._all_contents()
 
     def launch_of(
@@ -137,6 +145,20 @@ class CudaProgram:
             data = self._read(span.address, span.size_bytes)
             found |= {name: data[at : at + size] for name, at, size in span.variables}
         return found
+
+    def _readable(self, span: _Span) -> Iterator[_Span]:
+        """The span, or parts of it: variables of several allocations of the driver cannot be read at once."""
+        if len(span.variables) == 1:
+            yield span
+            return
+        try:
+            self._read(span.address, span.size_bytes)
+        except DeviceFault:
+            middle = len(span.variables) // 2
+            for part in (span.variables[:middle], span.variables[middle:]):
+                yield from self._readable(_span(span.address, part))
+        else:
+            yield span
 
     def _read(self, address: int, size_bytes: int) -> bytes:
         host = np.empty(size_bytes, np.uint8)

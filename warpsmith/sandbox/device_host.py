@@ -162,23 +162,22 @@ class ChildDevice:
     _run_timeout_s: float
     _plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
     _asked_to_open: bool = False
+    _is_open: bool = False
 
-    def wait_ready(self) -> None:
+    def wait_ready(self, timeout_s: float = OPEN_TIMEOUT_S) -> None:
         """Wait until the child has opened the device. Raises `ChildDied` as `DevicePort` describes."""
+        if self._is_open:
+            return
         if not self._asked_to_open:
             self.ask_to_open()
-        reply, _ = self._receive(OPEN_TIMEOUT_S, 0)
+        reply, _ = self._receive(timeout_s, 0)
+        self._is_open = True
         note_confinement(reply)
 
     def ask_to_open(self) -> None:
         """Have the child open the device. Raises `ChildDied` if it is gone."""
         self._send({"do": "open"}, OPEN_TIMEOUT_S)
         self._asked_to_open = True
-
-    @property
-    def process(self) -> ChildProcess:
-        """The child."""
-        return self._process
 
     def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
         """See `DevicePort.prepare`."""

@@ -3,9 +3,10 @@
 import re
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +21,8 @@ LOG = "sanitizer.log"
 PADDING_BYTES = 4096
 CONTEXT_BYTES = 3 << 28
 """Device memory of a child under a tool, without its buffers."""
+SETTLE_S = 5.0
+"""Limit in seconds on waiting for children that were started in advance."""
 MEMORY_SHARE = 8
 """Children that wait take at most this fraction of the device's memory: one part of so many."""
 WELL_KNOWN = (Path("/usr/local/cuda/bin/compute-sanitizer"), Path("/opt/cuda/bin/compute-sanitizer"))
@@ -70,17 +73,19 @@ class Sanitizer:
             with suppress(ChildDied):
                 self._waiting.append({tool: self._started(tool) for tool in TOOLS})
 
-    @contextmanager
-    def halted(self) -> Iterator[None]:
-        """See `SanitizerPort.halted`."""
-        waiting = [device.process for devices in self._waiting for device in devices.values()]
-        for process in waiting:
-            process.suspend()
-        try:
-            yield
-        finally:
-            for process in waiting:
-                process.wake()
+    def settle(self) -> None:
+        """See `SanitizerPort.settle`; what is not ready after some seconds is ended."""
+        deadline = time.monotonic() + SETTLE_S
+        ready = []
+        for devices in self._waiting:
+            try:
+                for device in devices.values():
+                    device.wait_ready(max(0.1, deadline - time.monotonic()))
+                ready.append(devices)
+            except ChildDied:
+                for device in devices.values():
+                    device.close()
+        self._waiting[:] = ready
 
     def drop(self) -> None:
         """See `SanitizerPort.drop`."""

@@ -3,7 +3,6 @@ lines."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
@@ -137,8 +136,8 @@ class SanitizerPort(Protocol):
         """Have what so many calls of `findings` need started in advance; in the thread that asks for them."""
         ...
 
-    def halted(self) -> AbstractContextManager[None]:
-        """Context in which what was started in advance stands still."""
+    def settle(self) -> None:
+        """Wait until what was started in advance is ready, and does nothing any more."""
         ...
 
     def drop(self) -> None:

@@ -71,3 +71,18 @@ def test_what_lies_between_variables_is_none_of_them() -> None:
 def test_a_variable_that_the_driver_does_not_find_is_left_out() -> None:
     made, _ = program({"a": (FIRST, 4)}, "internal")
     assert made.changed_globals() == []
+
+
+def test_variables_of_several_allocations_are_read_in_as_many_copies() -> None:
+    driver = Driver()
+    # A second allocation follows the first at once, and no copy may cross from one to the other.
+    driver.stretches[FIRST + 1024] = bytearray(64)
+    places = {f"a{i}": (FIRST + 1024 - 40 + 4 * i, 4) for i in range(10)}
+    places |= {f"b{i}": (FIRST + 1024 + 4 * i, 4) for i in range(5)}
+    made = CudaProgram(driver, Module(driver, places), [], [*places], b"")
+    before = driver.copies
+    assert made.changed_globals() == []
+    assert 2 <= driver.copies - before <= 5
+    driver.stretches[FIRST + 1024][16] = 1
+    driver.stretches[FIRST][1023] ^= 1
+    assert sorted(made.changed_globals()) == ["a9", "b4"]

@@ -4,7 +4,6 @@ import logging
 import os
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 
 from warpsmith.domain.job import Workload
 from warpsmith.domain.launch_size import launch_size
@@ -41,9 +40,9 @@ class SanitizerCheck:
         """Have what these binaries will be inspected with started in advance."""
         self._sanitizer.expect(len({b for b in binaries if b not in self._found}))
 
-    def halted(self) -> AbstractContextManager[None]:
-        """Context in which what was started in advance stands still."""
-        return self._sanitizer.halted()
+    def settle(self) -> None:
+        """Wait until what was started in advance does nothing any more, so that a kernel may be timed."""
+        self._sanitizer.settle()
 
     def close(self) -> None:
         """End what was started in advance."""

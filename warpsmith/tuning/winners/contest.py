@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -292,7 +291,9 @@ class Contest:
                     results[key] = entrant
                 else:
                     entrants[key] = entrant
-            around = Surroundings(self._quiet, self._beside, self._concluding(asked, results))
+            if self._sanitizers is not None:
+                self._sanitizers.settle()
+            around = Surroundings(self._prefetch.paused, self._beside, self._concluding(asked, results))
             time_in_pairs([*entrants.values()], self._pairs, around)
             for key, entrant in entrants.items():
                 if entrant.refused:
@@ -303,13 +304,6 @@ class Contest:
             # The driver takes its time to end a process.
             wait([self._beside.submit(session.close) for session in fresh.values()])
         return results
-
-    @contextmanager
-    def _quiet(self) -> Iterator[None]:
-        """Context in which this job's other processes stand still, so that one may be timed."""
-        halted = nullcontext() if self._sanitizers is None else self._sanitizers.halted()
-        with self._prefetch.paused(), halted:
-            yield
 
     def _expect_sanitizers(self, finalists: Sequence[Finalist]) -> None:
         """Start what will inspect these, which takes longer than the inspection."""
@@ -388,7 +382,7 @@ class Contest:
                 isinstance(found, Comparison) and serves(self._job, found)
             )
             if isinstance(found, Comparison) and may_serve:
-                with self._quiet():
+                with self._prefetch.paused():
                     found = self._with_more(found, {"A": own, "B": winner})
             results[entrant.workload.key] = found
 
