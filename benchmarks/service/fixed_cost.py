@@ -231,7 +231,7 @@ def main() -> int:
         found = measured(job, devices[0], options.keep or Path(folder))
     load = {"cores": len(os.sched_getaffinity(0)), "load_average": round(os.getloadavg()[0], 1)}
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.with_suffix(".timeline").write_text(found.pop("timeline"))
+    options.out.with_suffix(".timeline").write_text(found.pop("timeline", ""))
     record = head(devices[0], command) | load | found
     options.out.write_text(json.dumps(record, indent=1) + "\n")
     options.out.with_suffix(".md").write_text(page(record))

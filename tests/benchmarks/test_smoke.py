@@ -36,6 +36,7 @@ ON_A_GPU = {
     "gpu.live_search": ("softmax",),
     "gpu.record_spaces": ("softmax",),
     "gpu.smoke": ("softmax",),
+    "production.device_references": ("--jobs-dir", "{tmp}"),
     "production.run": ("--jobs-dir", "{tmp}"),
     "trust.sanitizers": (),
     "exports.block": (),
