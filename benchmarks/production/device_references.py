@@ -75,7 +75,7 @@ def main() -> int:
     device = next((d for d in probe_devices().devices if d.backend.value == "cuda"), None)
     there = None if device is None else device_references(device, KeptChildren(KEEP_S))
     if device is None or there is None:
-        print("needs a CUDA device, and CuPy", file=sys.stderr)
+        print("no CUDA device with CuPy", file=sys.stderr)
         return 2
     host = ReferenceRunner(kept=KeptChildren(KEEP_S))
     rows = []
