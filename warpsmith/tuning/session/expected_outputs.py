@@ -38,6 +38,8 @@ class ExpectedOutputs:
     _own: OwnKernel | None = None
     _by_device: set[CaseKey] = field(default_factory=set)
     """Cases whose outputs the device computed."""
+    _told: set[CaseKey] = field(default_factory=set)
+    """Cases whose outputs NumPy computed after the device."""
     _device_fails: bool = False
     """The device cannot compute this reference, or not as NumPy does."""
     _rehearsal: threading.Thread | None = None
@@ -115,15 +117,19 @@ class ExpectedOutputs:
             self._rehearsal = None
 
     def judged_by_numpy(self, case: Case) -> bool:
-        """Have NumPy itself say what a case must leave; True if that was not known before."""
-        if case.key not in self._by_device:
-            return False
-        self._by_device.discard(case.key)
-        (outputs,) = self._by_numpy([case])
-        if isinstance(outputs, InvalidInput):
-            raise outputs
-        self._known[case.key] = outputs
-        return True
+        """Have NumPy itself say what a case must leave; True if a launch may have been judged by less.
+
+        Of several threads that ask, one computes, and the others wait for it.
+        """
+        with self._computing:
+            if case.key in self._by_device:
+                (outputs,) = self._by_numpy([case])
+                if isinstance(outputs, InvalidInput):
+                    raise outputs
+                self._by_device.discard(case.key)
+                self._told.add(case.key)
+                self._known[case.key] = outputs
+            return case.key in self._told
 
     def close(self) -> None:
         """End the process in which the user's kernel computes them, if there is one."""
