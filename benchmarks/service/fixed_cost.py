@@ -213,7 +213,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="JSON file; the table goes beside it as .md")
     parser.add_argument("--smoke", action="store_true", help="small shapes and a budget of 8 seconds")
     parser.add_argument("--job", type=Path, help="a job file instead of the RMS norm")
-    parser.add_argument("--keep", type=Path, help="the worker's folder, with what other runs left there")
+    parser.add_argument(
+        "--keep", type=Path, help="a worker's folder that other runs used, without their jobs"
+    )
     parser.add_argument("--seconds", type=float, help="budget; 60, with --smoke 8")
     options = parser.parse_args()
     seconds = options.seconds or (8.0 if options.smoke else 60.0)
@@ -228,6 +230,8 @@ def main() -> int:
         return 2
     command = "python -m benchmarks.service.fixed_cost " + " ".join(sys.argv[1:])
     with tempfile.TemporaryDirectory(prefix="warpsmith-fixed-cost-") as folder:
+        for database in () if options.keep is None else options.keep.glob("warpsmith.db*"):
+            database.unlink()
         found = measured(job, devices[0], options.keep or Path(folder))
     load = {"cores": len(os.sched_getaffinity(0)), "load_average": round(os.getloadavg()[0], 1)}
     options.out.parent.mkdir(parents=True, exist_ok=True)
