@@ -278,8 +278,8 @@ class Contest:
             if finalist.name not in fresh:
                 fresh[finalist.name] = self.base.sibling()
                 opening.append(self._beside.submit(fresh[finalist.name].device, workload))
-        self._expect_sanitizers([finalist for _, finalist in asked.values()])
         try:
+            self._expect_sanitizers([finalist for _, finalist in asked.values()])
             wait(opening)
             for key, (workload, finalist) in asked.items():
                 session = fresh[finalist.name]
