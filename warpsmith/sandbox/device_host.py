@@ -164,13 +164,17 @@ class ChildDevice:
     _asked_to_open: bool = False
     _is_open: bool = False
 
-    def wait_ready(self, timeout_s: float = OPEN_TIMEOUT_S) -> None:
-        """Wait until the child has opened the device. Raises `ChildDied` as `DevicePort` describes."""
+    def wait_ready(self, timeout_s: float | None = None) -> None:
+        """Wait until the child has opened the device. Raises `ChildDied` as `DevicePort` describes.
+
+        Args:
+            timeout_s: seconds; None waits as long as a child may take to open a device.
+        """
         if self._is_open:
             return
         if not self._asked_to_open:
             self.ask_to_open()
-        reply, _ = self._receive(timeout_s, 0)
+        reply, _ = self._receive(OPEN_TIMEOUT_S if timeout_s is None else timeout_s, 0)
         self._is_open = True
         note_confinement(reply)
 
@@ -308,7 +312,7 @@ class ChildDevice:
         if exc.cause != "timeout":
             return exc
         words = f"no answer within {timeout_s:.3g} s"
-        if timeout_s != OPEN_TIMEOUT_S:
+        if self._is_open:
             words += f" (WARPSMITH_RUN_TIMEOUT_S is {self._run_timeout_s:g})"
         return ChildDied(exc.cause, words)
 
