@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from testbed.browser import Watch, accessibility_problems
+from testbed.deadlines import Deadline
 
 HOME = "http://127.0.0.1:9"
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
@@ -93,7 +94,11 @@ def test_a_request_to_another_host_is_seen_where_no_policy_refuses_it(
     context = browser.new_context()
     watch = Watch(context, HOME)
     context.route(f"{HOME}/", lambda route: route.fulfill(body=html, content_type="text/html"))
-    context.new_page().goto(f"{HOME}/")
+    page = context.new_page()
+    page.goto(f"{HOME}/")
+    deadline = Deadline(20)
+    while not watch.problems() and not deadline.passed():
+        page.wait_for_timeout(50)  # a page is loaded before its sockets ask
     context.close()
     assert f"request to another host: {asked}" in watch.problems()
 
