@@ -12,6 +12,7 @@ from warpsmith.domain.template import Template
 from warpsmith.rewrite.analysis.launch_names import numbered
 from warpsmith.rewrite.analysis.other_entries import disturbed
 from warpsmith.rewrite.bodies.body_variants import compose
+from warpsmith.rewrite.form.usual_spelling import usually_spelt
 from warpsmith.rewrite.rules import BLOCK_RULES, LAST_RULES, RULES, TEXT_RULES, Declined, Draft, Rule
 from warpsmith.rewrite.source.dead_branches import without_dead_branches
 from warpsmith.rewrite.source.foreign_platforms import without_foreign_platforms
@@ -113,6 +114,7 @@ def _of_launch(
         if others and live.kernel.text != kernel.text and _why_shared(kernel.text, live, others):
             live = draft
         draft, declined = _ruled(job, live, kernel, others)
+        draft, declined = _or_usually_spelt(job, live, draft, declined, others)
     if steps:
         draft = numbered(draft, kernel.text, n)
         declined = [f"{name}: launch {n} ({steps[n].entry}): {why}" for name, why in map(_parted, declined)]
@@ -146,6 +148,30 @@ def _ruled(job: Job, live: Draft, kernel: Kernel, others: Sequence[str]) -> tupl
     text = {"source": draft.kernel.source}
     same = replace(own, kernel=own.kernel.model_copy(update=text), macros=draft.macros) == draft
     return (own if same else draft), declined
+
+
+def _or_usually_spelt(
+    job: Job, live: Draft, made: Draft, declined: list[str], others: Sequence[str]
+) -> tuple[Draft, list[str]]:
+    """What the rules made of a kernel, or make of it in the usual spelling if that is more.
+
+    The user's own spelling stays wherever it hides nothing from the rules.
+    """
+    try:
+        written, _ = _written_out(live)
+        usual = usually_spelt(written)
+        if usual is written or (others and _why_shared(live.kernel.text, usual, others)):
+            return made, declined
+    except (LookupError, *TOO_MUCH):
+        return made, declined
+    again, why = _with_all_rules(job, usual, usual.kernel, others)
+    return (again, why) if _is_more(again, made) else (made, declined)
+
+
+def _is_more(draft: Draft, than: Draft) -> bool:
+    """True if a draft has every parameter of another one with all of its values, and more."""
+    own, other = ({p.name: set(p.values) for p in d.parameters} for d in (draft, than))
+    return own != other and all(values <= own.get(name, set()) for name, values in other.items())
 
 
 def _with_all_rules(

@@ -1,0 +1,101 @@
+"""Comparisons in their usual form: what moves on the left, `<` and `>=` instead of `<=`, `>` and `!`."""
+
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.form.expressions import is_integer, is_one, is_signed_int, moves
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, Variable, find, strip
+
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_DENIED = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
+
+
+def denials(facts: Facts) -> Iterator[Edit]:
+    """`!(a >= b)` of integers becomes `a < b`; of floats it is true for a NaN, and stays."""
+    for node in find(facts.source.body, "unary_expression"):
+        inner = node.child_by_field_name("argument")
+        if operator(node) != "!" or inner is None or inner.type != "parenthesized_expression":
+            continue
+        inner = strip(inner)
+        if inner.type != "binary_expression" or operator(inner) not in _DENIED:
+            continue
+        left, right = operands(inner)
+        if is_integer(facts, left) and is_integer(facts, right):
+            text = f"{facts.source.of(left)} {_DENIED[operator(inner)]} {facts.source.of(right)}"
+            whole = node.parent is not None and node.parent.type in (
+                "parenthesized_expression",
+                "condition_clause",
+            )
+            yield Edit(node.start_byte, node.end_byte, text if whole else f"({text})")
+
+
+def turned(facts: Facts) -> Iterator[Edit]:
+    """`n > i` becomes `i < n` where `i` moves and `n` does not, or `i` counts the loop."""
+    for node in _comparisons(facts):
+        left, right = operands(node)
+        counter = _counter(facts, node)
+        if counter is not None:
+            turn = facts.variable(strip(right)) == counter and facts.variable(strip(left)) != counter
+        else:
+            turn = moves(facts, right) and not moves(facts, left)
+        if turn:
+            sign = _TURNED[operator(node)]
+            yield Edit(
+                node.start_byte, node.end_byte, f"{facts.source.of(right)} {sign} {facts.source.of(left)}"
+            )
+
+
+def without_equality(facts: Facts) -> Iterator[Edit]:
+    """`i <= n - 1` and `i + 1 <= n` become `i < n`; `i > n - 1` becomes `i >= n`.
+
+    Only where both sides are computed in `int`: for unsigned numbers `n - 1` may be the largest of all.
+    """
+    for node in _comparisons(facts):
+        left, right = operands(node)
+        sign = {"<=": "<", ">": ">="}.get(operator(node))
+        if sign is None or not (is_signed_int(facts, left) and is_signed_int(facts, right)):
+            continue
+        less = _without_one(facts, right, "-")
+        if less is not None:
+            yield Edit(node.start_byte, node.end_byte, f"{facts.source.of(left)} {sign} {less}")
+            continue
+        more = _without_one(facts, left, "+")
+        if more is not None:
+            yield Edit(node.start_byte, node.end_byte, f"{more} {sign} {facts.source.of(right)}")
+
+
+def _without_one(facts: Facts, node: Node, sign: str) -> str | None:
+    node = strip(node)
+    if node.type != "binary_expression" or operator(node) != sign:
+        return None
+    left, right = operands(node)
+    return facts.source.of(left) if is_one(facts, right) else None
+
+
+def _comparisons(facts: Facts) -> Iterator[Node]:
+    for node in find(facts.source.body, "binary_expression"):
+        if operator(node) not in _TURNED:
+            continue
+        if not any(strip(o) == o and _is_chained(o) for o in operands(node)):
+            yield node
+
+
+def _is_chained(node: Node) -> bool:
+    return node.type == "binary_expression" and operator(node) in (*_TURNED, "==", "!=", "<=>")
+
+
+def _counter(facts: Facts, condition: Node) -> Variable | None:
+    """What the loop counts whose whole condition this is."""
+    node, parent = condition, condition.parent
+    while parent is not None and parent.type in ("parenthesized_expression", "condition_clause"):
+        node, parent = parent, parent.parent
+    if parent is None or parent.type not in LOOPS or parent.child_by_field_name("condition") != node:
+        return None
+    update = parent.child_by_field_name("update")
+    if update is None:
+        return None
+    target = update.child_by_field_name("left") or update.child_by_field_name("argument")
+    return None if target is None else facts.variable(target)
