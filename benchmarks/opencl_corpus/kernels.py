@@ -81,14 +81,15 @@ def as_job(
     grid = [f"ceil_div({bound or next(iter(sizes))}, {b})" for bound, b in zip(bounds, block, strict=True)]
     kernel["launch"] = {"grid": host.get("grid", grid), "block": host.get("block", block)}
     for argument in kernel["arguments"]:
-        if argument["dtype"] == "TODO":
+        # An argument of a struct has fields instead of a type.
+        if argument.get("dtype") == "TODO":
             argument["dtype"] = "float32"
         if argument["name"] in host.get("local", {}):
             argument["shape"] = [host["local"][argument["name"]]]
         if argument["role"] in ("input", "inout", "output"):
             # Enough for three sizes multiplied.
             argument["shape"] = [extent**3]
-            whole = not argument["dtype"].startswith(("float", "bfloat"))
+            whole = not argument.get("dtype", "float").startswith(("float", "bfloat"))
             if whole and argument["role"] != "output":
                 argument["draw"] = {"distribution": "integers", "low": 0, "high": extent}
     data["workloads"] = [{"dimensions": dict.fromkeys(sizes, extent)}]
