@@ -13,6 +13,9 @@ _BLANKED = re.compile(r"\b(?:__kernel|__global|__local|restrict|__restrict__)\b"
 COORDINATE = re.compile(
     r"(?:threadIdx|blockIdx|blockDim|gridDim)\.[xyz]|get_(?:global|local|group)_(?:id|size)\(\d\)"
 )
+_NAME = r"\((?!(?:int|unsigned|size_t|float)\))([A-Za-z_]\w*)\)"
+_LONE = re.compile(rf"(?:(?<=[-+*/<>&|?:=!(] )|(?<=[!(])){_NAME}|(?<=\[){_NAME}(?= [-+*&])")
+"""The grammar reads `(n) * k` as a cast."""
 
 Edit = tuple[int, int, str]
 """Replace the characters [start, end) by a text."""
@@ -202,10 +205,13 @@ def before(statement: Node, added: str) -> list[Edit]:
 
 
 def edited(text: str, edits: Sequence[Edit]) -> str:
-    """The text with edits that do not overlap."""
+    """The text with edits that do not overlap; a name that they left alone in parentheses loses these."""
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
-    return text
+    lines = text.splitlines(keepends=True)
+    return "".join(
+        line if line.startswith("#") else _LONE.sub(lambda m: m[1] or m[2], line) for line in lines
+    )
 
 
 def at_some(text: str, sites: Sequence[Site], rng: Random, most: int = 99) -> str:
