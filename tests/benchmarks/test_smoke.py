@@ -464,6 +464,19 @@ def test_parsing_of_a_corpus(bench: Bench, checkouts: Path, tmp_path: Path) -> N
     assert (record["found"], record["arguments_right"]) == (len(PROJECTS), len(PROJECTS))
 
 
+def test_spellings(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--kernels", "grid stride", "--draws", 2, "--alone", 1, "--seed", 5)
+    assert bench("spellings", *words, "--out", tmp_path / "a.json") == 0
+    assert "| grid stride | cuda |" in capsys.readouterr().out
+    rows = written(tmp_path / "a.json")["rows"]
+    assert [(r["backend"], r["draws"], r["kept"] + len(r["failed"])) for r in rows] == [
+        ("opencl", 2, 2),
+        ("cuda", 2, 2),
+    ]
+    assert bench("spellings", *words, "--out", tmp_path / "b.json") == 0
+    assert written(tmp_path / "b.json")["rows"] == rows, "the seed says what is drawn"
+
+
 def test_the_peer_is_a_program_of_plain_python() -> None:
     path = ROOT / "benchmarks" / f"{IN_ITS_OWN_ENVIRONMENT.replace('.', '/')}.py"
     assert compile(path.read_text(), path.name, "exec")
