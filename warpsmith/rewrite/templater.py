@@ -153,7 +153,7 @@ def _ruled(job: Job, live: Draft, kernel: Kernel, others: Sequence[str]) -> tupl
 def _or_usually_spelt(
     job: Job, live: Draft, made: Draft, declined: list[str], others: Sequence[str]
 ) -> tuple[Draft, list[str]]:
-    """What the rules made of a kernel, or make of it in the usual spelling if that is more.
+    """What the rules made of a kernel, or make of it in the usual spelling where that shows them more.
 
     The user's own spelling stays wherever it hides nothing from the rules.
     """
@@ -165,13 +165,13 @@ def _or_usually_spelt(
     except (LookupError, *TOO_MUCH):
         return made, declined
     again, why = _with_all_rules(job, usual, usual.kernel, others)
-    return (again, why) if _is_more(again, made) else (made, declined)
+    return (made, declined) if _has_all(made, again) else (again, why)
 
 
-def _is_more(draft: Draft, than: Draft) -> bool:
-    """True if a draft has every parameter of another one with all of its values, and more."""
-    own, other = ({p.name: set(p.values) for p in d.parameters} for d in (draft, than))
-    return own != other and all(values <= own.get(name, set()) for name, values in other.items())
+def _has_all(draft: Draft, other: Draft) -> bool:
+    """True if a draft has every parameter of another one, with all of its values."""
+    own = {p.name: set(p.values) for p in draft.parameters}
+    return all(set(p.values) <= own.get(p.name, set()) for p in other.parameters)
 
 
 def _with_all_rules(

@@ -4,17 +4,28 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from warpsmith.domain.dtype import Dtype
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.form.expressions import is_integer, is_one, is_signed_int, moves
+from warpsmith.rewrite.form.expressions import (
+    Spelling,
+    dtype_of,
+    is_integer,
+    is_nonnegative,
+    is_one,
+    is_signed_int,
+    moves,
+)
+from warpsmith.rewrite.reader.type_words import element_type
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, Variable, find, strip
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _DENIED = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
 
 
-def denials(facts: Facts) -> Iterator[Edit]:
+def denials(spelling: Spelling) -> Iterator[Edit]:
     """`!(a >= b)` of integers becomes `a < b`; of floats it is true for a NaN, and stays."""
+    facts = spelling.facts
     for node in find(facts.source.body, "unary_expression"):
         inner = node.child_by_field_name("argument")
         if operator(node) != "!" or inner is None or inner.type != "parenthesized_expression":
@@ -32,8 +43,35 @@ def denials(facts: Facts) -> Iterator[Edit]:
             yield Edit(node.start_byte, node.end_byte, text if whole else f"({text})")
 
 
-def turned(facts: Facts) -> Iterator[Edit]:
+def without_sign_casts(spelling: Spelling) -> Iterator[Edit]:
+    """`(unsigned)i < (unsigned)n` becomes `i < n` where neither is ever negative."""
+    facts = spelling.facts
+    for node in _comparisons(facts):
+        inner = [_widened(facts, o) for o in operands(node)]
+        # One side alone decides how the other is compared.
+        if any(v is not None for v in inner) and all(
+            is_nonnegative(spelling, v or o) for v, o in zip(inner, operands(node), strict=True)
+        ):
+            for value, whole in zip(inner, operands(node), strict=True):
+                if value is not None:
+                    yield Edit(whole.start_byte, whole.end_byte, facts.source.of(value))
+
+
+def _widened(facts: Facts, node: Node) -> Node | None:
+    """The number of 32 bits that a cast makes unsigned or wider."""
+    node = strip(node)
+    kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+    if node.type != "cast_expression" or kind is None or value is None:
+        return None
+    to, lanes = element_type(facts.source.of(kind), {})
+    own = facts.variable(strip(value))
+    wide = to in (Dtype.UINT32, Dtype.INT64, Dtype.UINT64) and lanes == 1
+    return value if wide and own is not None and dtype_of(own) in (Dtype.INT32, Dtype.UINT32) else None
+
+
+def turned(spelling: Spelling) -> Iterator[Edit]:
     """`n > i` becomes `i < n` where `i` moves and `n` does not, or `i` counts the loop."""
+    facts = spelling.facts
     for node in _comparisons(facts):
         left, right = operands(node)
         counter = _counter(facts, node)
@@ -48,11 +86,12 @@ def turned(facts: Facts) -> Iterator[Edit]:
             )
 
 
-def without_equality(facts: Facts) -> Iterator[Edit]:
+def without_equality(spelling: Spelling) -> Iterator[Edit]:
     """`i <= n - 1` and `i + 1 <= n` become `i < n`; `i > n - 1` becomes `i >= n`.
 
     Only where both sides are computed in `int`: for unsigned numbers `n - 1` may be the largest of all.
     """
+    facts = spelling.facts
     for node in _comparisons(facts):
         left, right = operands(node)
         sign = {"<=": "<", ">": ">="}.get(operator(node))

@@ -1,21 +1,50 @@
 """What expressions of a kernel are: integers, parts of sums, values that differ between threads."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
-from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.reader.type_words import element_type
-from warpsmith.rewrite.source.syntax_tree import Variable, find, strip
+from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find, strip
 
 _LOOSE = ("conditional_expression", "assignment_expression", "comma_expression", "lambda_expression")
 _OF_SUMS = ("+", "-", "*", "/", "%")
 _OF_BITS = ("<<", ">>", "&", "|", "^")
 _DEEPEST = 16
+_OPENCL_NAMES = {
+    "tid": "get_local_id",
+    "bid": "get_group_id",
+    "bdim": "get_local_size",
+    "gdim": "get_num_groups",
+    "gid": "get_global_id",
+    "gsize": "get_global_size",
+}
+_CUDA_NAMES = {
+    "tid": "threadIdx.{0}",
+    "bid": "blockIdx.{0}",
+    "bdim": "blockDim.{0}",
+    "gdim": "gridDim.{0}",
+    "gid": "blockIdx.{0} * blockDim.{0} + threadIdx.{0}",
+    "gsize": "gridDim.{0} * blockDim.{0}",
+}
 _WIDE = frozenset((Dtype.INT32, Dtype.UINT32, Dtype.INT64, Dtype.UINT64))
 """Types in which their own numbers are computed; narrower ones become `int`."""
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """A kernel as it is spelt now, and what its job says of it."""
+
+    facts: Facts
+    counts: frozenset[str] = frozenset()
+    """Scalar arguments that are whole numbers and never negative."""
+    is_small: bool = False
+    """True if an `int` numbers the elements of every buffer."""
 
 
 def dtype_of(v: Variable) -> Dtype | None:
@@ -63,6 +92,70 @@ def one_type(facts: Facts, node: Node) -> Dtype | None:
     kinds = {None if v is None else dtype_of(v) for v in names}
     plain = all(facts.source.of(n).isdigit() for n in find(node, "number_literal"))
     return kinds.pop() if plain and len(kinds) == 1 and kinds <= _WIDE else None
+
+
+def stays(facts: Facts, node: Node, scope: Node, uses: list[Node]) -> bool:
+    """True if what an expression names has the same value wherever it is used in a scope."""
+    for n in find(node, "identifier"):
+        w = facts.variable(n)
+        if w is None:
+            if n.parent is None or n.parent.type not in ("field_expression", "call_expression"):
+                return False
+            continue  # a coordinate
+        if any(scope.start_byte <= place.start_byte < scope.end_byte for place in facts.assigned(w)):
+            return False
+        if any(facts.source.lookup(w.name, use) != w for use in uses):
+            return False
+    return True
+
+
+def is_nonnegative(spelling: Spelling, node: Node, depth: int = 0) -> bool:
+    """True if an integer is never below 0; a sum or product that the type cannot hold is the user's fault."""
+    facts, node = spelling.facts, strip(node)
+    if facts.coordinate(node):
+        return True
+    match node.type:
+        case "number_literal":
+            return facts.source.of(node).rstrip("uUlL").isdigit()
+        case "binary_expression" if operator(node) in ("+", "*", "/", "%", ">>", "&"):
+            return all(is_nonnegative(spelling, o, depth) for o in operands(node))
+        case "identifier" if depth < _DEEPEST:
+            v = facts.variable(node)
+            if v is None or dtype_of(v) not in _WIDE:
+                return False
+            if v.is_parameter:
+                return v.name in spelling.counts and v.scope == facts.source.kernel and not facts.assigned(v)
+            starts = v.init is None or is_nonnegative(spelling, v.init, depth + 1)
+            return starts and all(_grows(spelling, place, depth) for place in facts.assigned(v))
+    return False
+
+
+def _grows(spelling: Spelling, place: Node, depth: int) -> bool:
+    """True if a change of a variable leaves what is not negative so."""
+    change = place.parent
+    if change is None:
+        return False
+    if change.type == "update_expression":
+        return operator(change) == "++"
+    if change.type != "assignment_expression" or operator(change) not in ("=", "+=", "*=", "/=", ">>="):
+        return False
+    return is_nonnegative(spelling, operands(change)[1], depth + 1)
+
+
+def coordinate_text(facts: Facts, name: str) -> str:
+    """How a coordinate such as `gid.x` is usually written."""
+    kind, axis = name.split(".")
+    if facts.source.backend is Backend.OPENCL:
+        return f"{_OPENCL_NAMES[kind]}({AXES.index(axis)})"
+    return _CUDA_NAMES[kind].format(axis)
+
+
+def removed(node: Node) -> Edit:
+    """A statement goes, with the words before it that the tree does not show."""
+    before, parent = node.prev_sibling, node.parent
+    assert before is not None or parent is not None
+    start = before.end_byte if before is not None else parent.start_byte if parent is not None else 0
+    return Edit(start, node.end_byte, "")
 
 
 def is_one(facts: Facts, node: Node) -> bool:

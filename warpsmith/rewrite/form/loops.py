@@ -5,20 +5,28 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.domain.device import Backend
+from warpsmith.domain.dtype import Dtype
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.form.expressions import dtype_of, names_in
+from warpsmith.rewrite.form.expressions import (
+    Spelling,
+    coordinate_text,
+    dtype_of,
+    names_in,
+    removed,
+)
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, Variable, ancestors, find, strip
 
 _HEADS = ("for_statement",)
+_OF_32_BITS = (Dtype.INT32, Dtype.UINT32)
 
 
-def counted_whiles(facts: Facts) -> Iterator[Edit]:
+def counted_whiles(spelling: Spelling) -> Iterator[Edit]:
     """`while (i < n) { ...; i += s; }` becomes `for (; i < n; i += s) { ... }`.
 
     Not where an iteration may skip the update, or the update needs what the body declares.
     """
+    facts = spelling.facts
     for node in find(facts.source.body, "while_statement"):
         condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
         last = None if body is None else _last_update(facts, body)
@@ -33,7 +41,7 @@ def counted_whiles(facts: Facts) -> Iterator[Edit]:
         inner = condition.named_children[0] if condition.type == "condition_clause" else strip(condition)
         head = f"for (; {facts.source.of(inner)}; {facts.source.of(update)})"
         yield Edit(node.start_byte, condition.end_byte, head)
-        yield Edit(last.start_byte, last.end_byte, "")
+        yield removed(last)
 
 
 def _last_update(facts: Facts, body: Node) -> Node | None:
@@ -73,8 +81,9 @@ class _Headed:
     """Bytes of the header that set it; empty if nothing does."""
 
 
-def set_in_headers(facts: Facts) -> Iterator[Edit]:
+def set_in_headers(spelling: Spelling) -> Iterator[Edit]:
     """`i = e; for (; i < n; i += s)` becomes `for (i = e; i < n; i += s)`."""
+    facts = spelling.facts
     for node in find(facts.source.body, "for_statement"):
         update, before = node.child_by_field_name("update"), node.prev_named_sibling
         if node.child_by_field_name("initializer") is not None or update is None or before is None:
@@ -84,38 +93,54 @@ def set_in_headers(facts: Facts) -> Iterator[Edit]:
             continue
         if _target(facts, assigned) is not None and _target(facts, assigned) == _target(facts, update):
             first = _first_byte(facts, node)
-            yield Edit(before.start_byte, before.end_byte, "")
+            yield removed(before)
             yield Edit(first, first, facts.source.of(assigned))
 
 
-def steps_of_blocks(facts: Facts) -> Iterator[Edit]:
-    """A step that is the block's extent as a number becomes the extent itself.
+def steps_of_blocks(spelling: Spelling) -> Iterator[Edit]:
+    """A step that is the block's or the grid's extent is written as that, whatever local or number holds it.
 
-    Only where a thread's place along that axis begins the loop, so that the step means the block.
+    A number is the block's extent only where the block has one axis and a thread's place begins the loop.
     """
-    extent = "get_local_size({})" if facts.source.backend is Backend.OPENCL else "blockDim.{}"
+    facts = spelling.facts
     for node in find(facts.source.body, "for_statement"):
         init, update = node.child_by_field_name("initializer"), node.child_by_field_name("update")
-        if init is None or update is None or update.type != "assignment_expression":
+        if update is None or update.type != "assignment_expression" or operator(update) != "+=":
             continue
         step, v = operands(update)[1], _target(facts, update)
         declared = next((w for w in facts.source.variables if w.declaration == init and w == v), None)
         start = None if declared is None or declared.init is None else facts.coordinate(declared.init)
-        if operator(update) != "+=" or start is None or not start.startswith("tid."):
+        named = facts.coordinate(step)
+        axis = AXES.index(start[-1]) if start is not None and start.startswith("tid.") else len(AXES)
+        # Of a block with more axes, rows of threads share the work otherwise.
+        if step.type == "number_literal" and axis == 0 and facts.block[:1] == (facts.source.of(step),):
+            named = "bdim.x" if set(facts.block[1:]) <= {"1"} else None
+        if v is None or dtype_of(v) not in _OF_32_BITS or named is None:
             continue
-        axis = AXES.index(start[-1])
-        if step.type == "number_literal" and facts.block[axis : axis + 1] == (facts.source.of(step),):
-            name = extent.format(axis if facts.source.backend is Backend.OPENCL else start[-1])
-            yield Edit(step.start_byte, step.end_byte, name)
+        text = coordinate_text(facts, named)
+        if named[:-2] in ("bdim", "gsize") and facts.source.of(strip(step)) != text:
+            yield Edit(step.start_byte, step.end_byte, text)
 
 
-def own_counters(facts: Facts) -> Iterator[Edit]:
+def bare_blocks(spelling: Spelling) -> Iterator[Edit]:
+    """Braces in a block of statements go if nothing is declared between them."""
+    for node in find(spelling.facts.source.body, "compound_statement"):
+        outer, inside = node.parent, [c for c in node.named_children if c.type != "comment"]
+        if outer is None or outer.type != "compound_statement" or not inside:
+            continue
+        if all(c.type.endswith("_statement") and c.type != "labeled_statement" for c in inside):
+            yield Edit(node.start_byte, node.start_byte + 1, "")
+            yield Edit(node.end_byte - 1, node.end_byte, "")
+
+
+def own_counters(spelling: Spelling) -> Iterator[Edit]:
     """Counters that are declared before their loops, and used in nothing else, are declared in them."""
+    facts = spelling.facts
     for v in _locals(facts):
         loops = _headed(facts, v)
         if loops and _use_only(facts, v, loops):
             kind = facts.source.between(v.declaration.start_byte, v.declarator.start_byte)
-            yield Edit(v.declaration.start_byte, v.declaration.end_byte, "")
+            yield removed(v.declaration)
             for loop in loops:
                 yield Edit(loop.at.start, loop.at.stop, f"{kind}{v.name} = {facts.source.of(loop.start)}")
 

@@ -1,4 +1,4 @@
-"""Elements of memory in their usual form: `p[e]` instead of `*(p + e)` and `(p + a)[b]`."""
+"""Elements of memory in their usual form: `x[e]` instead of `*(x + e)`, `(x + a)[b]` and moved pointers."""
 
 from collections.abc import Iterator
 
@@ -6,16 +6,26 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operator, strip_index
-from warpsmith.rewrite.form.expressions import as_operand, is_integer, terms_of
-from warpsmith.rewrite.source.syntax_tree import Edit, find, strip
+from warpsmith.rewrite.form.expressions import (
+    Spelling,
+    as_operand,
+    is_integer,
+    removed,
+    stays,
+    terms_of,
+)
+from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find, strip
 
 
-def subscripts(facts: Facts) -> Iterator[Edit]:
+def subscripts(spelling: Spelling) -> Iterator[Edit]:
     """Every element whose place is a sum with the name of one pointer.
 
     The sum of integers may wrap where that of pointers does not; it is right again for every element that a
     buffer of less than 2**31 elements has.
     """
+    facts = spelling.facts
+    if not spelling.is_small:
+        return
     for node in find(facts.source.body, "pointer_expression", "subscript_expression"):
         base = node.child_by_field_name("argument")
         if base is None or (node.type == "pointer_expression" and operator(node) != "*"):
@@ -34,6 +44,56 @@ def subscripts(facts: Facts) -> Iterator[Edit]:
                 continue
             index = f"{index} + {as_operand(facts, own)}"
         yield Edit(node.start_byte, node.end_byte, f"{pointer}[{index}]")
+
+
+def pointers_written_out(spelling: Spelling) -> Iterator[Edit]:
+    """`const float *p = x + row * n; ... p[i]` becomes `... x[row * n + i]`."""
+    facts = spelling.facts
+    for v in facts.source.variables if spelling.is_small else ():
+        found = _moved_pointer(facts, v)
+        if found is None:
+            continue
+        name, before, uses = found
+        yield removed(v.declaration)
+        for element, own in uses:
+            index = f"{before} + {as_operand(facts, own)}" if before else facts.source.of(own)
+            yield Edit(element.start_byte, element.end_byte, f"{name}[{index}]")
+
+
+def _moved_pointer(facts: Facts, v: Variable) -> tuple[str, str, list[tuple[Node, Node]]] | None:
+    """What a local points into, the sum by which it is moved, and its elements with their indices."""
+    d, init = v.declaration, v.init
+    scope = d.parent
+    inside = facts.source.body.start_byte <= d.start_byte < facts.source.body.end_byte
+    if not (inside and v.is_pointer) or v.is_array or v.is_reference or init is None or facts.assigned(v):
+        return None
+    if (
+        scope is None
+        or scope.type != "compound_statement"
+        or len(d.children_by_field_name("declarator")) != 1
+    ):
+        return None
+    init = strip(init)
+    whole = facts.variable(init)
+    moved = (whole.name, "") if whole is not None else _pointer_and_rest(facts, init)
+    pointed = [w for n in find(init, "identifier") if (w := facts.variable(n)) is not None and w.is_pointer]
+    if moved is None or len(pointed) != 1 or pointed[0].kind != v.kind:
+        return None
+    uses = [n for n in find(scope, "identifier") if facts.variable(n) == v and n.start_byte > d.end_byte]
+    elements = [_element_of(n) for n in uses]
+    if not uses or None in elements or not stays(facts, init, scope, uses):
+        return None
+    return (*moved, [e for e in elements if e is not None])
+
+
+def _element_of(identifier: Node) -> tuple[Node, Node] | None:
+    """The element `p[i]` and its index, of the identifier `p`."""
+    element = identifier.parent
+    listed = None if element is None else element.child_by_field_name("indices")
+    if element is None or listed is None or element.child_by_field_name("argument") != identifier:
+        return None
+    index = strip_index(listed)
+    return None if index == listed else (element, index)
 
 
 def _pointer_and_rest(facts: Facts, place: Node) -> tuple[str, str] | None:

@@ -6,16 +6,17 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator, strip_index
-from warpsmith.rewrite.form.expressions import as_operand, is_integer, moves, one_type, terms_of
+from warpsmith.rewrite.form.expressions import Spelling, as_operand, is_integer, moves, one_type, terms_of
 from warpsmith.rewrite.source.syntax_tree import Edit, find
 
 
-def ordered(facts: Facts) -> Iterator[Edit]:
+def ordered(spelling: Spelling) -> Iterator[Edit]:
     """Operands of `+` and `*` in indices change places where that brings them into order.
 
     Only the two operands of one operator, which keeps every type and every value; of numbers of one type also
     the terms of a whole sum.
     """
+    facts = spelling.facts
     for index in _indices(facts):
         for node in find(index, "binary_expression"):
             terms = [term for _, term in terms_of(node)] if operator(node) == "+" else []

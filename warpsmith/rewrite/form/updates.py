@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.form.expressions import is_plain_number, names_in
+from warpsmith.rewrite.form.expressions import Spelling, is_plain_number, names_in
 from warpsmith.rewrite.source.syntax_tree import Edit, find, strip
 
 
-def shortened(facts: Facts) -> Iterator[Edit]:
+def shortened(spelling: Spelling) -> Iterator[Edit]:
     """`v = v + e` and `v = e + v` become `v += e`, products alike; sums of floats keep their order.
 
     Only numbers on which the language defines the operators: a class may have one without the other.
     """
+    facts = spelling.facts
     for node in find(facts.source.body, "assignment_expression"):
         left, right = operands(node)
         v, right = facts.variable(left), strip(right)
