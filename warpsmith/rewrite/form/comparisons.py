@@ -24,23 +24,39 @@ _DENIED = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def denials(spelling: Spelling) -> Iterator[Edit]:
-    """`!(a >= b)` of integers becomes `a < b`; of floats it is true for a NaN, and stays."""
+    """`!(a >= b)` of integers becomes `a < b`; of floats it is true for a NaN, and stays.
+
+    `!(a < b && c < d)` becomes `a >= b || c >= d`, which asks the same in the same order.
+    """
     facts = spelling.facts
     for node in find(facts.source.body, "unary_expression"):
         inner = node.child_by_field_name("argument")
         if operator(node) != "!" or inner is None or inner.type != "parenthesized_expression":
             continue
-        inner = strip(inner)
-        if inner.type != "binary_expression" or operator(inner) not in _DENIED:
-            continue
-        left, right = operands(inner)
-        if is_integer(facts, left) and is_integer(facts, right):
-            text = f"{facts.source.of(left)} {_DENIED[operator(inner)]} {facts.source.of(right)}"
-            whole = node.parent is not None and node.parent.type in (
-                "parenthesized_expression",
-                "condition_clause",
-            )
+        text = _denied(facts, strip(inner))
+        if text is not None:
+            parent = node.parent
+            whole = parent is not None and parent.type in ("parenthesized_expression", "condition_clause")
             yield Edit(node.start_byte, node.end_byte, text if whole else f"({text})")
+
+
+def _denied(facts: Facts, node: Node, around: str = "") -> str | None:
+    """The opposite of a condition in words of its own; None if that is not sure to be the same."""
+    node = strip(node)
+    if node.type == "unary_expression" and operator(node) == "!":
+        inner = node.child_by_field_name("argument")
+        return None if inner is None or inner.type != "parenthesized_expression" else facts.source.of(inner)
+    if node.type != "binary_expression":
+        return None
+    left, right = operands(node)
+    if operator(node) in _DENIED and is_integer(facts, left) and is_integer(facts, right):
+        return f"{facts.source.of(left)} {_DENIED[operator(node)]} {facts.source.of(right)}"
+    other = {"&&": "||", "||": "&&"}.get(operator(node))
+    parts = [None if other is None else _denied(facts, o, other) for o in (left, right)]
+    if None in parts:
+        return None
+    text = f" {other} ".join(p for p in parts if p is not None)
+    return f"({text})" if around == "&&" and other == "||" else text
 
 
 def without_sign_casts(spelling: Spelling) -> Iterator[Edit]:

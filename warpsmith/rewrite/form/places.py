@@ -42,7 +42,7 @@ def subscripts(spelling: Spelling) -> Iterator[Edit]:
             own = None if listed is None else strip_index(listed)
             if own is None or own == listed:
                 continue
-            index = f"{index} + {as_operand(facts, own)}"
+            index = _sum(index, as_operand(facts, own))
         yield Edit(node.start_byte, node.end_byte, f"{pointer}[{index}]")
 
 
@@ -56,7 +56,7 @@ def pointers_written_out(spelling: Spelling) -> Iterator[Edit]:
         name, before, uses = found
         yield removed(v.declaration)
         for element, own in uses:
-            index = f"{before} + {as_operand(facts, own)}" if before else facts.source.of(own)
+            index = _sum(before, as_operand(facts, own)) if before else facts.source.of(own)
             yield Edit(element.start_byte, element.end_byte, f"{name}[{index}]")
 
 
@@ -84,6 +84,10 @@ def _moved_pointer(facts: Facts, v: Variable) -> tuple[str, str, list[tuple[Node
     if not uses or None in elements or not stays(facts, init, scope, uses):
         return None
     return (*moved, [e for e in elements if e is not None])
+
+
+def _sum(first: str, second: str) -> str:
+    return f"{first} - {second[1:]}" if second.startswith("-") else f"{first} + {second}"
 
 
 def _element_of(identifier: Node) -> tuple[Node, Node] | None:
