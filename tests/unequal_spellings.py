@@ -25,6 +25,9 @@ class Mutant:
     changes: tuple[Change, ...]
     written: frozenset[str] = frozenset()
     """Inputs that it writes too."""
+    of_launch: bool = False
+    """True: its result depends on which thread takes an element or on how many threads there are, and rules
+    that deal elements to threads otherwise do not see it. Of its template only the defaults are compared."""
     shows: bool = True
     """False: in its own launch it computes what the base does, and in another launch it would not."""
 
@@ -269,9 +272,52 @@ _UNSHOWN: dict[str, tuple[tuple[Change, ...], ...]] = {
 }
 
 
+_OF_LAUNCH = frozenset(
+    (
+        "s > 1",
+        "part[1] / n",
+        _EXP.replace("+= ", "+= 2 * "),
+        "sum = sum * 0.5f + exp<f>(x[row * n + i] - top)",
+        "- top);\n    if (sum > 1.0f) break;\n",
+        "- top);\n    if (sum > 1.0f) i += <size.x>;\n",
+        "sum += part[k] * k;",
+        "sum = sum * 0.5f + part[k];",
+        "k < <size.x> - 1; k++) {\n    sum",
+        "k = 1; k < <size.x>; k++) {\n    sum",
+        "k += 2) {\n    sum",
+        "/ sum + lane;",
+        "/ part[lane];",
+        "y[i * n + j] = sum + <tid.x>",
+        "z[k * n + <tid.x>]",
+        "0.1f * v + <tid.x>",
+        "0.1f * v + <size.y>",
+        "0.1f * v + <bid.x>",
+        "<tid.y> > 0",
+        "x[(i - 1) * w + <tid.x>]",
+        "* 0.25f + <tid.x>",
+        "x[<tid.x>]",
+        "exp<f>(-v)) + <tid.x>;",
+        "exp<f>(-v)) + <all.x>;",
+        "x[<tid.x> * n + j] * <bid.x>",
+        "y[i] = sum + <tid.x>",
+        "x[from * n + i] + <tid.x>",
+        "x[from * n + i] + <size.x>",
+        "from = (from + 1) % 128;\n    y[row * n + i]",
+        "index[<tid.x> % 3]",
+        "+= 2 * ",
+        "= x[from * n + i] + (i < <size.x> ? 0.0f : y[row * n + i - <size.x>])",
+        "i];\n    if (x[from * n + i] > 1.0f) break;\n  }",
+        "i];\n    if (x[from * n + i] > 1.0f) i += <size.x>;\n  }",
+        "i] + last;\n    last = x[from * n + i];\n  }",
+    )
+)
+"""What makes a mutant depend on its launch (`Mutant.of_launch`)."""
+
+
 def mutants(base: Kind) -> Iterator[Mutant]:
     """All of a base kernel."""
-    yield from (Mutant(base, changes) for changes in _CHANGES[base.name])
+    for changes in _CHANGES[base.name]:
+        yield Mutant(base, changes, of_launch=any(new in _OF_LAUNCH for _, new in changes))
     yield from (Mutant(base, changes, _X) for changes in _WRITING.get(base.name, ()))
     yield from (Mutant(base, changes, shows=False) for changes in _UNSHOWN.get(base.name, ()))
 

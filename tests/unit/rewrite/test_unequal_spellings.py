@@ -23,18 +23,20 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.testing.jobs import DEVICE
 
 CONFIGURATIONS = 4
+FEWEST = 2
+"""Configurations in the gate."""
 SPELLINGS = 2
 """Of each mutant, beside the plain one."""
 TRIES = 300
 """Draws after which a space is taken to have no more configurations."""
 
 
-def feasible(template: Template, workload: Workload, rng: Random) -> list[Configuration]:
+def feasible(template: Template, workload: Workload, rng: Random, count: int) -> list[Configuration]:
     """The defaults and random configurations that a workload allows; fewer if the space has no more."""
     found = [dict(template.space.defaults)]
     scope = {**DEVICE.scope(), **workload.scope()}
     for _ in range(TRIES):
-        if len(found) >= repetitions(CONFIGURATIONS, least=3):
+        if len(found) >= count:
             break
         drawn = {p.name: rng.choice(p.values) for p in template.space.parameters}
         if drawn not in found and allows(template.space.constraints, {**scope, **drawn}) is None:
@@ -70,9 +72,10 @@ def templated(mutant: Mutant) -> Iterator[OpenClCase]:
     """Configurations of the templates of a mutant in its spellings."""
     for job in spelt(mutant):
         template = make_template(job).template
+        count = 1 if mutant.of_launch else repetitions(CONFIGURATIONS, FEWEST)
         rules = " ".join(a.rule for a in template.applied)
         for n, workload in enumerate(job.workloads):
-            for configuration in feasible(template, workload, Random(f"{mutant.name} {n}")):
+            for configuration in feasible(template, workload, Random(f"{mutant.name} {n}"), count):
                 label = f"{mutant.name}\n{job.kernel.text}\n{rules}"
                 yield OpenClCase(label, job, template.configured(configuration), workload)
 
