@@ -73,6 +73,10 @@ def is_integer(facts: Facts, node: Node) -> bool:
             v = facts.variable(node)
             dtype = None if v is None else dtype_of(v)
             return dtype is not None and not dtype.is_float
+        case "cast_expression":
+            kind = node.child_by_field_name("type")
+            dtype, lanes = (None, 1) if kind is None else element_type(facts.source.of(kind), {})
+            return dtype is not None and lanes == 1 and not dtype.is_float
         case "binary_expression" if operator(node) in (*_OF_SUMS, *_OF_BITS):
             return all(is_integer(facts, o) for o in operands(node))
     return False

@@ -118,7 +118,7 @@ def steps_of_blocks(spelling: Spelling) -> Iterator[Edit]:
         if v is None or dtype_of(v) not in _OF_32_BITS or named is None:
             continue
         text = coordinate_text(facts, named)
-        if named[:-2] in ("bdim", "gsize") and facts.source.of(strip(step)) != text:
+        if named[:-2] in ("bdim", "gsize") and facts.source.of(step) != text:
             yield Edit(step.start_byte, step.end_byte, text)
 
 

@@ -20,8 +20,9 @@ from warpsmith.rewrite.form.places import pointers_written_out, subscripts
 from warpsmith.rewrite.form.sums import ordered
 from warpsmith.rewrite.form.updates import shortened
 from warpsmith.rewrite.form.values import (
+    first_of_block_written_out,
     global_indices,
-    named_indices,
+    named_coordinates,
     narrow_indices,
     needless_casts,
     places_written_out,
@@ -48,8 +49,9 @@ HABITS: tuple[Habit, ...] = (
     needless_casts,
     narrow_indices,
     places_written_out,
+    first_of_block_written_out,
+    named_coordinates,
     global_indices,
-    named_indices,
     unused_locals,
     ordered,
 )

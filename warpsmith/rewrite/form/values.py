@@ -12,6 +12,7 @@ from warpsmith.rewrite.form.expressions import (
     Spelling,
     coordinate_text,
     dtype_of,
+    is_nonnegative,
     one_type,
     removed,
     stays,
@@ -21,6 +22,7 @@ from warpsmith.rewrite.source.syntax_tree import Edit, Variable, ancestors, find
 
 _OF_32_BITS = (Dtype.INT32, Dtype.UINT32)
 _OF_64_BITS = (Dtype.INT64, Dtype.UINT64)
+_COMPARE = ("<", ">", "<=", ">=", "==", "!=")
 
 
 def needless_casts(spelling: Spelling) -> Iterator[Edit]:
@@ -106,7 +108,9 @@ def _uses(facts: Facts, v: Variable) -> list[Node]:
     inside = facts.source.body.start_byte <= d.start_byte < facts.source.body.end_byte
     if scope is None or scope.type != "compound_statement" or not inside:
         return []
-    if len(d.children_by_field_name("declarator")) != 1 or facts.coordinate(v.init):
+    if len(d.children_by_field_name("declarator")) != 1:
+        return []
+    if facts.coordinate(v.init) and v.init.type != "identifier":
         return []
     uses = [n for n in find(scope, "identifier") if facts.variable(n) == v and n.start_byte > d.end_byte]
     return uses if one_type(facts, v.init) is dtype and stays(facts, v.init, scope, uses) else []
@@ -133,19 +137,30 @@ def _has_no_effect(facts: Facts, node: Node) -> bool:
     return all(facts.coordinate(c) is not None for c in find(node, "call_expression"))
 
 
-def global_indices(spelling: Spelling) -> Iterator[Edit]:
-    """`blockIdx.x * size + threadIdx.x` is written with the block's extent, whatever local holds that.
+def named_coordinates(spelling: Spelling) -> Iterator[Edit]:
+    """A coordinate is written in the language's own words, whatever locals and casts stand for its parts.
 
-    Only where the type is the same, or a local takes the value.
+    Only where a local of 32 bits takes the value, or the type is the same.
     """
     facts = spelling.facts
+    for v in facts.source.variables:
+        name = None if v.init is None or dtype_of(v) not in _OF_32_BITS else facts.coordinate(v.init)
+        if v.init is not None and name is not None and not v.is_parameter:
+            text = coordinate_text(facts, name)
+            if facts.source.of(v.init) != text and not _is_block_extent(facts, v.init):
+                yield Edit(v.init.start_byte, v.init.end_byte, text)
     for node in find(facts.source.body, "binary_expression"):
         name = facts.coordinate(node)
         if name is None or name[:-2] not in ("gid", "gsize") or _inside_of_one(facts, node):
             continue
         text = coordinate_text(facts, name)
-        if facts.source.of(node) != text and (_is_taken(facts, node) or _has_own(node)):
+        if facts.source.of(node) != text and _has_own(node):
             yield Edit(node.start_byte, node.end_byte, text)
+
+
+def _is_block_extent(facts: Facts, node: Node) -> bool:
+    """True for a macro or parameter that is the block's extent, and may be another one later."""
+    return node.type == "identifier" and facts.variable(node) is None
 
 
 def _inside_of_one(facts: Facts, node: Node) -> bool:
@@ -153,45 +168,77 @@ def _inside_of_one(facts: Facts, node: Node) -> bool:
     return any(facts.coordinate(a) for a in parents)
 
 
-def _is_taken(facts: Facts, node: Node) -> bool:
-    """True if a value of 32 bits is all that is made of an expression."""
-    parent = node.parent
-    while parent is not None and parent.type == "parenthesized_expression":
-        node, parent = parent, parent.parent
-    if parent is None or parent.type != "init_declarator":
-        return False
-    taker = next((v for v in facts.source.variables if v.init == node), None)
-    return taker is not None and dtype_of(taker) in _OF_32_BITS
-
-
 def _has_own(node: Node) -> bool:
     """True if an operand is a coordinate of the language itself, whose type wins."""
     words = find(node, "field_expression", "call_expression")
-    return any(
-        not any(a.type == "cast_expression" and node.start_byte <= a.start_byte for a in ancestors(w))
-        for w in words
-    )
+    casts = [find(c, "field_expression", "call_expression") for c in find(node, "cast_expression")]
+    return any(not any(w in inner for inner in casts) for w in words)
 
 
-def named_indices(spelling: Spelling) -> Iterator[Edit]:
-    """A global index that stands in an expression is declared at the kernel's top and used by name."""
+def first_of_block_written_out(spelling: Spelling) -> Iterator[Edit]:
+    """`int first = blockIdx.x * blockDim.x; ... first + threadIdx.x` becomes a global index in one piece."""
+    facts = spelling.facts
+    for v in facts.source.variables:
+        d, scope = v.declaration, v.declaration.parent
+        if v.is_parameter or v.init is None or dtype_of(v) not in _OF_32_BITS or facts.assigned(v):
+            continue
+        inside = facts.source.body.start_byte <= d.start_byte < facts.source.body.end_byte
+        init = strip(v.init)
+        if not inside or scope is None or init.type != "binary_expression" or operator(init) != "*":
+            continue
+        parts = {facts.coordinate(o) for o in operands(init)}
+        if not any(parts == {f"bid.{a}", f"bdim.{a}"} for a in AXES):
+            continue
+        for n in find(scope, "identifier"):
+            around = n.parent
+            if facts.variable(n) != v or around is None or around.type != "binary_expression":
+                continue
+            left, right = operands(around)
+            other = right if left == n else left
+            if operator(around) == "+" and (facts.coordinate(other) or "").startswith("tid."):
+                yield Edit(n.start_byte, n.end_byte, facts.source.of(init))
+
+
+def global_indices(spelling: Spelling) -> Iterator[Edit]:
+    """A global index that stands in an expression is declared at the kernel's top and used by name.
+
+    As an `int` wherever an `int` does the same: in comparisons with what is not negative, in indices.
+    """
     facts = spelling.facts
     body = facts.source.body
-    made: dict[str, str] = {}
+    places: dict[str, list[Node]] = {}
     for node in find(body, "binary_expression", "call_expression"):
         name = facts.coordinate(node)
-        if name is None or not name.startswith("gid.") or _inside_of_one(facts, node) or _is_value(node):
-            continue
-        if facts.source.of(node) != coordinate_text(facts, name):
-            continue
-        local = made.setdefault(name, _free_name(facts, f"global_{name[-1]}"))
-        yield Edit(node.start_byte, node.end_byte, local)
+        stands = name is not None and name.startswith("gid.") and not _inside_of_one(facts, node)
+        if name is not None and stands and not _is_value(node):
+            places.setdefault(name, []).append(node)
     kind = "size_t" if facts.source.backend is Backend.OPENCL else "unsigned int"
-    declared = [
-        f"const {kind} {made[n]} = {coordinate_text(facts, n)};" for a in AXES if (n := f"gid.{a}") in made
-    ]
+    declared = []
+    for name in sorted(places):
+        nodes = places[name]
+        as_int = all(_takes_int(spelling, n) for n in nodes)
+        nodes = nodes if as_int else [n for n in nodes if _has_own(n)]
+        if nodes:
+            local = _free_name(facts, f"global_{name[-1]}")
+            declared.append(f"const {'int' if as_int else kind} {local} = {coordinate_text(facts, name)};")
+            yield from (Edit(n.start_byte, n.end_byte, local) for n in nodes)
     if declared:
         yield Edit(body.start_byte + 1, body.start_byte + 1, "\n  " + " ".join(declared))
+
+
+def _takes_int(spelling: Spelling, node: Node) -> bool:
+    """True if what is made of an expression is the same for an `int` and for an unsigned or wider number."""
+    parent, is_sum = node.parent, False
+    while parent is not None and parent.type in ("parenthesized_expression", "binary_expression"):
+        if parent.type == "binary_expression":
+            if operator(parent) in _COMPARE:
+                left, right = operands(parent)
+                return not is_sum and is_nonnegative(spelling, right if left == node else left)
+            if operator(parent) not in ("+", "-", "*"):
+                return False
+            is_sum = True
+        node, parent = parent, parent.parent
+    return parent is not None and parent.type == "subscript_argument_list" and spelling.is_small
 
 
 def _is_value(node: Node) -> bool:
