@@ -8,13 +8,16 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.form.expressions import (
+    Edits,
     Spelling,
     dtype_of,
+    is_extent,
     is_integer,
     is_nonnegative,
     is_one,
     is_signed_int,
     moves,
+    uncast,
 )
 from warpsmith.rewrite.reader.type_words import element_type
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, Variable, find, strip
@@ -23,7 +26,7 @@ _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _DENIED = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
 
 
-def denials(spelling: Spelling) -> Iterator[Edit]:
+def denials(spelling: Spelling) -> Iterator[Edits]:
     """`!(a >= b)` of integers becomes `a < b`; of floats it is true for a NaN, and stays.
 
     `!(a < b && c < d)` becomes `a >= b || c >= d`, which asks the same in the same order.
@@ -37,7 +40,7 @@ def denials(spelling: Spelling) -> Iterator[Edit]:
         if text is not None:
             parent = node.parent
             whole = parent is not None and parent.type in ("parenthesized_expression", "condition_clause")
-            yield Edit(node.start_byte, node.end_byte, text if whole else f"({text})")
+            yield (Edit(node.start_byte, node.end_byte, text if whole else f"({text})"),)
 
 
 def _denied(facts: Facts, node: Node, around: str = "") -> str | None:
@@ -59,7 +62,7 @@ def _denied(facts: Facts, node: Node, around: str = "") -> str | None:
     return f"({text})" if around == "&&" and other == "||" else text
 
 
-def without_sign_casts(spelling: Spelling) -> Iterator[Edit]:
+def without_sign_casts(spelling: Spelling) -> Iterator[Edits]:
     """`(unsigned)i < (unsigned)n` becomes `i < n` where neither is ever negative."""
     facts = spelling.facts
     for node in _comparisons(facts):
@@ -68,9 +71,11 @@ def without_sign_casts(spelling: Spelling) -> Iterator[Edit]:
         if any(v is not None for v in inner) and all(
             is_nonnegative(spelling, v or o) for v, o in zip(inner, operands(node), strict=True)
         ):
-            for value, whole in zip(inner, operands(node), strict=True):
-                if value is not None:
-                    yield Edit(whole.start_byte, whole.end_byte, facts.source.of(value))
+            yield tuple(
+                Edit(whole.start_byte, whole.end_byte, facts.source.of(value))
+                for value, whole in zip(inner, operands(node), strict=True)
+                if value is not None
+            )
 
 
 def _widened(facts: Facts, node: Node) -> Node | None:
@@ -85,7 +90,7 @@ def _widened(facts: Facts, node: Node) -> Node | None:
     return value if wide and own is not None and dtype_of(own) in (Dtype.INT32, Dtype.UINT32) else None
 
 
-def turned(spelling: Spelling) -> Iterator[Edit]:
+def turned(spelling: Spelling) -> Iterator[Edits]:
     """`n > i` becomes `i < n` where `i` moves and `n` does not, or `i` counts the loop."""
     facts = spelling.facts
     for node in _comparisons(facts):
@@ -96,38 +101,39 @@ def turned(spelling: Spelling) -> Iterator[Edit]:
         else:
             turn = moves(facts, right) and not moves(facts, left)
         if turn:
-            sign = _TURNED[operator(node)]
-            yield Edit(
-                node.start_byte, node.end_byte, f"{facts.source.of(right)} {sign} {facts.source.of(left)}"
-            )
+            text = f"{facts.source.of(right)} {_TURNED[operator(node)]} {facts.source.of(left)}"
+            yield (Edit(node.start_byte, node.end_byte, text),)
 
 
-def without_equality(spelling: Spelling) -> Iterator[Edit]:
+def without_equality(spelling: Spelling) -> Iterator[Edits]:
     """`i <= n - 1` and `i + 1 <= n` become `i < n`; `i > n - 1` becomes `i >= n`.
 
-    Only where both sides are computed in `int`: for unsigned numbers `n - 1` may be the largest of all.
+    For unsigned numbers `n - 1` may be the largest of all: then only where `n` is an extent, which is not 0.
     """
     facts = spelling.facts
     for node in _comparisons(facts):
         left, right = operands(node)
         sign = {"<=": "<", ">": ">="}.get(operator(node))
-        if sign is None or not (is_signed_int(facts, left) and is_signed_int(facts, right)):
+        whole = None if sign is None else _without_one(facts, right, "-")
+        signed = is_signed_int(facts, left) and is_signed_int(facts, right)
+        if whole is not None and (
+            signed or (is_extent(spelling, whole) and is_nonnegative(spelling, uncast(facts, left)))
+        ):
+            text = f"{facts.source.of(left)} {sign} {facts.source.of(whole)}"
+            yield (Edit(node.start_byte, node.end_byte, text),)
             continue
-        less = _without_one(facts, right, "-")
-        if less is not None:
-            yield Edit(node.start_byte, node.end_byte, f"{facts.source.of(left)} {sign} {less}")
-            continue
-        more = _without_one(facts, left, "+")
+        more = _without_one(facts, left, "+") if sign is not None and signed else None
         if more is not None:
-            yield Edit(node.start_byte, node.end_byte, f"{more} {sign} {facts.source.of(right)}")
+            text = f"{facts.source.of(more)} {sign} {facts.source.of(right)}"
+            yield (Edit(node.start_byte, node.end_byte, text),)
 
 
-def _without_one(facts: Facts, node: Node, sign: str) -> str | None:
+def _without_one(facts: Facts, node: Node, sign: str) -> Node | None:
     node = strip(node)
     if node.type != "binary_expression" or operator(node) != sign:
         return None
     left, right = operands(node)
-    return facts.source.of(left) if is_one(facts, right) else None
+    return left if is_one(facts, right) else None
 
 
 def _comparisons(facts: Facts) -> Iterator[Node]:

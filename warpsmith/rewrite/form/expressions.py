@@ -15,6 +15,7 @@ from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find, strip
 _LOOSE = ("conditional_expression", "assignment_expression", "comma_expression", "lambda_expression")
 _OF_SUMS = ("+", "-", "*", "/", "%")
 _OF_BITS = ("<<", ">>", "&", "|", "^")
+_POINTERS = ("abstract_pointer_declarator", "pointer_declarator")
 _DEEPEST = 16
 _OPENCL_NAMES = {
     "tid": "get_local_id",
@@ -36,6 +37,10 @@ _WIDE = frozenset((Dtype.INT32, Dtype.UINT32, Dtype.INT64, Dtype.UINT64))
 """Types in which their own numbers are computed; narrower ones become `int`."""
 
 
+Edits = tuple[Edit, ...]
+"""Edits that keep a kernel's meaning together, and not one without the others."""
+
+
 @dataclass(frozen=True)
 class Spelling:
     """A kernel as it is spelt now, and what its job says of it."""
@@ -43,6 +48,8 @@ class Spelling:
     facts: Facts
     counts: frozenset[str] = frozenset()
     """Scalar arguments that are whole numbers and never negative."""
+    extents: frozenset[str] = frozenset()
+    """Those of them that are never 0 either."""
     is_small: bool = False
     """True if an `int` numbers the elements of every buffer."""
 
@@ -123,6 +130,9 @@ def is_nonnegative(spelling: Spelling, node: Node, depth: int = 0) -> bool:
             return facts.source.of(node).rstrip("uUlL").isdigit()
         case "binary_expression" if operator(node) in ("+", "*", "/", "%", ">>", "&"):
             return all(is_nonnegative(spelling, o, depth) for o in operands(node))
+        case "binary_expression" if operator(node) == "-":
+            whole, less = operands(node)
+            return is_one(facts, less) and is_extent(spelling, whole)
         case "identifier" if depth < _DEEPEST:
             v = facts.variable(node)
             if v is None or dtype_of(v) not in _WIDE:
@@ -132,6 +142,24 @@ def is_nonnegative(spelling: Spelling, node: Node, depth: int = 0) -> bool:
             starts = v.init is None or is_nonnegative(spelling, v.init, depth + 1)
             return starts and all(_grows(spelling, place, depth) for place in facts.assigned(v))
     return False
+
+
+def uncast(facts: Facts, node: Node) -> Node:
+    """The expression without a cast to an integer of 32 or 64 bits around it."""
+    node = strip(node)
+    kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+    if node.type != "cast_expression" or kind is None or value is None:
+        return node
+    dtype, lanes = element_type(facts.source.of(kind), {})
+    return strip(value) if dtype in _WIDE and lanes == 1 and not find(kind, *_POINTERS) else node
+
+
+def is_extent(spelling: Spelling, node: Node) -> bool:
+    """True for a scalar argument that is never below 1, also one that is cast to a wide integer."""
+    v = spelling.facts.variable(uncast(spelling.facts, node))
+    if v is None or not v.is_parameter or v.scope != spelling.facts.source.kernel:
+        return False
+    return v.name in spelling.extents and not spelling.facts.assigned(v)
 
 
 def _grows(spelling: Spelling, place: Node, depth: int) -> bool:

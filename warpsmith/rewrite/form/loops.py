@@ -9,6 +9,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.form.expressions import (
+    Edits,
     Spelling,
     coordinate_text,
     dtype_of,
@@ -21,7 +22,7 @@ _HEADS = ("for_statement",)
 _OF_32_BITS = (Dtype.INT32, Dtype.UINT32)
 
 
-def counted_whiles(spelling: Spelling) -> Iterator[Edit]:
+def counted_whiles(spelling: Spelling) -> Iterator[Edits]:
     """`while (i < n) { ...; i += s; }` becomes `for (; i < n; i += s) { ... }`.
 
     Not where an iteration may skip the update, or the update needs what the body declares.
@@ -40,8 +41,7 @@ def counted_whiles(spelling: Spelling) -> Iterator[Edit]:
             continue
         inner = condition.named_children[0] if condition.type == "condition_clause" else strip(condition)
         head = f"for (; {facts.source.of(inner)}; {facts.source.of(update)})"
-        yield Edit(node.start_byte, condition.end_byte, head)
-        yield removed(last)
+        yield Edit(node.start_byte, condition.end_byte, head), removed(last)
 
 
 def _last_update(facts: Facts, body: Node) -> Node | None:
@@ -81,7 +81,7 @@ class _Headed:
     """Bytes of the header that set it; empty if nothing does."""
 
 
-def set_in_headers(spelling: Spelling) -> Iterator[Edit]:
+def set_in_headers(spelling: Spelling) -> Iterator[Edits]:
     """`i = e; for (; i < n; i += s)` becomes `for (i = e; i < n; i += s)`."""
     facts = spelling.facts
     for node in find(facts.source.body, "for_statement"):
@@ -93,11 +93,10 @@ def set_in_headers(spelling: Spelling) -> Iterator[Edit]:
             continue
         if _target(facts, assigned) is not None and _target(facts, assigned) == _target(facts, update):
             first = _first_byte(facts, node)
-            yield removed(before)
-            yield Edit(first, first, facts.source.of(assigned))
+            yield removed(before), Edit(first, first, facts.source.of(assigned))
 
 
-def steps_of_blocks(spelling: Spelling) -> Iterator[Edit]:
+def steps_of_blocks(spelling: Spelling) -> Iterator[Edits]:
     """A step that is the block's or the grid's extent is written as that, whatever local or number holds it.
 
     A number is the block's extent only where the block has one axis and a thread's place begins the loop.
@@ -119,30 +118,32 @@ def steps_of_blocks(spelling: Spelling) -> Iterator[Edit]:
             continue
         text = coordinate_text(facts, named)
         if named[:-2] in ("bdim", "gsize") and facts.source.of(step) != text:
-            yield Edit(step.start_byte, step.end_byte, text)
+            yield (Edit(step.start_byte, step.end_byte, text),)
 
 
-def bare_blocks(spelling: Spelling) -> Iterator[Edit]:
+def bare_blocks(spelling: Spelling) -> Iterator[Edits]:
     """Braces in a block of statements go if nothing is declared between them."""
     for node in find(spelling.facts.source.body, "compound_statement"):
         outer, inside = node.parent, [c for c in node.named_children if c.type != "comment"]
         if outer is None or outer.type != "compound_statement" or not inside:
             continue
         if all(c.type.endswith("_statement") and c.type != "labeled_statement" for c in inside):
-            yield Edit(node.start_byte, node.start_byte + 1, "")
-            yield Edit(node.end_byte - 1, node.end_byte, "")
+            first, last = node.start_byte, node.end_byte
+            yield Edit(first, first + 1, ""), Edit(last - 1, last, "")
 
 
-def own_counters(spelling: Spelling) -> Iterator[Edit]:
+def own_counters(spelling: Spelling) -> Iterator[Edits]:
     """Counters that are declared before their loops, and used in nothing else, are declared in them."""
     facts = spelling.facts
     for v in _locals(facts):
         loops = _headed(facts, v)
         if loops and _use_only(facts, v, loops):
             kind = facts.source.between(v.declaration.start_byte, v.declarator.start_byte)
-            yield removed(v.declaration)
-            for loop in loops:
-                yield Edit(loop.at.start, loop.at.stop, f"{kind}{v.name} = {facts.source.of(loop.start)}")
+            starts = [f"{kind}{v.name} = {facts.source.of(loop.start)}" for loop in loops]
+            yield (
+                removed(v.declaration),
+                *(Edit(h.at.start, h.at.stop, text) for h, text in zip(loops, starts, strict=True)),
+            )
 
 
 def _locals(facts: Facts) -> Iterator[Variable]:

@@ -7,6 +7,7 @@ from tree_sitter import Node
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operator, strip_index
 from warpsmith.rewrite.form.expressions import (
+    Edits,
     Spelling,
     as_operand,
     is_integer,
@@ -17,7 +18,7 @@ from warpsmith.rewrite.form.expressions import (
 from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find, strip
 
 
-def subscripts(spelling: Spelling) -> Iterator[Edit]:
+def subscripts(spelling: Spelling) -> Iterator[Edits]:
     """Every element whose place is a sum with the name of one pointer.
 
     The sum of integers may wrap where that of pointers does not; it is right again for every element that a
@@ -43,10 +44,10 @@ def subscripts(spelling: Spelling) -> Iterator[Edit]:
             if own is None or own == listed:
                 continue
             index = _sum(index, as_operand(facts, own))
-        yield Edit(node.start_byte, node.end_byte, f"{pointer}[{index}]")
+        yield (Edit(node.start_byte, node.end_byte, f"{pointer}[{index}]"),)
 
 
-def pointers_written_out(spelling: Spelling) -> Iterator[Edit]:
+def pointers_written_out(spelling: Spelling) -> Iterator[Edits]:
     """`const float *p = x + row * n; ... p[i]` becomes `... x[row * n + i]`."""
     facts = spelling.facts
     for v in facts.source.variables if spelling.is_small else ():
@@ -54,10 +55,11 @@ def pointers_written_out(spelling: Spelling) -> Iterator[Edit]:
         if found is None:
             continue
         name, before, uses = found
-        yield removed(v.declaration)
+        edits = [removed(v.declaration)]
         for element, own in uses:
             index = _sum(before, as_operand(facts, own)) if before else facts.source.of(own)
-            yield Edit(element.start_byte, element.end_byte, f"{name}[{index}]")
+            edits.append(Edit(element.start_byte, element.end_byte, f"{name}[{index}]"))
+        yield tuple(edits)
 
 
 def _moved_pointer(facts: Facts, v: Variable) -> tuple[str, str, list[tuple[Node, Node]]] | None:

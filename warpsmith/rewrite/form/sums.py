@@ -6,11 +6,19 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator, strip_index
-from warpsmith.rewrite.form.expressions import Spelling, as_operand, is_integer, moves, one_type, terms_of
+from warpsmith.rewrite.form.expressions import (
+    Edits,
+    Spelling,
+    as_operand,
+    is_integer,
+    moves,
+    one_type,
+    terms_of,
+)
 from warpsmith.rewrite.source.syntax_tree import Edit, find
 
 
-def ordered(spelling: Spelling) -> Iterator[Edit]:
+def ordered(spelling: Spelling) -> Iterator[Edits]:
     """Operands of `+` and `*` in indices change places where that brings them into order.
 
     Only the two operands of one operator, which keeps every type and every value; of numbers of one type also
@@ -24,7 +32,7 @@ def ordered(spelling: Spelling) -> Iterator[Edit]:
                 right_order = sorted(terms, key=_term)
                 if right_order != terms:
                     text = " + ".join(as_operand(facts, term) for term in right_order)
-                    yield Edit(node.start_byte, node.end_byte, text)
+                    yield (Edit(node.start_byte, node.end_byte, text),)
                 continue
             left, right = operands(node)
             if operator(node) == "*":
@@ -33,7 +41,7 @@ def ordered(spelling: Spelling) -> Iterator[Edit]:
                 wrong = operator(node) == "+" and _term(left) > _term(right)
             if wrong and _is_whole(node, left) and _is_whole(node, right):
                 text = f"{facts.source.of(right)} {operator(node)} {facts.source.of(left)}"
-                yield Edit(node.start_byte, node.end_byte, text)
+                yield (Edit(node.start_byte, node.end_byte, text),)
 
 
 def _indices(facts: Facts) -> Iterator[Node]:

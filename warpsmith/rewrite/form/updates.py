@@ -3,11 +3,16 @@
 from collections.abc import Iterator
 
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.form.expressions import Spelling, is_plain_number, names_in
+from warpsmith.rewrite.form.expressions import (
+    Edits,
+    Spelling,
+    is_plain_number,
+    names_in,
+)
 from warpsmith.rewrite.source.syntax_tree import Edit, find, strip
 
 
-def shortened(spelling: Spelling) -> Iterator[Edit]:
+def shortened(spelling: Spelling) -> Iterator[Edits]:
     """`v = v + e` and `v = e + v` become `v += e`, products alike; sums of floats keep their order.
 
     Only numbers on which the language defines the operators: a class may have one without the other.
@@ -25,4 +30,4 @@ def shortened(spelling: Spelling) -> Iterator[Edit]:
         own = first if other == second else second
         if facts.variable(strip(own)) == v and v not in names_in(facts, other):
             text = f"{facts.source.of(left)} {operator(right)}= {facts.source.of(other)}"
-            yield Edit(node.start_byte, node.end_byte, text)
+            yield (Edit(node.start_byte, node.end_byte, text),)

@@ -1,14 +1,14 @@
 """A kernel's text in the usual spelling."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 from warpsmith.domain.argument import Role
-from warpsmith.domain.expressions import Expression, Value
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.analysis.draft import Draft
 from warpsmith.rewrite.form.comparisons import denials, turned, without_equality, without_sign_casts
-from warpsmith.rewrite.form.expressions import Spelling
+from warpsmith.rewrite.form.expressions import Edits, Spelling
 from warpsmith.rewrite.form.loops import (
     bare_blocks,
     counted_whiles,
@@ -29,8 +29,9 @@ from warpsmith.rewrite.form.values import (
     unused_locals,
 )
 from warpsmith.rewrite.source.syntax_tree import Edit
+from warpsmith.rewrite.source.work_limit import spend
 
-Habit = Callable[[Spelling], Iterator[Edit]]
+Habit = Callable[[Spelling], Iterator[Edits]]
 """Edits that bring one thing into its usual form and keep what the kernel does."""
 
 HABITS: tuple[Habit, ...] = (
@@ -71,11 +72,12 @@ def usually_spelt(draft: Draft) -> Draft:
         LookupError: the kernel is not found.
     """
     most, is_small = _MOST_GROWTH * len(draft.kernel.text) + 4000, _has_small_buffers(draft)
-    counts = frozenset(_counts(draft))
+    least = dict(_least_scalars(draft))
+    counts, extents = (frozenset(n for n, value in least.items() if value >= low) for low in (0, 1))
     for _ in range(_MOST_ROUNDS):
         before = draft.kernel.text
         for habit in HABITS:
-            edits = list(outermost(habit(Spelling(draft.facts, counts, is_small))))
+            edits = apart(habit(Spelling(draft.facts, counts, extents, is_small)))
             after = draft.rewritten(edits) if edits else draft
             draft = after if len(after.kernel.text) <= most else draft
         if draft.kernel.text == before:
@@ -83,23 +85,20 @@ def usually_spelt(draft: Draft) -> Draft:
     return draft
 
 
-def _counts(draft: Draft) -> Iterator[str]:
-    """The kernel's own names of scalar arguments that are never negative."""
+def _least_scalars(draft: Draft) -> Iterator[tuple[str, int]]:
+    """The kernel's own names of whole scalar arguments, with their least value.
+
+    On the workloads, and where every dimension is 1: a template may be asked for other shapes, too.
+    """
     source = draft.source
     names = [v.name for v in source.variables if v.is_parameter and v.scope == source.kernel]
+    scopes = [w.scope() for w in draft.job.workloads]
+    scopes.append(dict.fromkeys(scopes[0], 1))
     for name, argument in zip(names, draft.kernel.arguments, strict=False):
         value = argument.value if argument.role is Role.SCALAR else None
         if value is not None and argument.dtype is not None and not argument.dtype.is_float:
-            scopes = ({**w.scope(), **draft.values()} for w in draft.job.workloads)
-            if all(_is_count(value, scope) for scope in scopes):
-                yield name
-
-
-def _is_count(value: Expression, scope: Mapping[str, Value]) -> bool:
-    try:
-        return value.integer(scope) >= 0
-    except ExpressionError:
-        return False
+            with suppress(ExpressionError):
+                yield name, min(value.integer({**scope, **draft.values()}) for scope in scopes)
 
 
 def _has_small_buffers(draft: Draft) -> bool:
@@ -115,10 +114,12 @@ def _has_small_buffers(draft: Draft) -> bool:
         return False
 
 
-def outermost(edits: Iterable[Edit]) -> Iterator[Edit]:
-    """Edits that do not overlap: of two that do the one that begins first, or is longer."""
-    end = -1
-    for edit in sorted(edits, key=lambda e: (e.start, -e.end)):
-        if edit.start >= end:
-            yield edit
-            end = max(edit.end, edit.start)
+def apart(found: Iterable[Edits]) -> list[Edit]:
+    """Edits of changes that do not meet: of two that do the first; the other comes in the next round."""
+    chosen: list[Edit] = []
+    for edits in found:
+        spend(1 + len(edits) * len(chosen) // 16)
+        # What is inserted at one place may stand beside another insertion, in no certain order.
+        if not any(e.start <= c.end and c.start <= e.end for e in edits for c in chosen):
+            chosen += edits
+    return chosen

@@ -9,6 +9,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator, strip_index
 from warpsmith.rewrite.form.expressions import (
+    Edits,
     Spelling,
     coordinate_text,
     dtype_of,
@@ -22,36 +23,46 @@ from warpsmith.rewrite.source.syntax_tree import Edit, Variable, ancestors, find
 
 _OF_32_BITS = (Dtype.INT32, Dtype.UINT32)
 _OF_64_BITS = (Dtype.INT64, Dtype.UINT64)
+_BRACKETS = ("subscript_argument_list", "argument_list", "init_declarator")
 _COMPARE = ("<", ">", "<=", ">=", "==", "!=")
 
 
-def needless_casts(spelling: Spelling) -> Iterator[Edit]:
-    """`(int)i` becomes `i` where `i` is an `int`."""
+def needless_casts(spelling: Spelling) -> Iterator[Edits]:
+    """`(int)i` becomes `i` where `i` is an `int`, and so does `(size_t)i` beside a coordinate of OpenCL."""
     facts = spelling.facts
     for node in find(facts.source.body, "cast_expression"):
         dtype, value = _cast_to(facts, node)
         v = None if value is None else facts.variable(strip(value))
-        if v is not None and dtype is not None and dtype_of(v) is dtype:
-            yield Edit(node.start_byte, node.end_byte, v.name)
+        if v is not None and dtype is not None and (dtype_of(v) is dtype or _becomes(facts, node, dtype)):
+            yield (Edit(node.start_byte, node.end_byte, v.name),)
 
 
-def narrow_indices(spelling: Spelling) -> Iterator[Edit]:
+def _becomes(facts: Facts, cast: Node, dtype: Dtype) -> bool:
+    """True if the other operand of a sum or product makes a number this wide without the cast."""
+    around = cast.parent
+    if dtype is not Dtype.UINT64 or around is None or around.type != "binary_expression":
+        return False
+    left, right = operands(around)
+    other = strip(right if left == cast else left)
+    is_size = other.type == "call_expression" and facts.coordinate(other) is not None
+    return operator(around) in ("+", "*") and is_size
+
+
+def narrow_indices(spelling: Spelling) -> Iterator[Edits]:
     """`x[(size_t)row * n + i]` becomes `x[row * n + i]` where an `int` numbers the elements.
 
     Sums, differences and products keep their value, which an `int` holds, whatever carries are dropped.
     """
     facts = spelling.facts
-    if not spelling.is_small:
-        return
-    for node in find(facts.source.body, "subscript_expression"):
-        listed = node.child_by_field_name("indices")
-        index = None if listed is None else strip_index(listed)
-        if index is None or not _is_ring(facts, index):
-            continue
-        for cast in find(index, "cast_expression"):
+    indices = [n.child_by_field_name("indices") for n in find(facts.source.body, "subscript_expression")]
+    found = [strip_index(n) for n in indices if n is not None] if spelling.is_small else []
+    # A local of 32 bits keeps just what a sum of 32 bits would have.
+    found += [v.init for v in facts.source.variables if v.init is not None and dtype_of(v) in _OF_32_BITS]
+    for index in found:
+        for cast in find(index, "cast_expression") if _is_ring(facts, index) else ():
             value = cast.child_by_field_name("value")
             assert value is not None
-            yield Edit(cast.start_byte, cast.end_byte, facts.source.of(value))
+            yield (Edit(cast.start_byte, cast.end_byte, facts.source.of(value)),)
 
 
 def _is_ring(facts: Facts, node: Node) -> bool:
@@ -82,7 +93,7 @@ def _cast_to(facts: Facts, node: Node) -> tuple[Dtype | None, Node | None]:
     return (dtype, value) if lanes == 1 else (None, None)
 
 
-def places_written_out(spelling: Spelling) -> Iterator[Edit]:
+def places_written_out(spelling: Spelling) -> Iterator[Edits]:
     """`int at = row * n + i; ... x[at]` becomes `... x[row * n + i]`.
 
     Only integers that never change, made of what does not change either until they are used.
@@ -91,12 +102,23 @@ def places_written_out(spelling: Spelling) -> Iterator[Edit]:
     for v in facts.source.variables:
         uses = _uses(facts, v)
         if uses and v.init is not None:
-            yield removed(v.declaration)
+            edits = [removed(v.declaration)]
             text = facts.source.of(v.init)
             bare = not v.init.named_children
             for n in uses:
                 alone = bare or (n.parent is not None and n.parent.type == "subscript_argument_list")
-                yield Edit(n.start_byte, n.end_byte, text if alone else f"({text})")
+                edits.append(_replaced(n, text if alone else f"({text})"))
+            yield tuple(edits)
+
+
+def _replaced(node: Node, text: str) -> Edit:
+    """A name or an expression in parentheses in the place of another expression, whose own go."""
+    while node.parent is not None and node.parent.type == "parenthesized_expression":
+        around = node.parent.parent
+        if around is None or not (around.type.endswith("_expression") or around.type in _BRACKETS):
+            break
+        node = node.parent
+    return Edit(node.start_byte, node.end_byte, text)
 
 
 def _uses(facts: Facts, v: Variable) -> list[Node]:
@@ -116,7 +138,7 @@ def _uses(facts: Facts, v: Variable) -> list[Node]:
     return uses if one_type(facts, v.init) is dtype and stays(facts, v.init, scope, uses) else []
 
 
-def unused_locals(spelling: Spelling) -> Iterator[Edit]:
+def unused_locals(spelling: Spelling) -> Iterator[Edits]:
     """Locals that nothing uses go, if computing them does nothing else."""
     facts = spelling.facts
     for v in facts.source.variables:
@@ -128,7 +150,7 @@ def unused_locals(spelling: Spelling) -> Iterator[Edit]:
         if not alone or "volatile" in facts.source.of(d) or not _has_no_effect(facts, d):
             continue
         if all(facts.variable(n) != v or n.end_byte <= d.end_byte for n in find(scope, "identifier")):
-            yield removed(d)
+            yield (removed(d),)
 
 
 def _has_no_effect(facts: Facts, node: Node) -> bool:
@@ -137,25 +159,34 @@ def _has_no_effect(facts: Facts, node: Node) -> bool:
     return all(facts.coordinate(c) is not None for c in find(node, "call_expression"))
 
 
-def named_coordinates(spelling: Spelling) -> Iterator[Edit]:
+def named_coordinates(spelling: Spelling) -> Iterator[Edits]:
     """A coordinate is written in the language's own words, whatever locals and casts stand for its parts.
 
     Only where a local of 32 bits takes the value, or the type is the same.
     """
     facts = spelling.facts
+    known: dict[tuple[str, Dtype | None], str] = {}
     for v in facts.source.variables:
         name = None if v.init is None or dtype_of(v) not in _OF_32_BITS else facts.coordinate(v.init)
-        if v.init is not None and name is not None and not v.is_parameter:
-            text = coordinate_text(facts, name)
-            if facts.source.of(v.init) != text and not _is_block_extent(facts, v.init):
-                yield Edit(v.init.start_byte, v.init.end_byte, text)
+        if v.init is None or name is None or v.is_parameter:
+            continue
+        copied = facts.variable(strip(v.init))
+        if _is_block_extent(facts, v.init) or (copied is not None and dtype_of(copied) is dtype_of(v)):
+            continue
+        changes = bool(facts.assigned(v))
+        text = coordinate_text(facts, name)
+        text = text if changes else known.get((name, dtype_of(v)), text)
+        if facts.source.of(v.init) != text:
+            yield (Edit(v.init.start_byte, v.init.end_byte, text),)
+        if v.declaration.parent == facts.source.body and not changes:
+            known.setdefault((name, dtype_of(v)), v.name)
     for node in find(facts.source.body, "binary_expression"):
         name = facts.coordinate(node)
         if name is None or name[:-2] not in ("gid", "gsize") or _inside_of_one(facts, node):
             continue
         text = coordinate_text(facts, name)
         if facts.source.of(node) != text and _has_own(node):
-            yield Edit(node.start_byte, node.end_byte, text)
+            yield (Edit(node.start_byte, node.end_byte, text),)
 
 
 def _is_block_extent(facts: Facts, node: Node) -> bool:
@@ -175,7 +206,7 @@ def _has_own(node: Node) -> bool:
     return any(not any(w in inner for inner in casts) for w in words)
 
 
-def first_of_block_written_out(spelling: Spelling) -> Iterator[Edit]:
+def first_of_block_written_out(spelling: Spelling) -> Iterator[Edits]:
     """`int first = blockIdx.x * blockDim.x; ... first + threadIdx.x` becomes a global index in one piece."""
     facts = spelling.facts
     for v in facts.source.variables:
@@ -196,10 +227,10 @@ def first_of_block_written_out(spelling: Spelling) -> Iterator[Edit]:
             left, right = operands(around)
             other = right if left == n else left
             if operator(around) == "+" and (facts.coordinate(other) or "").startswith("tid."):
-                yield Edit(n.start_byte, n.end_byte, facts.source.of(init))
+                yield (Edit(n.start_byte, n.end_byte, facts.source.of(init)),)
 
 
-def global_indices(spelling: Spelling) -> Iterator[Edit]:
+def global_indices(spelling: Spelling) -> Iterator[Edits]:
     """A global index that stands in an expression is declared at the kernel's top and used by name.
 
     As an `int` wherever an `int` does the same: in comparisons with what is not negative, in indices.
@@ -213,17 +244,18 @@ def global_indices(spelling: Spelling) -> Iterator[Edit]:
         if name is not None and stands and not _is_value(node):
             places.setdefault(name, []).append(node)
     kind = "size_t" if facts.source.backend is Backend.OPENCL else "unsigned int"
-    declared = []
+    declared = ""
+    edits: list[Edit] = []
     for name in sorted(places):
         nodes = places[name]
         as_int = all(_takes_int(spelling, n) for n in nodes)
         nodes = nodes if as_int else [n for n in nodes if _has_own(n)]
         if nodes:
             local = _free_name(facts, f"global_{name[-1]}")
-            declared.append(f"const {'int' if as_int else kind} {local} = {coordinate_text(facts, name)};")
-            yield from (Edit(n.start_byte, n.end_byte, local) for n in nodes)
-    if declared:
-        yield Edit(body.start_byte + 1, body.start_byte + 1, "\n  " + " ".join(declared))
+            declared += f"\n  const {'int' if as_int else kind} {local} = {coordinate_text(facts, name)};"
+            edits += (_replaced(n, local) for n in nodes)
+    if edits:
+        yield Edit(body.start_byte + 1, body.start_byte + 1, declared), *edits
 
 
 def _takes_int(spelling: Spelling, node: Node) -> bool:
@@ -238,7 +270,14 @@ def _takes_int(spelling: Spelling, node: Node) -> bool:
                 return False
             is_sum = True
         node, parent = parent, parent.parent
-    return parent is not None and parent.type == "subscript_argument_list" and spelling.is_small
+    if parent is None:
+        return False
+    if parent.type == "cast_expression":
+        return _cast_to(spelling.facts, parent)[0] in _OF_32_BITS
+    if parent.type == "init_declarator":
+        taker = next((v for v in spelling.facts.source.variables if v.init == node), None)
+        return taker is not None and dtype_of(taker) in _OF_32_BITS
+    return parent.type == "subscript_argument_list" and spelling.is_small
 
 
 def _is_value(node: Node) -> bool:
