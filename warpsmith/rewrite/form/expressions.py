@@ -222,6 +222,12 @@ def as_operand(facts: Facts, node: Node) -> str:
     return f"({text})" if loose else text
 
 
+def is_whole_buffer(facts: Facts, v: Variable) -> bool:
+    """True for a name that stands for the first element of a buffer or an array: no index is below 0."""
+    of_kernel = v.is_parameter and v.scope == facts.source.kernel and not facts.assigned(v)
+    return v.is_array or (of_kernel and v.is_pointer and not v.is_reference)
+
+
 def moves(facts: Facts, node: Node, depth: int = 0) -> bool:
     """True if a value may differ between threads or iterations."""
     if depth > _DEEPEST or find(node, "field_expression", "call_expression"):

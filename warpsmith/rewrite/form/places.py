@@ -11,6 +11,7 @@ from warpsmith.rewrite.form.expressions import (
     Spelling,
     as_operand,
     is_integer,
+    is_whole_buffer,
     removed,
     stays,
     terms_of,
@@ -22,7 +23,7 @@ def subscripts(spelling: Spelling) -> Iterator[Edits]:
     """Every element whose place is a sum with the name of one pointer.
 
     The sum of integers may wrap where that of pointers does not; it is right again for every element that a
-    buffer of less than 2**31 elements has.
+    buffer of less than 2**31 elements has, counted from its first.
     """
     facts = spelling.facts
     if not spelling.is_small:
@@ -38,13 +39,16 @@ def subscripts(spelling: Spelling) -> Iterator[Edits]:
         if found is None:
             continue
         pointer, index = found
+        single = sum(1 for _ in terms_of(place)) == 2 and node.type == "pointer_expression"
+        if not (single or is_whole_buffer(facts, pointer)):
+            continue
         if node.type == "subscript_expression":
             listed = node.child_by_field_name("indices")
             own = None if listed is None else strip_index(listed)
             if own is None or own == listed:
                 continue
             index = _sum(index, as_operand(facts, own))
-        yield (Edit(node.start_byte, node.end_byte, f"{pointer}[{index}]"),)
+        yield (Edit(node.start_byte, node.end_byte, f"{pointer.name}[{index}]"),)
 
 
 def pointers_written_out(spelling: Spelling) -> Iterator[Edits]:
@@ -77,15 +81,14 @@ def _moved_pointer(facts: Facts, v: Variable) -> tuple[str, str, list[tuple[Node
         return None
     init = strip(init)
     whole = facts.variable(init)
-    moved = (whole.name, "") if whole is not None else _pointer_and_rest(facts, init)
-    pointed = [w for n in find(init, "identifier") if (w := facts.variable(n)) is not None and w.is_pointer]
-    if moved is None or len(pointed) != 1 or pointed[0].kind != v.kind:
+    moved = (whole, "") if whole is not None else _pointer_and_rest(facts, init)
+    if moved is None or moved[0].kind != v.kind or not is_whole_buffer(facts, moved[0]):
         return None
     uses = [n for n in find(scope, "identifier") if facts.variable(n) == v and n.start_byte > d.end_byte]
     elements = [_element_of(n) for n in uses]
     if not uses or None in elements or not stays(facts, init, scope, uses):
         return None
-    return (*moved, [e for e in elements if e is not None])
+    return (moved[0].name, moved[1], [e for e in elements if e is not None])
 
 
 def _sum(first: str, second: str) -> str:
@@ -102,15 +105,16 @@ def _element_of(identifier: Node) -> tuple[Node, Node] | None:
     return None if index == listed else (element, index)
 
 
-def _pointer_and_rest(facts: Facts, place: Node) -> tuple[str, str] | None:
-    """The pointer's name and the sum of the other terms."""
-    pointers, rest = [], ""
+def _pointer_and_rest(facts: Facts, place: Node) -> tuple[Variable, str] | None:
+    """The pointer and the sum of the other terms."""
+    pointers: list[Variable] = []
+    rest = ""
     for sign, term in terms_of(place):
         v = facts.variable(term)
         if v is not None and (v.is_pointer or v.is_array):
             if sign == "-":
                 return None
-            pointers.append(facts.source.of(term))
+            pointers.append(v)
             continue
         # Only integers can be moved between sums: `&x[0]` and calls may be pointers themselves.
         if not _is_index(facts, term) or (sign == "-" and not rest):

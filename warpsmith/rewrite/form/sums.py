@@ -17,6 +17,9 @@ from warpsmith.rewrite.form.expressions import (
 )
 from warpsmith.rewrite.source.syntax_tree import Edit, find
 
+_ALONE = ("identifier", "number_literal", "field_expression", "call_expression", "subscript_expression")
+_AROUND = ("binary_expression", "subscript_argument_list", "init_declarator", "parenthesized_expression")
+
 
 def ordered(spelling: Spelling) -> Iterator[Edits]:
     """Operands of `+` and `*` in indices change places where that brings them into order.
@@ -42,6 +45,15 @@ def ordered(spelling: Spelling) -> Iterator[Edits]:
             if wrong and _is_whole(node, left) and _is_whole(node, right):
                 text = f"{facts.source.of(right)} {operator(node)} {facts.source.of(left)}"
                 yield (Edit(node.start_byte, node.end_byte, text),)
+
+
+def bare_operands(spelling: Spelling) -> Iterator[Edits]:
+    """Parentheses around a name, a number, an element or a coordinate go."""
+    facts = spelling.facts
+    for node in find(facts.source.body, "parenthesized_expression"):
+        inner, around = node.named_children[0] if node.named_children else None, node.parent
+        if inner is not None and inner.type in _ALONE and around is not None and around.type in _AROUND:
+            yield (Edit(node.start_byte, node.end_byte, facts.source.of(inner)),)
 
 
 def _indices(facts: Facts) -> Iterator[Node]:

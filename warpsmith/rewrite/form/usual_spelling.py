@@ -17,7 +17,7 @@ from warpsmith.rewrite.form.loops import (
     steps_of_blocks,
 )
 from warpsmith.rewrite.form.places import pointers_written_out, subscripts
-from warpsmith.rewrite.form.sums import ordered
+from warpsmith.rewrite.form.sums import bare_operands, ordered
 from warpsmith.rewrite.form.updates import shortened
 from warpsmith.rewrite.form.values import (
     first_of_block_written_out,
@@ -54,6 +54,7 @@ HABITS: tuple[Habit, ...] = (
     named_coordinates,
     global_indices,
     unused_locals,
+    bare_operands,
     ordered,
 )
 """Loops have their header before a comparison is turned to its counter."""

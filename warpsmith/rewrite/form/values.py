@@ -14,6 +14,7 @@ from warpsmith.rewrite.form.expressions import (
     coordinate_text,
     dtype_of,
     is_nonnegative,
+    is_whole_buffer,
     one_type,
     removed,
     stays,
@@ -33,19 +34,36 @@ def needless_casts(spelling: Spelling) -> Iterator[Edits]:
     for node in find(facts.source.body, "cast_expression"):
         dtype, value = _cast_to(facts, node)
         v = None if value is None else facts.variable(strip(value))
-        if v is not None and dtype is not None and (dtype_of(v) is dtype or _becomes(facts, node, dtype)):
-            yield (Edit(node.start_byte, node.end_byte, v.name),)
+        if value is None or dtype is None:
+            continue
+        same = dtype is _of_coordinates(facts) if v is None and _is_built_in(facts, value) else False
+        if same or (v is not None and (dtype_of(v) is dtype or _becomes(facts, node, dtype))):
+            yield (Edit(node.start_byte, node.end_byte, facts.source.of(strip(value))),)
+
+
+def _of_coordinates(facts: Facts) -> Dtype:
+    """The type of a coordinate in the language's own words."""
+    return Dtype.UINT64 if facts.source.backend is Backend.OPENCL else Dtype.UINT32
+
+
+def _is_built_in(facts: Facts, node: Node) -> bool:
+    node = strip(node)
+    return node.type in ("field_expression", "call_expression") and facts.coordinate(node) is not None
 
 
 def _becomes(facts: Facts, cast: Node, dtype: Dtype) -> bool:
     """True if the other operand of a sum or product makes a number this wide without the cast."""
     around = cast.parent
-    if dtype is not Dtype.UINT64 or around is None or around.type != "binary_expression":
+    if (
+        dtype is not Dtype.UINT64
+        or dtype is not _of_coordinates(facts)
+        or around is None
+        or around.type != "binary_expression"
+    ):
         return False
     left, right = operands(around)
     other = strip(right if left == cast else left)
-    is_size = other.type == "call_expression" and facts.coordinate(other) is not None
-    return operator(around) in ("+", "*") and is_size
+    return operator(around) in ("+", "*") and _is_built_in(facts, other)
 
 
 def narrow_indices(spelling: Spelling) -> Iterator[Edits]:
@@ -54,8 +72,8 @@ def narrow_indices(spelling: Spelling) -> Iterator[Edits]:
     Sums, differences and products keep their value, which an `int` holds, whatever carries are dropped.
     """
     facts = spelling.facts
-    indices = [n.child_by_field_name("indices") for n in find(facts.source.body, "subscript_expression")]
-    found = [strip_index(n) for n in indices if n is not None] if spelling.is_small else []
+    elements = find(facts.source.body, "subscript_expression") if spelling.is_small else []
+    found = [index for n in elements if (index := _index_in_whole(facts, n)) is not None]
     # A local of 32 bits keeps just what a sum of 32 bits would have.
     found += [v.init for v in facts.source.variables if v.init is not None and dtype_of(v) in _OF_32_BITS]
     for index in found:
@@ -63,6 +81,15 @@ def narrow_indices(spelling: Spelling) -> Iterator[Edits]:
             value = cast.child_by_field_name("value")
             assert value is not None
             yield (Edit(cast.start_byte, cast.end_byte, facts.source.of(value)),)
+
+
+def _index_in_whole(facts: Facts, element: Node) -> Node | None:
+    """The index of an element that is counted from the first of its buffer, so that it is never negative."""
+    base, listed = element.child_by_field_name("argument"), element.child_by_field_name("indices")
+    v = None if base is None else facts.variable(strip(base))
+    if v is None or listed is None or not is_whole_buffer(facts, v):
+        return None
+    return strip_index(listed)
 
 
 def _is_ring(facts: Facts, node: Node) -> bool:
@@ -80,7 +107,7 @@ def _is_ring(facts: Facts, node: Node) -> bool:
             return all(_is_ring(facts, o) for o in operands(node))
         case "cast_expression":
             dtype, value = _cast_to(facts, node)
-            return value is not None and dtype in _OF_64_BITS and _is_ring(facts, value)
+            return value is not None and dtype in (*_OF_32_BITS, *_OF_64_BITS) and _is_ring(facts, value)
     return False
 
 
