@@ -55,8 +55,9 @@ def _room_of(facts: Facts, v: Variable) -> int | str:
         return LARGEST if _SINGLE.fullmatch(v.kind) else _room_of_object(facts, v)
     sizes = _sizes(facts, v)
     uses = list(_uses(facts, v))
-    if any(a.index is None for a in uses):
-        return f"where `{facts.source.of(uses[0].node)[:60]}` reaches in shared array {v.name} is not clear"
+    unclear = next((a for a in uses if a.index is None or not _counts_from_first(facts, a)), None)
+    if unclear is not None:
+        return f"where `{facts.source.of(unclear.node)[:60]}` reaches in shared array {v.name} is not clear"
     places = [_subscripts(a) for a in uses]
     found, by_warp, fixed = LARGEST, False, False
     for indices in places:
@@ -112,6 +113,14 @@ def _handed(facts: Facts, a: Access) -> Iterator[Variable]:
         listed = parameters_of(function)
         declared = listed[position] if position < len(listed) else None
         yield from (v for v in facts.source.variables if v.declaration == declared)
+
+
+def _counts_from_first(facts: Facts, a: Access) -> bool:
+    """True if the indices of an access count from the first element: `(a + lane)[i]` reaches further."""
+    base = strip(a.pointer)
+    while base.type == "subscript_expression":
+        base = strip(base.child_by_field_name("argument") or base.children[0])
+    return facts.variable(resolved(facts, base)) == a.root
 
 
 def _subscripts(a: Access) -> list[Node]:
