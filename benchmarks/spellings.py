@@ -2,7 +2,7 @@
 
     python -m benchmarks.spellings --draws N --seed S [--alone N] [--kernels NAME ...] [--out FILE]
 
-Eight kernels (`tests/plain_kernels.py`) are respelt at random; what they compute stays the same. A spelling
+Eight kernels (`testbed/kernels/plain_kernels.py`) are respelt at random and compute the same. A spelling
 keeps the rules if the same rules apply as to the plain spelling, and the parameters have the same values.
 The first table has the rate of each kernel; the second says how often a transformation alone, at some of its
 places, loses a rule. A rate is only worth something with a seed that nobody has worked with before.
@@ -18,10 +18,10 @@ from random import Random
 from typing import Any
 
 from benchmarks.provenance import plain_command
-from tests.equal_spellings import TRANSFORMATIONS, outline, plain_job, spelling, spelt_job
-from tests.kernel_kinds import Kind
-from tests.kernel_styles import BACKENDS
-from tests.plain_kernels import BASES
+from testbed.kernels.equal_spellings import TRANSFORMATIONS, outline, plain_job, spelling, spelt_job
+from testbed.kernels.kernel_kinds import Kind
+from testbed.kernels.kernel_styles import BACKENDS
+from testbed.kernels.plain_kernels import BASES
 from warpsmith.commit import commit_name
 
 

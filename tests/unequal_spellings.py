@@ -8,9 +8,9 @@ None has a race: what it computes in its own launch is the same each time. There
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tests.kernel_kinds import Argument, Kind
-from tests.kernel_styles import STYLES, written
-from tests.plain_kernels import BASES
+from testbed.kernels.kernel_kinds import Argument, Kind
+from testbed.kernels.kernel_styles import STYLES, written
+from testbed.kernels.plain_kernels import BASES
 from warpsmith.domain.job import Job
 
 Change = tuple[str, str]

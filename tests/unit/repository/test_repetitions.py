@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from testbed import repetitions
+from testbed.kernels.kernel_styles import BACKENDS, chosen_corpus, corpus
 from testbed.repetitions import examples, share
-from tests.kernel_styles import BACKENDS, chosen_corpus, corpus
 
 ROOT = Path(__file__).resolve().parents[3]
 OWN_COUNT = {"testbed/repetitions.py", "tests/service/model_check.py"}

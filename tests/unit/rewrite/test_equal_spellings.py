@@ -7,12 +7,12 @@ from random import Random
 import pytest
 
 from testbed.example_jobs import OpenClCase, run_opencl
+from testbed.kernels.equal_spellings import TRANSFORMATIONS, plain_job, same_template, spelling, spelt_job
+from testbed.kernels.kernel_kinds import Kind
+from testbed.kernels.kernel_styles import BACKENDS
+from testbed.kernels.plain_kernels import BASES
 from testbed.repetitions import repetitions
-from tests.equal_spellings import TRANSFORMATIONS, plain_job, same_template, spelling, spelt_job
-from tests.kernel_kinds import Kind
-from tests.kernel_styles import BACKENDS
 from tests.nvrtc_compile import compile_cuda
-from tests.plain_kernels import BASES
 from warpsmith.domain.job import Job
 from warpsmith.domain.template import Template
 

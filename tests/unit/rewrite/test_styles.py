@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from testbed.example_jobs import OpenClCase, run_opencl
+from testbed.kernels.kernel_kinds import KINDS
+from testbed.kernels.kernel_styles import BACKENDS, FINISHES, STYLES, Written, chosen_corpus, corpus, written
 from testbed.repetitions import share
-from tests.kernel_kinds import KINDS
-from tests.kernel_styles import BACKENDS, FINISHES, STYLES, Written, chosen_corpus, corpus, written
 from tests.nvrtc_compile import compile_cuda
 from warpsmith.domain.job import RewritePolicy
 from warpsmith.domain.template import ConfiguredKernel, Template

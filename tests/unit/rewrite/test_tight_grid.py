@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from testbed.example_jobs import OpenClCase, run_opencl
-from tests.kernel_kinds import KINDS
-from tests.kernel_styles import STYLES, written
+from testbed.kernels.kernel_kinds import KINDS
+from testbed.kernels.kernel_styles import STYLES, written
 from tests.unit.rewrite.test_declines import names, reason, report
 from warpsmith.domain.job import Workload
 from warpsmith.domain.launch_size import LaunchSize, launch_size

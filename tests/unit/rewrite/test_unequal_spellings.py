@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from testbed.example_jobs import OpenClCase, run_opencl
+from testbed.kernels.equal_spellings import outline, plain_job, respelt
+from testbed.kernels.kernel_kinds import Kind
+from testbed.kernels.kernel_styles import BACKENDS
+from testbed.kernels.plain_kernels import BASES
 from testbed.repetitions import repetitions, share
-from tests.equal_spellings import outline, plain_job, respelt
-from tests.kernel_kinds import Kind
-from tests.kernel_styles import BACKENDS
 from tests.nvrtc_compile import compile_cuda
-from tests.plain_kernels import BASES
 from tests.unequal_spellings import MUTANTS, Mutant, mutants
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.space import Configuration, allows

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from agents.context import StepContext
 from agents.fixed_template import fixed, typical
 from testbed.example_jobs import FAMILIES, load_example
-from tests.kernel_styles import BACKENDS, chosen_corpus
+from testbed.kernels.kernel_styles import BACKENDS, chosen_corpus
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.templater import make_template
 from warpsmith.testing.jobs import scale_job

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kernel_kinds import KINDS
+from testbed.kernels.kernel_kinds import KINDS
 from warpsmith.domain.kernel import Kernel
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint

@@ -41,6 +41,8 @@ class Coordinates:
         self.entry = entry
         self.grid = grid
         """Texts of the launch's grid extents: along an axis with one block only, its index is 0."""
+        self._found: dict[tuple[int, int], str | None] = {}
+        """Answers of `coordinate`: locals made of locals would ask for the same again and again."""
 
     def variable(self, node: Node) -> Variable | None:
         """The declaration that an identifier refers to."""
@@ -132,6 +134,12 @@ class Coordinates:
     def coordinate(self, node: Node, depth: int = 0) -> str | None:
         """`tid.x`, `bid.x`, `bdim.x`, `gdim.x`, `gid.x` or `gsize.x` if the node is exactly that; else
         None."""
+        key = (node.id, depth)
+        if key not in self._found:
+            self._found[key] = self._coordinate(node, depth)
+        return self._found[key]
+
+    def _coordinate(self, node: Node, depth: int) -> str | None:
         node = strip(node)
         text = re.sub(r"\s+", "", self.source.of(node))
         if node.type == "identifier":

@@ -8,15 +8,15 @@ one does, so equal rules and equal parameters are wanted for it.
 from collections.abc import Callable
 from random import Random
 
-from tests.kernel_kinds import Kind
-from tests.kernel_styles import STYLES, written
-from tests.spelling_conditions import (
+from testbed.kernels.kernel_kinds import Kind
+from testbed.kernels.kernel_styles import STYLES, written
+from testbed.kernels.spelling_conditions import (
     branch_for_choice,
     return_early,
     spell_braces,
     turn_comparisons,
 )
-from tests.spelling_indices import (
+from testbed.kernels.spelling_indices import (
     add_to_pointers,
     cast_coordinates,
     commute_indices,
@@ -29,7 +29,7 @@ from tests.spelling_indices import (
     point_at_rows,
     widen_products,
 )
-from tests.spelling_steps import (
+from testbed.kernels.spelling_steps import (
     declare_counters_before,
     define_steps,
     inline_locals,

@@ -8,7 +8,7 @@ from random import Random
 
 from tree_sitter import Node
 
-from tests.spelling_text import (
+from testbed.kernels.spelling_text import (
     Edit,
     Site,
     Text,

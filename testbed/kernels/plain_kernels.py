@@ -3,7 +3,7 @@
 They were chosen and written down before any spelling of them was measured.
 """
 
-from tests.kernel_kinds import LINE, ONE_ROW_A_THREAD, PLANE, ROWS, Argument, Kind
+from testbed.kernels.kernel_kinds import LINE, ONE_ROW_A_THREAD, PLANE, ROWS, Argument, Kind
 
 
 def _buffer(name: str, role: str, *shape: str, dtype: str = "float32") -> Argument:

@@ -9,7 +9,7 @@ from random import Random
 
 from tree_sitter import Node
 
-from tests.spelling_text import (
+from testbed.kernels.spelling_text import (
     COORDINATE,
     GROUPED,
     Edit,

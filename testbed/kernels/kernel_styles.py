@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from testbed.kernels.kernel_kinds import KINDS, Kind
 from testbed.repetitions import share
-from tests.kernel_kinds import KINDS, Kind
 from warpsmith.domain.job import Job
 
 BACKENDS = ("opencl", "cuda")

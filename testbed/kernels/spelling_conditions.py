@@ -9,7 +9,7 @@ from random import Random
 
 from tree_sitter import Node
 
-from tests.spelling_text import Site, Text, at_some, bare, between, edited, factor, operator, within
+from testbed.kernels.spelling_text import Site, Text, at_some, bare, between, edited, factor, operator, within
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 _DENIED = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}

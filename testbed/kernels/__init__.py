@@ -1,0 +1,1 @@
+"""Kernels for tests and benches, and their spellings."""
