@@ -173,6 +173,50 @@ def test_edits_that_meet_are_made_one_after_the_other() -> None:
     assert re.sub(r"[()]", "", usual(written)) == re.sub(r"[()]", "", expected)
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        # The body of a macro names the local, and the tree does not show it.
+        "int at = n * 2;\n#define AT(c) x[at + (c) ## 0]\ny[0] = AT(1);",
+        # A directive names it.
+        "const int four = 4;\n#pragma unroll four\nfor (int j = 0; j < n; j++) y[j] = x[j];",
+        # Memory may change between the pointer and its use.
+        "const float *p = x + (int)w[0]; y[0] = 1; y[1] = p[0];",
+        # Nothing says that the operand is 0 or 1.
+        "int b = !(!(n)); y[0] = b;",
+        # The number is cut, which the words of the coordinate would not be.
+        "int j = (unsigned char)threadIdx.x; y[j] = x[0];",
+    ],
+)
+def test_what_the_tree_does_not_show_stays(written: str) -> None:
+    assert usual(written) == " ".join(written.split())
+
+
+def test_a_comment_before_a_local_keeps_its_line() -> None:
+    written = "int i = threadIdx.x; // where\nint at = n * 2;\ny[at] = x[i];"
+    text = usually_spelt(first_draft(job_of(written))).kernel.text
+    assert "// where\n\ny[n * 2] = x[i];" in text
+
+
+def test_other_functions_keep_their_text() -> None:
+    job = job_of("int t = threadIdx.x; y[t] = x[t];")
+    callee = "\n__device__ int own() { int lane = (int)threadIdx.x; int at = lane * 2; return at; }\n"
+    for text in (job.kernel.text + callee, callee + job.kernel.text):
+        kernel = job.kernel.model_copy(update={"source": text})
+        made = usually_spelt(first_draft(job.model_copy(update={"kernel": kernel})))
+        assert callee in made.kernel.text
+
+
+def test_questions_about_values_end() -> None:
+    """Locals that are made of each other, each by several ways."""
+    names = "abcdefgh"
+    body = "".join(f"int {v} = n; " for v in names)
+    body += "for (int k = 0; k < n; k++) { " + "".join(
+        f"{v} += {w}; " for v in names for w in names if v != w
+    )
+    usual(body + "} if ((unsigned)a < (unsigned)n) y[a] = x[b];")
+
+
 def test_locals_do_not_grow_a_text_without_end() -> None:
     doubled = "int a0 = n; " + "".join(f"int a{k + 1} = a{k} + a{k}; " for k in range(40))
     text = usual(doubled + "y[a40] = x[0];")

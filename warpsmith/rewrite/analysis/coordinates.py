@@ -23,6 +23,8 @@ _WIDE = re.compile(
     r"int|unsigned(?:int)?|uint|ulong|(?:unsigned)?(?:long)?long|size_t|ptrdiff_t|u?int(?:32|64)_t"
 )
 """Integers that hold every index of a thread."""
+_NARROW = re.compile(r"\b(?:char|short|uchar|ushort|u?int(?:8|16)_t|half|__half|bool)\b")
+"""Types that do not."""
 _QUESTIONS = frozenset(("thread_rank", "meta_group_rank", "num_threads", "size"))
 """Methods that change nothing: of cooperative groups, and the size of an object."""
 AXES = "xyz"
@@ -159,8 +161,9 @@ class Coordinates:
                 return f"{_OPENCL[name]}.{AXES[int(self.source.of(arguments[0]))]}"
             return None
         if node.type == "cast_expression":
-            value = node.child_by_field_name("value")
-            return None if value is None else self.coordinate(value, depth)
+            kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+            narrow = kind is None or _NARROW.search(self.source.of(kind)) is not None
+            return None if value is None or narrow else self.coordinate(value, depth)
         if node.type == "identifier" and depth < 8:
             value = self.value_of(node)
             return None if value is None else self.coordinate(value, depth + 1)

@@ -48,7 +48,9 @@ def _denied(facts: Facts, node: Node, around: str = "") -> str | None:
     node = strip(node)
     if node.type == "unary_expression" and operator(node) == "!":
         inner = node.child_by_field_name("argument")
-        return None if inner is None or inner.type != "parenthesized_expression" else facts.source.of(inner)
+        asked = inner is not None and inner.type == "parenthesized_expression" and strip(inner)
+        is_truth = asked and asked.type == "binary_expression" and operator(asked) in (*_DENIED, "&&", "||")
+        return facts.source.of(inner) if inner is not None and is_truth else None
     if node.type != "binary_expression":
         return None
     left, right = operands(node)

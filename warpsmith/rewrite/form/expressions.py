@@ -1,5 +1,6 @@
 """What expressions of a kernel are: integers, parts of sums, values that differ between threads."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.reader.tokens import blank
 from warpsmith.rewrite.reader.type_words import element_type
 from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find, strip
 
@@ -16,7 +18,6 @@ _LOOSE = ("conditional_expression", "assignment_expression", "comma_expression",
 _OF_SUMS = ("+", "-", "*", "/", "%")
 _OF_BITS = ("<<", ">>", "&", "|", "^")
 _POINTERS = ("abstract_pointer_declarator", "pointer_declarator")
-_DEEPEST = 16
 _OPENCL_NAMES = {
     "tid": "get_local_id",
     "bid": "get_group_id",
@@ -120,8 +121,13 @@ def stays(facts: Facts, node: Node, scope: Node, uses: list[Node]) -> bool:
     return True
 
 
-def is_nonnegative(spelling: Spelling, node: Node, depth: int = 0) -> bool:
+def is_nonnegative(spelling: Spelling, node: Node) -> bool:
     """True if an integer is never below 0; a sum or product that the type cannot hold is the user's fault."""
+    return _is_nonnegative(spelling, node, set())
+
+
+def _is_nonnegative(spelling: Spelling, node: Node, seen: set[Variable]) -> bool:
+    """The same by induction: what was met before is not negative as long as nothing makes it so."""
     facts, node = spelling.facts, strip(node)
     if facts.coordinate(node):
         return True
@@ -129,18 +135,21 @@ def is_nonnegative(spelling: Spelling, node: Node, depth: int = 0) -> bool:
         case "number_literal":
             return facts.source.of(node).rstrip("uUlL").isdigit()
         case "binary_expression" if operator(node) in ("+", "*", "/", "%", ">>", "&"):
-            return all(is_nonnegative(spelling, o, depth) for o in operands(node))
+            return all(_is_nonnegative(spelling, o, seen) for o in operands(node))
         case "binary_expression" if operator(node) == "-":
             whole, less = operands(node)
             return is_one(facts, less) and is_extent(spelling, whole)
-        case "identifier" if depth < _DEEPEST:
+        case "identifier":
             v = facts.variable(node)
             if v is None or dtype_of(v) not in _WIDE:
                 return False
             if v.is_parameter:
                 return v.name in spelling.counts and v.scope == facts.source.kernel and not facts.assigned(v)
-            starts = v.init is None or is_nonnegative(spelling, v.init, depth + 1)
-            return starts and all(_grows(spelling, place, depth) for place in facts.assigned(v))
+            if v in seen:
+                return True
+            seen.add(v)
+            starts = v.init is None or _is_nonnegative(spelling, v.init, seen)
+            return starts and all(_grows(spelling, place, seen) for place in facts.assigned(v))
     return False
 
 
@@ -162,7 +171,7 @@ def is_extent(spelling: Spelling, node: Node) -> bool:
     return v.name in spelling.extents and not spelling.facts.assigned(v)
 
 
-def _grows(spelling: Spelling, place: Node, depth: int) -> bool:
+def _grows(spelling: Spelling, place: Node, seen: set[Variable]) -> bool:
     """True if a change of a variable leaves what is not negative so."""
     change = place.parent
     if change is None:
@@ -171,7 +180,7 @@ def _grows(spelling: Spelling, place: Node, depth: int) -> bool:
         return operator(change) == "++"
     if change.type != "assignment_expression" or operator(change) not in ("=", "+=", "*=", "/=", ">>="):
         return False
-    return is_nonnegative(spelling, operands(change)[1], depth + 1)
+    return _is_nonnegative(spelling, operands(change)[1], seen)
 
 
 def coordinate_text(facts: Facts, name: str) -> str:
@@ -182,12 +191,30 @@ def coordinate_text(facts: Facts, name: str) -> str:
     return _CUDA_NAMES[kind].format(axis)
 
 
-def removed(node: Node) -> Edit:
+def removed(facts: Facts, node: Node) -> Edit:
     """A statement goes, with the words before it that the tree does not show."""
-    before, parent = node.prev_sibling, node.parent
-    assert before is not None or parent is not None
-    start = before.end_byte if before is not None else parent.start_byte if parent is not None else 0
-    return Edit(start, node.end_byte, "")
+    before = node.prev_sibling
+    start = node.start_byte if before is None else before.end_byte
+    # Only blanks and such words are between; what ends a line before it must stay.
+    hidden = facts.source.between(start, node.start_byte)
+    return Edit(start + len(hidden) - len(hidden.lstrip()), node.end_byte, "")
+
+
+def is_seen_everywhere(facts: Facts, v: Variable) -> bool:
+    """True if the tree shows every use of a local: none is in a directive or in what the grammar misreads."""
+    scope = v.declaration.parent
+    assert scope is not None
+    text = blank(facts.source.data[v.declaration.end_byte : scope.end_byte].decode("latin-1"))
+    words = re.findall(rf"(?<![\w$]){re.escape(v.name)}(?![\w$])", text)
+    nodes = find(scope, "identifier", "field_identifier")
+    shown = [n for n in nodes if n.start_byte >= v.declaration.end_byte and facts.source.of(n) == v.name]
+    return len(words) == len(shown) and v.name not in words_of_directives(facts)
+
+
+def words_of_directives(facts: Facts) -> frozenset[str]:
+    """Words of lines that the preprocessor reads, such as bodies of macros."""
+    lines = re.findall(r"(?m)^[ \t]*#(?:\\\n|[^\n])*", facts.source.text)
+    return frozenset(word for line in lines for word in re.findall(r"[A-Za-z_]\w*", line))
 
 
 def is_one(facts: Facts, node: Node) -> bool:
@@ -228,13 +255,17 @@ def is_whole_buffer(facts: Facts, v: Variable) -> bool:
     return v.is_array or (of_kernel and v.is_pointer and not v.is_reference)
 
 
-def moves(facts: Facts, node: Node, depth: int = 0) -> bool:
+def moves(facts: Facts, node: Node) -> bool:
     """True if a value may differ between threads or iterations."""
-    if depth > _DEEPEST or find(node, "field_expression", "call_expression"):
-        return True
-    for v in names_in(facts, node):
-        if facts.assigned(v) or (
-            v.init is not None and not v.is_parameter and moves(facts, v.init, depth + 1)
-        ):
+    waiting, seen = [node], set[Variable]()
+    while waiting:
+        part = waiting.pop()
+        if find(part, "field_expression", "call_expression"):
             return True
+        for v in names_in(facts, part):
+            if facts.assigned(v):
+                return True
+            if v.init is not None and not v.is_parameter and v not in seen:
+                waiting.append(v.init)
+            seen.add(v)
     return False

@@ -13,8 +13,10 @@ from warpsmith.rewrite.form.expressions import (
     Spelling,
     coordinate_text,
     dtype_of,
+    is_seen_everywhere,
     names_in,
     removed,
+    words_of_directives,
 )
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, Variable, ancestors, find, strip
 
@@ -41,7 +43,7 @@ def counted_whiles(spelling: Spelling) -> Iterator[Edits]:
             continue
         inner = condition.named_children[0] if condition.type == "condition_clause" else strip(condition)
         head = f"for (; {facts.source.of(inner)}; {facts.source.of(update)})"
-        yield Edit(node.start_byte, condition.end_byte, head), removed(last)
+        yield Edit(node.start_byte, condition.end_byte, head), removed(facts, last)
 
 
 def _last_update(facts: Facts, body: Node) -> Node | None:
@@ -93,7 +95,7 @@ def set_in_headers(spelling: Spelling) -> Iterator[Edits]:
             continue
         if _target(facts, assigned) is not None and _target(facts, assigned) == _target(facts, update):
             first = _first_byte(facts, node)
-            yield removed(before), Edit(first, first, facts.source.of(assigned))
+            yield removed(facts, before), Edit(first, first, facts.source.of(assigned))
 
 
 def steps_of_blocks(spelling: Spelling) -> Iterator[Edits]:
@@ -123,9 +125,14 @@ def steps_of_blocks(spelling: Spelling) -> Iterator[Edits]:
 
 def bare_blocks(spelling: Spelling) -> Iterator[Edits]:
     """Braces in a block of statements go if nothing is declared between them."""
-    for node in find(spelling.facts.source.body, "compound_statement"):
+    facts = spelling.facts
+    hidden = words_of_directives(facts)
+    for node in find(facts.source.body, "compound_statement"):
         outer, inside = node.parent, [c for c in node.named_children if c.type != "comment"]
         if outer is None or outer.type != "compound_statement" or not inside:
+            continue
+        # A macro may declare something.
+        if any(facts.source.callee(c) in hidden for c in find(node, "call_expression")):
             continue
         if all(c.type.endswith("_statement") and c.type != "labeled_statement" for c in inside):
             first, last = node.start_byte, node.end_byte
@@ -137,11 +144,11 @@ def own_counters(spelling: Spelling) -> Iterator[Edits]:
     facts = spelling.facts
     for v in _locals(facts):
         loops = _headed(facts, v)
-        if loops and _use_only(facts, v, loops):
+        if loops and _use_only(facts, v, loops) and is_seen_everywhere(facts, v):
             kind = facts.source.between(v.declaration.start_byte, v.declarator.start_byte)
             starts = [f"{kind}{v.name} = {facts.source.of(loop.start)}" for loop in loops]
             yield (
-                removed(v.declaration),
+                removed(facts, v.declaration),
                 *(Edit(h.at.start, h.at.stop, text) for h, text in zip(loops, starts, strict=True)),
             )
 

@@ -11,6 +11,7 @@ from warpsmith.rewrite.form.expressions import (
     Spelling,
     as_operand,
     is_integer,
+    is_seen_everywhere,
     is_whole_buffer,
     removed,
     stays,
@@ -59,7 +60,7 @@ def pointers_written_out(spelling: Spelling) -> Iterator[Edits]:
         if found is None:
             continue
         name, before, uses = found
-        edits = [removed(v.declaration)]
+        edits = [removed(facts, v.declaration)]
         for element, own in uses:
             index = _sum(before, as_operand(facts, own)) if before else facts.source.of(own)
             edits.append(Edit(element.start_byte, element.end_byte, f"{name}[{index}]"))
@@ -80,6 +81,9 @@ def _moved_pointer(facts: Facts, v: Variable) -> tuple[str, str, list[tuple[Node
     ):
         return None
     init = strip(init)
+    # What memory holds may change, and is not read twice.
+    if find(init, "subscript_expression", "pointer_expression") or not is_seen_everywhere(facts, v):
+        return None
     whole = facts.variable(init)
     moved = (whole, "") if whole is not None else _pointer_and_rest(facts, init)
     if moved is None or moved[0].kind != v.kind or not is_whole_buffer(facts, moved[0]):

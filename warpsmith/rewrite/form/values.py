@@ -14,6 +14,7 @@ from warpsmith.rewrite.form.expressions import (
     coordinate_text,
     dtype_of,
     is_nonnegative,
+    is_seen_everywhere,
     is_whole_buffer,
     one_type,
     removed,
@@ -37,7 +38,8 @@ def needless_casts(spelling: Spelling) -> Iterator[Edits]:
         if value is None or dtype is None:
             continue
         same = dtype is _of_coordinates(facts) if v is None and _is_built_in(facts, value) else False
-        if same or (v is not None and (dtype_of(v) is dtype or _becomes(facts, node, dtype))):
+        kept = v is not None and (dtype_of(v) is dtype or _becomes(facts, node, dtype, dtype_of(v)))
+        if same or kept:
             yield (Edit(node.start_byte, node.end_byte, facts.source.of(strip(value))),)
 
 
@@ -51,15 +53,11 @@ def _is_built_in(facts: Facts, node: Node) -> bool:
     return node.type in ("field_expression", "call_expression") and facts.coordinate(node) is not None
 
 
-def _becomes(facts: Facts, cast: Node, dtype: Dtype) -> bool:
-    """True if the other operand of a sum or product makes a number this wide without the cast."""
+def _becomes(facts: Facts, cast: Node, dtype: Dtype, own: Dtype | None) -> bool:
+    """True if the other operand of a sum or product makes an integer this wide without the cast."""
     around = cast.parent
-    if (
-        dtype is not Dtype.UINT64
-        or dtype is not _of_coordinates(facts)
-        or around is None
-        or around.type != "binary_expression"
-    ):
+    wider = dtype is Dtype.UINT64 and dtype is _of_coordinates(facts) and own in (*_OF_32_BITS, *_OF_64_BITS)
+    if not wider or around is None or around.type != "binary_expression":
         return False
     left, right = operands(around)
     other = strip(right if left == cast else left)
@@ -75,12 +73,19 @@ def narrow_indices(spelling: Spelling) -> Iterator[Edits]:
     elements = find(facts.source.body, "subscript_expression") if spelling.is_small else []
     found = [index for n in elements if (index := _index_in_whole(facts, n)) is not None]
     # A local of 32 bits keeps just what a sum of 32 bits would have.
-    found += [v.init for v in facts.source.variables if v.init is not None and dtype_of(v) in _OF_32_BITS]
+    found += [v.init for v in _locals(facts) if v.init is not None and dtype_of(v) in _OF_32_BITS]
     for index in found:
         for cast in find(index, "cast_expression") if _is_ring(facts, index) else ():
             value = cast.child_by_field_name("value")
             assert value is not None
             yield (Edit(cast.start_byte, cast.end_byte, facts.source.of(value)),)
+
+
+def _locals(facts: Facts) -> Iterator[Variable]:
+    """What the kernel's own body declares."""
+    body = facts.source.body
+    inside = range(body.start_byte, body.end_byte)
+    return (v for v in facts.source.variables if v.declaration.start_byte in inside and not v.is_parameter)
 
 
 def _index_in_whole(facts: Facts, element: Node) -> Node | None:
@@ -126,10 +131,10 @@ def places_written_out(spelling: Spelling) -> Iterator[Edits]:
     Only integers that never change, made of what does not change either until they are used.
     """
     facts = spelling.facts
-    for v in facts.source.variables:
+    for v in _locals(facts):
         uses = _uses(facts, v)
         if uses and v.init is not None:
-            edits = [removed(v.declaration)]
+            edits = [removed(facts, v.declaration)]
             text = facts.source.of(v.init)
             bare = not v.init.named_children
             for n in uses:
@@ -152,12 +157,11 @@ def _uses(facts: Facts, v: Variable) -> list[Node]:
     """Where a local is used; nothing if it may not be written out."""
     d, dtype = v.declaration, dtype_of(v)
     scope = d.parent
-    if v.is_parameter or v.init is None or dtype is None or dtype.is_float or facts.assigned(v):
+    if v.init is None or dtype is None or dtype.is_float or facts.assigned(v):
         return []
-    inside = facts.source.body.start_byte <= d.start_byte < facts.source.body.end_byte
-    if scope is None or scope.type != "compound_statement" or not inside:
+    if scope is None or scope.type != "compound_statement":
         return []
-    if len(d.children_by_field_name("declarator")) != 1:
+    if len(d.children_by_field_name("declarator")) != 1 or not is_seen_everywhere(facts, v):
         return []
     if facts.coordinate(v.init) and v.init.type != "identifier":
         return []
@@ -168,16 +172,17 @@ def _uses(facts: Facts, v: Variable) -> list[Node]:
 def unused_locals(spelling: Spelling) -> Iterator[Edits]:
     """Locals that nothing uses go, if computing them does nothing else."""
     facts = spelling.facts
-    for v in facts.source.variables:
+    for v in _locals(facts):
         d, scope = v.declaration, v.declaration.parent
-        inside = facts.source.body.start_byte <= d.start_byte < facts.source.body.end_byte
-        if not inside or scope is None or scope.type != "compound_statement" or v.is_shared:
+        if scope is None or scope.type != "compound_statement" or v.is_shared:
+            continue
+        if not is_seen_everywhere(facts, v):
             continue
         alone = len(d.children_by_field_name("declarator")) == 1 and dtype_of(v) is not None
         if not alone or "volatile" in facts.source.of(d) or not _has_no_effect(facts, d):
             continue
         if all(facts.variable(n) != v or n.end_byte <= d.end_byte for n in find(scope, "identifier")):
-            yield (removed(d),)
+            yield (removed(facts, d),)
 
 
 def _has_no_effect(facts: Facts, node: Node) -> bool:
@@ -192,21 +197,23 @@ def named_coordinates(spelling: Spelling) -> Iterator[Edits]:
     Only where a local of 32 bits takes the value, or the type is the same.
     """
     facts = spelling.facts
-    known: dict[tuple[str, Dtype | None], str] = {}
-    for v in facts.source.variables:
+    known: dict[tuple[str, Dtype | None], Variable] = {}
+    for v in _locals(facts):
         name = None if v.init is None or dtype_of(v) not in _OF_32_BITS else facts.coordinate(v.init)
-        if v.init is None or name is None or v.is_parameter:
+        if v.init is None or name is None:
             continue
         copied = facts.variable(strip(v.init))
         if _is_block_extent(facts, v.init) or (copied is not None and dtype_of(copied) is dtype_of(v)):
             continue
         changes = bool(facts.assigned(v))
         text = coordinate_text(facts, name)
-        text = text if changes else known.get((name, dtype_of(v)), text)
+        same = known.get((name, dtype_of(v)))
+        if same is not None and not changes and facts.source.lookup(same.name, v.init) == same:
+            text = same.name
         if facts.source.of(v.init) != text:
             yield (Edit(v.init.start_byte, v.init.end_byte, text),)
         if v.declaration.parent == facts.source.body and not changes:
-            known.setdefault((name, dtype_of(v)), v.name)
+            known.setdefault((name, dtype_of(v)), v)
     for node in find(facts.source.body, "binary_expression"):
         name = facts.coordinate(node)
         if name is None or name[:-2] not in ("gid", "gsize") or _inside_of_one(facts, node):
@@ -236,13 +243,12 @@ def _has_own(node: Node) -> bool:
 def first_of_block_written_out(spelling: Spelling) -> Iterator[Edits]:
     """`int first = blockIdx.x * blockDim.x; ... first + threadIdx.x` becomes a global index in one piece."""
     facts = spelling.facts
-    for v in facts.source.variables:
-        d, scope = v.declaration, v.declaration.parent
-        if v.is_parameter or v.init is None or dtype_of(v) not in _OF_32_BITS or facts.assigned(v):
+    for v in _locals(facts):
+        scope = v.declaration.parent
+        if v.init is None or dtype_of(v) not in _OF_32_BITS or facts.assigned(v):
             continue
-        inside = facts.source.body.start_byte <= d.start_byte < facts.source.body.end_byte
         init = strip(v.init)
-        if not inside or scope is None or init.type != "binary_expression" or operator(init) != "*":
+        if scope is None or init.type != "binary_expression" or operator(init) != "*":
             continue
         parts = {facts.coordinate(o) for o in operands(init)}
         if not any(parts == {f"bid.{a}", f"bdim.{a}"} for a in AXES):
