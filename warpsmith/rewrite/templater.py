@@ -13,7 +13,7 @@ from warpsmith.rewrite.analysis.launch_names import numbered
 from warpsmith.rewrite.analysis.other_entries import disturbed
 from warpsmith.rewrite.bodies.body_variants import compose
 from warpsmith.rewrite.form.usual_spelling import usually_spelt
-from warpsmith.rewrite.rules import BLOCK_RULES, LAST_RULES, RULES, TEXT_RULES, Declined, Draft, Rule
+from warpsmith.rewrite.rules import ALL_RULES, LAST_RULES, RULES, Declined, Draft, Rule
 from warpsmith.rewrite.source.dead_branches import without_dead_branches
 from warpsmith.rewrite.source.foreign_platforms import without_foreign_platforms
 from warpsmith.rewrite.source.included_headers import Library, included, inline_header_of
@@ -24,8 +24,6 @@ from warpsmith.rewrite.source.written_out import written_out
 STEPS = 10_000_000
 """Default of the steps that all rules take together, some seconds; ordinary kernels take 1 % of it."""
 TOO_MUCH = (RecursionError, TooMuchWork)
-_BLIND = frozenset(("lift_constants", "unroll", "launch_bounds", "fast_math"))
-"""Rules that do the same whatever a macro hides."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def _of_launch(
     draft = _draft(job, kernel, library)
     steps = job.kernel.launches
     others = [step.entry for m, step in enumerate(steps) if m != n]
-    declined: list[str] = []
+    declined: list[Declined] = []
     if job.rewrite.enabled:
         live = _live(draft)
         if others and live.kernel.text != kernel.text and _why_shared(kernel.text, live, others):
@@ -117,7 +115,7 @@ def _of_launch(
         draft, declined = _or_usually_spelt(job, live, draft, declined, others)
     if steps:
         draft = numbered(draft, kernel.text, n)
-        declined = [f"{name}: launch {n} ({steps[n].entry}): {why}" for name, why in map(_parted, declined)]
+        declined = [replace(d, launch=f"launch {n} ({steps[n].entry})") for d in declined]
     space = template.space
     made = Template(
         kernel=template.kernel.with_step(n, draft.kernel),
@@ -127,10 +125,10 @@ def _of_launch(
         ),
         applied=template.applied + draft.applied,
     )
-    return made, tuple(declined)
+    return made, tuple(map(str, declined))
 
 
-def _ruled(job: Job, live: Draft, kernel: Kernel, others: Sequence[str]) -> tuple[Draft, list[str]]:
+def _ruled(job: Job, live: Draft, kernel: Kernel, others: Sequence[str]) -> tuple[Draft, list[Declined]]:
     """The draft after all rules, and why the others were not applied.
 
     Rules see the source with its macros written out. The user's own text stays if they make the same of it.
@@ -142,7 +140,7 @@ def _ruled(job: Job, live: Draft, kernel: Kernel, others: Sequence[str]) -> tupl
     if not draft.applied:
         return replace(draft, kernel=kernel), declined
     names = {a.rule for a in draft.applied}
-    if hid and not names <= _BLIND:
+    if hid and not names <= {r.name for r in ALL_RULES if r.needs_no_macro}:
         return draft, declined
     own, _ = _with_all_rules(job, live, kernel, others, names)
     text = {"source": draft.kernel.source}
@@ -151,8 +149,8 @@ def _ruled(job: Job, live: Draft, kernel: Kernel, others: Sequence[str]) -> tupl
 
 
 def _or_usually_spelt(
-    job: Job, live: Draft, made: Draft, declined: list[str], others: Sequence[str]
-) -> tuple[Draft, list[str]]:
+    job: Job, live: Draft, made: Draft, declined: list[Declined], others: Sequence[str]
+) -> tuple[Draft, list[Declined]]:
     """What the rules made of a kernel, or make of it in the usual spelling where that shows them more.
 
     The user's own spelling stays wherever it hides nothing from the rules.
@@ -176,13 +174,13 @@ def _has_all(draft: Draft, other: Draft) -> bool:
 
 def _with_all_rules(
     job: Job, draft: Draft, kernel: Kernel, others: Sequence[str], names: Collection[str] | None = None
-) -> tuple[Draft, list[str]]:
+) -> tuple[Draft, list[Declined]]:
     """The draft after all rules, or those of some names, and why others were not applied.
 
     Args:
         kernel: what the last rules get if no other rule is applied.
     """
-    declined: list[str] = []
+    declined: list[Declined] = []
     chosen = [r for r in RULES if names is None or r.name in names]
     last = [r for r in LAST_RULES if names is None or r.name in names]
     draft = _with_rules(job, draft, kernel, chosen, others, declined)
@@ -208,29 +206,24 @@ def _with_rules(
     kernel: Kernel,
     rules: Sequence[Rule],
     others: Sequence[str],
-    declined: list[str],
+    declined: list[Declined],
 ) -> Draft:
     """The draft after all of the rules that apply; the reasons of the others are added to `declined`."""
     for rule in rules:
         result = _applied(job, draft, kernel, rule, others)
         if isinstance(result, Declined):
-            declined.append(result.reason)
+            declined.append(result)
         else:
             draft = result
     return draft
 
 
-def _parted(declined: str) -> tuple[str, str]:
-    name, _, why = declined.partition(": ")
-    return name, why
-
-
 def _applied(job: Job, draft: Draft, kernel: Kernel, rule: Rule, others: Sequence[str]) -> Draft | Declined:
     """The draft after a rule, or why the rule is not applied, with its name."""
     refusal = "" if job.rewrite.permits(rule.name) else "not permitted by the job"
-    refusal = refusal or _beforehand(kernel, rule.name)
+    refusal = refusal or _beforehand(kernel, rule)
     if refusal:
-        return Declined(f"{rule.name}: {refusal}")
+        return Declined(refusal, rule.name)
     try:
         result = rule.apply(draft)
         if others and isinstance(result, Draft):
@@ -240,7 +233,7 @@ def _applied(job: Job, draft: Draft, kernel: Kernel, rule: Rule, others: Sequenc
         result = Declined(str(exc.args[0]))
     except TOO_MUCH as exc:
         result = Declined(_too_much(exc))
-    return Declined(f"{rule.name}: {result.reason}") if isinstance(result, Declined) else result
+    return replace(result, rule=rule.name) if isinstance(result, Declined) else result
 
 
 def _why_shared(before: str, draft: Draft, others: Sequence[str]) -> str:
@@ -249,12 +242,12 @@ def _why_shared(before: str, draft: Draft, others: Sequence[str]) -> str:
     return f"it would change what {changed}, another launch of the sequence, runs" if changed else ""
 
 
-def _beforehand(kernel: Kernel, rule: str) -> str:
+def _beforehand(kernel: Kernel, rule: Rule) -> str:
     """Why a kernel's form alone rules a rule out; empty if it does not."""
     joined = kernel.launch.joins_blocks or "__cluster_dims__" in kernel.text
-    if joined and rule not in BLOCK_RULES:
+    if joined and not rule.keeps_places:
         return "the launch joins blocks (cluster, cooperative), whose number and places must stay"
-    if kernel.reached_twice and rule not in TEXT_RULES:
+    if kernel.reached_twice and not rule.keeps_accesses:
         return f"the kernel writes {kernel.reached_twice} and gets it by two ways"
     return ""
 

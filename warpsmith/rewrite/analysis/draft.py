@@ -1,9 +1,9 @@
 """Drafts: the input and output of rules."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
 
 from warpsmith.domain.argument import Argument
 from warpsmith.domain.device import Backend
@@ -22,6 +22,13 @@ class Declined:
     """A rule whose precondition could not be proven, and why."""
 
     reason: str
+    rule: str = ""
+    """The rule's name, once it is known who declined."""
+    launch: str = ""
+    """Of a sequence: the launch to which the rule was not applied."""
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.rule, self.launch, self.reason) if part)
 
 
 @dataclass(frozen=True)
@@ -134,11 +141,18 @@ class Change:
     """A new body for some configurations."""
 
 
-class Rule(Protocol):
+class Rule(ABC):
     """One rewrite. It proves its precondition on the tree or declines."""
 
     name: str
+    keeps_accesses = False
+    """Every thread's accesses keep their order, so that arguments may lead to the same memory."""
+    keeps_places = False
+    """The grid, the block and every thread's place stay, so that blocks may wait for each other and read each
+    other's shared memory."""
+    needs_no_macro = False
+    """It does the same whatever a macro hides."""
 
+    @abstractmethod
     def apply(self, draft: Draft) -> Draft | Declined:
         """The rewritten draft, or the reason for declining."""
-        ...

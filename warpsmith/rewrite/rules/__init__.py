@@ -50,13 +50,4 @@ LAST_RULES: tuple[Rule, ...] = (FixedScalars(),)
 ALL_RULES: tuple[Rule, ...] = (*RULES, *LAST_RULES)
 """In the order in which they are applied."""
 
-TEXT_RULES = frozenset(
-    ("lift_constants", "block_size", "tight_grid", "unroll", "launch_bounds", "fast_math", "fixed_scalars")
-)
-"""Rules that keep every thread's accesses in their order, so that arguments may lead to the same memory."""
-
-BLOCK_RULES = frozenset(("unroll", "launch_bounds", "fast_math", "fixed_scalars"))
-"""Rules that leave the grid, the block and every thread's place as they are, so that blocks may wait for each
-other and read each other's shared memory."""
-
-__all__ = ["ALL_RULES", "BLOCK_RULES", "LAST_RULES", "RULES", "TEXT_RULES", "Declined", "Draft", "Rule"]
+__all__ = ["ALL_RULES", "LAST_RULES", "RULES", "Declined", "Draft", "Rule"]

@@ -10,7 +10,7 @@ from warpsmith.rewrite.analysis.block_limits import divisors, own_limit, why_fix
 from warpsmith.rewrite.analysis.block_places import WARP, Unit
 from warpsmith.rewrite.analysis.callees import synchronises
 from warpsmith.rewrite.analysis.constant_values import constant_value
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.grid_places import Follows, follows, is_global_index, strides_over_grid
 from warpsmith.rewrite.analysis.index_bounds import bound, covered, guarded, parsed
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
@@ -57,7 +57,7 @@ class _Extent:
         return self.name if self.is_number else f"{self.name} if {self.name} > 0 else ({self.text})"
 
 
-class BlockSize:
+class BlockSize(Rule):
     """Lifts extents of the block.
 
     Proven: the kernel reads the extent (`blockDim`, `get_local_size`, a global index) and asks for no fixed
@@ -67,6 +67,7 @@ class BlockSize:
     """
 
     name = "block_size"
+    keeps_accesses = True
 
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""

@@ -3,7 +3,7 @@
 import re
 
 from warpsmith.domain.space import Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.later_reads import LaterLoop, later_loops
 from warpsmith.rewrite.source.syntax_tree import Edit
 
@@ -17,7 +17,7 @@ __device__ __forceinline__ void ws_fetch(const void* p) {
 """
 
 
-class EarlyReads:
+class EarlyReads(Rule):
     """Asks for elements of a later loop before the first loop or barrier, so that they come while threads
     wait.
 

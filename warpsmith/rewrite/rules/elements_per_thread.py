@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.index_bounds import beyond, bound, guarded
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.strided_loops import strided_loops
@@ -19,7 +19,7 @@ MOST = 32
 NEXT = "ws_next"
 
 
-class ElementsPerThread:
+class ElementsPerThread(Rule):
     """Repeats the body over several elements along every axis of the grid, and shrinks the grid to fit.
 
     Proven: threads of a block neither synchronise nor share anything, so any order of elements could also

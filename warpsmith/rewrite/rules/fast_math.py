@@ -7,7 +7,7 @@ from tree_sitter import Node
 
 from warpsmith.domain.argument import Argument
 from warpsmith.domain.space import Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Variant
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, find, strip
@@ -25,13 +25,16 @@ _GIVES_FLOAT = {
 _INTEGERS = {"int", "unsigned", "uint", "unsigned int", "uint32_t", "int32_t", "size_t", "long", "int64_t"}
 
 
-class FastMath:
+class FastMath(Rule):
     """Replaces calls and divisions by macros that select the fast or the exact form.
 
     Proven: operands are float, and every result is half, bfloat16, or compared with rtol >= 1e-4.
     """
 
     name = "fast_math"
+    keeps_accesses = True
+    keeps_places = True
+    needs_no_macro = True
 
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""

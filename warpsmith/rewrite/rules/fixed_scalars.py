@@ -11,7 +11,7 @@ from tree_sitter import Node
 from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.space import Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.reader.type_words import element_type
 from warpsmith.rewrite.source.syntax_tree import Edit, Source, Variable, find, plain, template_parameter_name
 
@@ -38,7 +38,7 @@ class _Scalar:
     cast: str
 
 
-class FixedScalars:
+class FixedScalars(Rule):
     """Adds copies of the body in which the scalars are the numbers of one workload, chosen by comparing them.
 
     Proven: a copy runs only if every scalar that it takes for a constant has that value, so it computes what
@@ -46,6 +46,8 @@ class FixedScalars:
     """
 
     name = "fixed_scalars"
+    keeps_accesses = True
+    keeps_places = True
 
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""

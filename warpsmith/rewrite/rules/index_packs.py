@@ -2,7 +2,7 @@
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Variant
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
 from warpsmith.rewrite.analysis.index_bounds import beyond, bound, guarded
 from warpsmith.rewrite.analysis.index_packs import IndexPack, find_pack
 from warpsmith.rewrite.bodies.index_pack_body import CUDA, PACK, IndexPackText
@@ -10,7 +10,7 @@ from warpsmith.rewrite.bodies.index_pack_body import CUDA, PACK, IndexPackText
 MAX_BYTES = 16
 
 
-class IndexPacks:
+class IndexPacks(Rule):
     """Gives a thread a pack of neighbouring elements, loaded and stored together.
 
     Proven: nothing is shared between threads; where an element's memory lies follows from its index by sums,

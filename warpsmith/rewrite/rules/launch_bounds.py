@@ -8,7 +8,7 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.block_limits import head_of
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.source.syntax_tree import Edit, split_arguments
 
 PARAMETER = "WS_RESIDENT"
@@ -26,7 +26,7 @@ _FITS = Constraint(
 )
 
 
-class LaunchBounds:
+class LaunchBounds(Rule):
     """Adds `__launch_bounds__`, or to it how many blocks a multiprocessor should hold; in OpenCL adds
     `reqd_work_group_size`.
 
@@ -35,6 +35,9 @@ class LaunchBounds:
     """
 
     name = "launch_bounds"
+    keeps_accesses = True
+    keeps_places = True
+    needs_no_macro = True
 
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""

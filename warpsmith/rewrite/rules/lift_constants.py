@@ -10,7 +10,7 @@ from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.block_places import WARP, only_warps
 from warpsmith.rewrite.analysis.constant_uses import Constant, constants, meaning, uses
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.strided_loops import changed_variables
 from warpsmith.rewrite.bodies.block_memory import (
@@ -36,7 +36,7 @@ class _Ties:
     """True for the number of warps of a block: its x extent is 32 times as much."""
 
 
-class LiftConstants:
+class LiftConstants(Rule):
     """Lifts tiles, block sizes and warps of a block.
 
     Proven: every use is a size, a step, a bound or a block's index, the constant divides the work instead of
@@ -45,6 +45,8 @@ class LiftConstants:
     """
 
     name = "lift_constants"
+    keeps_accesses = True
+    needs_no_macro = True
 
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""

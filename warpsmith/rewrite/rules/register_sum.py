@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, ends_early
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.guarded_element import statements
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.language_words import start_of
@@ -26,7 +26,7 @@ class _Kept:
     iteration."""
 
 
-class RegisterSum:
+class RegisterSum(Rule):
     """Keeps `c[i]` of `for (...) c[i] += ...` in a register, and writes it back once.
 
     Proven: the address does not change in the loop; nothing else in the loop accesses the buffer (buffers of

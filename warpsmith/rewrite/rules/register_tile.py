@@ -3,7 +3,7 @@
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, counter_is_free, ends_early
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Variant
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
 from warpsmith.rewrite.analysis.guarded_element import Element, find_element
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.live_variables import Split, split_at
@@ -18,7 +18,7 @@ _MOST = 32
 """Limit on the elements of a tile."""
 
 
-class RegisterTile:
+class RegisterTile(Rule):
     """A thread computes a small tile of neighbouring elements, so that shared operands are read once.
 
     Proven: threads are independent; the loop has the same iterations for every element and writes no memory;

@@ -3,12 +3,12 @@
 import re
 
 from warpsmith.rewrite.analysis.callees import synchronises
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.source.syntax_tree import Edit, Source, Variable, entry_name, find
 
 
-class Restrict:
+class Restrict(Rule):
     """Adds `__restrict__` to pointers that the job binds to buffers of their own, and `const` to those never
     written, unless something else in the source relies on the kernel's type, which `const` would change.
 

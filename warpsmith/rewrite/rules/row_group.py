@@ -2,12 +2,12 @@
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Variant
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
 from warpsmith.rewrite.analysis.guarded_element import Element, find_element
 from warpsmith.rewrite.bodies.team_body import TEAM, TeamText
 
 
-class RowGroup:
+class RowGroup(Rule):
     """Gives every row a team of threads that share the iterations of its loops.
 
     Proven: iterations are independent except for sums, products, minima and maxima, which are combined in

@@ -2,7 +2,7 @@
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Variant
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
 from warpsmith.rewrite.analysis.index_bounds import expression_of, parsed
 from warpsmith.rewrite.analysis.kept_rounds import kept_rounds
 from warpsmith.rewrite.analysis.kernel_facts import AXES
@@ -16,7 +16,7 @@ MAX_ELEMENTS = 64
 MAX_BYTES = 16
 
 
-class RowInRegisters:
+class RowInRegisters(Rule):
     """Reads each element of a row once, and keeps it in a register for the loops that follow.
 
     Proven: the loops have the same iterations for the same threads; iterations are independent except for

@@ -8,7 +8,7 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Access, Facts
 from warpsmith.rewrite.analysis.strided_loops import (
     StridedLoop,
@@ -23,7 +23,7 @@ from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, find
 PARAMETER = "WS_ROW_SPLIT"
 
 
-class RowSplit:
+class RowSplit(Rule):
     """Adds a grid dimension whose blocks share the strided loops of a row.
 
     Proven: iterations are independent, nothing synchronises, and several blocks may execute the code outside

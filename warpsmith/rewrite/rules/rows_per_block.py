@@ -8,7 +8,7 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.errors import ExpressionError
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.strided_loops import StridedLoop, strided_loops
 from warpsmith.rewrite.source.syntax_tree import Edit, find
@@ -19,7 +19,7 @@ LONG_ROW = 1024
 NARROW = (8, 16)
 
 
-class RowsPerBlock:
+class RowsPerBlock(Rule):
     """Gives a block a second axis, along which it processes neighbouring rows.
 
     Proven: threads of a block share nothing, so the grouping of rows into blocks does not matter; the kernel

@@ -2,7 +2,7 @@
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Variant
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
 from warpsmith.rewrite.analysis.guarded_element import Element, Place, find_element
 from warpsmith.rewrite.analysis.kernel_facts import AXES
 from warpsmith.rewrite.analysis.language_words import Words
@@ -14,7 +14,7 @@ HALO = "WS_HALO"
 _MOST = 4
 
 
-class StencilTile:
+class StencilTile(Rule):
     """Stages the elements of a block and their neighbours in local memory.
 
     Proven: the buffer is never written, every element within bounds reads the same distances, and an element

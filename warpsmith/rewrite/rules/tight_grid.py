@@ -3,14 +3,14 @@
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.index_bounds import parsed
 from warpsmith.rewrite.analysis.working_threads import Counts, Need, needs, too_much, why_not_once
 
 PARAMETER = "WS_GRID"
 
 
-class TightGrid:
+class TightGrid(Rule):
     """Adds the launch without the blocks, and without the repetitions, that have no work.
 
     Proven: threads of the blocks that are left out access no memory and call nothing, because the kernel's
@@ -19,6 +19,7 @@ class TightGrid:
     """
 
     name = "tight_grid"
+    keeps_accesses = True
 
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""

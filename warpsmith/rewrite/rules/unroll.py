@@ -5,7 +5,7 @@ import re
 from tree_sitter import Node
 
 from warpsmith.domain.space import Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, find, walk
 
@@ -14,11 +14,14 @@ PARAMETER = "WS_UNROLL"
 _COUNT = f"#if {PARAMETER} > 0\nconstexpr int ws_unroll = {PARAMETER};\n#endif\n"
 
 
-class Unroll:
+class Unroll(Rule):
     """Adds `#pragma unroll` to counted loops that have none, if every loop inside has one. It never changes
     results."""
 
     name = "unroll"
+    keeps_accesses = True
+    keeps_places = True
+    needs_no_macro = True
 
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""

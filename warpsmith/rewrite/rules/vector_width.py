@@ -8,7 +8,7 @@ from warpsmith.domain.argument import Argument
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Access, Facts
 from warpsmith.rewrite.analysis.strided_loops import (
     StridedLoop,
@@ -66,7 +66,7 @@ class _Plan:
     groups: list[Group]
 
 
-class VectorWidth:
+class VectorWidth(Rule):
     """Turns a strided loop into a loop over packs of `WS_VEC` elements and a scalar one for the rest.
 
     Proven: iterations are independent except for sums, products, minima and maxima, and the wide access
