@@ -111,8 +111,9 @@ def _of_launch(
         live = _live(draft)
         if others and live.kernel.text != kernel.text and _why_shared(kernel.text, live, others):
             live = draft
-        draft, declined = _ruled(job, live, kernel, others)
-        draft, declined = _or_usually_spelt(job, live, draft, declined, others)
+        written, hid = _written_out(live)
+        draft, declined = _ruled(job, live, kernel, others, written, hid)
+        draft, declined = _or_usually_spelt(job, written, draft, declined, others)
     if steps:
         draft = numbered(draft, kernel.text, n)
         declined = [replace(d, launch=f"launch {n} ({steps[n].entry})") for d in declined]
@@ -128,12 +129,17 @@ def _of_launch(
     return made, tuple(map(str, declined))
 
 
-def _ruled(job: Job, live: Draft, kernel: Kernel, others: Sequence[str]) -> tuple[Draft, list[Declined]]:
+def _ruled(
+    job: Job, live: Draft, kernel: Kernel, others: Sequence[str], written: Draft, hid: bool
+) -> tuple[Draft, list[Declined]]:
     """The draft after all rules, and why the others were not applied.
 
     Rules see the source with its macros written out. The user's own text stays if they make the same of it.
+
+    Args:
+        written: the draft with its macros written out.
+        hid: whether one of them hid more than arithmetic.
     """
-    written, hid = _written_out(live)
     if written is live:
         return _with_all_rules(job, live, kernel, others)
     draft, declined = _with_all_rules(job, written, written.kernel, others)
@@ -149,16 +155,15 @@ def _ruled(job: Job, live: Draft, kernel: Kernel, others: Sequence[str]) -> tupl
 
 
 def _or_usually_spelt(
-    job: Job, live: Draft, made: Draft, declined: list[Declined], others: Sequence[str]
+    job: Job, written: Draft, made: Draft, declined: list[Declined], others: Sequence[str]
 ) -> tuple[Draft, list[Declined]]:
     """What the rules made of a kernel, or make of it in the usual spelling where that shows them more.
 
     The user's own spelling stays wherever it hides nothing from the rules.
     """
     try:
-        written, _ = _written_out(live)
         usual = usually_spelt(written)
-        if usual is written or (others and _why_shared(live.kernel.text, usual, others)):
+        if usual is written or (others and _why_shared(written.kernel.text, usual, others)):
             return made, declined
     except (LookupError, *TOO_MUCH):
         return made, declined
