@@ -7,6 +7,7 @@ from functools import cached_property
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.operations import Inside, operands, operator, part_of
+from warpsmith.rewrite.reader.type_words import element_type
 from warpsmith.rewrite.source.reference_parameters import is_changeable, parameters_of
 from warpsmith.rewrite.source.syntax_tree import Source, Variable, ancestors, find, plain, strip, walk
 
@@ -23,8 +24,6 @@ _WIDE = re.compile(
     r"int|unsigned(?:int)?|uint|ulong|(?:unsigned)?(?:long)?long|size_t|ptrdiff_t|u?int(?:32|64)_t"
 )
 """Integers that hold every index of a thread."""
-_NARROW = re.compile(r"\b(?:char|short|uchar|ushort|u?int(?:8|16)_t|half|__half|bool)\b")
-"""Types that do not."""
 _QUESTIONS = frozenset(("thread_rank", "meta_group_rank", "num_threads", "size"))
 """Methods that change nothing: of cooperative groups, and the size of an object."""
 AXES = "xyz"
@@ -162,8 +161,9 @@ class Coordinates:
             return None
         if node.type == "cast_expression":
             kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-            narrow = kind is None or _NARROW.search(self.source.of(kind)) is not None
-            return None if value is None or narrow else self.coordinate(value, depth)
+            dtype = None if kind is None else element_type(self.source.of(kind), {})[0]
+            cut = dtype is not None and dtype.size_bytes < 4
+            return None if value is None or cut else self.coordinate(value, depth)
         if node.type == "identifier" and depth < 8:
             value = self.value_of(node)
             return None if value is None else self.coordinate(value, depth + 1)
