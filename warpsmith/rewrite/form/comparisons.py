@@ -8,8 +8,10 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.form.expressions import (
+    OF_32_BITS,
     Edits,
     Spelling,
+    cast_of,
     dtype_of,
     is_extent,
     is_integer,
@@ -19,7 +21,6 @@ from warpsmith.rewrite.form.expressions import (
     moves,
     uncast,
 )
-from warpsmith.rewrite.reader.type_words import element_type
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, Variable, find, strip
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -82,14 +83,10 @@ def without_sign_casts(spelling: Spelling) -> Iterator[Edits]:
 
 def _widened(facts: Facts, node: Node) -> Node | None:
     """The number of 32 bits that a cast makes unsigned or wider."""
-    node = strip(node)
-    kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-    if node.type != "cast_expression" or kind is None or value is None:
-        return None
-    to, lanes = element_type(facts.source.of(kind), {})
-    own = facts.variable(strip(value))
-    wide = to in (Dtype.UINT32, Dtype.INT64, Dtype.UINT64) and lanes == 1
-    return value if wide and own is not None and dtype_of(own) in (Dtype.INT32, Dtype.UINT32) else None
+    to, value = cast_of(facts, strip(node))
+    own = None if value is None else facts.variable(strip(value))
+    wide = to in (Dtype.UINT32, Dtype.INT64, Dtype.UINT64)
+    return value if wide and own is not None and dtype_of(own) in OF_32_BITS else None
 
 
 def turned(spelling: Spelling) -> Iterator[Edits]:

@@ -17,7 +17,6 @@ from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find, strip
 _LOOSE = ("conditional_expression", "assignment_expression", "comma_expression", "lambda_expression")
 _OF_SUMS = ("+", "-", "*", "/", "%")
 _OF_BITS = ("<<", ">>", "&", "|", "^")
-_POINTERS = ("abstract_pointer_declarator", "pointer_declarator")
 _OPENCL_NAMES = {
     "tid": "get_local_id",
     "bid": "get_group_id",
@@ -34,7 +33,8 @@ _CUDA_NAMES = {
     "gid": "blockIdx.{0} * blockDim.{0} + threadIdx.{0}",
     "gsize": "gridDim.{0} * blockDim.{0}",
 }
-_WIDE = frozenset((Dtype.INT32, Dtype.UINT32, Dtype.INT64, Dtype.UINT64))
+OF_32_BITS = frozenset((Dtype.INT32, Dtype.UINT32))
+_WIDE = OF_32_BITS | {Dtype.INT64, Dtype.UINT64}
 """Types in which their own numbers are computed; narrower ones become `int`."""
 
 
@@ -82,9 +82,8 @@ def is_integer(facts: Facts, node: Node) -> bool:
             dtype = None if v is None else dtype_of(v)
             return dtype is not None and not dtype.is_float
         case "cast_expression":
-            kind = node.child_by_field_name("type")
-            dtype, lanes = (None, 1) if kind is None else element_type(facts.source.of(kind), {})
-            return dtype is not None and lanes == 1 and not dtype.is_float
+            dtype, _ = cast_of(facts, node)
+            return dtype is not None and not dtype.is_float
         case "binary_expression" if operator(node) in (*_OF_SUMS, *_OF_BITS):
             return all(is_integer(facts, o) for o in operands(node))
     return False
@@ -153,14 +152,21 @@ def _is_nonnegative(spelling: Spelling, node: Node, seen: set[Variable]) -> bool
     return False
 
 
+def cast_of(facts: Facts, node: Node) -> tuple[Dtype | None, Node | None]:
+    """The type of a cast to one number, and what is cast; nothing for any other expression."""
+    kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+    if node.type != "cast_expression" or kind is None or value is None:
+        return None, None
+    dtype, lanes = element_type(facts.source.of(kind), {})
+    is_number = dtype is not None and lanes == 1 and not find(kind, "abstract_pointer_declarator")
+    return (dtype, value) if is_number else (None, None)
+
+
 def uncast(facts: Facts, node: Node) -> Node:
     """The expression without a cast to an integer of 32 or 64 bits around it."""
     node = strip(node)
-    kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-    if node.type != "cast_expression" or kind is None or value is None:
-        return node
-    dtype, lanes = element_type(facts.source.of(kind), {})
-    return strip(value) if dtype in _WIDE and lanes == 1 and not find(kind, *_POINTERS) else node
+    dtype, value = cast_of(facts, node)
+    return strip(value) if value is not None and dtype in _WIDE else node
 
 
 def is_extent(spelling: Spelling, node: Node) -> bool:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.domain.dtype import Dtype
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.form.expressions import (
+    OF_32_BITS,
     Edits,
     Spelling,
     coordinate_text,
@@ -19,9 +19,6 @@ from warpsmith.rewrite.form.expressions import (
     words_of_directives,
 )
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, Variable, ancestors, find, strip
-
-_HEADS = ("for_statement",)
-_OF_32_BITS = (Dtype.INT32, Dtype.UINT32)
 
 
 def counted_whiles(spelling: Spelling) -> Iterator[Edits]:
@@ -116,7 +113,7 @@ def steps_of_blocks(spelling: Spelling) -> Iterator[Edits]:
         # Of a block with more axes, rows of threads share the work otherwise.
         if step.type == "number_literal" and axis == 0 and facts.block[:1] == (facts.source.of(step),):
             named = "bdim.x" if set(facts.block[1:]) <= {"1"} else None
-        if v is None or dtype_of(v) not in _OF_32_BITS or named is None:
+        if v is None or dtype_of(v) not in OF_32_BITS or named is None:
             continue
         text = coordinate_text(facts, named)
         if named[:-2] in ("bdim", "gsize") and facts.source.of(step) != text:
@@ -142,7 +139,7 @@ def bare_blocks(spelling: Spelling) -> Iterator[Edits]:
 def own_counters(spelling: Spelling) -> Iterator[Edits]:
     """Counters that are declared before their loops, and used in nothing else, are declared in them."""
     facts = spelling.facts
-    for v in _locals(facts):
+    for v in _lone_integers(facts):
         loops = _headed(facts, v)
         if loops and _use_only(facts, v, loops) and is_seen_everywhere(facts, v):
             kind = facts.source.between(v.declaration.start_byte, v.declarator.start_byte)
@@ -153,7 +150,7 @@ def own_counters(spelling: Spelling) -> Iterator[Edits]:
             )
 
 
-def _locals(facts: Facts) -> Iterator[Variable]:
+def _lone_integers(facts: Facts) -> Iterator[Variable]:
     """Integers that the kernel declares alone in a statement of their own."""
     body = facts.source.body
     for v in facts.source.variables:
@@ -174,7 +171,7 @@ def _headed(facts: Facts, v: Variable) -> list[_Headed]:
     found = []
     scope = v.declaration.parent
     assert scope is not None
-    for node in find(scope, *_HEADS):
+    for node in find(scope, "for_statement"):
         init, update = node.child_by_field_name("initializer"), node.child_by_field_name("update")
         if update is None or _target(facts, update) != v:
             continue

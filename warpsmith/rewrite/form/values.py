@@ -9,8 +9,10 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator, strip_index
 from warpsmith.rewrite.form.expressions import (
+    OF_32_BITS,
     Edits,
     Spelling,
+    cast_of,
     coordinate_text,
     dtype_of,
     is_nonnegative,
@@ -20,10 +22,8 @@ from warpsmith.rewrite.form.expressions import (
     removed,
     stays,
 )
-from warpsmith.rewrite.reader.type_words import element_type
 from warpsmith.rewrite.source.syntax_tree import Edit, Variable, ancestors, find, strip
 
-_OF_32_BITS = (Dtype.INT32, Dtype.UINT32)
 _OF_64_BITS = (Dtype.INT64, Dtype.UINT64)
 _BRACKETS = ("subscript_argument_list", "argument_list", "init_declarator")
 _COMPARE = ("<", ">", "<=", ">=", "==", "!=")
@@ -33,7 +33,7 @@ def needless_casts(spelling: Spelling) -> Iterator[Edits]:
     """`(int)i` becomes `i` where `i` is an `int`, and so does `(size_t)i` beside a coordinate of OpenCL."""
     facts = spelling.facts
     for node in find(facts.source.body, "cast_expression"):
-        dtype, value = _cast_to(facts, node)
+        dtype, value = cast_of(facts, node)
         v = None if value is None else facts.variable(strip(value))
         if value is None or dtype is None:
             continue
@@ -56,7 +56,7 @@ def _is_built_in(facts: Facts, node: Node) -> bool:
 def _becomes(facts: Facts, cast: Node, dtype: Dtype, own: Dtype | None) -> bool:
     """True if the other operand of a sum or product makes an integer this wide without the cast."""
     around = cast.parent
-    wider = dtype is Dtype.UINT64 and dtype is _of_coordinates(facts) and own in (*_OF_32_BITS, *_OF_64_BITS)
+    wider = dtype is Dtype.UINT64 and dtype is _of_coordinates(facts) and own in (*OF_32_BITS, *_OF_64_BITS)
     if not wider or around is None or around.type != "binary_expression":
         return False
     left, right = operands(around)
@@ -73,7 +73,7 @@ def narrow_indices(spelling: Spelling) -> Iterator[Edits]:
     elements = find(facts.source.body, "subscript_expression") if spelling.is_small else []
     found = [index for n in elements if (index := _index_in_whole(facts, n)) is not None]
     # A local of 32 bits keeps just what a sum of 32 bits would have.
-    found += [v.init for v in _locals(facts) if v.init is not None and dtype_of(v) in _OF_32_BITS]
+    found += [v.init for v in _locals(facts) if v.init is not None and dtype_of(v) in OF_32_BITS]
     for index in found:
         for cast in find(index, "cast_expression") if _is_ring(facts, index) else ():
             value = cast.child_by_field_name("value")
@@ -105,24 +105,15 @@ def _is_ring(facts: Facts, node: Node) -> bool:
             return facts.source.of(node).isdigit()
         case "identifier":
             v = facts.variable(node)
-            return v is not None and dtype_of(v) in _OF_32_BITS
+            return v is not None and dtype_of(v) in OF_32_BITS
         case "field_expression":
             return facts.coordinate(node) is not None
         case "binary_expression" if operator(node) in ("+", "-", "*"):
             return all(_is_ring(facts, o) for o in operands(node))
         case "cast_expression":
-            dtype, value = _cast_to(facts, node)
-            return value is not None and dtype in (*_OF_32_BITS, *_OF_64_BITS) and _is_ring(facts, value)
+            dtype, value = cast_of(facts, node)
+            return value is not None and dtype in (*OF_32_BITS, *_OF_64_BITS) and _is_ring(facts, value)
     return False
-
-
-def _cast_to(facts: Facts, node: Node) -> tuple[Dtype | None, Node | None]:
-    """The type of a cast to a number, and what is cast."""
-    kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-    if kind is None or value is None or find(kind, "abstract_pointer_declarator"):
-        return None, None
-    dtype, lanes = element_type(facts.source.of(kind), {})
-    return (dtype, value) if lanes == 1 else (None, None)
 
 
 def places_written_out(spelling: Spelling) -> Iterator[Edits]:
@@ -199,7 +190,7 @@ def named_coordinates(spelling: Spelling) -> Iterator[Edits]:
     facts = spelling.facts
     known: dict[tuple[str, Dtype | None], Variable] = {}
     for v in _locals(facts):
-        name = None if v.init is None or dtype_of(v) not in _OF_32_BITS else facts.coordinate(v.init)
+        name = None if v.init is None or dtype_of(v) not in OF_32_BITS else facts.coordinate(v.init)
         if v.init is None or name is None:
             continue
         copied = facts.variable(strip(v.init))
@@ -245,7 +236,7 @@ def first_of_block_written_out(spelling: Spelling) -> Iterator[Edits]:
     facts = spelling.facts
     for v in _locals(facts):
         scope = v.declaration.parent
-        if v.init is None or dtype_of(v) not in _OF_32_BITS or facts.assigned(v):
+        if v.init is None or dtype_of(v) not in OF_32_BITS or facts.assigned(v):
             continue
         init = strip(v.init)
         if scope is None or init.type != "binary_expression" or operator(init) != "*":
@@ -306,10 +297,10 @@ def _takes_int(spelling: Spelling, node: Node) -> bool:
     if parent is None:
         return False
     if parent.type == "cast_expression":
-        return _cast_to(spelling.facts, parent)[0] in _OF_32_BITS
+        return cast_of(spelling.facts, parent)[0] in OF_32_BITS
     if parent.type == "init_declarator":
         taker = next((v for v in spelling.facts.source.variables if v.init == node), None)
-        return taker is not None and dtype_of(taker) in _OF_32_BITS
+        return taker is not None and dtype_of(taker) in OF_32_BITS
     return parent.type == "subscript_argument_list" and spelling.is_small
 
 
