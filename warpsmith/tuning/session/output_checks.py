@@ -97,7 +97,8 @@ def check_run(
         got = report.outputs[buffer.name]
         budget = None
         if on.error_budget and known is not None and _has_budget(job, plan, buffer, known):
-            budget = Budget(_own_error(plan, buffer, known, tolerance), buffer.dtype)
+            own_error = _own_error(plan, buffer, known, tolerance)
+            budget = Budget(own_error, buffer.dtype, longest_sum(plan, buffer))
         error = compare(got, want, tolerance, budget)
         if error.wrong:
             poison, own = report.poison.get(buffer.name, b""), own_globals is None
