@@ -9,7 +9,7 @@ from dataclasses import replace
 from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import ARRANGED, Distribution
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import BufferPlan, Compiled, Family
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
@@ -27,7 +27,13 @@ from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.output_checker import is_wrong
-from warpsmith.tuning.session.output_checks import CheckRules, check_run, spread
+from warpsmith.tuning.session.output_checks import (
+    CheckRules,
+    check_run,
+    spread,
+    tells_nothing,
+    tolerance_of,
+)
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.tuning.session.world_sizes import sized_world
 from warpsmith.tuning.tasks import CheckedCase
@@ -234,6 +240,12 @@ def _compared(session: DeviceSession, case: Case, report: RunReport) -> CheckedC
     found = check_run(rules, plan, report, expected, None, grown)
     if isinstance(found, Rejected):
         return found
+    if all(
+        tells_nothing(session.job, plan, b, expected[b.name], tolerance_of(session.job, plan, b, grown))
+        for b in plan.mutated
+    ):
+        words = "zeros would pass on these inputs, so they tell nothing"
+        return Rejected(stage=Stage.CORRECTNESS, reason=words, workload=plan.workload)
     return grown.model_copy(
         update={
             "max_error": found,

@@ -17,12 +17,12 @@ from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.session.mismatch_causes import Mismatch, why_wrong
 from warpsmith.tuning.session.symbols import variable_of, without_unit
 from warpsmith.tuning.tasks import CheckedCase
-from warpsmith.verify.compare import Budget, compare
+from warpsmith.verify.compare import Budget, compare, passes
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.dtypes import epsilon
 from warpsmith.verify.run_report import Array, Ranges, RunReport
 from warpsmith.verify.tolerance import SHORT_SUM, SMALLEST, SUM_FACTOR, default_tolerance, longest_sum
-from warpsmith.verify.worlds import WorldKind, kind_of
+from warpsmith.verify.worlds import CANCELLING, WorldKind, kind_of
 
 BUDGET_ELEMENTS = 1024
 """Number of compared elements below which the baseline's largest error is no basis for a budget."""
@@ -31,6 +31,10 @@ WORLD_LUCK = 4.0
 """Factor between the largest errors of two kernels that are equally exact, in few elements."""
 BUDGET_FAMILIES = (Family.DECLARED, Family.SCALED_UP, Family.SCALED_DOWN)
 """Families in which all elements are different draws, as a budget requires."""
+SCALE_FAMILIES = frozenset({Family.SCALED_DOWN, Family.WIDE, Family.WORLD})
+"""Families in which zeros that the user's kernel left may be an underflow."""
+ROOMY = CANCELLING | {WorldKind.FAR_BELOW}
+"""Worlds whose tolerances have room for cancellation, so that zeros pass although no scale is small."""
 _DECLARED = re.compile(r"\b(?:const|constexpr)\b[^;={}()]*?\b(\w+)\s*(?:\[[^;={}]*)?(?:=|\{)")
 _COMPILERS = re.compile(r"\$\w+(\$\w+)*|__unnamed_\d+")
 _VARIABLE = re.compile(r"\b(?:__device__|__managed__|static)\b[^;={}()]*")
@@ -88,10 +92,13 @@ def check_run(
         if where is not None:
             want = np.concatenate([want[start:stop] for start, stop in where])
         tolerance = tolerance_of(job, plan, buffer, known)
+        if tells_nothing(job, plan, buffer, expected[buffer.name], tolerance):
+            continue
         got = report.outputs[buffer.name]
         budget = None
         if on.error_budget and known is not None and _has_budget(job, plan, buffer, known):
-            budget = Budget(_own_error(plan, buffer, known, tolerance), buffer.dtype)
+            own_error = _own_error(plan, buffer, known, tolerance)
+            budget = Budget(own_error, buffer.dtype, longest_sum(plan, buffer))
         error = compare(got, want, tolerance, budget)
         if error.wrong:
             poison, own = report.poison.get(buffer.name, b""), own_globals is None
@@ -116,6 +123,30 @@ def check_run(
                 words = f"differs between two launches on the same inputs, by {apart:.3g} tolerances"
                 return _wrong(plan, buffer, words)
     return worst
+
+
+def tells_nothing(
+    job: Job, plan: WorkloadPlan, buffer: BufferPlan, want: Array, tolerance: Tolerance
+) -> bool:
+    """True if zeros would pass as this output, because it underflows on these inputs or its scale vanishes.
+
+    What a right kernel leaves there is luck: an overflowing sum in the divisor gives zero in one order and
+    not-a-number in another. Zeros that are the exact answer, to a float64 reference or where inputs are
+    zeros, must be met. So must results of inputs that cancel or lie far from zero, where tolerances
+    are wide and no scale is small. A workload's own
+    distribution is judged once for the job, by `untestable`.
+
+    Args:
+        want: all elements that the output must hold, flat.
+    """
+    if plan.family is Family.DECLARED or not buffer.dtype.is_float or not want.size:
+        return False
+    if plan.family is Family.WORLD and kind_of(plan.variant) in ROOMY:
+        return False
+    if not passes(np.broadcast_to(np.zeros((), want.dtype), want.shape), want, tolerance):
+        return False
+    is_exact = isinstance(job.reference, NumpyReference) or plan.family not in SCALE_FAMILIES
+    return not is_exact or bool(np.any(want))
 
 
 def tolerance_of(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase | None) -> Tolerance:
