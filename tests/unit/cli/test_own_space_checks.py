@@ -11,7 +11,7 @@ from warpsmith.cli.reference_check import check_reference
 from warpsmith.domain.job import Job, Workload
 from warpsmith.job_checks.all_findings import source_findings
 from warpsmith.job_checks.finding import Finding
-from warpsmith.rewrite.reader.device_variables import unfilled_constants
+from warpsmith.rewrite.reader.declarations.device_variables import unfilled_constants
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 from warpsmith.tuning.baseline import measure_baseline
