@@ -3,7 +3,7 @@
 // how: is right, and takes over the process that times it, which then reports less than it took
 // expect: rejected
 // variant: ten_thousandth ; times=forged ; layer=floor
-// variant: a_third ; times=forged_to_a_third ; layer=winner
+// variant: a_third ; times=forged_to_a_third ; layer=winner ; status=varies
 float silu(float x) { return x / (1.0f + exp(-x)); }
 
 __kernel void silu_and_mul(__global const float* input, __global float* out, const int hidden) {

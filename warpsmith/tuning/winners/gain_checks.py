@@ -32,13 +32,16 @@ FRESH_SAMPLE_US = 2000.0
 MOST_BY_CACHES = 1.5
 """Factor between the gains on inputs that come again and on new ones that caches may explain: inputs that
 were just written lie elsewhere in them."""
+BY_CHANCE = 1.25
+"""Factor between the same two gains that may be luck where their intervals overlap: few blocks have new
+inputs."""
 CLOCKED_S = 0.01
 """Seconds of launches between two readings of the worker's clock: the host's share is a few milliseconds."""
 CLOCKED_PAIRS = 4
 """Pairs of readings of both sides in a round."""
 CLOCKED_ROUNDS = 3
-SURE = 4.0
-"""Standard errors by which what is lost must lie beyond half of what is saved."""
+SHORTEST = 3
+"""Number of readings of a side, the shortest, whose spread is the error of the shortest one."""
 CLOCKED_LAUNCHES = 32
 """Launches of a sample between the readings."""
 MOST_CLOCKED_SAMPLES = 400
@@ -90,7 +93,7 @@ class FreshBlocks:
         if len(blocks["A"]) < LEAST_FRESH_PAIRS:
             return gain
         fresh = speedup_interval(blocks["A"], blocks["B"])
-        if fresh.high >= gain.low:
+        if fresh.high >= gain.low and fresh.estimate * BY_CHANCE >= gain.estimate:
             return gain
         if fresh.high * MOST_BY_CACHES >= gain.low:
             return fresh
@@ -137,10 +140,13 @@ def lost_seconds(readings: Sequence[tuple[Timed, Timed]]) -> tuple[float, float,
     Args:
         readings: timings of the user's kernel and of the winner with the same plan; at least two.
     """
-    saved = np.array([_reported_s(a) - _reported_s(b) for a, b in readings])
-    lost = saved - np.array([a.wall_s - b.wall_s for a, b in readings])
-    error = SURE * float(np.std(lost, ddof=1)) / math.sqrt(lost.size)
-    return float(saved.mean()), float(lost.mean()) - error, float(lost.mean()) + error
+    saved_s = float(np.median([_reported_s(a) - _reported_s(b) for a, b in readings]))
+    # Other work only lengthens what the host takes beyond the launches: the shortest are the undisturbed ones.
+    sides = zip(*readings, strict=True)
+    rests = [sorted(timed.wall_s - _reported_s(timed) for timed in side) for side in sides]
+    lost_s = rests[1][0] - rests[0][0]
+    error_s = max(rest[min(SHORTEST, len(rest)) - 1] - rest[0] for rest in rests)
+    return saved_s, lost_s - error_s, lost_s + error_s
 
 
 def _reported_s(timed: Timed) -> float:
