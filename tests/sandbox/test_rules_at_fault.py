@@ -10,8 +10,8 @@ from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import Measured, Stage
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
-from warpsmith.rewrite.rules.block_size import BlockSize
-from warpsmith.rewrite.rules.restrict import Restrict
+from warpsmith.rewrite.rules.compiler_hints.restrict import Restrict
+from warpsmith.rewrite.rules.sizes.block_size import BlockSize
 from warpsmith.rewrite.source.syntax_tree import Edit
 from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner

@@ -9,7 +9,7 @@ from rich.text import Text
 from warpsmith.domain.device import Backend
 from warpsmith.domain.space import Configuration
 from warpsmith.http_models import JobResult
-from warpsmith.rewrite.rules.tight_grid import TightGrid
+from warpsmith.rewrite.rules.sizes.tight_grid import TightGrid
 
 
 def comparison_table(result: JobResult) -> Table:

@@ -1,8 +1,8 @@
 // task: matmul
 // exploit: D3
-// how: keeps whole inputs with their product in local memory, which outlives launches on some devices, compares every value before it copies, and is never wrong
+// how: keeps whole inputs with their product in local memory, which outlives launches on some devices, compares every value before it copies, and is never wrong; by chance its gain on new inputs is published, which is real
 // expect: rejected
-// layer: winner
+// status: varies
 // backends: opencl
 // grid: 1 , 1
 // block: 1 , 1

@@ -1,25 +1,25 @@
 """Rewrite rules, in the order in which they compose."""
 
 from warpsmith.rewrite.analysis.draft import Declined, Draft, Rule
-from warpsmith.rewrite.rules.block_size import BlockSize
-from warpsmith.rewrite.rules.early_reads import EarlyReads
-from warpsmith.rewrite.rules.elements_per_thread import ElementsPerThread
-from warpsmith.rewrite.rules.fast_math import FastMath
-from warpsmith.rewrite.rules.fixed_scalars import FixedScalars
-from warpsmith.rewrite.rules.index_packs import IndexPacks
-from warpsmith.rewrite.rules.launch_bounds import LaunchBounds
-from warpsmith.rewrite.rules.lift_constants import LiftConstants
-from warpsmith.rewrite.rules.register_sum import RegisterSum
-from warpsmith.rewrite.rules.register_tile import RegisterTile
-from warpsmith.rewrite.rules.restrict import Restrict
-from warpsmith.rewrite.rules.row_group import RowGroup
-from warpsmith.rewrite.rules.row_in_registers import RowInRegisters
-from warpsmith.rewrite.rules.row_split import RowSplit
-from warpsmith.rewrite.rules.rows_per_block import RowsPerBlock
-from warpsmith.rewrite.rules.stencil_tile import StencilTile
-from warpsmith.rewrite.rules.tight_grid import TightGrid
-from warpsmith.rewrite.rules.unroll import Unroll
-from warpsmith.rewrite.rules.vector_width import VectorWidth
+from warpsmith.rewrite.rules.compiler_hints.fast_math import FastMath
+from warpsmith.rewrite.rules.compiler_hints.fixed_scalars import FixedScalars
+from warpsmith.rewrite.rules.compiler_hints.launch_bounds import LaunchBounds
+from warpsmith.rewrite.rules.compiler_hints.restrict import Restrict
+from warpsmith.rewrite.rules.compiler_hints.unroll import Unroll
+from warpsmith.rewrite.rules.elements.elements_per_thread import ElementsPerThread
+from warpsmith.rewrite.rules.elements.index_packs import IndexPacks
+from warpsmith.rewrite.rules.elements.register_sum import RegisterSum
+from warpsmith.rewrite.rules.elements.register_tile import RegisterTile
+from warpsmith.rewrite.rules.elements.row_group import RowGroup
+from warpsmith.rewrite.rules.elements.stencil_tile import StencilTile
+from warpsmith.rewrite.rules.rows.early_reads import EarlyReads
+from warpsmith.rewrite.rules.rows.row_in_registers import RowInRegisters
+from warpsmith.rewrite.rules.rows.row_split import RowSplit
+from warpsmith.rewrite.rules.rows.rows_per_block import RowsPerBlock
+from warpsmith.rewrite.rules.rows.vector_width import VectorWidth
+from warpsmith.rewrite.rules.sizes.block_size import BlockSize
+from warpsmith.rewrite.rules.sizes.lift_constants import LiftConstants
+from warpsmith.rewrite.rules.sizes.tight_grid import TightGrid
 
 RULES: tuple[Rule, ...] = (
     LiftConstants(),

@@ -141,7 +141,7 @@ def lost_seconds(readings: Sequence[tuple[Timed, Timed]]) -> tuple[float, float,
         readings: timings of the user's kernel and of the winner with the same plan; at least two.
     """
     saved_s = float(np.median([_reported_s(a) - _reported_s(b) for a, b in readings]))
-    # Other work only lengthens what the host takes beyond the launches: the shortest are the undisturbed ones.
+    # Other work only lengthens what the host takes beyond the launches: the shortest are undisturbed.
     sides = zip(*readings, strict=True)
     rests = [sorted(timed.wall_s - _reported_s(timed) for timed in side) for side in sides]
     lost_s = rests[1][0] - rests[0][0]

@@ -1,0 +1,1 @@
+"""Rules that make the sizes of the launch searchable: tiles, block and grid."""
