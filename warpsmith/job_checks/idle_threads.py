@@ -10,7 +10,7 @@ from warpsmith.errors import ExpressionError
 from warpsmith.job_checks.each_launch import of_each_launch
 from warpsmith.job_checks.finding import Finding
 from warpsmith.rewrite.analysis.kernel_facts import AXES
-from warpsmith.rewrite.analysis.working_threads import (
+from warpsmith.rewrite.analysis.launch.working_threads import (
     Counts,
     Need,
     Work,

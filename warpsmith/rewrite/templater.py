@@ -9,8 +9,8 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES, Kernel
 from warpsmith.domain.space import Space
 from warpsmith.domain.template import Template
-from warpsmith.rewrite.analysis.launch_names import numbered
-from warpsmith.rewrite.analysis.other_entries import disturbed
+from warpsmith.rewrite.analysis.launch.launch_names import numbered
+from warpsmith.rewrite.analysis.launch.other_entries import disturbed
 from warpsmith.rewrite.bodies.body_variants import compose
 from warpsmith.rewrite.form.usual_spelling import usually_spelt
 from warpsmith.rewrite.rules import ALL_RULES, LAST_RULES, RULES, Declined, Draft, Rule

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.callees import HINTED_LOADS, HINTED_STORES, known
+from warpsmith.rewrite.analysis.calls.callees import HINTED_LOADS, HINTED_STORES, known
+from warpsmith.rewrite.analysis.calls.unsafe_calls import UnsafeCalls
 from warpsmith.rewrite.analysis.coordinates import AXES, ROW_PART, ROW_START, ROW_STEP
 from warpsmith.rewrite.analysis.operations import Inside, operands, operator, part_of, strip_index, use
-from warpsmith.rewrite.analysis.unsafe_calls import UnsafeCalls
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip, walk
 
 __all__ = ["AXES", "ROW_PART", "ROW_START", "ROW_STEP", "Access", "Facts"]

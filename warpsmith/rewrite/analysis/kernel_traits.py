@@ -6,10 +6,10 @@ from enum import StrEnum
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.index_parts import IndexParts, parts_of
+from warpsmith.rewrite.analysis.indices.index_parts import IndexParts, parts_of
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
+from warpsmith.rewrite.analysis.loops.strided_loops import carried, is_reduction, team_loops
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.analysis.strided_loops import carried, is_reduction, team_loops
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, walk
 
 _COLLECTIVE = re.compile(r"shfl|reduce|Reduce|sub_group_scan|__ballot")

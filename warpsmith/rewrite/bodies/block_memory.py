@@ -12,8 +12,8 @@ from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint
 from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.memory.shared_arrays import LARGEST, is_dynamic
 from warpsmith.rewrite.analysis.operations import operator
-from warpsmith.rewrite.analysis.shared_arrays import LARGEST, is_dynamic
 from warpsmith.rewrite.source.syntax_tree import Variable, strip
 
 MOST_STEPS = 8

@@ -2,9 +2,9 @@
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.index_packs import IndexPack
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.vector_access import Group
+from warpsmith.rewrite.analysis.memory.index_packs import IndexPack
+from warpsmith.rewrite.analysis.memory.vector_access import Group
 from warpsmith.rewrite.bodies.wide_access import wide_access
 from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, find
 

@@ -1,8 +1,8 @@
 """Body of a kernel whose threads keep what their first rounds load in registers."""
 
-from warpsmith.rewrite.analysis.counted_loops import CountedLoop
 from warpsmith.rewrite.analysis.draft import Draft
-from warpsmith.rewrite.analysis.kept_rounds import KeptRounds
+from warpsmith.rewrite.analysis.loops.counted_loops import CountedLoop
+from warpsmith.rewrite.analysis.memory.kept_rounds import KeptRounds
 from warpsmith.rewrite.bodies.kept_row_body import KEEP
 from warpsmith.rewrite.source.syntax_tree import Edit, Source, apply_edits
 

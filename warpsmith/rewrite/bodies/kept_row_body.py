@@ -1,9 +1,9 @@
 """Body of a kernel whose threads keep their part of a row in registers from one loop to the next."""
 
 from warpsmith.rewrite.analysis.draft import Draft
-from warpsmith.rewrite.analysis.repeated_rows import Chain, Kept
-from warpsmith.rewrite.analysis.strided_loops import StridedLoop, first_byte
-from warpsmith.rewrite.analysis.vector_access import Group
+from warpsmith.rewrite.analysis.loops.strided_loops import StridedLoop, first_byte
+from warpsmith.rewrite.analysis.memory.repeated_rows import Chain, Kept
+from warpsmith.rewrite.analysis.memory.vector_access import Group
 from warpsmith.rewrite.bodies.wide_access import wide_access
 from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, find
 

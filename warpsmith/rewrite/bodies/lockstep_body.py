@@ -6,10 +6,10 @@ from functools import cached_property
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.common_to_elements import Sharing, header
-from warpsmith.rewrite.analysis.index_bounds import Guarded, guarded, statements, touches
+from warpsmith.rewrite.analysis.indices.common_to_elements import Sharing, header
+from warpsmith.rewrite.analysis.indices.index_bounds import Guarded, guarded, statements, touches
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.thread_indices import Axis, inside
+from warpsmith.rewrite.analysis.threads.thread_indices import Axis, inside
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, Variable, ancestors, apply_edits, find, walk
 
 FULL = "ws_full"

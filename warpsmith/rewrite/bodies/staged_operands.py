@@ -9,12 +9,12 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint
 from warpsmith.rewrite.analysis.draft import Draft
-from warpsmith.rewrite.analysis.guarded_element import Element, Place
+from warpsmith.rewrite.analysis.indices.guarded_element import Element, Place
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Access, Facts
 from warpsmith.rewrite.analysis.language_words import Words
-from warpsmith.rewrite.analysis.live_variables import Split
+from warpsmith.rewrite.analysis.loops.live_variables import Split
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.analysis.uniform_values import uniform_text, written_out
+from warpsmith.rewrite.analysis.values.uniform_values import uniform_text, written_out
 from warpsmith.rewrite.source.syntax_tree import Edit, Variable, apply_edits, strip
 
 STAGE = "WS_STAGE"

@@ -4,15 +4,15 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, counter_is_free, ends_early
 from warpsmith.rewrite.analysis.draft import Draft
-from warpsmith.rewrite.analysis.guarded_element import Element, reached, statements
-from warpsmith.rewrite.analysis.independent_iterations import separate_writes
+from warpsmith.rewrite.analysis.indices.guarded_element import Element, reached, statements
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Access, Facts
 from warpsmith.rewrite.analysis.language_words import Words, text_of
-from warpsmith.rewrite.analysis.reductions import Reduction, reductions
-from warpsmith.rewrite.analysis.strided_loops import changed_variables
-from warpsmith.rewrite.analysis.uniform_values import names_in, uniform_text
+from warpsmith.rewrite.analysis.loops.counted_loops import CountedLoop, counted, counter_is_free, ends_early
+from warpsmith.rewrite.analysis.loops.independent_iterations import separate_writes
+from warpsmith.rewrite.analysis.loops.reductions import Reduction, reductions
+from warpsmith.rewrite.analysis.loops.strided_loops import changed_variables
+from warpsmith.rewrite.analysis.values.uniform_values import names_in, uniform_text
 from warpsmith.rewrite.bodies.staged_operands import clamped, is_unit
 from warpsmith.rewrite.source.syntax_tree import Variable, find
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from warpsmith.rewrite.analysis.draft import Draft
-from warpsmith.rewrite.analysis.guarded_element import Element, Place, reached
+from warpsmith.rewrite.analysis.indices.guarded_element import Element, Place, reached
 from warpsmith.rewrite.analysis.language_words import Words, text_of
-from warpsmith.rewrite.analysis.live_variables import Split
-from warpsmith.rewrite.analysis.uniform_values import uniform_text
+from warpsmith.rewrite.analysis.loops.live_variables import Split
+from warpsmith.rewrite.analysis.values.uniform_values import uniform_text
 from warpsmith.rewrite.bodies.staged_operands import STAGE, Staged, clamped, fill, local_arrays, staged_body
 from warpsmith.rewrite.source.syntax_tree import Variable
 

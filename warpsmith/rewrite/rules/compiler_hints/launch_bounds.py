@@ -7,8 +7,8 @@ from tree_sitter import Node
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.block_limits import head_of
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.rewrite.analysis.launch.block_limits import head_of
 from warpsmith.rewrite.source.syntax_tree import Edit, split_arguments
 
 PARAMETER = "WS_RESIDENT"

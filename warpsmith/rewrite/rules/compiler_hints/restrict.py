@@ -2,7 +2,7 @@
 
 import re
 
-from warpsmith.rewrite.analysis.callees import synchronises
+from warpsmith.rewrite.analysis.calls.callees import synchronises
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.source.syntax_tree import Edit, Source, Variable, entry_name, find

@@ -7,10 +7,10 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
-from warpsmith.rewrite.analysis.index_bounds import beyond, bound, guarded
+from warpsmith.rewrite.analysis.indices.index_bounds import beyond, bound, guarded
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.strided_loops import strided_loops
-from warpsmith.rewrite.analysis.thread_indices import Axis, axes, foreign_read, inside
+from warpsmith.rewrite.analysis.loops.strided_loops import strided_loops
+from warpsmith.rewrite.analysis.threads.thread_indices import Axis, axes, foreign_read, inside
 from warpsmith.rewrite.bodies.lockstep_body import in_lockstep
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, ancestors, find
 

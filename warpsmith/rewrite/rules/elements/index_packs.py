@@ -3,8 +3,8 @@
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
-from warpsmith.rewrite.analysis.index_bounds import beyond, bound, guarded
-from warpsmith.rewrite.analysis.index_packs import IndexPack, find_pack
+from warpsmith.rewrite.analysis.indices.index_bounds import beyond, bound, guarded
+from warpsmith.rewrite.analysis.memory.index_packs import IndexPack, find_pack
 from warpsmith.rewrite.bodies.index_pack_body import CUDA, PACK, IndexPackText
 
 MAX_BYTES = 16

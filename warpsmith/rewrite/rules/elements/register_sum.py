@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, ends_early
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
-from warpsmith.rewrite.analysis.guarded_element import statements
+from warpsmith.rewrite.analysis.indices.guarded_element import statements
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.language_words import start_of
-from warpsmith.rewrite.analysis.uniform_values import names_in
+from warpsmith.rewrite.analysis.loops.counted_loops import CountedLoop, counted, ends_early
+from warpsmith.rewrite.analysis.values.uniform_values import names_in
 from warpsmith.rewrite.source.syntax_tree import Edit, Variable, ancestors, find
 
 _MOST = 64

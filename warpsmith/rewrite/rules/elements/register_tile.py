@@ -2,12 +2,12 @@
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, counter_is_free, ends_early
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
-from warpsmith.rewrite.analysis.guarded_element import Element, find_element
+from warpsmith.rewrite.analysis.indices.guarded_element import Element, find_element
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
-from warpsmith.rewrite.analysis.live_variables import Split, split_at
-from warpsmith.rewrite.analysis.uniform_values import uniform_text
+from warpsmith.rewrite.analysis.loops.counted_loops import CountedLoop, counted, counter_is_free, ends_early
+from warpsmith.rewrite.analysis.loops.live_variables import Split, split_at
+from warpsmith.rewrite.analysis.values.uniform_values import uniform_text
 from warpsmith.rewrite.bodies.staged_operands import STAGE, Staged, staged, stages_fit
 from warpsmith.rewrite.bodies.tile_body import SPREAD, TILE, TileText
 

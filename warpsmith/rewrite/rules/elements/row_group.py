@@ -3,7 +3,7 @@
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
-from warpsmith.rewrite.analysis.guarded_element import Element, find_element
+from warpsmith.rewrite.analysis.indices.guarded_element import Element, find_element
 from warpsmith.rewrite.bodies.team_body import TEAM, TeamText
 
 

@@ -3,10 +3,10 @@
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
-from warpsmith.rewrite.analysis.guarded_element import Element, Place, find_element
+from warpsmith.rewrite.analysis.indices.guarded_element import Element, Place, find_element
+from warpsmith.rewrite.analysis.indices.neighbour_reads import Neighbours, find_neighbours
 from warpsmith.rewrite.analysis.kernel_facts import AXES
 from warpsmith.rewrite.analysis.language_words import Words
-from warpsmith.rewrite.analysis.neighbour_reads import Neighbours, find_neighbours
 from warpsmith.rewrite.bodies.staged_operands import bytes_of
 from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits
 

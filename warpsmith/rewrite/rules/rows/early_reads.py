@@ -4,7 +4,7 @@ import re
 
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
-from warpsmith.rewrite.analysis.later_reads import LaterLoop, later_loops
+from warpsmith.rewrite.analysis.memory.later_reads import LaterLoop, later_loops
 from warpsmith.rewrite.source.syntax_tree import Edit
 
 PARAMETER = "WS_EARLY"

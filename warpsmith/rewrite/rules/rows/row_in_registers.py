@@ -3,11 +3,11 @@
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
-from warpsmith.rewrite.analysis.index_bounds import expression_of, parsed
-from warpsmith.rewrite.analysis.kept_rounds import kept_rounds
+from warpsmith.rewrite.analysis.indices.index_bounds import expression_of, parsed
 from warpsmith.rewrite.analysis.kernel_facts import AXES
-from warpsmith.rewrite.analysis.repeated_rows import Chain, chain_of
-from warpsmith.rewrite.analysis.thread_teams import WARP, Team
+from warpsmith.rewrite.analysis.memory.kept_rounds import kept_rounds
+from warpsmith.rewrite.analysis.memory.repeated_rows import Chain, chain_of
+from warpsmith.rewrite.analysis.threads.thread_teams import WARP, Team
 from warpsmith.rewrite.bodies.kept_rounds_body import kept_rounds_body
 from warpsmith.rewrite.bodies.kept_row_body import CUDA, KEEP, OPENCL, PACK, KeptRowText
 

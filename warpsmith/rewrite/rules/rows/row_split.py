@@ -10,7 +10,7 @@ from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Access, Facts
-from warpsmith.rewrite.analysis.strided_loops import (
+from warpsmith.rewrite.analysis.loops.strided_loops import (
     StridedLoop,
     carried,
     leaves,

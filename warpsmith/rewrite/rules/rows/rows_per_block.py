@@ -10,7 +10,7 @@ from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.strided_loops import StridedLoop, strided_loops
+from warpsmith.rewrite.analysis.loops.strided_loops import StridedLoop, strided_loops
 from warpsmith.rewrite.source.syntax_tree import Edit, find
 
 PARAMETER = "WS_ROWS"

@@ -10,7 +10,7 @@ from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Access, Facts
-from warpsmith.rewrite.analysis.strided_loops import (
+from warpsmith.rewrite.analysis.loops.strided_loops import (
     StridedLoop,
     depends,
     first_byte,
@@ -18,8 +18,8 @@ from warpsmith.rewrite.analysis.strided_loops import (
     team_loops,
     why_not_packs,
 )
-from warpsmith.rewrite.analysis.thread_teams import Team
-from warpsmith.rewrite.analysis.vector_access import Group, groups, unit_stride
+from warpsmith.rewrite.analysis.memory.vector_access import Group, groups, unit_stride
+from warpsmith.rewrite.analysis.threads.thread_teams import Team
 from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, find
 
 PARAMETER = "WS_VEC"

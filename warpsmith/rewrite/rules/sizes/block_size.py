@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.block_limits import divisors, own_limit, why_fixed
-from warpsmith.rewrite.analysis.block_places import WARP, Unit
-from warpsmith.rewrite.analysis.callees import synchronises
-from warpsmith.rewrite.analysis.constant_values import constant_value
+from warpsmith.rewrite.analysis.calls.callees import synchronises
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
-from warpsmith.rewrite.analysis.grid_places import Follows, follows, is_global_index, strides_over_grid
-from warpsmith.rewrite.analysis.index_bounds import bound, covered, guarded, parsed
+from warpsmith.rewrite.analysis.indices.index_bounds import bound, covered, guarded, parsed
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
+from warpsmith.rewrite.analysis.launch.block_limits import divisors, own_limit, why_fixed
+from warpsmith.rewrite.analysis.launch.grid_places import Follows, follows, is_global_index, strides_over_grid
+from warpsmith.rewrite.analysis.memory.shared_arrays import LARGEST, room
+from warpsmith.rewrite.analysis.memory.shared_places import why_places_not
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.analysis.shared_arrays import LARGEST, room
-from warpsmith.rewrite.analysis.shared_places import why_places_not
+from warpsmith.rewrite.analysis.threads.block_places import WARP, Unit
+from warpsmith.rewrite.analysis.values.constant_values import constant_value
 from warpsmith.rewrite.bodies.block_memory import (
     fits,
     grown,

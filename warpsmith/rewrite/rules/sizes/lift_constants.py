@@ -8,11 +8,11 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.block_places import WARP, only_warps
-from warpsmith.rewrite.analysis.constant_uses import Constant, constants, meaning, uses
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
-from warpsmith.rewrite.analysis.strided_loops import changed_variables
+from warpsmith.rewrite.analysis.launch.constant_uses import Constant, constants, meaning, uses
+from warpsmith.rewrite.analysis.loops.strided_loops import changed_variables
+from warpsmith.rewrite.analysis.threads.block_places import WARP, only_warps
 from warpsmith.rewrite.bodies.block_memory import (
     fits,
     grown,

@@ -4,8 +4,8 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
-from warpsmith.rewrite.analysis.index_bounds import parsed
-from warpsmith.rewrite.analysis.working_threads import Counts, Need, needs, too_much, why_not_once
+from warpsmith.rewrite.analysis.indices.index_bounds import parsed
+from warpsmith.rewrite.analysis.launch.working_threads import Counts, Need, needs, too_much, why_not_once
 
 PARAMETER = "WS_GRID"
 

@@ -12,7 +12,7 @@ from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint
 from warpsmith.errors import ExpressionError
-from warpsmith.rewrite.analysis.callees import is_known_pure
+from warpsmith.rewrite.analysis.calls.callees import is_known_pure
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator, use
 from warpsmith.rewrite.source.syntax_tree import find, strip

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.callees import Effect, known
-from warpsmith.rewrite.analysis.counted_loops import counted, ends_early
+from warpsmith.rewrite.analysis.calls.callees import Effect, known
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
-from warpsmith.rewrite.analysis.strided_loops import leaves, team_loops, written_value
+from warpsmith.rewrite.analysis.loops.counted_loops import counted, ends_early
+from warpsmith.rewrite.analysis.loops.strided_loops import leaves, team_loops, written_value
 from warpsmith.rewrite.source.syntax_tree import (
     LOOPS,
     Edit,

@@ -3,11 +3,11 @@
 from tree_sitter import Node
 
 from warpsmith.errors import ExpressionError
-from warpsmith.rewrite.analysis.counted_loops import CountedLoop
 from warpsmith.rewrite.analysis.draft import Draft
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
+from warpsmith.rewrite.analysis.loops.counted_loops import CountedLoop
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.analysis.uniform_values import names_in
+from warpsmith.rewrite.analysis.values.uniform_values import names_in
 from warpsmith.rewrite.source.syntax_tree import find, strip
 
 

@@ -1,8 +1,8 @@
 """Proves that addresses in shared memory do not depend on the block's index."""
 
-from warpsmith.rewrite.analysis.block_places import mentions
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.shared_arrays import is_dynamic
+from warpsmith.rewrite.analysis.memory.shared_arrays import is_dynamic
+from warpsmith.rewrite.analysis.threads.block_places import mentions
 
 _OF_THE_GRID = ("bid", "gdim")
 

@@ -12,9 +12,9 @@ from warpsmith.domain.job import Workload
 from warpsmith.domain.launch import Launch
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.analysis.draft import Draft
-from warpsmith.rewrite.analysis.index_bounds import bound, guarded
+from warpsmith.rewrite.analysis.indices.index_bounds import bound, guarded
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
-from warpsmith.rewrite.analysis.places_read import PlacesRead, places_read
+from warpsmith.rewrite.analysis.threads.places_read import PlacesRead, places_read
 
 SLACK = 1.25
 """Share of the blocks that have work up to which a launch is as its author means it; one block more is

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.block_places import addends, is_warps, mentions
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.threads.block_places import addends, is_warps, mentions
 from warpsmith.rewrite.source.syntax_tree import find, split_arguments, walk
 
 SMALLEST, LARGEST = 2, 4096

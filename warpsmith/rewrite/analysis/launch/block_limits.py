@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.block_places import WARP, mentions
-from warpsmith.rewrite.analysis.constant_values import constant_value
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.threads.block_places import WARP, mentions
+from warpsmith.rewrite.analysis.values.constant_values import constant_value
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip
 
 _EXCHANGES = re.compile(

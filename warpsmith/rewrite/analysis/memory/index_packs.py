@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.block_places import uses_of
-from warpsmith.rewrite.analysis.index_bounds import guarded, is_idle, touches
+from warpsmith.rewrite.analysis.indices.index_bounds import guarded, is_idle, touches
+from warpsmith.rewrite.analysis.indices.lane_forms import Form, LaneForms
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
-from warpsmith.rewrite.analysis.lane_forms import Form, LaneForms
+from warpsmith.rewrite.analysis.memory.vector_access import CONDITIONAL, Group
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.analysis.uniform_values import uniform_text
-from warpsmith.rewrite.analysis.vector_access import CONDITIONAL, Group
+from warpsmith.rewrite.analysis.threads.block_places import uses_of
+from warpsmith.rewrite.analysis.values.uniform_values import uniform_text
 from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, find, strip
 
 _LONG = re.compile(r"u?int64_t|size_t|ptrdiff_t|(?:unsigned )?long(?: long)?(?: int)?")

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, counter_is_free
-from warpsmith.rewrite.analysis.guarded_element import statements
+from warpsmith.rewrite.analysis.indices.guarded_element import statements
 from warpsmith.rewrite.analysis.kernel_facts import Facts
+from warpsmith.rewrite.analysis.loops.counted_loops import CountedLoop, counted, counter_is_free
+from warpsmith.rewrite.analysis.loops.strided_loops import changed_variables
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.analysis.strided_loops import changed_variables
 from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, find, strip
 
 _ASSIGNS = {"+=": "+", "-=": "+", "*=": "*", "|=": "|", "&=": "&", "^=": "^"}

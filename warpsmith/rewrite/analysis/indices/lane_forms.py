@@ -6,8 +6,8 @@ from enum import Enum
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.callees import is_known_pure
-from warpsmith.rewrite.analysis.index_bounds import macro_bodies
+from warpsmith.rewrite.analysis.calls.callees import is_known_pure
+from warpsmith.rewrite.analysis.indices.index_bounds import macro_bodies
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.source.syntax_tree import Variable, find, strip

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.inner_rounds import Rounds, rounds_of
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
+from warpsmith.rewrite.analysis.loops.inner_rounds import Rounds, rounds_of
+from warpsmith.rewrite.analysis.loops.strided_loops import StridedLoop, depends, element_text
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.analysis.strided_loops import StridedLoop, depends, element_text
 from warpsmith.rewrite.source.syntax_tree import (
     LOOPS,
     Edit,

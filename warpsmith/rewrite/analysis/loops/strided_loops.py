@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.analysis.thread_teams import Team, own_value, team_of
+from warpsmith.rewrite.analysis.threads.thread_teams import Team, own_value, team_of
 from warpsmith.rewrite.source.syntax_tree import (
     LOOPS,
     Edit,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
-from warpsmith.rewrite.analysis.strided_loops import StridedLoop, place_text
+from warpsmith.rewrite.analysis.loops.strided_loops import StridedLoop, place_text
 from warpsmith.rewrite.source.syntax_tree import Edit, Source, Variable, find, strip
 
 _VECTORS = re.compile(

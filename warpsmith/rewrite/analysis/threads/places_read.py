@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.callees import known
+from warpsmith.rewrite.analysis.calls.callees import known
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.source.syntax_tree import ancestors, find, plain
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, ends_early
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
-from warpsmith.rewrite.analysis.thread_teams import constant
+from warpsmith.rewrite.analysis.loops.counted_loops import CountedLoop, counted, ends_early
+from warpsmith.rewrite.analysis.threads.thread_teams import constant
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, Source, ancestors
 
 _MOST = 16

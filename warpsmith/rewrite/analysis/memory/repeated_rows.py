@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.callees import Effect, assembly_effect
+from warpsmith.rewrite.analysis.calls.callees import Effect, assembly_effect
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.loaded_objects import KeptObject, kept_objects
-from warpsmith.rewrite.analysis.strided_loops import (
+from warpsmith.rewrite.analysis.loops.strided_loops import (
     StridedLoop,
     depends,
     element_text,
@@ -17,7 +16,8 @@ from warpsmith.rewrite.analysis.strided_loops import (
     why_not_packs,
     written_value,
 )
-from warpsmith.rewrite.analysis.vector_access import Group, groups
+from warpsmith.rewrite.analysis.memory.loaded_objects import KeptObject, kept_objects
+from warpsmith.rewrite.analysis.memory.vector_access import Group, groups
 from warpsmith.rewrite.source.syntax_tree import Variable, find, plain
 
 _DEEPEST = 8

@@ -4,9 +4,9 @@ from functools import cached_property
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.index_bounds import touches
+from warpsmith.rewrite.analysis.indices.index_bounds import touches
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.thread_indices import Axis, inside
+from warpsmith.rewrite.analysis.threads.thread_indices import Axis, inside
 from warpsmith.rewrite.source.syntax_tree import Variable, find
 
 

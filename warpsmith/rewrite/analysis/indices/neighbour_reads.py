@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.guarded_element import Element, Place
+from warpsmith.rewrite.analysis.indices.guarded_element import Element, Place
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.analysis.uniform_values import written_out
+from warpsmith.rewrite.analysis.values.uniform_values import written_out
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, Variable, ancestors, apply_edits, strip, walk
 
 _CONDITIONAL = ("if_statement", "conditional_expression", "switch_statement", *LOOPS)

@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.block_places import (
+from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
+from warpsmith.rewrite.analysis.loops.strided_loops import step_of
+from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.threads.block_places import (
     Place,
     Unit,
     addends,
@@ -14,9 +17,6 @@ from warpsmith.rewrite.analysis.block_places import (
     resolved,
     uses_of,
 )
-from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
-from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.analysis.strided_loops import step_of
 from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, find, strip
 
 

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.callees import (
+from warpsmith.rewrite.analysis.calls.callees import (
     Effect,
     assembly_effect,
     is_of_constant_size,

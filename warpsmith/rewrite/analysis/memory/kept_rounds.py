@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, ends_early
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.loaded_objects import is_named
+from warpsmith.rewrite.analysis.loops.counted_loops import CountedLoop, counted, ends_early
+from warpsmith.rewrite.analysis.memory.loaded_objects import is_named
 from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, find, strip, walk
 
 _DEEPEST = 8

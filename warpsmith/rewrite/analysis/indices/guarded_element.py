@@ -9,7 +9,7 @@ from tree_sitter import Node
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.language_words import start_of
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.analysis.uniform_values import uniform_text
+from warpsmith.rewrite.analysis.values.uniform_values import uniform_text
 from warpsmith.rewrite.source.syntax_tree import Edit, Variable, apply_edits, find, strip
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.counted_loops import CountedLoop, counted, counter_is_free
-from warpsmith.rewrite.analysis.guarded_element import Element
+from warpsmith.rewrite.analysis.indices.guarded_element import Element
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.language_words import text_of
+from warpsmith.rewrite.analysis.loops.counted_loops import CountedLoop, counted, counter_is_free
 from warpsmith.rewrite.source.syntax_tree import Variable, find
 
 

@@ -1,0 +1,1 @@
+"""What a kernel calls, and what those calls may do."""

@@ -1,0 +1,1 @@
+"""Loops of a thread or of a team, and what their iterations share."""
