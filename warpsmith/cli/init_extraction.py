@@ -17,10 +17,10 @@ from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinitio
 from warpsmith.rewrite.reader.struct_declarations import index_structs
 from warpsmith.rewrite.reader.switched_off import avoiding_error
 from warpsmith.rewrite.reader.tokens import blank
-from warpsmith.rewrite.skeleton.framework_types import number_header
+from warpsmith.rewrite.skeleton.extraction.framework_types import number_header
+from warpsmith.rewrite.skeleton.extraction.taken_out import File, Pool, Taken, taken_out, without_header
 from warpsmith.rewrite.skeleton.job_file import choose_kernel
 from warpsmith.rewrite.skeleton.known import nothing_known
-from warpsmith.rewrite.skeleton.taken_out import File, Pool, Taken, taken_out, without_header
 from warpsmith.rewrite.skeleton.yaml_text import TODO
 
 Compile = Callable[[Job], Compiled | Rejected | None]

@@ -13,7 +13,7 @@ from warpsmith.rewrite.reader.host_strings import only_literals
 from warpsmith.rewrite.reader.kernel_definitions import Dialect
 from warpsmith.rewrite.reader.named_constants import integer_value
 from warpsmith.rewrite.reader.tokens import blank
-from warpsmith.rewrite.skeleton.taken_out import File, Pool
+from warpsmith.rewrite.skeleton.extraction.taken_out import File, Pool
 from warpsmith.source_text import read_source_text
 
 _LEVELS = 6

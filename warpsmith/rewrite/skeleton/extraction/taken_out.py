@@ -8,7 +8,7 @@ from functools import cached_property
 from warpsmith.rewrite.reader.file_declarations import Declaration, declarations, without_template
 from warpsmith.rewrite.reader.kernel_definitions import Dialect
 from warpsmith.rewrite.reader.tokens import blank
-from warpsmith.rewrite.skeleton.framework_types import framework_lines
+from warpsmith.rewrite.skeleton.extraction.framework_types import framework_lines
 from warpsmith.rewrite.source.included_headers import INCLUDE
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
