@@ -18,7 +18,7 @@ from warpsmith.job_checks.all_findings import known_findings, unfinished_lines
 from warpsmith.job_filling.contracts import FillQuestion, FillReply
 from warpsmith.job_filling.filled import filled, open_lines
 from warpsmith.jobfile import InvalidJob
-from warpsmith.rewrite.skeleton.taken_out import File, Pool, taken_out
+from warpsmith.rewrite.skeleton.extraction.taken_out import File, Pool, taken_out
 
 _NEAR_ROWS = 40
 _MOST_CHARACTERS = 60_000

@@ -17,10 +17,10 @@ from warpsmith.rewrite.reader.declarations.struct_declarations import index_stru
 from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.reader.lexing.tokens import blank
 from warpsmith.rewrite.reader.macros.switched_off import avoiding_error
-from warpsmith.rewrite.skeleton.framework_types import number_header
+from warpsmith.rewrite.skeleton.extraction.framework_types import number_header
+from warpsmith.rewrite.skeleton.extraction.taken_out import File, Pool, Taken, taken_out, without_header
 from warpsmith.rewrite.skeleton.job_file import choose_kernel
 from warpsmith.rewrite.skeleton.known import nothing_known
-from warpsmith.rewrite.skeleton.taken_out import File, Pool, Taken, taken_out, without_header
 from warpsmith.rewrite.skeleton.yaml_text import TODO
 
 Compile = Callable[[Job], Compiled | Rejected | None]

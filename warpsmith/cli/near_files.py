@@ -13,7 +13,7 @@ from warpsmith.rewrite.reader.declarations.named_constants import integer_value
 from warpsmith.rewrite.reader.kernels.host_strings import only_literals
 from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
 from warpsmith.rewrite.reader.lexing.tokens import blank
-from warpsmith.rewrite.skeleton.taken_out import File, Pool
+from warpsmith.rewrite.skeleton.extraction.taken_out import File, Pool
 from warpsmith.source_text import read_source_text
 
 _LEVELS = 6

@@ -11,7 +11,7 @@ from warpsmith.rewrite.reader.declarations.argument_lists import KernelArgument
 from warpsmith.rewrite.reader.declarations.type_words import element_type
 from warpsmith.rewrite.reader.kernels.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.reader.kernels.pointer_usage import Usage, pointer_usage
-from warpsmith.rewrite.skeleton.arguments import SAMPLER
+from warpsmith.rewrite.skeleton.lines.arguments import SAMPLER
 
 _FIELD = "kernel.arguments"
 

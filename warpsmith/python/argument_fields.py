@@ -16,8 +16,8 @@ from warpsmith.python.extents import scalar_value, shape_of
 from warpsmith.python.job_parts import Fields, plain
 from warpsmith.rewrite.reader.declarations.argument_lists import KernelArgument
 from warpsmith.rewrite.reader.kernels.kernel_definitions import KernelDefinition
-from warpsmith.rewrite.skeleton.arguments import buffer_role
 from warpsmith.rewrite.skeleton.guesses import dimension_name, extent
+from warpsmith.rewrite.skeleton.lines.arguments import buffer_role
 
 _CHANNELS = {1: "r", 2: "rg", 4: "rgba"}
 EXAMPLE = "example"

@@ -7,7 +7,7 @@ import yaml
 
 from warpsmith.domain.device import Backend
 from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
-from warpsmith.rewrite.skeleton.index_space import BLOCK, GRID, IndexSpace, Surroundings, index_space
+from warpsmith.rewrite.skeleton.indices.index_space import BLOCK, GRID, IndexSpace, Surroundings, index_space
 from warpsmith.rewrite.skeleton.job_file import job_skeleton
 
 

@@ -14,7 +14,7 @@ from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import load_job, parse_job
 from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
 from warpsmith.rewrite.reader.kernels.pointer_usage import Usage, pointer_usage
-from warpsmith.rewrite.skeleton.index_space import BLOCK, GRID, IndexSpace, index_space
+from warpsmith.rewrite.skeleton.indices.index_space import BLOCK, GRID, IndexSpace, index_space
 from warpsmith.rewrite.skeleton.job_file import job_skeleton
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -358,7 +358,7 @@ def test_placeholder_sizes_fit_a_device() -> None:
 
 def test_a_source_that_is_slow_to_read_gets_no_guess_and_is_drafted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert index_space(VOLUME, Backend.CUDA, "scale").sure >= {GRID, BLOCK, "out", "in"}
-    monkeypatch.setattr("warpsmith.rewrite.skeleton.index_space.STEPS", 100)
+    monkeypatch.setattr("warpsmith.rewrite.skeleton.indices.index_space.STEPS", 100)
     assert index_space(VOLUME, Backend.CUDA, "scale") == IndexSpace()
     assert data(VOLUME)["kernel"]["launch"]["block"] == [256]
 

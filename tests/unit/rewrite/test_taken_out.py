@@ -4,7 +4,7 @@ import pytest
 
 from warpsmith.rewrite.reader.declarations.file_declarations import declarations
 from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
-from warpsmith.rewrite.skeleton.taken_out import File, Pool, Taken, taken_out
+from warpsmith.rewrite.skeleton.extraction.taken_out import File, Pool, Taken, taken_out
 
 HOST = """
 #include <ATen/ATen.h>

@@ -10,28 +10,39 @@ from typing import Any
 import yaml
 
 from warpsmith.errors import InvalidInput
-from warpsmith.rewrite.reader.declarations.named_constants import FoundConstant, find_constants, integer_value
-from warpsmith.rewrite.reader.declarations.struct_declarations import StructIndex, index_structs
+from warpsmith.rewrite.reader.declarations.named_constants import (
+    FoundConstant,
+    find_constants,
+    integer_value,
+)
+from warpsmith.rewrite.reader.declarations.struct_declarations import (
+    StructIndex,
+    index_structs,
+)
 from warpsmith.rewrite.reader.declarations.type_names import enumerations
-from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.kernels.kernel_definitions import (
+    Dialect,
+    KernelDefinition,
+    find_kernels,
+)
 from warpsmith.rewrite.reader.lexing.tokens import blank
-from warpsmith.rewrite.skeleton.arguments import (
-    ArgumentLine,
+from warpsmith.rewrite.skeleton.argument_line import ArgumentLine
+from warpsmith.rewrite.skeleton.guesses import ELEMENTS, Bindings, Surroundings, bind
+from warpsmith.rewrite.skeleton.indices.index_space import IndexSpace, index_space
+from warpsmith.rewrite.skeleton.indices.index_space import Surroundings as Around
+from warpsmith.rewrite.skeleton.known import KnownJob, nothing_known
+from warpsmith.rewrite.skeleton.launches.host_launch import HostLaunch, host_launches, launched
+from warpsmith.rewrite.skeleton.lines.arguments import (
     Sizes,
     argument_line,
     dimensions_of,
 )
-from warpsmith.rewrite.skeleton.guesses import ELEMENTS, Bindings, Surroundings, bind
-from warpsmith.rewrite.skeleton.host_launch import HostLaunch, host_launches, launched
-from warpsmith.rewrite.skeleton.index_space import IndexSpace, index_space
-from warpsmith.rewrite.skeleton.index_space import Surroundings as Around
-from warpsmith.rewrite.skeleton.known import KnownJob, nothing_known
-from warpsmith.rewrite.skeleton.launch_lines import fixed_block, launch_lines, most_threads, usual_block
+from warpsmith.rewrite.skeleton.lines.launch import fixed_block, launch_lines, most_threads, usual_block
+from warpsmith.rewrite.skeleton.lines.reference import reference_lines
+from warpsmith.rewrite.skeleton.lines.structs import StructWriter
+from warpsmith.rewrite.skeleton.lines.symbols import function_bodies, symbol_lines
 from warpsmith.rewrite.skeleton.placeholder_sizes import above_zero, fitting
-from warpsmith.rewrite.skeleton.reference_stub import reference_lines
 from warpsmith.rewrite.skeleton.stand_ins import stand_ins
-from warpsmith.rewrite.skeleton.struct_arguments import StructWriter
-from warpsmith.rewrite.skeleton.symbols import function_bodies, symbol_lines
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_flow, yaml_word
 
 _MAX_SHOWN = 20

@@ -8,11 +8,11 @@ from itertools import pairwise
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import strip_index
 from warpsmith.rewrite.reader.declarations.named_constants import integer_value
-from warpsmith.rewrite.skeleton.guards import Guard
-from warpsmith.rewrite.skeleton.index_values import VARYING, Values
-from warpsmith.rewrite.skeleton.largest_index import Largest, is_size
-from warpsmith.rewrite.skeleton.places import Place
-from warpsmith.rewrite.skeleton.polynomials import Monomial, Polynomial, Unknown, without
+from warpsmith.rewrite.skeleton.indices.guards import Guard
+from warpsmith.rewrite.skeleton.indices.largest import Largest, is_size
+from warpsmith.rewrite.skeleton.indices.places import Place
+from warpsmith.rewrite.skeleton.indices.polynomials import Monomial, Polynomial, Unknown, without
+from warpsmith.rewrite.skeleton.indices.values import VARYING, Values
 from warpsmith.rewrite.source.syntax_tree import Variable, find, strip
 
 USUAL = {True: ((64,), (16, 16), (16, 4, 4)), False: ((256,), (32, 8), (32, 8))}

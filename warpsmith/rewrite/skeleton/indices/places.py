@@ -8,8 +8,8 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access
 from warpsmith.rewrite.analysis.operations import operands, operator, strip_index
-from warpsmith.rewrite.skeleton.index_values import Values
-from warpsmith.rewrite.skeleton.polynomials import Polynomial, Unknown
+from warpsmith.rewrite.skeleton.indices.polynomials import Polynomial, Unknown
+from warpsmith.rewrite.skeleton.indices.values import Values
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, strip
 
 _VECTOR = re.compile(r"(\w*?[a-z])(2|3|4|8|16)")

@@ -9,7 +9,8 @@ from warpsmith.domain.expressions import FUNCTIONS, Expression
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.reader.declarations.named_constants import find_constants, integer_value
-from warpsmith.rewrite.skeleton.derived_launch import (
+from warpsmith.rewrite.skeleton.guesses import dimension_name
+from warpsmith.rewrite.skeleton.indices.derived_launch import (
     USUAL,
     DerivedLaunch,
     Extent,
@@ -19,14 +20,13 @@ from warpsmith.rewrite.skeleton.derived_launch import (
     kinds_of,
     shared_arrays,
 )
-from warpsmith.rewrite.skeleton.expanded_macros import expanded
-from warpsmith.rewrite.skeleton.free_arguments import free_arguments
-from warpsmith.rewrite.skeleton.guards import Guard, Guards
-from warpsmith.rewrite.skeleton.guesses import dimension_name
-from warpsmith.rewrite.skeleton.index_values import BLOCKS, VARYING, Values, is_whole
-from warpsmith.rewrite.skeleton.largest_index import Largest
-from warpsmith.rewrite.skeleton.places import Place, places
-from warpsmith.rewrite.skeleton.polynomials import Polynomial, Unknown, without
+from warpsmith.rewrite.skeleton.indices.expanded_macros import expanded
+from warpsmith.rewrite.skeleton.indices.free_arguments import free_arguments
+from warpsmith.rewrite.skeleton.indices.guards import Guard, Guards
+from warpsmith.rewrite.skeleton.indices.largest import Largest
+from warpsmith.rewrite.skeleton.indices.places import Place, places
+from warpsmith.rewrite.skeleton.indices.polynomials import Polynomial, Unknown, without
+from warpsmith.rewrite.skeleton.indices.values import BLOCKS, VARYING, Values, is_whole
 from warpsmith.rewrite.source.syntax_tree import Source, Variable, find
 from warpsmith.rewrite.source.work_limit import TooMuchWork, limited_work
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from warpsmith.rewrite.reader.lexing.brackets import joined
 from warpsmith.rewrite.reader.lexing.tokens import Token
-from warpsmith.rewrite.skeleton.host_code import HostCode
-from warpsmith.rewrite.skeleton.host_expressions import split_list, template_end
-from warpsmith.rewrite.skeleton.host_values import Values
-from warpsmith.rewrite.skeleton.launch_call import LaunchCall
+from warpsmith.rewrite.skeleton.host.code import HostCode
+from warpsmith.rewrite.skeleton.host.expressions import split_list, template_end
+from warpsmith.rewrite.skeleton.host.values import Values
+from warpsmith.rewrite.skeleton.launches.call import LaunchCall
 from warpsmith.rewrite.source.work_limit import spend
 
 _LONGEST = 2000

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from warpsmith.rewrite.skeleton.guards import Guard
-from warpsmith.rewrite.skeleton.index_values import BLOCKS, VARYING, Range, Values
-from warpsmith.rewrite.skeleton.polynomials import Monomial, Polynomial, Unknown, without
+from warpsmith.rewrite.skeleton.indices.guards import Guard
+from warpsmith.rewrite.skeleton.indices.polynomials import Monomial, Polynomial, Unknown, without
+from warpsmith.rewrite.skeleton.indices.values import BLOCKS, VARYING, Range, Values
 from warpsmith.rewrite.source.work_limit import spend
 
 _STEPS = 24

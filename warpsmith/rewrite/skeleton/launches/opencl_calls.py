@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from warpsmith.rewrite.reader.lexing.brackets import joined
 from warpsmith.rewrite.reader.lexing.tokens import Token
-from warpsmith.rewrite.skeleton.host_arithmetic import number_of
-from warpsmith.rewrite.skeleton.host_code import HostCode
-from warpsmith.rewrite.skeleton.host_expressions import split_list
-from warpsmith.rewrite.skeleton.host_places import Place
-from warpsmith.rewrite.skeleton.host_values import Values
-from warpsmith.rewrite.skeleton.launch_call import LaunchCall
+from warpsmith.rewrite.skeleton.host.arithmetic import number_of
+from warpsmith.rewrite.skeleton.host.code import HostCode
+from warpsmith.rewrite.skeleton.host.expressions import split_list
+from warpsmith.rewrite.skeleton.host.places import Place
+from warpsmith.rewrite.skeleton.host.values import Values
+from warpsmith.rewrite.skeleton.launches.call import LaunchCall
 from warpsmith.rewrite.source.work_limit import spend
 
 _NULL = ("NULL", "nullptr", "0", "NullRange")

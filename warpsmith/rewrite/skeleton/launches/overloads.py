@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.reader.lexing.tokens import Token
-from warpsmith.rewrite.skeleton.launch_call import LaunchCall
+from warpsmith.rewrite.skeleton.launches.call import LaunchCall
 
 
 class Overloads:

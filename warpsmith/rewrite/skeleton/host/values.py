@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from warpsmith.rewrite.reader.declarations.type_words import element_type
 from warpsmith.rewrite.reader.lexing.tokens import Token, tokenise
-from warpsmith.rewrite.skeleton import host_arithmetic as arithmetic
-from warpsmith.rewrite.skeleton.host_code import Callable, HostCode
-from warpsmith.rewrite.skeleton.host_events import Event
-from warpsmith.rewrite.skeleton.host_expressions import Node, Unreadable, parsed
-from warpsmith.rewrite.skeleton.host_places import (
+from warpsmith.rewrite.skeleton.host import arithmetic
+from warpsmith.rewrite.skeleton.host.code import Callable, HostCode
+from warpsmith.rewrite.skeleton.host.events import Event
+from warpsmith.rewrite.skeleton.host.expressions import Node, Unreadable, parsed
+from warpsmith.rewrite.skeleton.host.places import (
     Place,
     always_before,
     as_float,

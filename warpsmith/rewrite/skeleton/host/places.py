@@ -5,9 +5,9 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from warpsmith.rewrite.skeleton.host_code import HostCode
-from warpsmith.rewrite.skeleton.host_events import FILLED, Event
-from warpsmith.rewrite.skeleton.host_expressions import Node
+from warpsmith.rewrite.skeleton.host.code import HostCode
+from warpsmith.rewrite.skeleton.host.events import FILLED, Event
+from warpsmith.rewrite.skeleton.host.expressions import Node
 from warpsmith.rewrite.source.work_limit import spend
 
 

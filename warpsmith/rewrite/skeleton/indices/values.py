@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.skeleton.polynomials import Polynomial, Unknown
+from warpsmith.rewrite.skeleton.indices.polynomials import Polynomial, Unknown
 from warpsmith.rewrite.source.syntax_tree import Variable, find, strip
 from warpsmith.rewrite.source.work_limit import spend
 

@@ -8,17 +8,17 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.reader.declarations.argument_lists import KernelArgument
 from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition
-from warpsmith.rewrite.skeleton.cuda_launch_calls import cuda_launches
 from warpsmith.rewrite.skeleton.guesses import dimension_name, extent
-from warpsmith.rewrite.skeleton.host_arithmetic import Names, divided, number_of, op, rendered, stripped
-from warpsmith.rewrite.skeleton.host_code import HostCode, read_host_code
-from warpsmith.rewrite.skeleton.host_expressions import Node
-from warpsmith.rewrite.skeleton.host_places import Place
-from warpsmith.rewrite.skeleton.host_values import Values
-from warpsmith.rewrite.skeleton.index_space import BLOCK, GRID, IndexSpace
-from warpsmith.rewrite.skeleton.launch_call import LaunchCall
-from warpsmith.rewrite.skeleton.launch_overloads import Overloads
-from warpsmith.rewrite.skeleton.opencl_launch_calls import opencl_launches
+from warpsmith.rewrite.skeleton.host.arithmetic import Names, divided, number_of, op, rendered, stripped
+from warpsmith.rewrite.skeleton.host.code import HostCode, read_host_code
+from warpsmith.rewrite.skeleton.host.expressions import Node
+from warpsmith.rewrite.skeleton.host.places import Place
+from warpsmith.rewrite.skeleton.host.values import Values
+from warpsmith.rewrite.skeleton.indices.index_space import BLOCK, GRID, IndexSpace
+from warpsmith.rewrite.skeleton.launches.call import LaunchCall
+from warpsmith.rewrite.skeleton.launches.cuda_calls import cuda_launches
+from warpsmith.rewrite.skeleton.launches.opencl_calls import opencl_launches
+from warpsmith.rewrite.skeleton.launches.overloads import Overloads
 from warpsmith.rewrite.source.work_limit import TooMuchWork, limited_work
 
 STEPS = 3_000_000

@@ -12,7 +12,7 @@ from warpsmith.rewrite.reader.declarations.file_declarations import (
 )
 from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
 from warpsmith.rewrite.reader.lexing.tokens import blank
-from warpsmith.rewrite.skeleton.framework_types import framework_lines
+from warpsmith.rewrite.skeleton.extraction.framework_types import framework_lines
 from warpsmith.rewrite.source.included_headers import INCLUDE
 
 _WORD = re.compile(r"[A-Za-z_]\w*")

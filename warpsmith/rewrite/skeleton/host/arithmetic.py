@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.errors import ExpressionError
-from warpsmith.rewrite.skeleton.host_expressions import Node
+from warpsmith.rewrite.skeleton.host.expressions import Node
 from warpsmith.rewrite.source.work_limit import spend
 
 # Kinds of nodes of values: `num`; `sym`, a variable of unknown value, and `named`, one of known value, with

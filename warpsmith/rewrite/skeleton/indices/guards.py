@@ -7,8 +7,8 @@ from itertools import islice
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.skeleton.index_values import VARYING, Values
-from warpsmith.rewrite.skeleton.polynomials import Polynomial, Unknown
+from warpsmith.rewrite.skeleton.indices.polynomials import Polynomial, Unknown
+from warpsmith.rewrite.skeleton.indices.values import VARYING, Values
 from warpsmith.rewrite.source.syntax_tree import LOOPS, ancestors, strip
 from warpsmith.rewrite.source.work_limit import spend
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from warpsmith.rewrite.reader.lexing.tokens import Token, tokenise
-from warpsmith.rewrite.skeleton.host_events import Event, events_of
-from warpsmith.rewrite.skeleton.host_expressions import is_float_type, split_list
-from warpsmith.rewrite.skeleton.host_regions import Header, Region, regions_of
+from warpsmith.rewrite.skeleton.host.events import Event, events_of
+from warpsmith.rewrite.skeleton.host.expressions import is_float_type, split_list
+from warpsmith.rewrite.skeleton.host.regions import Header, Region, regions_of
 from warpsmith.rewrite.source.work_limit import spend
 
 _LONGEST_LAUNCH = 4000

@@ -12,10 +12,11 @@ from warpsmith.rewrite.reader.declarations.type_words import element_type
 from warpsmith.rewrite.reader.kernels.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.reader.kernels.pointer_usage import pointer_usage
 from warpsmith.rewrite.reader.lexing.tokens import blank
-from warpsmith.rewrite.skeleton.element_uses import cast_types, is_under_root
+from warpsmith.rewrite.skeleton.argument_line import ArgumentLine
 from warpsmith.rewrite.skeleton.guesses import DEFAULT_EXTENT, Bindings, dimension_name, extent, scalar_value
-from warpsmith.rewrite.skeleton.index_space import IndexSpace
-from warpsmith.rewrite.skeleton.struct_arguments import StructWriter
+from warpsmith.rewrite.skeleton.indices.index_space import IndexSpace
+from warpsmith.rewrite.skeleton.lines.element_uses import cast_types, is_under_root
+from warpsmith.rewrite.skeleton.lines.structs import StructWriter
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_extent, yaml_word
 
 SAMPLER = "const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST"
@@ -34,17 +35,6 @@ _READ_ONLY = (True, False)
 _ZEROS = "draw: {distribution: constant, low: 0}"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ABOVE_ZERO = "draw: {distribution: uniform, low: 0.1, high: 1}"
-
-
-@dataclass(frozen=True)
-class ArgumentLine:
-    """One argument of the job."""
-
-    fields: str
-    comment: str = ""
-    is_written: bool = False
-    buffers: tuple[str, ...] = ()
-    """Buffers that the argument leads to, besides the arguments."""
 
 
 @dataclass(frozen=True)

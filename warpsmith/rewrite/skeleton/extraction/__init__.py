@@ -1,0 +1,1 @@
+"""Kernels taken out of files that hold more than them."""

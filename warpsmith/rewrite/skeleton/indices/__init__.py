@@ -1,0 +1,1 @@
+"""What a kernel's own indices say of its launch and of the shapes of its buffers."""

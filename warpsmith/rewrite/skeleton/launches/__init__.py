@@ -1,0 +1,1 @@
+"""Launches of a kernel as host code has them."""

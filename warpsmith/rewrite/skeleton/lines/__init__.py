@@ -1,0 +1,1 @@
+"""The lines of a job file: arguments, symbols, the launch, the reference."""
