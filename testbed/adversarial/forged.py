@@ -13,8 +13,8 @@ from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, WorkloadPlan
 from warpsmith.tuning.ports import DeviceOpener, DevicePort
 from warpsmith.verify.run_report import Ranges, RunReport, Timed
 
-FACTOR = 1e-4
-"""What the times of a forger are multiplied with."""
+FACTORS = {"forged": 1e-4, "forged_to_a_third": 1 / 3}
+"""What the times of a forger are multiplied with, by the word of a case."""
 
 
 @dataclass
@@ -22,9 +22,10 @@ class ForgedDevice:
     """Passes everything on, and makes the times of some binaries shorter."""
 
     device: DevicePort
-    binaries: set[bytes]
+    binaries: Mapping[bytes, float]
     info: DeviceInfo
-    forged: set[int] = field(default_factory=set)
+    forged: dict[int, float] = field(default_factory=dict)
+    """Factors by handle."""
 
     def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
         self.device.prepare(plan, small_guards=small_guards)
@@ -35,7 +36,7 @@ class ForgedDevice:
     def load(self, compiled: Compiled) -> int:
         handle = self.device.load(compiled)
         if compiled.binary in self.binaries:
-            self.forged.add(handle)
+            self.forged[handle] = self.binaries[compiled.binary]
         return handle
 
     def unload(self, handle: int) -> None:
@@ -57,7 +58,8 @@ class ForgedDevice:
         timed = self.device.time(handle, case, size, plan)
         if handle not in self.forged:
             return timed
-        samples = replace(timed.samples, samples_us=tuple(FACTOR * s for s in timed.samples.samples_us))
+        factor = self.forged[handle]
+        samples = replace(timed.samples, samples_us=tuple(factor * s for s in timed.samples.samples_us))
         return replace(timed, samples=samples)
 
     def close(self) -> None:
@@ -66,10 +68,10 @@ class ForgedDevice:
 
 @dataclass
 class ForgingOpener:
-    """Opens real children; the times of `binaries` are forged."""
+    """Opens real children; the times of `binaries` are multiplied with their factors."""
 
     opener: DeviceOpener
-    binaries: set[bytes] = field(default_factory=set)
+    binaries: dict[bytes, float] = field(default_factory=dict)
 
     @property
     def info(self) -> DeviceInfo:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
-from testbed.adversarial.forged import ForgingOpener
+from testbed.adversarial.forged import FACTORS, ForgingOpener
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Comparison, Measured, Outcome, Rejected, Verdict
@@ -125,18 +125,18 @@ class Harness:
             self._sessions[key] = (session, measure_baseline(session))
         return self._sessions[key]
 
-    def try_candidate(self, job: Job, template: Template, forged: bool = False) -> CorpusVerdict:
+    def try_candidate(self, job: Job, template: Template, forged: str = "") -> CorpusVerdict:
         """Take a candidate through the whole acceptance procedure.
 
         Args:
-            forged: its process reports times that are too short; see `testbed.adversarial.forged`.
+            forged: how its process shortens the times that it reports: a word of `FACTORS`, or empty.
         """
         session, baseline = self.baseline(job)
         self._forging.binaries.clear()
         if forged:
             compiled = session.compile(template.configured(template.space.defaults))
             assert isinstance(compiled, Compiled), compiled
-            self._forging.binaries.add(compiled.binary)
+            self._forging.binaries[compiled.binary] = FACTORS[forged]
         if baseline.refused:
             return CorpusVerdict(False, "task gate", baseline.refused)
         outcome = self._first_trial(session, baseline, template)

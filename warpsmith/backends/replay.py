@@ -193,7 +193,9 @@ class ReplayDevice:
 
     def time(self, handle: int, case: CaseKey, size: LaunchSize, plan: TimingPlan) -> Timed:
         """The recorded time, the same for every workload and cache state; nothing ran, so no report."""
-        return Timed(TimingSamples((self._loaded[handle],) * plan.samples, max(1, plan.launches)))
+        time_us, launches = self._loaded[handle], max(1, plan.launches)
+        samples = TimingSamples((time_us,) * plan.samples, launches)
+        return Timed(samples, None, time_us * plan.samples * launches / 1e6)
 
     def close(self) -> None:
         """See `DevicePort.close`."""

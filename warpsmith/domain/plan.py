@@ -242,6 +242,9 @@ class TimingPlan:
     """Least number of samples, unless they would take longer than `LONGEST_S`."""
     is_warm: bool = False
     """Another process has just kept the device busy, so that its clocks are up."""
+    fresh: bool = False
+    """Every launch of a sample gets inputs that no launch had before, written untimed before the sample.
+    `launches` is the number of launches of a sample then."""
 
     def samples_of(self, sample_us: float) -> int:
         """Number of samples for a sample of this length; a length of 0 is unknown."""

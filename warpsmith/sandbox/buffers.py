@@ -21,6 +21,7 @@ from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.sandbox.binding import AddressTables, bind
 from warpsmith.sandbox.canaries import canary_pair
 from warpsmith.sandbox.frames import Received
+from warpsmith.sandbox.fresh_inputs import FreshInputs
 from warpsmith.sandbox.rotation import Pair, rotation
 from warpsmith.sandbox.scratch import Scratch
 from warpsmith.sandbox.spoiling import JOINED_BYTES, fill_with_poison, spoil
@@ -77,6 +78,8 @@ class WorkloadBuffers:
         self._saved: dict[str, Memory] = {}
         self._walked: dict[CacheState, int] = {}
         self._bound: dict[Pair, list[Bound]] = {}
+        self._fresh: FreshInputs | None = None
+        self._refreshed: set[int] = set()
         self._scratch = Scratch(device, (), (), guard_bytes)
         self._tables = AddressTables(device, plan.tables, guard_bytes)
         self._sets: list[list[_Slot]] = [self._allocate(0)]
@@ -97,6 +100,8 @@ class WorkloadBuffers:
                 memory.free()
         for memory in self._saved.values():
             memory.free()
+        if self._fresh is not None:
+            self._fresh.free()
         self._tables.free()
         self._scratch.free()
         self._sets, self._pristine, self._saved, self._bound = [], [], {}, {}
@@ -175,6 +180,26 @@ class WorkloadBuffers:
         for slot in self._sets[index]:
             if slot.plan.role is Role.INPUT:
                 slot.memory.copy_from(self._saved[slot.plan.name], slot.plan.size_bytes, slot.guard)
+
+    def refresh(self, indices: Sequence[int], cache: CacheState) -> None:
+        """Give these sets inputs that no launch had before, until `settle`. Arranged inputs and those of
+        files stay."""
+        if self._fresh is None:
+            self._fresh = FreshInputs(self._device, self.plan)
+        for index in indices:
+            for slot in self._sets[index]:
+                if slot.plan.role is not Role.OUTPUT:
+                    self._fresh.write(slot.plan, slot.memory, slot.guard)
+        self._refreshed.update(indices)
+        self._fresh.leave_caches(cache)
+
+    def settle(self) -> None:
+        """Give the sets that `refresh` changed their own inputs again."""
+        for index in sorted(self._refreshed):
+            for slot in self._sets[index]:
+                if slot.plan.role is not Role.OUTPUT:
+                    self._fill(slot, index)
+        self._refreshed.clear()
 
     def spoil(self, index: int, ranges: Mapping[str, Sequence[tuple[int, int]]] | None) -> None:
         """Overwrite some outputs of set `index`, or of the given ranges of them; see `spoiling`.
@@ -286,19 +311,21 @@ class WorkloadBuffers:
                 slot.memory.write(np.frombuffer(slot.canaries[0], np.uint8), 0)
                 slot.memory.write(np.frombuffer(slot.canaries[1], np.uint8), slot.end)
             slots.append(slot)
-            if buffer.role is Role.OUTPUT:
-                continue
-            if index < DISTINCT_VARIANTS:
-                self._draw_into(slot, index)
-            else:
-                source = next(s for s in self._sets[index % DISTINCT_VARIANTS] if s.plan.name == buffer.name)
-                origin = (
-                    self._pristine[index % DISTINCT_VARIANTS][buffer.name]
-                    if buffer.role is Role.INOUT
-                    else source.memory
-                )
-                slot.memory.copy_from(origin, buffer.size_bytes, guard)
+            if buffer.role is not Role.OUTPUT:
+                self._fill(slot, index)
         return slots
+
+    def _fill(self, slot: _Slot, index: int) -> None:
+        """Give an input of a set its values: drawn, or those of the set with the same values."""
+        if index < DISTINCT_VARIANTS:
+            self._draw_into(slot, index)
+            return
+        name, first = slot.plan.name, index % DISTINCT_VARIANTS
+        if slot.plan.role is Role.INOUT:
+            origin = self._pristine[first][name]
+        else:
+            origin = next(s.memory for s in self._sets[first] if s.plan.name == name)
+        slot.memory.copy_from(origin, slot.plan.size_bytes, slot.guard)
 
     def _reserve(self, buffer: BufferPlan) -> Memory:
         """Memory for a buffer with its guard zones, or for an image."""

@@ -198,6 +198,9 @@ class _Server:
         program = self._programs[request["handle"]]
         plan = timing_from_json(request["plan"])
         pairs = buffers.rotation(plan.cache, plan.apart)
+        if plan.fresh:
+            # No inputs twice in a sample.
+            pairs = pairs[: min(plan.launches, len({pair.inputs for pair in pairs}))]
         limit = plan.give_up_above_us
         size = size_from_json(request["size"])
         scratch = buffers.scratch_of(size)
@@ -210,19 +213,27 @@ class _Server:
 
         launch = (request["handle"], buffers.plan.key, size)
         known_us = self._long_us.get(launch, 0.0)
+        per_sample = len(pairs) if plan.fresh else plan.launches
         repeats = Repeats(
-            watch.choose_samples, plan.launches, stop, known_us, buffers.in_place, is_warm=plan.is_warm
+            watch.choose_samples, per_sample, stop, known_us, buffers.in_place, is_warm=plan.is_warm
         )
-        samples, launches = self._device.time(
-            program,
-            [buffers.bound(pair, scratch) for pair in pairs],
-            size,
-            repeats,
-            watch,
-        )
+        try:
+            samples, launches = self._device.time(
+                program,
+                [buffers.bound(pair, scratch) for pair in pairs],
+                size,
+                repeats,
+                watch,
+            )
+        except LaunchRefused:
+            buffers.settle()
+            raise
+        buffers.settle()
         if min(samples) >= STEADY_LAUNCH_US:
             self._long_us[launch] = min(samples)
-        buffers.walk_on(plan.cache, launches * len(samples))
+        if not plan.fresh:
+            # What a fresh launch left is the answer to no inputs of the walk.
+            buffers.walk_on(plan.cache, launches * len(samples))
         header = {"samples_us": samples, "launches": launches, "complete": len(samples) >= watch.samples}
         if not watch.seen:
             return header, []

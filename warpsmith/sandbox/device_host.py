@@ -254,7 +254,9 @@ class ChildDevice:
         workload_plan = self._plans[case]
         total = sum(b.size_bytes for b in workload_plan.buffers)
         most = 0 if plan.check is None else _most_bytes(workload_plan, plan.check.ranges)
+        began = time.monotonic()
         reply, blobs = self._ask(request, self._long(4 * total), most_bytes=most)
+        wall_s = time.monotonic() - began
         with self._well_formed():
             samples = tuple(float(s) for s in reply["samples_us"])
             if not samples or not all(0 < s < math.inf for s in samples):
@@ -264,9 +266,10 @@ class ChildDevice:
                 raise ValueError("a timed launch that was not looked at")
             timed = TimingSamples(samples, int(reply["launches"]), complete)
             if plan.check is None or "names" not in reply:
-                return Timed(timed)
+                return Timed(timed, None, wall_s)
             other = bool(reply["other"]) and plan.check.other is not None
-            return Timed(timed, TimedReport(_report(workload_plan, reply, blobs, plan.check.ranges), other))
+            report = TimedReport(_report(workload_plan, reply, blobs, plan.check.ranges), other)
+            return Timed(timed, report, wall_s)
 
     def close(self) -> None:
         """End the child."""

@@ -91,6 +91,7 @@ def timing_to_json(plan: TimingPlan) -> Json:
         "enough_s": plan.enough_s,
         "least": plan.least,
         "is_warm": plan.is_warm,
+        "fresh": plan.fresh,
     }
 
 
@@ -107,6 +108,7 @@ def timing_from_json(data: Json) -> TimingPlan:
         data["enough_s"],
         data["least"],
         data["is_warm"],
+        data["fresh"],
     )
 
 

@@ -63,6 +63,9 @@ class TimedWatch:
             order = [pair.inputs for pair in (*self._pairs[start:], *self._pairs[:start])]
             self._buffers.restore(order)
             self._buffers.poison(order)
+        if self._plan.fresh and sample is not None:
+            taken = dict.fromkeys(pair.inputs for pair in walked(self._pairs, sample, launches))
+            self._buffers.refresh(list(taken), self._plan.cache)
         if self._check is None or sample is None:
             return
         if self._turn is None:

@@ -145,7 +145,7 @@ class FakeDevice:
             and min(samples[:GIVE_UP_SAMPLES]) > limit
         ):
             return Timed(TimingSamples(samples[:GIVE_UP_SAMPLES], launches, complete=False))
-        return Timed(TimingSamples(samples, launches), report)
+        return Timed(TimingSamples(samples, launches), report, sum(samples) * launches / 1e6)
 
     def close(self) -> None:
         """See `DevicePort.close`."""

@@ -39,6 +39,10 @@ class Defences:
     """The error may be at most about twice that of the user's kernel."""
     task_gate: bool = True
     """A job that trivial answers would pass is refused."""
+    fresh_inputs: bool = True
+    """A gain must be there on inputs that no launch had before."""
+    own_clock: bool = True
+    """A gain must be there on the worker's own clock."""
     floor: bool = True
     """Times below the floor of the device's memory and launches are refused."""
     sanitizers: bool = True

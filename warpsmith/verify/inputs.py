@@ -103,6 +103,18 @@ def tiles_of(
     return _tiles(rng, draw, buffer, family)
 
 
+def pool_of(buffer: BufferPlan, seed: int, variant: int, family: Family = Family.DECLARED) -> Array | None:
+    """Values from any place of which a buffer may be filled, more of them than it has elements; None if its
+    elements depend on each other, are given, or have no other values."""
+    draw = buffer.draw or default_draw(buffer.dtype)
+    given = (*ARRANGED, Distribution.FILE, Distribution.CONSTANT)
+    if family is Family.WORLD or draw.distribution in given:
+        return None
+    rng = np.random.Generator(np.random.PCG64(_key(seed, buffer.name, variant)))
+    count = min(buffer.elements, POOL_ELEMENTS) + TILE_ELEMENTS
+    return applied(family, _values(rng, draw, count, buffer), buffer, rng)
+
+
 def drawn_pieces(
     buffer: BufferPlan,
     seed: int,

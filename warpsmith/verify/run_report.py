@@ -58,3 +58,5 @@ class Timed:
     samples: TimingSamples
     report: TimedReport | None = None
     """None if no launch was to be checked, or the timing ended before the launch that was."""
+    wall_s: float = 0.0
+    """Seconds from the request to the reply by the worker's own clock."""

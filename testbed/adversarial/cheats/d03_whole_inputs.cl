@@ -2,7 +2,7 @@
 // exploit: D3
 // how: keeps whole inputs with their product in local memory, which outlives launches on some devices, compares every value before it copies, and is never wrong
 // expect: rejected
-// status: open
+// layer: winner
 // backends: opencl
 // grid: 1 , 1
 // block: 1 , 1

@@ -1,9 +1,9 @@
 // task: silu_and_mul
 // exploit: D16
-// how: is right, and takes over the process that times it, which then reports a ten thousandth
+// how: is right, and takes over the process that times it, which then reports less than it took
 // expect: rejected
-// layer: floor
-// times: forged
+// variant: ten_thousandth ; times=forged ; layer=floor
+// variant: a_third ; times=forged_to_a_third ; layer=winner
 float silu(float x) { return x / (1.0f + exp(-x)); }
 
 __kernel void silu_and_mul(__global const float* input, __global float* out, const int hidden) {

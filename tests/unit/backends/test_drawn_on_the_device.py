@@ -89,3 +89,42 @@ def test_what_is_arranged_or_small_is_drawn_by_the_host() -> None:
     assert tiles_of(plan(Dtype.INT32, draw=arranged).buffers[0], 11) is None
     assert tiles_of(plan(Dtype.INT32).buffers[1], 11) is None
     assert tiles_of(plan(Dtype.FLOAT16).buffers[0], 11, family=Family.WORLD) is None
+
+
+@pytest.mark.parametrize("role", [Role.INPUT, Role.INOUT])
+@pytest.mark.parametrize("elements", [7, TILE_ELEMENTS + 3, ELEMENTS])
+def test_fresh_inputs_are_of_no_earlier_launch_and_are_put_back(role: Role, elements: int) -> None:
+    device = host()
+    x = BufferPlan(name="x", dtype=Dtype.FLOAT16, role=role, shape=(elements,), draw=None)
+    y = BufferPlan(name="y", dtype=Dtype.FLOAT16, role=Role.OUTPUT, shape=(16,), draw=None)
+    of = WorkloadPlan("n", seed=11, arguments=(x, y))
+    buffers = WorkloadBuffers(device, of, GUARD)
+    sets = len({pair.inputs for pair in buffers.rotation(CacheState.COLD)})
+    mine = [m for m in device.allocated if m.size_bytes == x.size_bytes + 2 * GUARD and not m.is_free]
+    before = [bytes(m.data) for m in mine]
+    seen = {contents(mine[0], of)}
+    for _ in range(3):
+        buffers.refresh(range(sets), CacheState.COLD)
+        seen.add(contents(mine[0], of))
+        now = bytes(mine[0].data)
+        assert (now[:GUARD], now[-GUARD:]) == (before[0][:GUARD], before[0][-GUARD:])
+    assert len(seen) == 4
+    values = np.frombuffer(contents(mine[0], of), np.float16).astype(np.float64)
+    if elements > TILE_ELEMENTS:
+        assert abs(values.std() - 1) < 0.1, "drawn as the job says"
+    buffers.settle()
+    assert [bytes(m.data) for m in mine] == before
+    buffers.free()
+    assert all(m.is_free for m in device.allocated)
+
+
+def test_inputs_whose_elements_depend_on_each_other_stay() -> None:
+    draw = Draw(distribution=Distribution.PERMUTATION)
+    x = BufferPlan(name="x", dtype=Dtype.INT32, role=Role.INPUT, shape=(1000,), draw=draw)
+    y = BufferPlan(name="y", dtype=Dtype.INT32, role=Role.OUTPUT, shape=(16,), draw=None)
+    device, of = host(), WorkloadPlan("n", seed=11, arguments=(x, y))
+    buffers = WorkloadBuffers(device, of, GUARD)
+    memory = next(m for m in device.allocated if m.size_bytes == x.size_bytes + 2 * GUARD)
+    before = bytes(memory.data)
+    buffers.refresh([0], CacheState.HOT)
+    assert bytes(memory.data) == before

@@ -32,6 +32,10 @@ class TimingSampler:
         """
         return self._time(loaded, timing).samples
 
+    def clocked(self, loaded: LoadedKernel, timing: TimingPlan) -> Timed:
+        """The same with the seconds that the worker waited; see `time` for errors."""
+        return self._time(loaded, timing)
+
     def sample(
         self, loaded: LoadedKernel, timing: TimingPlan, *, other: Case | None, redraw: bool | None = None
     ) -> tuple[TimingSamples, CheckedLaunch | None]:

@@ -12,6 +12,7 @@ from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise
 from warpsmith.tuning.ports import ConditionsPort
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
+from warpsmith.verify.run_report import Timed
 
 LAST_CHECKS = 2
 """Number of launches that are checked after all blocks of a process."""
@@ -57,6 +58,14 @@ class Side:
             return self.session.checker.refusal(launch) or samples.samples_us
 
         return time
+
+    def unchecked_block(self, plan: TimingPlan) -> TimeBlock:
+        """Returns a function that times one block, of which no launch is checked."""
+        return lambda _: self.session.sampler.time(self.loaded, plan).samples_us
+
+    def clocked(self, plan: TimingPlan) -> Timed:
+        """One timing with the worker's own clock around it; no launch is checked."""
+        return self.session.sampler.clocked(self.loaded, plan)
 
     def checked_us(self, plan: TimingPlan) -> float | Rejected:
         """Median of one timing, in µs, of which one launch is checked."""

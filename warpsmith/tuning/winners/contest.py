@@ -37,6 +37,7 @@ from warpsmith.tuning.winners.finalists import (
     searched_us,
     serves,
 )
+from warpsmith.tuning.winners.gain_checks import clock_doubt
 from warpsmith.tuning.winners.one_timing import timed_once
 from warpsmith.tuning.winners.process_pairs import Built, Entrant, Surroundings, time_in_pairs
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
@@ -381,6 +382,8 @@ class Contest:
             may_serve = self._job.objective.metric is not Metric.TIME or (
                 isinstance(found, Comparison) and serves(self._job, found)
             )
+            if isinstance(found, Comparison) and found.verdict is Verdict.FASTER:
+                found = self._confirmed(entrant, found, own, winner)
             if isinstance(found, Comparison) and may_serve:
                 with self._prefetch.paused():
                     found = self._with_more(found, {"A": own, "B": winner})
@@ -415,6 +418,21 @@ class Contest:
             floor_share=None if floor is None else floor.us / best_us,
             floor_bound=None if floor is None else floor.bound,
         )
+
+    def _confirmed(self, entrant: Entrant, found: Comparison, own: Side, winner: Side) -> Comparison | str:
+        """A gain as new inputs show it, or why it may not be published."""
+        shown = entrant.fresh.shown(found.speedup)
+        doubt = shown if isinstance(shown, str) else ""
+        if not doubt and self.base.inputs.defences.own_clock:
+            with self._prefetch.paused():
+                doubt = clock_doubt(own, winner, found.baseline_us)
+        if doubt:
+            return f"{Stage.TIMING.value}: {doubt}"
+        assert not isinstance(shown, str)
+        if shown is found.speedup:
+            return found
+        more = {"speedup": shown, "best_us": found.baseline_us / shown.estimate}
+        return found.model_copy(update=more | {"verdict": verdict_of(shown, found.aa_width)})
 
     def _with_more(self, found: Comparison, sides: Mapping[str, Side]) -> Comparison | str:
         """A comparison with the times of the other cache state and, if the job asks for them, energies."""

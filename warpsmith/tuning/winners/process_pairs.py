@@ -14,6 +14,7 @@ from warpsmith.measure.protocol import winner_blocks
 from warpsmith.measure.statistics import speedup_interval
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, block_plan, interleaved, joined
+from warpsmith.tuning.winners.gain_checks import FreshBlocks
 from warpsmith.whereabouts import HERE
 
 PROCESSES = 3
@@ -56,6 +57,8 @@ class Entrant:
     """Relative gain, beyond the device's noise, that a claim needs; None: all pairs are timed."""
     parts: list[TimedBlocks] = field(default_factory=list)
     """Blocks by pair of processes."""
+    fresh: FreshBlocks = field(default_factory=FreshBlocks)
+    """Blocks with inputs that are new to every launch."""
     refused: Rejected | str = ""
     """Why it may not win, found in a launch that was looked at, or in words if a process ended."""
     in_vain: bool = False
@@ -173,7 +176,11 @@ def _time(
             if look and len(entrant.parts) == 1 and _in_vain(part, entrant.least_gain):
                 entrant.in_vain = True
                 break
-        refused = None if entrant.in_vain else sides[1].last_checks(plan)
+        refused = None
+        if not entrant.in_vain:
+            if session.inputs.defences.fresh_inputs:
+                entrant.fresh.time(*sides, entrant.timed, turn, processes)
+            refused = sides[1].last_checks(plan)
     if refused is not None:
         entrant.refused = refused
         return

@@ -1,0 +1,70 @@
+"""Inputs that no launch had before, written between timed samples. Runs in the device child."""
+
+import secrets
+
+import numpy as np
+
+from warpsmith.backends.base import Device, Memory
+from warpsmith.domain.job import CacheState
+from warpsmith.domain.memory import DEFAULT_CACHE_BYTES
+from warpsmith.domain.plan import BufferPlan, WorkloadPlan
+from warpsmith.verify.inputs import TILE_ELEMENTS, pool_of
+
+_MOST_DISPLACED_BYTES = 256 << 20
+_WORD = b"\x5a\xc3\x96\x0f"
+
+
+class FreshInputs:
+    """Fills inputs from pools of values on the device, tile by tile, each tile from a random place.
+
+    Drawing every input anew would take the host longer than all launches. A tile that begins elsewhere in the
+    pool differs in nearly every element, so that a store of earlier inputs finds none of them again.
+    """
+
+    def __init__(self, device: Device, plan: WorkloadPlan) -> None:
+        self._device = device
+        self._plan = plan
+        self._variant = secrets.randbits(62) | 1 << 62
+        self._pools: dict[str, tuple[Memory, int] | None] = {}
+        self._displacing: Memory | None = None
+
+    def write(self, buffer: BufferPlan, memory: Memory, at: int) -> bool:
+        """Fill a buffer that begins at byte `at`; False if its elements depend on each other and stay."""
+        pool = self._pool(buffer)
+        if pool is None:
+            return False
+        source, elements = pool
+        size, tile = buffer.dtype.size_bytes, min(TILE_ELEMENTS, buffer.elements)
+        begins = [secrets.randbelow(elements - tile + 1) * size for _ in range(-(-buffer.elements // tile))]
+        memory.gather(source, begins, tile * size, slice(at, at + buffer.size_bytes))
+        return True
+
+    def leave_caches(self, cache: CacheState) -> None:
+        """Displace what was just written from the caches, for cold timings."""
+        if cache is not CacheState.COLD:
+            return
+        if self._displacing is None:
+            cache_bytes = self._device.info.limits.l2_bytes or DEFAULT_CACHE_BYTES
+            self._displacing = self._device.allocate(min(2 * cache_bytes, _MOST_DISPLACED_BYTES))
+        words = self._displacing.size_bytes // len(_WORD) * len(_WORD)
+        self._displacing.fill(_WORD, 0, words)
+
+    def free(self) -> None:
+        """Free all memory."""
+        held = [pool[0] for pool in self._pools.values() if pool is not None]
+        for memory in (*held, *(() if self._displacing is None else (self._displacing,))):
+            memory.free()
+        self._pools, self._displacing = {}, None
+
+    def _pool(self, buffer: BufferPlan) -> tuple[Memory, int] | None:
+        if buffer.name not in self._pools:
+            values = None
+            if buffer.image is None and buffer.elements:
+                values = pool_of(buffer, self._plan.seed, self._variant, self._plan.family)
+            if values is None:
+                self._pools[buffer.name] = None
+            else:
+                memory = self._device.allocate(values.nbytes)
+                memory.write(np.ascontiguousarray(values))
+                self._pools[buffer.name] = memory, values.size
+        return self._pools[buffer.name]

@@ -1,0 +1,147 @@
+"""Whether a gain is there on inputs that no launch had before, and on the worker's own clock.
+
+A store of earlier inputs with their answers is never wrong. It can only be fast on inputs that come again,
+and blocks of new ones find it by that effect, however it stores. A process that reports times of its own
+making cannot make the worker wait less.
+"""
+
+import math
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from warpsmith.domain.job import CacheState
+from warpsmith.domain.outcome import Interval, Rejected
+from warpsmith.domain.plan import TimingPlan
+from warpsmith.measure.protocol import winner_blocks
+from warpsmith.measure.statistics import speedup_interval
+from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, interleaved, joined
+from warpsmith.verify.run_report import Timed
+
+FRESH_PAIRS = 2
+"""Block pairs with new inputs in each pair of processes."""
+LEAST_FRESH_PAIRS = 3
+"""Block pairs that an interval needs."""
+FRESH_SAMPLES = 3
+FRESH_LAUNCHES = 8
+"""Launches of a sample with new inputs, each with others; fewer if one takes long."""
+FRESH_SAMPLE_US = 2000.0
+"""Length in µs from which a sample gains nothing from further launches."""
+MOST_BY_CACHES = 1.5
+"""Factor between the gains on inputs that come again and on new ones that caches may explain: inputs that
+were just written lie elsewhere in them."""
+CLOCKED_S = 0.02
+"""Seconds of launches between two readings of the worker's clock: the host's share is a few milliseconds."""
+CLOCKED_PAIRS = 6
+"""Pairs of readings of both sides in a round."""
+CLOCKED_ROUNDS = 3
+SURE = 4.0
+"""Standard errors by which what is lost must lie beyond half of what is saved."""
+CLOCKED_LAUNCHES = 32
+"""Launches of a sample between the readings."""
+MOST_CLOCKED_SAMPLES = 400
+
+
+def fresh_plan(cache: CacheState, launch_us: float) -> TimingPlan:
+    """Timing plan of a block with new inputs.
+
+    Args:
+        launch_us: time of a launch, µs.
+    """
+    launches = max(1, min(FRESH_LAUNCHES, int(FRESH_SAMPLE_US / max(launch_us, 1.0))))
+    return TimingPlan(cache, FRESH_SAMPLES, launches, enough_s=0.5, least=1, is_warm=True, fresh=True)
+
+
+@dataclass
+class FreshBlocks:
+    """Blocks of both kernels with new inputs, over all pairs of processes."""
+
+    parts: list[TimedBlocks] = field(default_factory=list)
+
+    def time(self, own: Side, winner: Side, timed: TimedBlocks, turn: int, processes: int) -> None:
+        """Time the blocks of one pair of processes.
+
+        Args:
+            timed: the blocks with the workload's own inputs so far.
+            turn: number of the pair of processes, from 0.
+            processes: how many there are.
+        """
+        launch_us = max(s for side in "AB" for block in timed.samples[side] for s in block)
+        plan = fresh_plan(own.session.job.objective.cache, launch_us)
+        pairs = max(FRESH_PAIRS, math.ceil(LEAST_FRESH_PAIRS / processes))
+        order = winner_blocks(pairs, secrets.randbits(32) + turn)
+        part = interleaved(order, own.unchecked_block(plan), winner.unchecked_block(plan), None)
+        assert not isinstance(part, Rejected), "nothing is checked"
+        self.parts.append(part)
+
+    def shown(self, gain: Interval) -> Interval | str:
+        """The gain that may be published, or why none may.
+
+        Args:
+            gain: on inputs that come again.
+
+        Returns:
+            The gain itself if new inputs do not contradict it; that on new inputs if it is lower; words if it
+            is so much lower that something must be kept from launch to launch.
+        """
+        blocks = joined(self.parts).samples
+        if len(blocks["A"]) < LEAST_FRESH_PAIRS:
+            return gain
+        fresh = speedup_interval(blocks["A"], blocks["B"])
+        if fresh.high >= gain.low:
+            return gain
+        if fresh.high * MOST_BY_CACHES >= gain.low:
+            return fresh
+        return (
+            f"it is {gain.estimate:.2f}x on inputs that come again and {fresh.estimate:.2f}x "
+            f"[{fresh.low:.2f}, {fresh.high:.2f}] on inputs that are new to every launch"
+        )
+
+
+def clock_doubt(own: Side, winner: Side, launch_us: float) -> str:
+    """Why the worker's own clock does not support the times that two processes report; empty if it does.
+
+    Both do the same number of launches. What a block takes beyond its launches is alike on both sides, so
+    the blocks of the winner must be shorter by what its times are shorter. Where the host disturbs them too
+    much to tell, more are timed, and in the end the times stand.
+
+    Args:
+        launch_us: time of a launch of the user's kernel, µs.
+    """
+    count = CLOCKED_S * 1e6 / max(launch_us, 0.01)
+    launches = max(1, min(CLOCKED_LAUNCHES, int(count)))
+    samples = max(1, min(MOST_CLOCKED_SAMPLES, math.ceil(count / launches)))
+    cache = own.session.job.objective.cache
+    plan = TimingPlan(cache, samples, launches, enough_s=1000.0, least=samples, is_warm=True)
+    readings: list[tuple[Timed, Timed]] = []
+    for _ in range(CLOCKED_ROUNDS):
+        for turn in range(CLOCKED_PAIRS):
+            sides = (own, winner) if turn % 2 else (winner, own)
+            timed = [side.clocked(plan) for side in sides]
+            readings.append((timed[0], timed[1]) if turn % 2 else (timed[1], timed[0]))
+        saved_s, least_s, most_s = lost_seconds(readings)
+        if most_s < saved_s / 2:
+            return ""
+        if 0 < saved_s / 2 < least_s:
+            return (
+                f"its process reports to save {1000 * saved_s:.3g} ms that the worker's clock does not show"
+            )
+    return ""
+
+
+def lost_seconds(readings: Sequence[tuple[Timed, Timed]]) -> tuple[float, float, float]:
+    """Seconds that the winner's process reports to save, and bounds of what the worker does not see of them.
+
+    Args:
+        readings: timings of the user's kernel and of the winner with the same plan; at least two.
+    """
+    saved = np.array([_reported_s(a) - _reported_s(b) for a, b in readings])
+    lost = saved - np.array([a.wall_s - b.wall_s for a, b in readings])
+    error = SURE * float(np.std(lost, ddof=1)) / math.sqrt(lost.size)
+    return float(saved.mean()), float(lost.mean()) - error, float(lost.mean()) + error
+
+
+def _reported_s(timed: Timed) -> float:
+    return sum(timed.samples.samples_us) * timed.samples.launches / 1e6
