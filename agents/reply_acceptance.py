@@ -35,7 +35,7 @@ from warpsmith.domain.space import Configuration, Constraint, Parameter, Space
 from warpsmith.domain.template import AppliedRule, Template
 from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.reader.tokens import tokenise
+from warpsmith.rewrite.reader.lexing.tokens import tokenise
 from warpsmith.rewrite.source.syntax_tree import entry_name
 from warpsmith.rewrite.templater import make_template
 from warpsmith.tuning.tasks import (

@@ -30,7 +30,7 @@ from warpsmith.domain.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import Template
-from warpsmith.rewrite.reader.tokens import without_comments
+from warpsmith.rewrite.reader.lexing.tokens import without_comments
 from warpsmith.rewrite.rules import RULES
 from warpsmith.tuning.analysis.search_facts import Facts, facts_of
 from warpsmith.tuning.objective import time_us

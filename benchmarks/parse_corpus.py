@@ -37,7 +37,7 @@ import yaml
 
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.skeleton.job_file import job_skeleton
 
 ENDINGS = (".cu", ".cuh", ".h", ".hpp", ".inl", ".hip", ".cl")

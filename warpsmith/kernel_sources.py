@@ -9,9 +9,9 @@ from pathlib import Path
 from warpsmith.collected_headers import SentHeaders, headers_of
 from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
-from warpsmith.rewrite.reader.embedded_kernels import embedded_sources
-from warpsmith.rewrite.reader.host_strings import HostString, only_literals
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, find_kernels
+from warpsmith.rewrite.reader.kernels.embedded_kernels import embedded_sources
+from warpsmith.rewrite.reader.kernels.host_strings import HostString, only_literals
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, find_kernels
 from warpsmith.rewrite.source.included_headers import Library, included
 from warpsmith.source_text import read_source_text
 

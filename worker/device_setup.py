@@ -50,7 +50,9 @@ class Search:
 
     searcher: Searcher
     feasible: int
-    """Exact number of feasible configurations."""
+    """Number of feasible configurations; a lower bound if `sampled`."""
+    sampled: bool = False
+    """True if they were too many, or took too long, to enumerate: a random part of them is searched."""
 
 
 class DeviceSetup(Protocol):
@@ -161,7 +163,7 @@ class PortsSetup:
             made.finish_first(unfinished)
             return made
 
-        return Search(LazySearcher(make), feasible.count)
+        return Search(LazySearcher(make), feasible.count, sampled=not feasible.exact)
 
 
 class RealDeviceSetup(PortsSetup):

@@ -10,7 +10,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import Family
 from warpsmith.domain.space import Constraint, Space
-from warpsmith.rewrite.reader.tokens import without_comments
+from warpsmith.rewrite.reader.lexing.tokens import without_comments
 from warpsmith.tuning.analysis.parameter_importance import Effect
 from warpsmith.tuning.analysis.search_facts import Facts, KernelFacts
 from warpsmith.tuning.tasks import Bottleneck, Profile, ProposedCase

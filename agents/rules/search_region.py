@@ -27,7 +27,7 @@ from warpsmith.domain.space import Configuration, Constraint, holds
 from warpsmith.domain.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.measure.occupancy import occupancy
-from warpsmith.rewrite.reader.tokens import without_comments
+from warpsmith.rewrite.reader.lexing.tokens import without_comments
 from warpsmith.tuning.analysis.search_facts import best_of
 from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
 

@@ -25,7 +25,7 @@ from warpsmith.cli.init_trials import tried_skeleton
 from warpsmith.cli.validate import Wishes, validate
 from warpsmith.commit import commit_name
 from warpsmith.errors import InvalidInput
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, find_kernels
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, find_kernels
 from warpsmith.settings import Settings
 
 PROJECT = "flashinfer"

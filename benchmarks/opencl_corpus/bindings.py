@@ -10,7 +10,7 @@ from benchmarks.opencl_corpus.kernels import unwrapped
 from benchmarks.opencl_corpus.sources import PROJECTS, fetch
 from warpsmith.domain.job import Job
 from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.reader.kernel_definitions import Dialect
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
 from warpsmith.rewrite.skeleton.job_file import job_skeleton
 
 BINDINGS = Path(__file__).parent / "jobs.yaml"

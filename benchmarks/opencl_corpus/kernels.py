@@ -12,7 +12,7 @@ from benchmarks.opencl_corpus.sources import Project
 from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, find_kernels
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, find_kernels
 from warpsmith.rewrite.skeleton.job_file import job_skeleton
 
 EXTENT, EXACT = 36, 64

@@ -25,8 +25,8 @@ from benchmarks.production.struct_types import TypeIndex
 from benchmarks.provenance import plain_command, record_folder
 from benchmarks.trust.record import RESULTS
 from warpsmith.commit import commit_name
-from warpsmith.rewrite.reader.declarations import KernelArgument
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.declarations.argument_lists import KernelArgument
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
 
 OTHER_DEVICES = "it waits for other devices, or writes to them"
 FILES = ("*.cu", "*.cuh", "*.h", "*.hpp", "*.inl")

@@ -22,7 +22,7 @@ from benchmarks.provenance import record_folder
 from warpsmith.collected_headers import headers_of
 from warpsmith.domain.job import Job
 from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.reader.file_declarations import taken
+from warpsmith.rewrite.reader.declarations.file_declarations import taken
 
 DESCRIPTIONS = Path(__file__).parent / "kernels"
 _OURS = ("name", "project", "backend", "entry", "include", "options", "before", "take")

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from warpsmith.rewrite.reader.file_declarations import Declaration, declarations
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.file_declarations import Declaration, declarations
+from warpsmith.rewrite.reader.declarations.type_words import element_type
 from warpsmith.rewrite.source.syntax_tree import split_arguments
 
 _STRUCT = re.compile(

@@ -96,7 +96,7 @@ class CandidateRepository:
         self._session.execute(query.values(reuse_key=key))
 
     def set_feasible(self, candidate_id: str, feasible: int) -> None:
-        """The exact number of feasible configurations."""
+        """The number of feasible configurations; a lower bound if a part of them is searched."""
         query = update(CandidateRow).where(CandidateRow.id == candidate_id)
         self._session.execute(query.values(feasible=feasible))
 

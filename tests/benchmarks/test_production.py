@@ -9,7 +9,7 @@ from benchmarks.production.jobs import descriptions, made_jobs
 from benchmarks.production.run import page, run_all, until
 from benchmarks.production.struct_types import TypeIndex
 from warpsmith.domain.device import Backend
-from warpsmith.rewrite.reader.file_declarations import declarations, taken
+from warpsmith.rewrite.reader.declarations.file_declarations import declarations, taken
 from warpsmith.sandbox import probe_devices
 
 SOURCE = """

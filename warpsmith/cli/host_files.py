@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from warpsmith.kernel_sources import FoundSource
-from warpsmith.rewrite.reader.kernel_definitions import Dialect
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
 from warpsmith.source_text import read_source_text
 
 _ENDINGS = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".c", ".h", ".hpp")

@@ -12,10 +12,10 @@ from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import JobFile
 from warpsmith.kernel_sources import FoundSource, find_source
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
-from warpsmith.rewrite.reader.macro_words import defined_words, unknown_introductions
-from warpsmith.rewrite.reader.placeholders import first_placeholder
-from warpsmith.rewrite.reader.switched_off import switched_off
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.lexing.placeholders import first_placeholder
+from warpsmith.rewrite.reader.macros.macro_words import defined_words, unknown_introductions
+from warpsmith.rewrite.reader.macros.switched_off import switched_off
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
 from warpsmith.rewrite.skeleton.job_file import Given, choose_kernel, job_skeleton
 from warpsmith.rewrite.skeleton.known import KnownJob, nothing_known

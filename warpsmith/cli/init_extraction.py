@@ -13,10 +13,10 @@ from warpsmith.domain.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
 from warpsmith.kernel_sources import FoundSource
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
-from warpsmith.rewrite.reader.struct_declarations import index_structs
-from warpsmith.rewrite.reader.switched_off import avoiding_error
-from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.reader.declarations.struct_declarations import index_structs
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.lexing.tokens import blank
+from warpsmith.rewrite.reader.macros.switched_off import avoiding_error
 from warpsmith.rewrite.skeleton.framework_types import number_header
 from warpsmith.rewrite.skeleton.job_file import choose_kernel
 from warpsmith.rewrite.skeleton.known import nothing_known

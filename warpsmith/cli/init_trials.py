@@ -12,7 +12,7 @@ from warpsmith.domain.headers import path_problem
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
 from warpsmith.kernel_sources import HEADER_ENDINGS
-from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.reader.lexing.tokens import blank
 from warpsmith.rewrite.skeleton.framework_types import number_header
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
 from warpsmith.source_text import read_source_text

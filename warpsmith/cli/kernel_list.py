@@ -12,7 +12,7 @@ from warpsmith.cli.init_trials import tried_skeleton
 from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.all_findings import unfinished_lines
 from warpsmith.kernel_sources import HEADER_ENDINGS, SOURCE_ENDINGS, find_source
-from warpsmith.rewrite.reader.kernel_definitions import find_kernels
+from warpsmith.rewrite.reader.kernels.kernel_definitions import find_kernels
 
 _HOST_ENDINGS = (".c", ".cc", ".cpp", ".cxx", ".mm")
 _ENDINGS = {*SOURCE_ENDINGS, *HEADER_ENDINGS, *_HOST_ENDINGS} - {".py"}

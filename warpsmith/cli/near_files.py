@@ -8,11 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from warpsmith.kernel_sources import HEADER_ENDINGS, SOURCE_ENDINGS
-from warpsmith.rewrite.reader.file_declarations import Declaration
-from warpsmith.rewrite.reader.host_strings import only_literals
-from warpsmith.rewrite.reader.kernel_definitions import Dialect
-from warpsmith.rewrite.reader.named_constants import integer_value
-from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.reader.declarations.file_declarations import Declaration
+from warpsmith.rewrite.reader.declarations.named_constants import integer_value
+from warpsmith.rewrite.reader.kernels.host_strings import only_literals
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
+from warpsmith.rewrite.reader.lexing.tokens import blank
 from warpsmith.rewrite.skeleton.taken_out import File, Pool
 from warpsmith.source_text import read_source_text
 

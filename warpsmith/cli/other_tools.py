@@ -16,7 +16,7 @@ from warpsmith.imports.flashinfer_bench import (
     read_workloads,
 )
 from warpsmith.imports.kernel_tuner import TunerScript, read_script
-from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
+from warpsmith.rewrite.reader.kernels.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.skeleton.known import KnownJob
 
 _ENDINGS = {Backend.CUDA: ".cu", Backend.OPENCL: ".cl", Backend.HIP: ".hip"}

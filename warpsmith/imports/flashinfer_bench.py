@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from warpsmith.domain.dtype import Dtype
 from warpsmith.errors import InvalidInput
-from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
+from warpsmith.rewrite.reader.kernels.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.skeleton.known import KnownArgument, KnownJob
 
 _MOST_WORKLOADS = 64

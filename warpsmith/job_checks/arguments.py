@@ -7,10 +7,10 @@ from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job
 from warpsmith.job_checks.finding import Finding
-from warpsmith.rewrite.reader.declarations import KernelArgument
-from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
-from warpsmith.rewrite.reader.pointer_usage import Usage, pointer_usage
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.argument_lists import KernelArgument
+from warpsmith.rewrite.reader.declarations.type_words import element_type
+from warpsmith.rewrite.reader.kernels.kernel_definitions import KernelDefinition
+from warpsmith.rewrite.reader.kernels.pointer_usage import Usage, pointer_usage
 from warpsmith.rewrite.skeleton.arguments import SAMPLER
 
 _FIELD = "kernel.arguments"

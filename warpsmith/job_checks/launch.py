@@ -14,9 +14,9 @@ from warpsmith.job_checks.each_launch import of_each_launch
 from warpsmith.job_checks.finding import Finding
 from warpsmith.job_checks.remainders import remainder_findings
 from warpsmith.job_checks.signature import definitions
-from warpsmith.rewrite.reader.conditionals import given_macros
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
-from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.lexing.conditionals import given_macros
+from warpsmith.rewrite.reader.lexing.tokens import blank
 
 _AXES = "xyz"
 _AXIS = {"1": 1, "y": 1, "2": 2, "z": 2}

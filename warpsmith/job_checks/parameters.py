@@ -1,6 +1,7 @@
 """Checks of a job's own parameters and constraints."""
 
 import re
+import time
 from collections.abc import Iterator, Mapping
 
 from warpsmith.domain.device import Backend
@@ -11,6 +12,9 @@ from warpsmith.domain.space import Constraint, Space, holds
 from warpsmith.domain.triton_function import LAUNCH_OPTIONS
 from warpsmith.errors import ExpressionError
 from warpsmith.job_checks.finding import Finding
+
+LOOK_S = 10.0
+"""Seconds for constraints that the defaults break; what could not be told by then is no error."""
 
 
 def parameter_findings(job: Job, device: Mapping[str, Value]) -> Iterator[Finding]:
@@ -38,10 +42,11 @@ def unmet_constraints(job: Job, device: Mapping[str, Value]) -> Iterator[Finding
     try:
         if not known or any(_allows_defaults(job.space, [c for _, c in known], s) for s in scopes):
             return
-        alone = [(n, c) for n, c in known if not _meets(job.space, [c], scopes)]
+        until = time.monotonic() + LOOK_S
+        alone = [(n, c) for n, c in known if not _meets(job.space, [c], scopes, until)]
         if alone:
             words = "no configuration meets it on any workload: {}; widen it, or the values of its parameters"
-        elif not _meets(job.space, [c for _, c in known], scopes):
+        elif not _meets(job.space, [c for _, c in known], scopes, until):
             alone = known[-1:]
             words = f"no configuration meets all {len(known)} constraints on any workload; the last is {{}}"
         else:
@@ -60,12 +65,15 @@ def _allows_defaults(space: Space, constraints: list[Constraint], scope: Mapping
     return holds(tuple(constraints), {**scope, **space.defaults})
 
 
-def _meets(space: Space, constraints: list[Constraint], scopes: list[dict[str, Value]]) -> bool:
+def _meets(space: Space, constraints: list[Constraint], scopes: list[dict[str, Value]], until: float) -> bool:
+    """Whether a configuration meets the constraints, or may: `until` passed before all were looked at."""
     from warpsmith.search.feasible_set import enumerate_space
 
     named = {name for c in constraints for name in c.expression.names}
     used = tuple(p for p in space.parameters if p.name in named)
-    return enumerate_space(Space(parameters=used, constraints=tuple(constraints)), scopes).count > 0
+    wanted = Space(parameters=used, constraints=tuple(constraints))
+    found = enumerate_space(wanted, scopes, seconds=max(0.0, until - time.monotonic()))
+    return found.count > 0 or not found.exact
 
 
 def _unused(job: Job) -> Iterator[Finding]:

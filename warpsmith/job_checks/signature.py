@@ -15,11 +15,11 @@ from warpsmith.job_checks.each_launch import of_each_launch
 from warpsmith.job_checks.finding import Finding
 from warpsmith.job_checks.symbols import symbol_findings
 from warpsmith.job_checks.triton_signature import triton_findings
-from warpsmith.rewrite.reader.conditionals import given_macros
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
-from warpsmith.rewrite.reader.pointer_usage import pointer_usage
-from warpsmith.rewrite.reader.switched_off import switched_off
-from warpsmith.rewrite.reader.tokens import Tokens, tokenise
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.kernels.pointer_usage import pointer_usage
+from warpsmith.rewrite.reader.lexing.conditionals import given_macros
+from warpsmith.rewrite.reader.lexing.tokens import Tokens, tokenise
+from warpsmith.rewrite.reader.macros.switched_off import switched_off
 from warpsmith.rewrite.skeleton.guesses import bind
 
 _DEFINE = re.compile(r"-D\s*(\w+)(?:=(.*))?")

@@ -7,8 +7,12 @@ from collections.abc import Iterator
 from warpsmith.domain.argument import Argument
 from warpsmith.domain.job import Job
 from warpsmith.job_checks.finding import Finding
-from warpsmith.rewrite.reader.device_variables import DeviceVariable, device_variables, unfilled_constants
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.device_variables import (
+    DeviceVariable,
+    device_variables,
+    unfilled_constants,
+)
+from warpsmith.rewrite.reader.declarations.type_words import element_type
 
 _MAX_SHOWN = 8
 

@@ -14,8 +14,8 @@ from warpsmith.errors import InvalidInput
 from warpsmith.python.example_arguments import Example, draw_of, dtype_name, is_example
 from warpsmith.python.extents import scalar_value, shape_of
 from warpsmith.python.job_parts import Fields, plain
-from warpsmith.rewrite.reader.declarations import KernelArgument
-from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
+from warpsmith.rewrite.reader.declarations.argument_lists import KernelArgument
+from warpsmith.rewrite.reader.kernels.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.skeleton.arguments import buffer_role
 from warpsmith.rewrite.skeleton.guesses import dimension_name, extent
 

@@ -36,8 +36,8 @@ from warpsmith.python.job_parts import (
     workload_fields,
 )
 from warpsmith.python.kernel_given import GivenKernel, job_file, source_given, whole_job
-from warpsmith.rewrite.reader.conditionals import given_macros
-from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.kernels.kernel_definitions import KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.lexing.conditionals import given_macros
 from warpsmith.rewrite.skeleton.job_file import choose_kernel
 
 _MAX_SHOWN = 8

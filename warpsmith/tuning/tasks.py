@@ -360,6 +360,8 @@ class SliceResult(Frozen):
     """The rules for which the template fails, if they were found; without them it holds."""
     refusal: str = ""
     """Why the first refused configuration was refused; empty if none was, and in older results."""
+    sampled: bool = False
+    """True if the configurations could not be enumerated, and the slice searched a random part of them."""
 
     @model_validator(mode="before")
     @classmethod

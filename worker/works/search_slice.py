@@ -84,6 +84,7 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     )
     shared = _shared(context, row, lease, known, search) if payload.shared else None
     result = _run(context, row, lease, known, shared or search.searcher)
+    result = result.model_copy(update={"sampled": search.sampled})
     export_later(context, row.job_id, candidate)
     return Done(result, lambda s: CandidateRepository(s).set_feasible(candidate.id, search.feasible))
 

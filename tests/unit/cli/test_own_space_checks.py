@@ -9,9 +9,10 @@ from testbed.deadlines import stretched
 from warpsmith.cli.distinct_dimensions import distinct_dimensions
 from warpsmith.cli.reference_check import check_reference
 from warpsmith.domain.job import Job, Workload
+from warpsmith.job_checks import parameters
 from warpsmith.job_checks.all_findings import source_findings
 from warpsmith.job_checks.finding import Finding
-from warpsmith.rewrite.reader.device_variables import unfilled_constants
+from warpsmith.rewrite.reader.declarations.device_variables import unfilled_constants
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 from warpsmith.tuning.baseline import measure_baseline
@@ -72,6 +73,13 @@ def test_a_constraint_that_leaves_nothing_is_the_user_s(
     found: list[Finding] = list(source_findings(job))
     assert [(f.field, f.is_error) for f in found] == [(field, True)]
     assert words in found[0].message
+
+
+def test_what_could_not_be_looked_at_in_time_is_not_said_to_be_unmet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parameters, "LOOK_S", 0.0)
+    job = scale_job(constraints=[{"expression": "BLOCK > 100000"}], parameters=[PAR, PER])
+    (found,) = source_findings(job)
+    assert found.message.startswith("the defaults (BLOCK=64, PER=1), which are your kernel as it is, break")
 
 
 @pytest.mark.parametrize("expression", ["BLOCK >= 64", "n < 2000", "BLOCK <= device.max_threads_per_block"])

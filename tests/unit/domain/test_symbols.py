@@ -12,7 +12,7 @@ from warpsmith.domain.job import Job
 from warpsmith.domain.memory import buffer_bytes
 from warpsmith.domain.plan import plan_workload
 from warpsmith.job_checks.all_findings import source_findings
-from warpsmith.rewrite.reader.device_variables import device_variables
+from warpsmith.rewrite.reader.declarations.device_variables import device_variables
 from warpsmith.sandbox.messages import plan_from_json, plan_to_json
 
 

@@ -10,7 +10,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.job_checks.signature import signature_findings
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.reader.pointer_usage import pointer_usage
+from warpsmith.rewrite.reader.kernels.pointer_usage import pointer_usage
 from warpsmith.rewrite.source.syntax_tree import Source
 from warpsmith.rewrite.templater import TemplateReport, make_template
 

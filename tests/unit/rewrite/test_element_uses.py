@@ -7,7 +7,7 @@ import yaml
 
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.reader.kernel_definitions import Dialect
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
 from warpsmith.rewrite.skeleton.job_file import job_skeleton
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from warpsmith.domain.expressions import Expression
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.rewrite.skeleton.host_launch import HostLaunch, host_launches, launched
 from warpsmith.rewrite.skeleton.index_space import BLOCK, GRID, IndexSpace
 

@@ -9,9 +9,9 @@ from testbed.deadlines import stretched
 from testbed.example_jobs import load_example
 from warpsmith.domain.job import Job
 from warpsmith.domain.source_text import code_of
-from warpsmith.rewrite.reader.conditionals import holds
-from warpsmith.rewrite.reader.named_constants import find_constants
-from warpsmith.rewrite.reader.tokens import blank, tokenise, without_comments
+from warpsmith.rewrite.reader.declarations.named_constants import find_constants
+from warpsmith.rewrite.reader.lexing.conditionals import holds
+from warpsmith.rewrite.reader.lexing.tokens import blank, tokenise, without_comments
 from warpsmith.rewrite.templater import make_template
 
 LENGTH = 60_000

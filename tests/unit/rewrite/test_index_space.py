@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from warpsmith.domain.device import Backend
-from warpsmith.rewrite.reader.kernel_definitions import Dialect
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
 from warpsmith.rewrite.skeleton.index_space import BLOCK, GRID, IndexSpace, Surroundings, index_space
 from warpsmith.rewrite.skeleton.job_file import job_skeleton
 

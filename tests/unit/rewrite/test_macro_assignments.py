@@ -6,7 +6,7 @@ from yaml import safe_load
 from warpsmith.cli.compile_check import Compiler
 from warpsmith.domain.outcome import Rejected
 from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.reader.kernel_definitions import Dialect
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
 from warpsmith.rewrite.skeleton.job_file import job_skeleton
 from warpsmith.rewrite.templater import make_template
 from warpsmith.settings import Settings

@@ -8,7 +8,7 @@ from warpsmith.cli.init import Wanted, skeleton
 from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.signature import signature_findings
 from warpsmith.jobfile import load_job
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, find_kernels
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, find_kernels
 
 BODY = "(__global float *x) { x[get_global_id(0)] = 1.0f; }\n"
 

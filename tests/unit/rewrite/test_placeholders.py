@@ -6,7 +6,7 @@ import pytest
 
 from warpsmith.cli.init import Wanted, skeleton
 from warpsmith.errors import InvalidInput
-from warpsmith.rewrite.reader.placeholders import first_placeholder
+from warpsmith.rewrite.reader.lexing.placeholders import first_placeholder
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput
 from warpsmith.jobfile import load_job, parse_job
-from warpsmith.rewrite.reader.kernel_definitions import Dialect
-from warpsmith.rewrite.reader.pointer_usage import Usage, pointer_usage
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
+from warpsmith.rewrite.reader.kernels.pointer_usage import Usage, pointer_usage
 from warpsmith.rewrite.skeleton.index_space import BLOCK, GRID, IndexSpace, index_space
 from warpsmith.rewrite.skeleton.job_file import job_skeleton
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from warpsmith.rewrite.reader.file_declarations import declarations
-from warpsmith.rewrite.reader.kernel_definitions import Dialect
+from warpsmith.rewrite.reader.declarations.file_declarations import declarations
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
 from warpsmith.rewrite.skeleton.taken_out import File, Pool, Taken, taken_out
 
 HOST = """

@@ -4,6 +4,7 @@ import itertools
 import time
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,8 @@ from testbed.repetitions import examples
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.space import Constraint, Parameter, Space, configuration_key
 from warpsmith.errors import ExpressionError
-from warpsmith.search import enumerate_space
+from warpsmith.search import enumerate_space, feasible_set
+from warpsmith.search.vectorised_constraints import holds
 
 CONSTRAINTS = (
     "A * B <= 64",
@@ -103,3 +105,68 @@ def test_beyond_the_limit_a_part_is_drawn() -> None:
     assert found.count >= 100_000
     some = map(found.configuration, range(0, found.count, 997))
     assert all(int(c["p0"]) + int(c["p1"]) <= 20 for c in some)
+
+
+SLOW = ("(p0 + p1) ** 13 % 7 != 3", "(p2 * p3) ** 8 % 5 >= p5 - p6")
+"""Their intermediate values are too large for arrays, so they are evaluated row by row."""
+
+
+def _slow(parameters: int, texts: tuple[str, ...] = SLOW) -> Space:
+    return Space(
+        parameters=tuple(Parameter(name=f"p{i}", values=tuple(range(1, 13))) for i in range(parameters)),
+        constraints=tuple(Constraint(expression=t) for t in texts),
+    )
+
+
+def test_slow_constraints_end_in_a_sample() -> None:
+    """All rows would take minutes."""
+    space = _slow(7)
+    started = time.monotonic()
+    found = enumerate_space(space, [{"n": n} for n in range(4)], seconds=0.5)
+    assert time.monotonic() - started < stretched(4)
+    assert not found.exact
+    assert found.count > 0
+    rows = [found.configuration(i) for i in range(0, found.count, 7)]
+    assert all(_true(t, row) for t in SLOW for row in rows)
+
+
+def test_a_column_that_takes_too_long_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is looked at within a column: its rows alone would take minutes."""
+    looked = []
+
+    def slowly(*arguments: object) -> object:
+        looked.append(arguments)
+        time.sleep(0.01)
+        return holds(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(feasible_set, "holds", slowly)
+    monkeypatch.setattr(feasible_set, "PIECE", 16)
+    space = _slow(6, ("p0 + p1 + p2 + p3 + p4 + p5 > 5",))
+    started = time.monotonic()
+    found = enumerate_space(space, [{}], limit=10_000_000, seconds=0.2)
+    assert time.monotonic() - started < stretched(5)
+    assert not found.exact
+    assert len(looked) < 12**6 / 16
+
+
+def test_constraints_that_are_slow_and_few_are_looked_at_to_the_end() -> None:
+    found = enumerate_space(_slow(2, SLOW[:1]), [{}])
+    assert found.exact
+    assert found.count == sum((a + b) ** 13 % 7 != 3 for a in range(1, 13) for b in range(1, 13))
+
+
+def test_no_time_at_all_still_finds_some() -> None:
+    found = enumerate_space(_slow(4, ("p0 > 1",)), [{}], seconds=0.0)
+    assert not found.exact
+    assert found.count > 10
+    assert enumerate_space(Space(), [{}], seconds=0.0).exact
+
+
+def test_pieces_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = _slow(4, ("p0 * p1 % p2 == n", "p3 < p0"))
+    scopes = [{"n": n} for n in range(3)]
+    whole = enumerate_space(space, scopes)
+    monkeypatch.setattr(feasible_set, "PIECE", 7)
+    pieces = enumerate_space(space, scopes)
+    assert np.array_equal(whole.codes, pieces.codes)
+    assert np.array_equal(whole.allowed, pieces.allowed)

@@ -251,6 +251,16 @@ def exhausted(number: int = 0) -> TaskView:
     return TaskView(f"slice{number}", TaskKind.SLICE, TaskState.DONE, payload, result)
 
 
+def test_a_search_of_a_part_says_that_there_is_more() -> None:
+    task = exhausted()
+    assert isinstance(task.result, SliceResult)
+    part = replace(task, result=task.result.model_copy(update={"sampled": True}))
+    one = (candidate(feasible=200_000),)
+    found = ended(step(0, CHANGED), part, verified(speedup=1.3, winner="c0"), candidates=one)
+    words = "12 of at least 200000 configurations tried; the search expected no further gain"
+    assert found.search == words
+
+
 def test_a_search_that_ends_by_itself_says_so() -> None:
     one = (candidate(feasible=560),)
     found = ended(step(0, CHANGED), exhausted(), verified(speedup=1.3, winner="c0"), candidates=one)

@@ -1,5 +1,7 @@
 """What of a gain may be published, by new inputs and by the worker's own clock."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -21,8 +23,11 @@ TWICE = Interval(estimate=2.0, low=1.9, high=2.1)
 
 def fresh(*speedups: float) -> FreshBlocks:
     """Block pairs with these speed-ups."""
-    own, winner = [[10.0] for _ in speedups], [[10.0 / s] for s in speedups]
-    return FreshBlocks([TimedBlocks({"A": own, "B": winner}, ())])
+    samples: dict[str, list[Sequence[float]]] = {"A": [], "B": []}
+    for speedup in speedups:
+        samples["A"].append([10.0])
+        samples["B"].append([10.0 / speedup])
+    return FreshBlocks([TimedBlocks(samples, ())])
 
 
 def test_a_gain_that_new_inputs_show_stays_as_it_is() -> None:

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.reader.named_constants import find_constants, integer_value
+from warpsmith.rewrite.reader.declarations.named_constants import find_constants, integer_value
 
 
 def constant_value(facts: Facts, text: str) -> int | None:

@@ -7,7 +7,7 @@ from functools import cached_property
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.operations import Inside, operands, operator, part_of
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.type_words import element_type
 from warpsmith.rewrite.source.reference_parameters import is_changeable, parameters_of
 from warpsmith.rewrite.source.syntax_tree import Source, Variable, ancestors, find, plain, strip, walk
 

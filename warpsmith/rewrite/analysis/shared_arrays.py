@@ -9,7 +9,7 @@ from warpsmith.rewrite.analysis.block_places import WARP, is_warp_size, is_warps
 from warpsmith.rewrite.analysis.constant_values import constant_value
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator, strip_index
-from warpsmith.rewrite.reader.named_constants import find_constants, integer_value
+from warpsmith.rewrite.reader.declarations.named_constants import find_constants, integer_value
 from warpsmith.rewrite.source.reference_parameters import parameters_of
 from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, find, strip
 

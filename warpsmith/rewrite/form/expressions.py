@@ -10,8 +10,8 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.reader.tokens import blank
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.type_words import element_type
+from warpsmith.rewrite.reader.lexing.tokens import blank
 from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find, strip
 
 _LOOSE = ("conditional_expression", "assignment_expression", "comma_expression", "lambda_expression")

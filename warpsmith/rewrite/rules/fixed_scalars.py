@@ -12,7 +12,7 @@ from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.type_words import element_type
 from warpsmith.rewrite.source.syntax_tree import Edit, Source, Variable, find, plain, template_parameter_name
 
 PARAMETER = "WS_FIXED"

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from warpsmith.domain.argument import Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import FUNCTIONS
-from warpsmith.rewrite.reader.declarations import KernelArgument
-from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
-from warpsmith.rewrite.reader.pointer_usage import pointer_usage
-from warpsmith.rewrite.reader.tokens import blank
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.argument_lists import KernelArgument
+from warpsmith.rewrite.reader.declarations.type_words import element_type
+from warpsmith.rewrite.reader.kernels.kernel_definitions import KernelDefinition
+from warpsmith.rewrite.reader.kernels.pointer_usage import pointer_usage
+from warpsmith.rewrite.reader.lexing.tokens import blank
 from warpsmith.rewrite.skeleton.element_uses import cast_types, is_under_root
 from warpsmith.rewrite.skeleton.guesses import DEFAULT_EXTENT, Bindings, dimension_name, extent, scalar_value
 from warpsmith.rewrite.skeleton.index_space import IndexSpace

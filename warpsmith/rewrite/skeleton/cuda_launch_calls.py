@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from warpsmith.rewrite.reader.brackets import joined
-from warpsmith.rewrite.reader.tokens import Token
+from warpsmith.rewrite.reader.lexing.brackets import joined
+from warpsmith.rewrite.reader.lexing.tokens import Token
 from warpsmith.rewrite.skeleton.host_code import HostCode
 from warpsmith.rewrite.skeleton.host_expressions import split_list, template_end
 from warpsmith.rewrite.skeleton.host_values import Values

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import strip_index
-from warpsmith.rewrite.reader.named_constants import integer_value
+from warpsmith.rewrite.reader.declarations.named_constants import integer_value
 from warpsmith.rewrite.skeleton.guards import Guard
 from warpsmith.rewrite.skeleton.index_values import VARYING, Values
 from warpsmith.rewrite.skeleton.largest_index import Largest, is_size

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 
 from warpsmith.domain.dtype import Dtype
-from warpsmith.rewrite.reader.tokens import blank
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.type_words import element_type
+from warpsmith.rewrite.reader.lexing.tokens import blank
 
 _QUALIFIERS = re.compile(
     r"\b(?:const|volatile|restrict|__restrict__|__restrict|(?:__)?(?:global|constant))\b"

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from warpsmith.rewrite.reader.macro_expansion import Expander, Macro, Stuck, definition, uses_of
-from warpsmith.rewrite.reader.tokens import blank, directives
+from warpsmith.rewrite.reader.lexing.tokens import blank, directives
+from warpsmith.rewrite.reader.macros.macro_expansion import Expander, Macro, Stuck, definition, uses_of
 
 _STATEMENTS = re.compile(r"[;{}#\"]")
 _LONGEST = 400

@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from warpsmith.rewrite.reader.declarations import KernelArgument, TemplateParameter
-from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
-from warpsmith.rewrite.reader.struct_declarations import StructIndex
+from warpsmith.rewrite.reader.declarations.argument_lists import KernelArgument, TemplateParameter
+from warpsmith.rewrite.reader.declarations.struct_declarations import StructIndex
+from warpsmith.rewrite.reader.kernels.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.source.syntax_tree import split_arguments
 
 _INDEX_TYPE = re.compile(r"id(?:x|type)|index|int|offset|^id_?t?$", re.I)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from warpsmith.rewrite.reader.tokens import Token, tokenise
+from warpsmith.rewrite.reader.lexing.tokens import Token, tokenise
 from warpsmith.rewrite.skeleton.host_events import Event, events_of
 from warpsmith.rewrite.skeleton.host_expressions import is_float_type, split_list
 from warpsmith.rewrite.skeleton.host_regions import Header, Region, regions_of

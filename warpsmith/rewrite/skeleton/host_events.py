@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from warpsmith.rewrite.reader.tokens import Token
+from warpsmith.rewrite.reader.lexing.tokens import Token
 from warpsmith.rewrite.skeleton.host_expressions import is_float_type, split_list
 from warpsmith.rewrite.source.work_limit import spend
 

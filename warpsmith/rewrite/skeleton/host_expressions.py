@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpsmith.rewrite.reader.tokens import Token
+from warpsmith.rewrite.reader.lexing.tokens import Token
 from warpsmith.rewrite.source.work_limit import spend
 
 _DEPTH = 40

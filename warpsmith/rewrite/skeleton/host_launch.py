@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.errors import ExpressionError
-from warpsmith.rewrite.reader.declarations import KernelArgument
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition
+from warpsmith.rewrite.reader.declarations.argument_lists import KernelArgument
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition
 from warpsmith.rewrite.skeleton.cuda_launch_calls import cuda_launches
 from warpsmith.rewrite.skeleton.guesses import dimension_name, extent
 from warpsmith.rewrite.skeleton.host_arithmetic import Names, divided, number_of, op, rendered, stripped

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from warpsmith.rewrite.reader.tokens import Token
+from warpsmith.rewrite.reader.lexing.tokens import Token
 from warpsmith.rewrite.source.work_limit import spend
 
 _TYPES = frozenset(("namespace", "class", "struct", "union", "enum", "extern"))

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from warpsmith.rewrite.reader.tokens import Token, tokenise
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.type_words import element_type
+from warpsmith.rewrite.reader.lexing.tokens import Token, tokenise
 from warpsmith.rewrite.skeleton import host_arithmetic as arithmetic
 from warpsmith.rewrite.skeleton.host_code import Callable, HostCode
 from warpsmith.rewrite.skeleton.host_events import Event

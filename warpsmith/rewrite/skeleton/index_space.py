@@ -8,7 +8,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import FUNCTIONS, Expression
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
-from warpsmith.rewrite.reader.named_constants import find_constants, integer_value
+from warpsmith.rewrite.reader.declarations.named_constants import find_constants, integer_value
 from warpsmith.rewrite.skeleton.derived_launch import (
     USUAL,
     DerivedLaunch,

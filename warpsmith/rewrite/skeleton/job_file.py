@@ -10,10 +10,11 @@ from typing import Any
 import yaml
 
 from warpsmith.errors import InvalidInput
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, enumerations, find_kernels
-from warpsmith.rewrite.reader.named_constants import FoundConstant, find_constants, integer_value
-from warpsmith.rewrite.reader.struct_declarations import StructIndex, index_structs
-from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.reader.declarations.named_constants import FoundConstant, find_constants, integer_value
+from warpsmith.rewrite.reader.declarations.struct_declarations import StructIndex, index_structs
+from warpsmith.rewrite.reader.declarations.type_names import enumerations
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.lexing.tokens import blank
 from warpsmith.rewrite.skeleton.arguments import (
     ArgumentLine,
     Sizes,

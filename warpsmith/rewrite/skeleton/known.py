@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import yaml
 
-from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
+from warpsmith.rewrite.reader.kernels.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.skeleton.arguments import ArgumentLine
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_flow, yaml_number
 

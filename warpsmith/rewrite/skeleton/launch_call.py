@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from warpsmith.rewrite.reader.tokens import Token
+from warpsmith.rewrite.reader.lexing.tokens import Token
 
 
 @dataclass(frozen=True)

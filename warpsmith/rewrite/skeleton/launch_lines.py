@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition
-from warpsmith.rewrite.reader.named_constants import integer_value
+from warpsmith.rewrite.reader.declarations.named_constants import integer_value
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition
 from warpsmith.rewrite.skeleton.index_space import BLOCK, GRID, IndexSpace
 from warpsmith.rewrite.skeleton.known import KnownJob
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_extent

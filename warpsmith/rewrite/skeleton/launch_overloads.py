@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from warpsmith.rewrite.reader.kernel_definitions import Dialect, KernelDefinition, find_kernels
-from warpsmith.rewrite.reader.tokens import Token
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.rewrite.reader.lexing.tokens import Token
 from warpsmith.rewrite.skeleton.launch_call import LaunchCall
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from warpsmith.rewrite.reader.brackets import joined
-from warpsmith.rewrite.reader.tokens import Token
+from warpsmith.rewrite.reader.lexing.brackets import joined
+from warpsmith.rewrite.reader.lexing.tokens import Token
 from warpsmith.rewrite.skeleton.host_arithmetic import number_of
 from warpsmith.rewrite.skeleton.host_code import HostCode
 from warpsmith.rewrite.skeleton.host_expressions import split_list

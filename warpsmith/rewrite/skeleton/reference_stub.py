@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from warpsmith.rewrite.reader.kernel_definitions import KernelDefinition
-from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.reader.kernels.kernel_definitions import KernelDefinition
+from warpsmith.rewrite.reader.lexing.tokens import blank
 
 _WHOLE = r"(?:const\s+)?(?:unsigned\s+int|unsigned|size_t|u?int(?:32_t|64_t)?|long)\s+(?:const\s+)?"
 _PLACE = (

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from warpsmith.rewrite.reader.declarations import TemplateParameter
-from warpsmith.rewrite.reader.struct_declarations import spelt
+from warpsmith.rewrite.reader.declarations.argument_lists import TemplateParameter
+from warpsmith.rewrite.reader.declarations.struct_declarations import spelt
 from warpsmith.rewrite.source.syntax_tree import split_arguments
 
 _FUNCTION = re.compile(r"(.+?)\s*\(\s*[*&]\s*\)\s*\((.*)\)", re.S)

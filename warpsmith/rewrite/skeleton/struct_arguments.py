@@ -6,9 +6,15 @@ from dataclasses import dataclass, field, replace
 
 from warpsmith.domain.argument import Role
 from warpsmith.domain.dtype import Dtype
-from warpsmith.rewrite.reader.declarations import KernelArgument
-from warpsmith.rewrite.reader.struct_declarations import Member, Struct, StructIndex, extent_of, spelt
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.argument_lists import KernelArgument
+from warpsmith.rewrite.reader.declarations.struct_declarations import (
+    Member,
+    Struct,
+    StructIndex,
+    extent_of,
+    spelt,
+)
+from warpsmith.rewrite.reader.declarations.type_words import element_type
 from warpsmith.rewrite.skeleton.guesses import extent, scalar_value
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
 

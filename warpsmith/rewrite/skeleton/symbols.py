@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from warpsmith.domain.argument import Role
-from warpsmith.rewrite.reader.device_variables import DeviceVariable, device_variables
-from warpsmith.rewrite.reader.named_constants import integer_value
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.device_variables import DeviceVariable, device_variables
+from warpsmith.rewrite.reader.declarations.named_constants import integer_value
+from warpsmith.rewrite.reader.declarations.type_words import element_type
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_word
 
 _FUNCTION = re.compile(r"\b(\w+)\s*\([^(){};]*\)\s*\{")

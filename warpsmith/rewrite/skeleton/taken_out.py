@@ -5,9 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from warpsmith.rewrite.reader.file_declarations import Declaration, declarations, without_template
-from warpsmith.rewrite.reader.kernel_definitions import Dialect
-from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.reader.declarations.file_declarations import (
+    Declaration,
+    declarations,
+    without_template,
+)
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
+from warpsmith.rewrite.reader.lexing.tokens import blank
 from warpsmith.rewrite.skeleton.framework_types import framework_lines
 from warpsmith.rewrite.source.included_headers import INCLUDE
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from warpsmith.rewrite.reader.conditionals import decided
-from warpsmith.rewrite.reader.tokens import Directive, directives
+from warpsmith.rewrite.reader.lexing.conditionals import decided
+from warpsmith.rewrite.reader.lexing.tokens import Directive, directives
 
 _OPENING = ("if", "ifdef", "ifndef")
 _DEFINED = re.compile(r"\bdefined\b\s*(?:\(\s*(\w+)\s*\)|(\w+))")

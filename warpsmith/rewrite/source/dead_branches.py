@@ -4,7 +4,7 @@ import re
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.reader.conditionals import decided
+from warpsmith.rewrite.reader.lexing.conditionals import decided
 from warpsmith.rewrite.source.syntax_tree import Edit, Source, apply_edits, find, strip
 
 _WORDS = {"true": 1, "false": 0}

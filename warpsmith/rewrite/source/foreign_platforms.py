@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from warpsmith.rewrite.reader.conditionals import decided, given_macros
+from warpsmith.rewrite.reader.lexing.conditionals import decided, given_macros
 from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits
 
 _FOREIGN = re.compile(r"\w*(?:ROCM|HIP|MUSA|AMDGCN|AMDGPU)\w*|__gfx\w+__")

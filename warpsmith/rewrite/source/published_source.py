@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from warpsmith.domain.template import ConfiguredKernel, without_definitions
-from warpsmith.rewrite.reader.tokens import blank, directives, tokenise
+from warpsmith.rewrite.reader.lexing.tokens import blank, directives, tokenise
 from warpsmith.rewrite.source.conditional_text import Unbalanced, resolved
 
 OURS = "WS_"

@@ -12,7 +12,7 @@ import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
 from warpsmith.domain.device import Backend
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.type_words import element_type
 from warpsmith.rewrite.source.work_limit import spend
 
 _LANGUAGE = Language(tree_sitter_cuda.language())

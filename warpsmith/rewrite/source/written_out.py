@@ -8,10 +8,17 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from warpsmith.domain.device import Backend
-from warpsmith.rewrite.reader.conditionals import given_macros
-from warpsmith.rewrite.reader.macro_expansion import Expander, Macro, Stuck, definition, end_of_call, uses_of
-from warpsmith.rewrite.reader.tokens import Directive, blank, directives
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.type_words import element_type
+from warpsmith.rewrite.reader.lexing.conditionals import given_macros
+from warpsmith.rewrite.reader.lexing.tokens import Directive, blank, directives
+from warpsmith.rewrite.reader.macros.macro_expansion import (
+    Expander,
+    Macro,
+    Stuck,
+    definition,
+    end_of_call,
+    uses_of,
+)
 from warpsmith.rewrite.source.conditional_text import Known
 from warpsmith.rewrite.source.syntax_tree import Edit, Source, apply_edits, find
 from warpsmith.rewrite.source.work_limit import spend

@@ -9,7 +9,7 @@ from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import Distribution
 from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan
-from warpsmith.rewrite.reader.device_variables import unfilled_constants
+from warpsmith.rewrite.reader.declarations.device_variables import unfilled_constants
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.compare import allowed_misses, misses, passes

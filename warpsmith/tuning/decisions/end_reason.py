@@ -55,7 +55,9 @@ def tried(snapshot: JobSnapshot) -> str:
     known = [c.feasible for c in snapshot.candidates if c.feasible is not None]
     if known:
         every = max(sum(known), snapshot.trials_done + snapshot.reused)
-        words = f"{snapshot.trials_done} of {every} configurations tried{reused}"
+        ids = [c.id for c in snapshot.candidates]
+        sampled = any(r.sampled for i in ids for r in slice_results(snapshot.tasks, i))
+        words = f"{snapshot.trials_done} of {'at least ' * sampled}{every} configurations tried{reused}"
     stopped = _spent(snapshot) or _settled(snapshot)
     return f"{words}; {stopped}" if stopped else words
 

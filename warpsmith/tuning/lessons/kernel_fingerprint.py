@@ -4,7 +4,7 @@ import hashlib
 import json
 
 from warpsmith.domain.kernel import Kernel
-from warpsmith.rewrite.reader.tokens import without_comments
+from warpsmith.rewrite.reader.lexing.tokens import without_comments
 
 
 def fingerprint(kernel: Kernel) -> str:

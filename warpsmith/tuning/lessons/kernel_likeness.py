@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpsmith.domain.kernel import Kernel
-from warpsmith.rewrite.reader.tokens import tokenise
+from warpsmith.rewrite.reader.lexing.tokens import tokenise
 
 Sketch = npt.NDArray[np.uint16]
 """The last 16 bits of the least hashes, `SKETCH_SIZE` of them."""

@@ -9,7 +9,7 @@ from warpsmith.domain.outcome import Outcome, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.template import ConfiguredKernel, Template
-from warpsmith.rewrite.reader.tokens import comments_blanked
+from warpsmith.rewrite.reader.lexing.tokens import comments_blanked
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.tasks import BaselineResult, ToolAnswer

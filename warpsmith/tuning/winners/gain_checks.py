@@ -32,9 +32,9 @@ FRESH_SAMPLE_US = 2000.0
 MOST_BY_CACHES = 1.5
 """Factor between the gains on inputs that come again and on new ones that caches may explain: inputs that
 were just written lie elsewhere in them."""
-CLOCKED_S = 0.02
+CLOCKED_S = 0.01
 """Seconds of launches between two readings of the worker's clock: the host's share is a few milliseconds."""
-CLOCKED_PAIRS = 6
+CLOCKED_PAIRS = 4
 """Pairs of readings of both sides in a round."""
 CLOCKED_ROUNDS = 3
 SURE = 4.0

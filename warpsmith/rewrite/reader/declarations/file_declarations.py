@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from warpsmith.rewrite.reader.tokens import Token, Tokens, tokenise
+from warpsmith.rewrite.reader.lexing.tokens import Token, Tokens, tokenise
 
 _TYPE = re.compile(r"^(?:typedef\s+)?(?:struct|class|union|enum)\b[^(]*(?:\((?:[^()]|\([^()]*\))*\)[^(]*)?$")
 

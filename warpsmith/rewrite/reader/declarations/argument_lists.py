@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from warpsmith.domain.dtype import Dtype
-from warpsmith.rewrite.reader.brackets import Nesting, joined, split_commas
-from warpsmith.rewrite.reader.tokens import Token
-from warpsmith.rewrite.reader.type_words import element_type
+from warpsmith.rewrite.reader.declarations.type_words import element_type
+from warpsmith.rewrite.reader.lexing.brackets import Nesting, closing, joined, split_commas
+from warpsmith.rewrite.reader.lexing.tokens import Token
 
 _SPACES = {
     "__global": "global",
@@ -122,6 +122,20 @@ def read_arguments(
 def read_template(tokens: Sequence[Token]) -> tuple[TemplateParameter, ...]:
     """The parameters between a template's angle brackets."""
     return tuple(_template_parameter(p) for p in split_commas(tokens))
+
+
+def split_template(header: Sequence[Token]) -> tuple[tuple[TemplateParameter, ...], Sequence[Token]]:
+    """The template parameters of a declaration, and the declaration after them."""
+    found: tuple[TemplateParameter, ...] = ()
+    at = rest = 0
+    while at + 1 < len(header):
+        if header[at].text == "template" and header[at + 1].text == "<":
+            end = closing(header, at + 1)
+            found += read_template(header[at + 2 : end])
+            at = rest = end + 1
+        else:
+            at += 1
+    return found, header[rest:]
 
 
 def _without_attributes(tokens: Sequence[Token], macros: Mapping[str, str]) -> list[Token]:

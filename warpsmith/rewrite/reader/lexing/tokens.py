@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from warpsmith.rewrite.reader.conditionals import holds
+from warpsmith.rewrite.reader.lexing.conditionals import holds
 
 _HIDDEN = re.compile(
     r"""(?P<number>(?<![\w])\d(?:'?[\w.])*)

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from warpsmith.rewrite.reader.host_strings import host_strings
-from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.reader.kernels.host_strings import host_strings
+from warpsmith.rewrite.reader.lexing.tokens import blank
 
 _CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _WORDS = frozenset(("if", "for", "while", "switch", "return", "sizeof", "defined", "__attribute__"))

@@ -1,4 +1,4 @@
-"""Kernel definitions of a source: names, templates, arguments; and its named integer constants."""
+"""Kernel definitions of a source: names, templates, arguments."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,12 +7,17 @@ from enum import StrEnum
 from itertools import takewhile
 
 from warpsmith.domain.device import Backend
-from warpsmith.rewrite.reader.brackets import joined
-from warpsmith.rewrite.reader.declarations import KernelArgument, TemplateParameter, read_arguments
-from warpsmith.rewrite.reader.kernel_headers import is_extern_c, launch_bounds, parameter_list, split_template
-from warpsmith.rewrite.reader.macro_words import defined_words, marker_words, stands_for
-from warpsmith.rewrite.reader.scopes import EXTERN_C, scopes
-from warpsmith.rewrite.reader.tokens import Token, Tokens, tokenise
+from warpsmith.rewrite.reader.declarations.argument_lists import (
+    KernelArgument,
+    TemplateParameter,
+    read_arguments,
+    split_template,
+)
+from warpsmith.rewrite.reader.declarations.type_names import type_aliases
+from warpsmith.rewrite.reader.kernels.kernel_headers import is_extern_c, launch_bounds, parameter_list
+from warpsmith.rewrite.reader.lexing.scopes import EXTERN_C, scopes
+from warpsmith.rewrite.reader.lexing.tokens import Tokens, tokenise
+from warpsmith.rewrite.reader.macros.macro_words import defined_words, marker_words, stands_for
 
 _LONGEST_HEADER = 20_000
 
@@ -80,19 +85,6 @@ def find_kernels(
         headers: texts of headers whose macros introduce or name kernels too.
     """
     return tuple(_Reader(tokenise(text, defines), dialect, headers).kernels())
-
-
-def enumerations(text: str) -> dict[str, str]:
-    """Enumerations of a source with their namespaces, by their own names."""
-    tokens = tokenise(text)
-    found: dict[str, str] = {}
-    for at, scope in scopes(tokens):
-        if tokens.items[at].text == "enum" and None not in scope:
-            words = [t for t in tokens.items[at + 1 : at + 3] if t.text not in ("class", "struct")]
-            if words and words[0].kind == "name":
-                spaces = [s for s in scope if s is not None and s != EXTERN_C]
-                found.setdefault(words[0].text, "::".join([*spaces, words[0].text]))
-    return found
 
 
 class _Reader:
@@ -175,20 +167,3 @@ def _type_macros(tokens: Tokens) -> dict[str, str]:
     plain = r"(?:(?:unsigned|signed|long|short|const) )*[A-Za-z_][\w:]*"
     macros = {name: tokens.macros[name] for name in tokens.certain}
     return {name: value for name, value in macros.items() if re.fullmatch(plain, value)}
-
-
-def type_aliases(items: tuple[Token, ...]) -> Iterator[tuple[str, str]]:
-    """Type names of the file with only one meaning."""
-    found: dict[str, set[str]] = {}
-    for n, token in enumerate(items):
-        if token.text not in ("using", "typedef"):
-            continue
-        words = list(takewhile(lambda t: t.text not in (";", "{", "}", "("), items[n + 1 : n + 20]))
-        end = items[n + 1 + len(words) : n + 2 + len(words)]
-        if end and end[0].text != ";":
-            continue  # the type of a function or of a struct, or something longer
-        if token.text == "using" and len(words) > 2 and words[1].text == "=":
-            found.setdefault(words[0].text, set()).add(joined(words[2:]).removeprefix("typename "))
-        elif token.text == "typedef" and len(words) > 1 and words[-1].kind == "name":
-            found.setdefault(words[-1].text, set()).add(joined(words[:-1]))
-    return ((name, next(iter(kinds))) for name, kinds in found.items() if len(kinds) == 1)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from warpsmith.rewrite.reader.tokens import Tokens, blank
+from warpsmith.rewrite.reader.lexing.tokens import Tokens, blank
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[ \t]+((?:\\\n|[^\n])*))?$", re.M)
 _COMMENT = re.compile(r"//.*|/\*.*?(?:\*/|$)")

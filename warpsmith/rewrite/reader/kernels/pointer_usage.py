@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.reader.lexing.tokens import blank
 
 _CAST = r"(?:\([\w\s:*]+\)|(?:reinterpret|static|const)_cast<[^()]*>\()\s*"
 _ADDRESS = re.compile(r"(?<!&)&$|(?:[=(,){};]|\breturn)\s*&\s*\(+$")

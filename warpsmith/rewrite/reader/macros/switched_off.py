@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice, pairwise, product
 
-from warpsmith.rewrite.reader.macro_words import defined_words
-from warpsmith.rewrite.reader.number_literals import integer_literal
-from warpsmith.rewrite.reader.tokens import Tokens, followed, tokenise
+from warpsmith.rewrite.reader.lexing.number_literals import integer_literal
+from warpsmith.rewrite.reader.lexing.tokens import Tokens, followed, tokenise
+from warpsmith.rewrite.reader.macros.macro_words import defined_words
 
 _OF_COMPILER = re.compile(r"\b(?:__(?!cplusplus\b)\w+|cl_\w+|CL_\w+)\b")
 _NAME = re.compile(r"\b(?!defined\b)[A-Za-z_]\w*\b")

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.reader.lexing.tokens import blank
 
 _DECLARED = re.compile(r"\b__(?:constant|device)__\b(?:\s*(?:__align__|alignas)\s*\(\w*\))?([^;={}()]*)")
 _DECLARATOR = re.compile(r"(\w+)\s*((?:\[[^\[\]]*\]\s*)*)$")

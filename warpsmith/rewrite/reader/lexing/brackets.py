@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from warpsmith.rewrite.reader.tokens import Token
+from warpsmith.rewrite.reader.lexing.tokens import Token
 
 _CLOSERS = {")": "(", "]": "[", "]]": "[[", "}": "{", ">": "<"}
 _SPACED = ("=", "==", "!=", "<=", ">=", "<<", "||", "?", ":", "+", "-", "/", "%")
@@ -31,6 +31,16 @@ class Nesting:
                 pass
         self._before = token
         return outside or not self.open
+
+
+def closing(tokens: Sequence[Token], opening: int) -> int:
+    """Index of the bracket that closes the one at `opening`; the last index if none does."""
+    nesting = Nesting(tokens[opening - 1] if opening else None)
+    for n in range(opening, len(tokens)):
+        nesting.step(tokens[n])
+        if not nesting.open:
+            return n
+    return len(tokens) - 1
 
 
 def split_commas(tokens: Sequence[Token]) -> list[list[Token]]:

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from warpsmith.rewrite.reader.number_literals import with_plain_integers
+from warpsmith.rewrite.reader.lexing.number_literals import with_plain_integers
 
 MAX_CHARACTERS = 4000
 """Limit on a condition, before and after its macros are put in. A longer one counts as not known to hold."""

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from warpsmith.rewrite.reader.brackets import joined
-from warpsmith.rewrite.reader.tokens import Token, Tokens
+from warpsmith.rewrite.reader.lexing.brackets import joined
+from warpsmith.rewrite.reader.lexing.tokens import Token, Tokens
 
 EXTERN_C = "extern C"
 """Entry for an `extern "C"` block among the namespaces."""

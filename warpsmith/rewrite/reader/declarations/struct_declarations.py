@@ -5,13 +5,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from warpsmith.rewrite.reader.brackets import joined, split_commas
-from warpsmith.rewrite.reader.declarations import KernelArgument, TemplateParameter, read_arguments
-from warpsmith.rewrite.reader.kernel_definitions import type_aliases
-from warpsmith.rewrite.reader.kernel_headers import split_template
-from warpsmith.rewrite.reader.named_constants import find_constants, integer_value
-from warpsmith.rewrite.reader.scopes import EXTERN_C, Scope, scopes
-from warpsmith.rewrite.reader.tokens import Token, Tokens, tokenise
+from warpsmith.rewrite.reader.declarations.argument_lists import (
+    KernelArgument,
+    TemplateParameter,
+    read_arguments,
+    split_template,
+)
+from warpsmith.rewrite.reader.declarations.named_constants import find_constants, integer_value
+from warpsmith.rewrite.reader.declarations.type_names import type_aliases
+from warpsmith.rewrite.reader.lexing.brackets import joined, split_commas
+from warpsmith.rewrite.reader.lexing.scopes import EXTERN_C, Scope, scopes
+from warpsmith.rewrite.reader.lexing.tokens import Token, Tokens, tokenise
 
 _NO_MEMBER = frozenset(
     ("using", "typedef", "static", "friend", "template", "enum", "struct", "class", "union", "operator")

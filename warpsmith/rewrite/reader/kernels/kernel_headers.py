@@ -1,11 +1,10 @@
-"""The parts of a function's header: template, name, argument list, attributes."""
+"""The parts of a function's header: name, argument list, attributes."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 
-from warpsmith.rewrite.reader.brackets import Nesting, joined
-from warpsmith.rewrite.reader.declarations import TemplateParameter, read_template
-from warpsmith.rewrite.reader.tokens import Token
+from warpsmith.rewrite.reader.lexing.brackets import closing, joined
+from warpsmith.rewrite.reader.lexing.tokens import Token
 
 _NOT_NAMES = frozenset(
     (
@@ -30,30 +29,6 @@ _NOT_NAMES = frozenset(
 )
 
 
-def split_template(header: Sequence[Token]) -> tuple[tuple[TemplateParameter, ...], Sequence[Token]]:
-    """The template parameters of a declaration, and the declaration after them."""
-    found: tuple[TemplateParameter, ...] = ()
-    at = rest = 0
-    while at + 1 < len(header):
-        if header[at].text == "template" and header[at + 1].text == "<":
-            end = _closing(header, at + 1)
-            found += read_template(header[at + 2 : end])
-            at = rest = end + 1
-        else:
-            at += 1
-    return found, header[rest:]
-
-
-def _closing(tokens: Sequence[Token], opening: int) -> int:
-    """Index of the bracket that closes the one at `opening`; the last index if none does."""
-    nesting = Nesting(tokens[opening - 1] if opening else None)
-    for n in range(opening, len(tokens)):
-        nesting.step(tokens[n])
-        if not nesting.open:
-            return n
-    return len(tokens) - 1
-
-
 def parameter_list(header: Sequence[Token]) -> tuple[int, str, int, int] | None:
     """Index of the name, its specialisation, and the indices of the argument parentheses."""
     calls: list[tuple[int, str, int, int]] = []
@@ -61,12 +36,12 @@ def parameter_list(header: Sequence[Token]) -> tuple[int, str, int, int] | None:
     while at < len(header):
         special, before = "", at
         if header[at].text == "<" and at and header[at - 1].kind == "name":
-            end = _closing(header, at)
+            end = closing(header, at)
             special, at = joined(header[at + 1 : end]), end + 1
         if at >= len(header) or header[at].text not in ("(", "[", "[["):
             at += 0 if special else 1
             continue
-        end = _closing(header, at)
+        end = closing(header, at)
         name = header[before - 1] if before else header[at]
         if header[at].text == "(" and name.kind == "name" and name.text not in _NOT_NAMES:
             calls.append((before - 1, special, at, end))
@@ -79,7 +54,7 @@ def launch_bounds(header: Sequence[Token]) -> str:
     """Content of `__launch_bounds__` or `reqd_work_group_size`; empty without one."""
     for n, token in enumerate(header[:-1]):
         if token.text in ("__launch_bounds__", "reqd_work_group_size") and header[n + 1].text == "(":
-            bounds = joined(header[n + 2 : _closing(header, n + 1)])
+            bounds = joined(header[n + 2 : closing(header, n + 1)])
             return bounds.replace("* ", " * ")
     return ""
 

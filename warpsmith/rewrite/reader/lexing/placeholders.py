@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from warpsmith.rewrite.reader.tokens import blank
+from warpsmith.rewrite.reader.lexing.tokens import blank
 
 # A remainder has an operand before its `%`, and a nested initialiser ends with its braces.
 _PLACEHOLDER = re.compile(

@@ -7,10 +7,10 @@ from itertools import takewhile
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.errors import ExpressionError
-from warpsmith.rewrite.reader.brackets import joined, split_commas
-from warpsmith.rewrite.reader.number_literals import with_plain_integers
-from warpsmith.rewrite.reader.scopes import scopes
-from warpsmith.rewrite.reader.tokens import Tokens, tokenise
+from warpsmith.rewrite.reader.lexing.brackets import joined, split_commas
+from warpsmith.rewrite.reader.lexing.number_literals import with_plain_integers
+from warpsmith.rewrite.reader.lexing.scopes import scopes
+from warpsmith.rewrite.reader.lexing.tokens import Tokens, tokenise
 
 _DECLARED = re.compile(
     r"^(?:(?:static|inline|const|constexpr|__device__|__constant__|unsigned|signed) )*"

@@ -1,0 +1,1 @@
+"""Declarations of a source: arguments, types, structs, constants, variables on the device."""

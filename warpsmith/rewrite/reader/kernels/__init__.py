@@ -1,0 +1,1 @@
+"""Kernels of a source: definitions and headers, kernels in host strings, uses of their pointers."""

@@ -1,0 +1,1 @@
+"""Source text as tokens: brackets, scopes, numbers, and which preprocessor branches are taken."""

@@ -1,0 +1,1 @@
+"""Macros: what a use of one becomes, and which of them switch a kernel on or off."""
