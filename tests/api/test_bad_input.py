@@ -84,6 +84,8 @@ BAD_FIELDS: list[tuple[str, Any, str, str]] = [
     ("reference", {"kind": "numpy"}, "reference.numpy.source", "is missing"),
     ("reference", {"kind": "shell"}, "reference", "'kernel', 'numpy'"),
     ("tolerances", {"x": LIMIT}, "tolerances.x", "no output or inout argument has that name"),
+    ("tolerances", {"y": LIMIT | {"share": 0.01}}, "tolerances.y.share", "needs `within`"),
+    ("tolerances", {"y": LIMIT | {"share": 0.2, "within": 1}}, "tolerances.y.share", "0.05"),
     ("tolerances", {"y": {"rtol": -1, "atol": 0}}, "tolerances.y.rtol", "greater than or equal to 0"),
     ("searcher", "luck", "searcher", "'default', 'random'"),
     ("rewrite", {"allow": ["unrol"]}, "rewrite.allow.0", "'unroll'"),

@@ -81,6 +81,18 @@ class Tolerance(Frozen):
 
     rtol: float = Field(ge=0, le=1)
     atol: float = Field(ge=0, le=1e6)
+    share: float = Field(default=0, ge=0, le=0.05)
+    """Share of the elements that may fail that, as ties of a rounding do in another order of operations."""
+    within: float = Field(default=0, ge=0, le=1e6)
+    """Largest |got - want| of such an element."""
+
+    @model_validator(mode="after")
+    def _check_share(self) -> Self:
+        if self.share and not self.within:
+            raise ValueError("share: needs `within`, how far such an element may be off; 1 for integers")
+        if self.within and not self.share:
+            raise ValueError("within: needs `share`, the share of elements that may be that far off")
+        return self
 
 
 DEFAULT_TOLERANCES: dict[Dtype, Tolerance] = {

@@ -73,7 +73,7 @@ def tune(
         backend: `cuda` or `opencl`, if neither the file's ending nor the text says it.
         reference: a function of NumPy, or its text, that computes what is right; see docs/python.md. Default:
             the kernel itself.
-        tolerances: `(rtol, atol)` by output.
+        tolerances: `(rtol, atol)` by output, or a mapping that has `share` and `within` too.
         parameters: your own tunables: macros of the source with their values, the default first.
         constraints: expressions that every configuration meets; one alone needs no list.
         options: compile options.

@@ -34,6 +34,10 @@ STRAYS, STRAY_FACTOR = 2, 2.0
 """Number of elements that may exceed the budget by chance, and the factor up to which they may. On other
 inputs, the largest of 1199 errors of the same kernel (sums of 5000 numbers) is more than twice as large in
 1.3 % of cases."""
+SAMPLE_DEVIATIONS = 3.0
+"""Standard deviations of a random count by which a sample may have more misses than the share."""
+SHARE_ROUNDING = 1e-12
+"""Relative error of a share that was computed from a count."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,8 @@ class ErrorReport:
     """Errors of an output against its reference."""
 
     max_error: float
-    """Largest |got - want| / (atol + rtol |want|); infinite if NaN or infinity does not match."""
+    """Largest |got - want| / (atol + rtol |want|), or |got - want| / within of elements that the tolerance's
+    share is for; infinite if NaN or infinity does not match."""
     wrong: int
     """Number of elements beyond the tolerance."""
     first_wrong: int | None
@@ -71,11 +76,22 @@ class ErrorReport:
     others are wrong."""
 
 
-def compare(got: Array, want: Array, tolerance: Tolerance, budget: Budget | None = None) -> ErrorReport:
+def compare(
+    got: Array,
+    want: Array,
+    tolerance: Tolerance,
+    budget: Budget | None = None,
+    *,
+    is_sample: bool = False,
+) -> ErrorReport:
     """Compare flat arrays element by element, in pieces so that memory stays small.
 
     An element passes when |got - want| <= atol + rtol |want|. NaN passes only if NaN is wanted, infinity only
-    if the same infinity is wanted; with a tolerance of zero the elements must be equal.
+    if the same infinity is wanted; with a tolerance of zero the elements must be equal. Of the others, the
+    tolerance's share may miss by at most `within`; all of them are wrong if there are more.
+
+    Args:
+        is_sample: the arrays are part of an output, in which a share may by chance be larger.
 
     Raises:
         ValueError: the lengths differ.
@@ -84,8 +100,16 @@ def compare(got: Array, want: Array, tolerance: Tolerance, budget: Budget | None
         raise ValueError(f"{got.shape} elements against {want.shape}")
     typical = functools.cache(lambda: root_mean_square(want))
     parts = in_spans(got.size, lambda span: _compared(got, want, tolerance, budget, typical, span))
-    worst, wrong = max(p.worst for p in parts), sum(p.wrong for p in parts)
+    worst, wrong, missed = (
+        max(p.worst for p in parts),
+        sum(p.wrong for p in parts),
+        sum(p.missed for p in parts),
+    )
     first = next((p.first for p in parts if p.first is not None), None)
+    too_many = missed > allowed_misses(tolerance, got.size, is_sample=is_sample)
+    if too_many:
+        first = min(p for p in (first, *(p.first_missed for p in parts)) if p is not None)
+        wrong += missed
     over, far = sum(p.over for p in parts), sum(p.far for p in parts)
     if wrong or (over <= STRAYS and not far):
         over = 0
@@ -93,6 +117,9 @@ def compare(got: Array, want: Array, tolerance: Tolerance, budget: Budget | None
     if first is not None:
         detail = f"element {first} is {got[first]!s}, wanted {want[first]!s}"
         detail += f"; {wrong} of {got.size} compared are wrong, {_in_words(worst, tolerance, got)}"
+        if too_many:
+            allowed = allowed_misses(tolerance, got.size, is_sample=is_sample)
+            detail += f"; {missed} miss by up to {tolerance.within:g}, {allowed} may"
     elif over and budget is not None:
         detail = f"error {worst:.3g} tolerances where the user's kernel has {budget.baseline_error:.3g}"
     return ErrorReport(worst, wrong, first, detail, over)
@@ -105,6 +132,9 @@ class _Compared:
     worst: float = 0.0
     wrong: int = 0
     first: int | None = None
+    missed: int = 0
+    """Number of elements beyond the tolerance and within what its share may be off."""
+    first_missed: int | None = None
     over: int = 0
     far: int = 0
 
@@ -125,6 +155,12 @@ def _compared(
         if screen.bound(got[piece], want[piece]) <= min(found.worst, within, 1.0):
             continue  # it would change nothing of the report
         error = _errors(got[piece], want[piece], tolerance)
+        if tolerance.share:
+            missed = _missed(got[piece], want[piece], error, tolerance)
+            count = int(np.count_nonzero(missed))
+            if count and found.first_missed is None:
+                found.first_missed = piece.start + int(np.argmax(missed))
+            found.missed += count
         found.worst = max(found.worst, float(error.max(initial=0.0)))
         bad = error > 1.0
         count = int(np.count_nonzero(bad))
@@ -145,11 +181,31 @@ def _in_words(worst: float, tolerance: Tolerance, got: Array) -> str:
 
 
 def passes(got: Array, want: Array, tolerance: Tolerance) -> bool:
-    """True if no element is wrong (see `compare`); ends at the first piece with a wrong one."""
-    screen = ErrorScreen(got.dtype, tolerance)
-    return all(
-        screen.bound(got[p], want[p]) <= 1.0 or (_errors(got[p], want[p], tolerance) <= 1.0).all()
-        for p in pieces(slice(0, got.size))
+    """True if no element of a whole output is wrong (see `compare`); ends at the first wrong piece."""
+    most = allowed_misses(tolerance, got.size)
+    return misses(got, want, tolerance, most) <= most
+
+
+def misses(got: Array, want: Array, tolerance: Tolerance, most: float = math.inf) -> float:
+    """Number of elements that need the tolerance's share; infinite if one is wrong or more than `most` do."""
+    screen, count = ErrorScreen(got.dtype, tolerance), 0
+    for piece in pieces(slice(0, got.size)):
+        if screen.bound(got[piece], want[piece]) <= 1.0:
+            continue
+        error = _errors(got[piece], want[piece], tolerance)
+        if tolerance.share:
+            count += int(np.count_nonzero(_missed(got[piece], want[piece], error, tolerance)))
+        if count > most or not (error <= 1.0).all():
+            return math.inf
+    return count
+
+
+def allowed_misses(tolerance: Tolerance, elements: int, *, is_sample: bool = False) -> int:
+    """Number of elements that may miss by `within`: the share, and three standard deviations in a sample."""
+    expected = tolerance.share * elements
+    # A share that was made of a count must give that count.
+    return math.floor(
+        expected * (1 + SHARE_ROUNDING) + (SAMPLE_DEVIATIONS * math.sqrt(expected) if is_sample else 0.0)
     )
 
 
@@ -200,6 +256,16 @@ def _allowed(want: Array, tolerance: Tolerance, budget: Budget, typical: float) 
         )
     result: NDArray[np.float64] = np.nan_to_num(allowed, nan=np.inf, posinf=np.inf)
     return result
+
+
+def _missed(got: Array, want: Array, error: NDArray[np.float64], tolerance: Tolerance) -> NDArray[np.bool_]:
+    """Elements that need the tolerance's share; their errors become units of `within`, at most 1."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        off = np.abs(widened(got) - widened(want))
+    # A comparison with NaN is false, so NaN is never one of them.
+    missed: NDArray[np.bool_] = (error > 1.0) & (off <= tolerance.within)
+    error[missed] = off[missed] / tolerance.within
+    return missed
 
 
 def _errors(got: Array, want: Array, tolerance: Tolerance) -> NDArray[np.float64]:

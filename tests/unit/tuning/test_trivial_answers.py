@@ -12,7 +12,7 @@ from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.checks.trivial_answers import written_in_part
+from warpsmith.tuning.checks.trivial_answers import untestable, written_in_part
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.verify.inputs import draw_inputs
@@ -107,3 +107,29 @@ def test_the_part_of_an_inout_buffer_that_is_written_is_said(kept: int, is_said:
     assert notes == (
         ["n=4096: the kernel changes 3072 of 4096 elements (0.75) of y and keeps the rest"] if is_said else []
     )
+
+
+@pytest.mark.parametrize(("share", "refused"), [(0.05, True), (0.03, False)])
+def test_a_share_lets_no_trivial_answer_through(share: float, refused: bool) -> None:
+    def one_in_25(inputs: Inputs) -> Any:
+        x = inputs["x"]
+        return np.where(np.arange(x.size) % 25 == 0, np.sign(x), 0.0)
+
+    given = {"y": {"rtol": 0, "atol": 0, "share": share, "within": 1}}
+    session = session_of(one_in_25, scale_job(kernel=KERNEL, tolerances=given))
+    words = untestable(session, session.job.workloads[0])
+    session.close()
+    assert ("zeros would pass the check" in words) is refused
+
+
+def test_a_share_lets_no_copied_input_through() -> None:
+    def nearly_copied(inputs: Inputs) -> Any:
+        x = inputs["x"]
+        return x + np.where(np.arange(x.size) % 25 == 0, 0.5, 0.0)
+
+    for share, refused in ((0.05, True), (0.03, False)):
+        given = {"y": {"rtol": 0, "atol": 0, "share": share, "within": 1}}
+        session = session_of(nearly_copied, scale_job(kernel=KERNEL, tolerances=given))
+        words = untestable(session, session.job.workloads[0])
+        session.close()
+        assert ("a copied input would pass" in words) is refused

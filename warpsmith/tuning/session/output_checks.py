@@ -96,10 +96,15 @@ def check_run(
             continue
         got = report.outputs[buffer.name]
         budget = None
-        if on.error_budget and known is not None and _has_budget(job, plan, buffer, known):
+        if (
+            on.error_budget
+            and not tolerance.share
+            and known is not None
+            and _has_budget(job, plan, buffer, known)
+        ):
             own_error = _own_error(plan, buffer, known, tolerance)
             budget = Budget(own_error, buffer.dtype, longest_sum(plan, buffer))
-        error = compare(got, want, tolerance, budget)
+        error = compare(got, want, tolerance, budget, is_sample=got.size < buffer.elements)
         if error.wrong:
             poison, own = report.poison.get(buffer.name, b""), own_globals is None
             mismatch = Mismatch(buffer, got, want, tolerance, error, where)
@@ -110,13 +115,14 @@ def check_run(
         worst = max(worst, error.max_error)
         if report.repeated is not None and on.determinism:
             again, got = report.repeated[buffer.name], report.where_repeated(buffer.name, got)
+            is_part = got.size < buffer.elements
             want = report.where_repeated(buffer.name, want)
             if rules.is_steady and own_globals is not None:
                 apart = compare(again, got, tolerance).max_error
                 refused = apart > 0
             else:
                 # Sums in whatever order the device takes: how far apart two of them lie is luck.
-                error = compare(again, want, tolerance, budget)
+                error = compare(again, want, tolerance, budget, is_sample=is_part)
                 apart = error.max_error
                 refused = bool(error.wrong or error.over_budget)
             if refused:
@@ -166,7 +172,7 @@ def tolerance_of(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: Checke
         return tolerance
     # Below its smallest normal numbers no type is exact.
     atol = max(tolerance.atol * growth, min(tolerance.atol, SMALLEST.get(buffer.dtype, 2.0**-1022)))
-    return tolerance.model_copy(update={"atol": atol})
+    return tolerance.model_copy(update={"atol": atol, "within": tolerance.within * growth})
 
 
 def spread(job: Job, plan: WorkloadPlan, report: RunReport, known: CheckedCase) -> float:
@@ -177,10 +183,15 @@ def spread(job: Job, plan: WorkloadPlan, report: RunReport, known: CheckedCase) 
         compare(
             report.repeated[b.name],
             report.where_repeated(b.name, report.outputs[b.name]),
-            tolerance_of(job, plan, b, known),
+            _of_two(tolerance_of(job, plan, b, known)),
         ).max_error
         for b in plan.mutated
     )
+
+
+def _of_two(tolerance: Tolerance) -> Tolerance:
+    """What two right launches may differ by in elements that the tolerance's share is for."""
+    return tolerance.model_copy(update={"share": 2 * tolerance.share, "within": 2 * tolerance.within})
 
 
 def undeclared_globals(kernel: ConfiguredKernel, compiled: Compiled, own: frozenset[str]) -> Rejected | None:
