@@ -193,6 +193,11 @@ def test_what_the_tree_does_not_show_stays(written: str) -> None:
     assert usual(written) == " ".join(written.split())
 
 
+def test_a_use_right_behind_its_declaration_counts() -> None:
+    written = "int i = threadIdx.x; float *p = y + n;p[i] = x[i]; p[i + 1] = x[i];"
+    assert usual(written) == "int i = threadIdx.x; y[n + i] = x[i]; y[n + i + 1] = x[i];"
+
+
 def test_a_comment_before_a_local_keeps_its_line() -> None:
     written = "int i = threadIdx.x; // where\nint at = n * 2;\ny[at] = x[i];"
     text = usually_spelt(first_draft(job_of(written))).kernel.text

@@ -1,5 +1,7 @@
 """Body of a kernel whose threads keep their part of a row in registers from one loop to the next."""
 
+from dataclasses import dataclass
+
 from warpsmith.rewrite.analysis.draft import Draft
 from warpsmith.rewrite.analysis.loops.strided_loops import StridedLoop, first_byte
 from warpsmith.rewrite.analysis.memory.repeated_rows import Chain, Kept
@@ -29,6 +31,18 @@ OPENCL = f"""\
 #endif
 #endif
 """
+
+
+@dataclass(frozen=True)
+class _GroupText:
+    """What is written of a group of accesses in one loop."""
+
+    group: Group
+    element: str
+    """The element of the lane at hand."""
+    before: tuple[str, ...]
+    """Lines before the lanes: a declaration, a load."""
+    after: tuple[str, ...]
 
 
 class KeptRowText:
@@ -79,27 +93,10 @@ class KeptRowText:
         of = self._source.of
         kind, name = loop.variable.type_text, loop.variable.name
         start, bound, step = (of(part) for part in (loop.start, loop.bound, loop.step))
-        before: list[str] = []
-        after: list[str] = []
+        groups = [self._group(n, j, group) for j, group in enumerate(self._chain.groups[n])]
         edits: list[Edit] = []
-        for j, group in enumerate(self._chain.groups[n]):
-            k = self._number(n, group)
-            place, lane = f"ws_row_{k}", "ws_round"
-            if k is None:
-                place, lane = f"ws_part_{j}", "0"
-                before.append(self._array(place, group, "1"))
-            address = group.address("ws_first")
-            half = "_HALF" if group.is_half_call else ""
-            pack = f"&{place}[{lane} * {PACK}]" if self._opencl else f"{place}[{lane}]"
-            is_new = k is None or self._chain.kept[k].first == n
-            if group.loads and is_new:
-                load = f"WS_KEEP_LOAD{half}" if self._opencl else "ws_keep_load"
-                before.append(f"{load}({address}, {pack});")
-            if group.stores and (k is None or self._is_last(n, self._chain.kept[k])):
-                both = f"{pack}, {address}" if self._opencl else f"{address}, {pack}"
-                after.append(f"{f'WS_KEEP_STORE{half}' if self._opencl else 'ws_keep_store'}({both});")
-            element = f"{place}[{lane} * {PACK} + ws_lane]" if self._opencl else f"{pack}.lane[ws_lane]"
-            edits += group.lane_edits(self._source, loop.body.start_byte, element)
+        for g in groups:
+            edits += g.group.lane_edits(self._source, loop.body.start_byte, g.element)
         for k, thing in enumerate(self._chain.objects):
             loaded, place = thing.of(n), f"ws_object_{k}[ws_round]"
             if loaded is not None:
@@ -113,19 +110,39 @@ class KeptRowText:
             f"  const {kind} ws_pack = ({start}) + ws_round * ({kind})({step});",
             "  if (ws_pack < ws_kept) {",
             f"    const {kind} ws_first = ws_pack * {PACK};",
-            *(f"    {line}" for line in before),
+            *(f"    {line}" for g in groups for line in g.before),
             "#pragma unroll",
             f"    for (int ws_lane = 0; ws_lane < {PACK}; ++ws_lane) {{",
             f"      const {kind} {name} = ws_first + ws_lane;",
             f"      {apply_edits(of(loop.body), edits)}",
             "    }",
-            *(f"    {line}" for line in after),
+            *(f"    {line}" for g in groups for line in g.after),
             "  }",
             "}",
             f"for ({kind} {name} = ws_kept * {PACK} + ({start}); {name} < ({bound}); {name} += {step})",
             f"  {of(loop.body)}",
         ]
         return "\n".join(lines) + "\n"
+
+    def _group(self, n: int, j: int, group: Group) -> "_GroupText":
+        """The text of the j-th group of accesses in loop `n`, whose pack is kept or lives for one round."""
+        k = self._number(n, group)
+        kept = None if k is None else self._chain.kept[k]
+        place, lane = (f"ws_part_{j}", "0") if kept is None else (f"ws_row_{k}", "ws_round")
+        before = [self._array(place, group, "1")] if kept is None else []
+        address, half = group.address("ws_first"), "_HALF" if group.is_half_call else ""
+        if self._opencl:
+            pack, element = f"&{place}[{lane} * {PACK}]", f"{place}[{lane} * {PACK} + ws_lane]"
+            load = f"WS_KEEP_LOAD{half}({address}, {pack});"
+            store = f"WS_KEEP_STORE{half}({pack}, {address});"
+        else:
+            pack = f"{place}[{lane}]"
+            element = f"{pack}.lane[ws_lane]"
+            load, store = f"ws_keep_load({address}, {pack});", f"ws_keep_store({address}, {pack});"
+        if group.loads and (kept is None or kept.first == n):
+            before.append(load)
+        is_stored = group.stores and (kept is None or self._is_last(n, kept))
+        return _GroupText(group, element, (*before,), (store,) if is_stored else ())
 
     def _number(self, n: int, group: Group) -> int | None:
         """The number of what is kept of a loop's group; None if it is not kept."""

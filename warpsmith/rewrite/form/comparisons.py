@@ -25,6 +25,7 @@ from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, Variable, find, st
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _DENIED = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
+_OTHER = {"&&": "||", "||": "&&"}
 
 
 def denials(spelling: Spelling) -> Iterator[Edits]:
@@ -47,22 +48,31 @@ def denials(spelling: Spelling) -> Iterator[Edits]:
 def _denied(facts: Facts, node: Node, around: str = "") -> str | None:
     """The opposite of a condition in words of its own; None if that is not sure to be the same."""
     node = strip(node)
-    if node.type == "unary_expression" and operator(node) == "!":
-        inner = node.child_by_field_name("argument")
-        asked = inner is not None and inner.type == "parenthesized_expression" and strip(inner)
-        is_truth = asked and asked.type == "binary_expression" and operator(asked) in (*_DENIED, "&&", "||")
-        return facts.source.of(inner) if inner is not None and is_truth else None
+    if node.type == "unary_expression":
+        return _denied_before(facts, node)
     if node.type != "binary_expression":
         return None
     left, right = operands(node)
-    if operator(node) in _DENIED and is_integer(facts, left) and is_integer(facts, right):
-        return f"{facts.source.of(left)} {_DENIED[operator(node)]} {facts.source.of(right)}"
-    other = {"&&": "||", "||": "&&"}.get(operator(node))
-    parts = [None if other is None else _denied(facts, o, other) for o in (left, right)]
+    sign = operator(node)
+    if sign in _DENIED and is_integer(facts, left) and is_integer(facts, right):
+        return f"{facts.source.of(left)} {_DENIED[sign]} {facts.source.of(right)}"
+    if sign not in _OTHER:
+        return None
+    parts = [_denied(facts, o, _OTHER[sign]) for o in (left, right)]
     if None in parts:
         return None
-    text = f" {other} ".join(p for p in parts if p is not None)
-    return f"({text})" if around == "&&" and other == "||" else text
+    text = f" {_OTHER[sign]} ".join(p for p in parts if p is not None)
+    return f"({text})" if around == "&&" and _OTHER[sign] == "||" else text
+
+
+def _denied_before(facts: Facts, node: Node) -> str | None:
+    """The condition in parentheses behind a `!`; of what is no condition, the `!` makes one."""
+    inner = node.child_by_field_name("argument")
+    if operator(node) != "!" or inner is None or inner.type != "parenthesized_expression":
+        return None
+    asked = strip(inner)
+    is_truth = asked.type == "binary_expression" and operator(asked) in (*_DENIED, *_OTHER)
+    return facts.source.of(inner) if is_truth else None
 
 
 def without_sign_casts(spelling: Spelling) -> Iterator[Edits]:

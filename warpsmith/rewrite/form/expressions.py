@@ -255,6 +255,27 @@ def as_operand(facts: Facts, node: Node) -> str:
     return f"({text})" if loose else text
 
 
+def locals_of(facts: Facts) -> Iterator[Variable]:
+    """What the kernel's own body declares."""
+    body = facts.source.body
+    inside = range(body.start_byte, body.end_byte)
+    return (v for v in facts.source.variables if v.declaration.start_byte in inside and not v.is_parameter)
+
+
+def block_of(v: Variable) -> Node | None:
+    """The block in which a statement declares a variable and nothing else; None for any other declaration."""
+    block = v.declaration.parent
+    if block is None or block.type != "compound_statement":
+        return None
+    return block if len(v.declaration.children_by_field_name("declarator")) == 1 else None
+
+
+def uses_of(facts: Facts, v: Variable, block: Node) -> list[Node]:
+    """The places behind its declaration at which a block names a variable."""
+    named = (n for n in find(block, "identifier") if facts.variable(n) == v)
+    return [n for n in named if n.start_byte >= v.declaration.end_byte]
+
+
 def is_whole_buffer(facts: Facts, v: Variable) -> bool:
     """True for a name that stands for the first element of a buffer or an array: no index is below 0."""
     of_kernel = v.is_parameter and v.scope == facts.source.kernel and not facts.assigned(v)

@@ -11,6 +11,7 @@ from warpsmith.rewrite.form.expressions import (
     OF_32_BITS,
     Edits,
     Spelling,
+    block_of,
     coordinate_text,
     dtype_of,
     is_seen_everywhere,
@@ -102,22 +103,31 @@ def steps_of_blocks(spelling: Spelling) -> Iterator[Edits]:
     """
     facts = spelling.facts
     for node in find(facts.source.body, "for_statement"):
-        init, update = node.child_by_field_name("initializer"), node.child_by_field_name("update")
+        update = node.child_by_field_name("update")
         if update is None or update.type != "assignment_expression" or operator(update) != "+=":
             continue
         step, v = operands(update)[1], _target(facts, update)
-        declared = next((w for w in facts.source.variables if w.declaration == init and w == v), None)
-        start = None if declared is None or declared.init is None else facts.coordinate(declared.init)
-        named = facts.coordinate(step)
-        axis = AXES.index(start[-1]) if start is not None and start.startswith("tid.") else len(AXES)
-        # Of a block with more axes, rows of threads share the work otherwise.
-        if step.type == "number_literal" and axis == 0 and facts.block[:1] == (facts.source.of(step),):
-            named = "bdim.x" if set(facts.block[1:]) <= {"1"} else None
-        if v is None or dtype_of(v) not in OF_32_BITS or named is None:
+        named = None if v is None or dtype_of(v) not in OF_32_BITS else _named_step(facts, node, v, step)
+        if named is None or named[:-2] not in ("bdim", "gsize"):
             continue
         text = coordinate_text(facts, named)
-        if named[:-2] in ("bdim", "gsize") and facts.source.of(step) != text:
+        if facts.source.of(step) != text:
             yield (Edit(step.start_byte, step.end_byte, text),)
+
+
+def _named_step(facts: Facts, loop: Node, v: Variable, step: Node) -> str | None:
+    """The coordinate that a loop's counter is moved by."""
+    is_extent = step.type == "number_literal" and facts.block[:1] == (facts.source.of(step),)
+    if not is_extent or _start(facts, loop, v) != f"tid.{AXES[0]}":
+        return facts.coordinate(step)
+    # Of a block with more axes, rows of threads share the work otherwise.
+    return f"bdim.{AXES[0]}" if set(facts.block[1:]) <= {"1"} else None
+
+
+def _start(facts: Facts, loop: Node, counter: Variable) -> str | None:
+    """The coordinate to which a loop's header sets the counter that it declares."""
+    is_own = counter.declaration == loop.child_by_field_name("initializer")
+    return facts.coordinate(counter.init) if is_own and counter.init is not None else None
 
 
 def bare_blocks(spelling: Spelling) -> Iterator[Edits]:
@@ -158,11 +168,8 @@ def _lone_integers(facts: Facts) -> Iterator[Variable]:
         inside = body.start_byte <= d.start_byte < body.end_byte
         if not inside or v.is_parameter or v.is_const or v.is_shared or not facts.assigned(v):
             continue
-        if d.parent is None or d.parent.type != "compound_statement":
-            continue
-        dtype = dtype_of(v)
-        alone = len(d.children_by_field_name("declarator")) == 1
-        if alone and dtype is not None and not dtype.is_float and "static" not in facts.source.of(d).split():
+        dtype = None if block_of(v) is None else dtype_of(v)
+        if dtype is not None and not dtype.is_float and "static" not in facts.source.of(d).split():
             yield v
 
 

@@ -10,12 +10,15 @@ from warpsmith.rewrite.form.expressions import (
     Edits,
     Spelling,
     as_operand,
+    block_of,
     is_integer,
     is_seen_everywhere,
     is_whole_buffer,
+    locals_of,
     removed,
     stays,
     terms_of,
+    uses_of,
 )
 from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find, strip
 
@@ -30,32 +33,38 @@ def subscripts(spelling: Spelling) -> Iterator[Edits]:
     if not spelling.is_small:
         return
     for node in find(facts.source.body, "pointer_expression", "subscript_expression"):
-        base = node.child_by_field_name("argument")
-        if base is None or (node.type == "pointer_expression" and operator(node) != "*"):
+        place = _sum_of_place(node)
+        found = None if place is None else _pointer_and_rest(facts, place)
+        if place is None or found is None:
             continue
-        place = strip(base)
-        if place.type != "binary_expression" or operator(place) not in ("+", "-"):
-            continue
-        found = _pointer_and_rest(facts, place)
-        if found is None:
-            continue
-        pointer, index = found
+        pointer, rest = found
         single = sum(1 for _ in terms_of(place)) == 2 and node.type == "pointer_expression"
-        if not (single or is_whole_buffer(facts, pointer)):
-            continue
-        if node.type == "subscript_expression":
-            listed = node.child_by_field_name("indices")
-            own = None if listed is None else strip_index(listed)
-            if own is None or own == listed:
-                continue
-            index = _sum(index, as_operand(facts, own))
-        yield (Edit(node.start_byte, node.end_byte, f"{pointer.name}[{index}]"),)
+        index = _index(facts, node, rest) if single or is_whole_buffer(facts, pointer) else None
+        if index is not None:
+            yield (Edit(node.start_byte, node.end_byte, f"{pointer.name}[{index}]"),)
+
+
+def _sum_of_place(element: Node) -> Node | None:
+    """The sum whose value an element's place, or the place from which it is counted, is."""
+    base = element.child_by_field_name("argument")
+    place = None if base is None else strip(base)
+    is_sum = place is not None and place.type == "binary_expression" and operator(place) in ("+", "-")
+    return place if is_sum else None
+
+
+def _index(facts: Facts, element: Node, rest: str) -> str | None:
+    """The index of `*(x + rest)` or `(x + rest)[own]`; None for `&`, and for several indices."""
+    if element.type == "pointer_expression":
+        return rest if operator(element) == "*" else None
+    listed = element.child_by_field_name("indices")
+    own = None if listed is None else strip_index(listed)
+    return None if own is None or own == listed else _sum(rest, as_operand(facts, own))
 
 
 def pointers_written_out(spelling: Spelling) -> Iterator[Edits]:
     """`const float *p = x + row * n; ... p[i]` becomes `... x[row * n + i]`."""
     facts = spelling.facts
-    for v in facts.source.variables if spelling.is_small else ():
+    for v in locals_of(facts) if spelling.is_small else ():
         found = _moved_pointer(facts, v)
         if found is None:
             continue
@@ -69,30 +78,27 @@ def pointers_written_out(spelling: Spelling) -> Iterator[Edits]:
 
 def _moved_pointer(facts: Facts, v: Variable) -> tuple[str, str, list[tuple[Node, Node]]] | None:
     """What a local points into, the sum by which it is moved, and its elements with their indices."""
-    d, init = v.declaration, v.init
-    scope = d.parent
-    inside = facts.source.body.start_byte <= d.start_byte < facts.source.body.end_byte
-    if not (inside and v.is_pointer) or v.is_array or v.is_reference or init is None or facts.assigned(v):
+    block, moved = block_of(v), _counted_from(facts, v)
+    if block is None or v.init is None or moved is None or not is_seen_everywhere(facts, v):
         return None
-    if (
-        scope is None
-        or scope.type != "compound_statement"
-        or len(d.children_by_field_name("declarator")) != 1
-    ):
+    uses = uses_of(facts, v, block)
+    elements = [_element_of(n) for n in uses]
+    if not uses or None in elements or not stays(facts, strip(v.init), block, uses):
         return None
-    init = strip(init)
+    return (moved[0].name, moved[1], [e for e in elements if e is not None])
+
+
+def _counted_from(facts: Facts, v: Variable) -> tuple[Variable, str] | None:
+    """The buffer into which a local that never moves points, and the sum by which it is moved."""
+    if not v.is_pointer or v.is_array or v.is_reference or v.init is None or facts.assigned(v):
+        return None
+    init = strip(v.init)
     # What memory holds may change, and is not read twice.
-    if find(init, "subscript_expression", "pointer_expression") or not is_seen_everywhere(facts, v):
+    if find(init, "subscript_expression", "pointer_expression"):
         return None
     whole = facts.variable(init)
     moved = (whole, "") if whole is not None else _pointer_and_rest(facts, init)
-    if moved is None or moved[0].kind != v.kind or not is_whole_buffer(facts, moved[0]):
-        return None
-    uses = [n for n in find(scope, "identifier") if facts.variable(n) == v and n.start_byte > d.end_byte]
-    elements = [_element_of(n) for n in uses]
-    if not uses or None in elements or not stays(facts, init, scope, uses):
-        return None
-    return (moved[0].name, moved[1], [e for e in elements if e is not None])
+    return moved if moved and moved[0].kind == v.kind and is_whole_buffer(facts, moved[0]) else None
 
 
 def _sum(first: str, second: str) -> str:

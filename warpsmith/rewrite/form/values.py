@@ -12,15 +12,18 @@ from warpsmith.rewrite.form.expressions import (
     OF_32_BITS,
     Edits,
     Spelling,
+    block_of,
     cast_of,
     coordinate_text,
     dtype_of,
     is_nonnegative,
     is_seen_everywhere,
     is_whole_buffer,
+    locals_of,
     one_type,
     removed,
     stays,
+    uses_of,
 )
 from warpsmith.rewrite.source.syntax_tree import Edit, Variable, ancestors, find, strip
 
@@ -73,19 +76,12 @@ def narrow_indices(spelling: Spelling) -> Iterator[Edits]:
     elements = find(facts.source.body, "subscript_expression") if spelling.is_small else []
     found = [index for n in elements if (index := _index_in_whole(facts, n)) is not None]
     # A local of 32 bits keeps just what a sum of 32 bits would have.
-    found += [v.init for v in _locals(facts) if v.init is not None and dtype_of(v) in OF_32_BITS]
+    found += [v.init for v in locals_of(facts) if v.init is not None and dtype_of(v) in OF_32_BITS]
     for index in found:
         for cast in find(index, "cast_expression") if _is_ring(facts, index) else ():
             value = cast.child_by_field_name("value")
             assert value is not None
             yield (Edit(cast.start_byte, cast.end_byte, facts.source.of(value)),)
-
-
-def _locals(facts: Facts) -> Iterator[Variable]:
-    """What the kernel's own body declares."""
-    body = facts.source.body
-    inside = range(body.start_byte, body.end_byte)
-    return (v for v in facts.source.variables if v.declaration.start_byte in inside and not v.is_parameter)
 
 
 def _index_in_whole(facts: Facts, element: Node) -> Node | None:
@@ -122,7 +118,7 @@ def places_written_out(spelling: Spelling) -> Iterator[Edits]:
     Only integers that never change, made of what does not change either until they are used.
     """
     facts = spelling.facts
-    for v in _locals(facts):
+    for v in locals_of(facts):
         uses = _uses(facts, v)
         if uses and v.init is not None:
             edits = [removed(facts, v.declaration)]
@@ -146,33 +142,25 @@ def _replaced(node: Node, text: str) -> Edit:
 
 def _uses(facts: Facts, v: Variable) -> list[Node]:
     """Where a local is used; nothing if it may not be written out."""
-    d, dtype = v.declaration, dtype_of(v)
-    scope = d.parent
+    dtype, block = dtype_of(v), block_of(v)
     if v.init is None or dtype is None or dtype.is_float or facts.assigned(v):
         return []
-    if scope is None or scope.type != "compound_statement":
-        return []
-    if len(d.children_by_field_name("declarator")) != 1 or not is_seen_everywhere(facts, v):
+    if block is None or not is_seen_everywhere(facts, v):
         return []
     if facts.coordinate(v.init) and v.init.type != "identifier":
         return []
-    uses = [n for n in find(scope, "identifier") if facts.variable(n) == v and n.start_byte > d.end_byte]
-    return uses if one_type(facts, v.init) is dtype and stays(facts, v.init, scope, uses) else []
+    uses = uses_of(facts, v, block)
+    return uses if one_type(facts, v.init) is dtype and stays(facts, v.init, block, uses) else []
 
 
 def unused_locals(spelling: Spelling) -> Iterator[Edits]:
     """Locals that nothing uses go, if computing them does nothing else."""
     facts = spelling.facts
-    for v in _locals(facts):
-        d, scope = v.declaration, v.declaration.parent
-        if scope is None or scope.type != "compound_statement" or v.is_shared:
+    for v in locals_of(facts):
+        d, block = v.declaration, block_of(v)
+        if block is None or v.is_shared or dtype_of(v) is None or not is_seen_everywhere(facts, v):
             continue
-        if not is_seen_everywhere(facts, v):
-            continue
-        alone = len(d.children_by_field_name("declarator")) == 1 and dtype_of(v) is not None
-        if not alone or "volatile" in facts.source.of(d) or not _has_no_effect(facts, d):
-            continue
-        if all(facts.variable(n) != v or n.end_byte <= d.end_byte for n in find(scope, "identifier")):
+        if "volatile" not in facts.source.of(d) and _has_no_effect(facts, d) and not uses_of(facts, v, block):
             yield (removed(facts, d),)
 
 
@@ -188,23 +176,7 @@ def named_coordinates(spelling: Spelling) -> Iterator[Edits]:
     Only where a local of 32 bits takes the value, or the type is the same.
     """
     facts = spelling.facts
-    known: dict[tuple[str, Dtype | None], Variable] = {}
-    for v in _locals(facts):
-        name = None if v.init is None or dtype_of(v) not in OF_32_BITS else facts.coordinate(v.init)
-        if v.init is None or name is None:
-            continue
-        copied = facts.variable(strip(v.init))
-        if _is_block_extent(facts, v.init) or (copied is not None and dtype_of(copied) is dtype_of(v)):
-            continue
-        changes = bool(facts.assigned(v))
-        text = coordinate_text(facts, name)
-        same = known.get((name, dtype_of(v)))
-        if same is not None and not changes and facts.source.lookup(same.name, v.init) == same:
-            text = same.name
-        if facts.source.of(v.init) != text:
-            yield (Edit(v.init.start_byte, v.init.end_byte, text),)
-        if v.declaration.parent == facts.source.body and not changes:
-            known.setdefault((name, dtype_of(v)), v)
+    yield from _named_in_locals(facts)
     for node in find(facts.source.body, "binary_expression"):
         name = facts.coordinate(node)
         if name is None or name[:-2] not in ("gid", "gsize") or _inside_of_one(facts, node):
@@ -212,6 +184,32 @@ def named_coordinates(spelling: Spelling) -> Iterator[Edits]:
         text = coordinate_text(facts, name)
         if facts.source.of(node) != text and _has_own(node):
             yield (Edit(node.start_byte, node.end_byte, text),)
+
+
+def _named_in_locals(facts: Facts) -> Iterator[Edits]:
+    """The same for what locals are set to: there an earlier local of the same value is named instead."""
+    known: dict[tuple[str, Dtype | None], Variable] = {}
+    for v, init, name in _locals_of_coordinates(facts):
+        stays_so = not facts.assigned(v)
+        text = coordinate_text(facts, name)
+        same = known.get((name, dtype_of(v)))
+        if same is not None and stays_so and facts.source.lookup(same.name, init) == same:
+            text = same.name
+        if facts.source.of(init) != text:
+            yield (Edit(init.start_byte, init.end_byte, text),)
+        if v.declaration.parent == facts.source.body and stays_so:
+            known.setdefault((name, dtype_of(v)), v)
+
+
+def _locals_of_coordinates(facts: Facts) -> Iterator[tuple[Variable, Node, str]]:
+    """Locals of 32 bits that begin as a coordinate, with its spelling and its name; no copies of another."""
+    for v in locals_of(facts):
+        name = None if v.init is None or dtype_of(v) not in OF_32_BITS else facts.coordinate(v.init)
+        if v.init is None or name is None or _is_block_extent(facts, v.init):
+            continue
+        copied = facts.variable(strip(v.init))
+        if copied is None or dtype_of(copied) is not dtype_of(v):
+            yield v, v.init, name
 
 
 def _is_block_extent(facts: Facts, node: Node) -> bool:
@@ -234,24 +232,34 @@ def _has_own(node: Node) -> bool:
 def first_of_block_written_out(spelling: Spelling) -> Iterator[Edits]:
     """`int first = blockIdx.x * blockDim.x; ... first + threadIdx.x` becomes a global index in one piece."""
     facts = spelling.facts
-    for v in _locals(facts):
-        scope = v.declaration.parent
-        if v.init is None or dtype_of(v) not in OF_32_BITS or facts.assigned(v):
-            continue
-        init = strip(v.init)
-        if scope is None or init.type != "binary_expression" or operator(init) != "*":
-            continue
-        parts = {facts.coordinate(o) for o in operands(init)}
-        if not any(parts == {f"bid.{a}", f"bdim.{a}"} for a in AXES):
+    for v in locals_of(facts):
+        scope, first = v.declaration.parent, _first_of_block(facts, v)
+        if scope is None or first is None:
             continue
         for n in find(scope, "identifier"):
-            around = n.parent
-            if facts.variable(n) != v or around is None or around.type != "binary_expression":
-                continue
-            left, right = operands(around)
-            other = right if left == n else left
-            if operator(around) == "+" and (facts.coordinate(other) or "").startswith("tid."):
-                yield (Edit(n.start_byte, n.end_byte, facts.source.of(init)),)
+            other = _other_summand(n) if facts.variable(n) == v else None
+            if other is not None and (facts.coordinate(other) or "").startswith("tid."):
+                yield (Edit(n.start_byte, n.end_byte, facts.source.of(first)),)
+
+
+def _first_of_block(facts: Facts, v: Variable) -> Node | None:
+    """The product to which a local is set, and which stays the global index of the block's first thread."""
+    if v.init is None or dtype_of(v) not in OF_32_BITS or facts.assigned(v):
+        return None
+    init = strip(v.init)
+    if init.type != "binary_expression" or operator(init) != "*":
+        return None
+    parts = {facts.coordinate(o) for o in operands(init)}
+    return init if any(parts == {f"bid.{a}", f"bdim.{a}"} for a in AXES) else None
+
+
+def _other_summand(node: Node) -> Node | None:
+    """The other operand of the `+` whose operand a node is."""
+    around = node.parent
+    if around is None or around.type != "binary_expression" or operator(around) != "+":
+        return None
+    left, right = operands(around)
+    return right if left == node else left
 
 
 def global_indices(spelling: Spelling) -> Iterator[Edits]:

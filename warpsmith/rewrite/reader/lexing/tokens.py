@@ -220,29 +220,37 @@ def followed(
     """
     found = dict(beforehand)
     opened: set[int] = set()
-    # Whether a branch and all around it are taken, and whether one of its group was.
-    taken: list[tuple[bool, bool]] = []
+    # The file itself is a branch that is taken.
+    around = [_Conditional(waits=False, is_taken=True)]
     for at, token in enumerate(items):
         if token.kind != "directive":
             continue
         part = _SPLITS.get(token.text)
-        outer = taken[-2:-1] if part in ("next", "close") else taken[-1:]
-        around = all(now for now, _ in outer)
-        now = False
-        if part == "open":
-            now = around and holds(token.text, token.rest, found)
-            taken.append((now, now))
-        elif part == "next" and taken:
-            done = taken[-1][1]
-            now = around and not done and (token.text == "else" or holds(token.text, token.rest, found))
-            taken[-1] = (now, done or now)
-        elif part == "close" and taken:
-            taken.pop()
-        elif around:
+        if part is None and around[-1].is_taken:
             _define(token, found, kept)
-        if now:
+        elif part == "open":
+            around.append(_Conditional(waits=around[-1].is_taken))
+        elif part == "close" and len(around) > 1:
+            around.pop()
+        if part in ("open", "next") and len(around) > 1 and around[-1].enters(token, found):
             opened.add(at)
     return found, frozenset(opened)
+
+
+@dataclass
+class _Conditional:
+    """A conditional whose branches are gone through."""
+
+    waits: bool
+    """True if none of its branches was taken so far, and all around it is."""
+    is_taken: bool = False
+    """True in the branch that is taken."""
+
+    def enters(self, branch: Token, macros: Mapping[str, str]) -> bool:
+        """Go on to a branch; true if it is taken."""
+        self.is_taken = self.waits and (branch.text == "else" or holds(branch.text, branch.rest, macros))
+        self.waits = self.waits and not self.is_taken
+        return self.is_taken
 
 
 def _define(directive: Token, found: dict[str, str], defines: Mapping[str, str]) -> None:
