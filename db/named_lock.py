@@ -3,17 +3,20 @@
 import fcntl
 import hashlib
 import os
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from db.engine import Database
+from warpsmith.own_locks import lock_folder, opened_lock
 
-LOCK_FILES = 16
-"""Number of lock files. Without Postgres all workers are on one machine, and a few files suffice."""
+LOCK_FILE = "databases.lock"
+"""File of all such locks of this user, each a byte of it. Without Postgres all workers are on one machine."""
+_FLOCK = "@hhqqi4x"
+"""`struct flock` of Linux: type, from where, start, length, and a process, which is none here."""
 
 
 class Held:
@@ -38,6 +41,9 @@ def alone(database: Database, kind: str, name: str, *, wait: bool) -> Iterator[H
 
     Args:
         wait: wait for the lock; if False and the lock is taken, the context gives None.
+
+    Raises:
+        Unavailable: without Postgres, this user has no folder for locks.
     """
     if database.engine.dialect.name == "postgresql":
         with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -54,18 +60,22 @@ def alone(database: Database, kind: str, name: str, *, wait: bool) -> Iterator[H
                 if not connection.invalidated:
                     connection.execute(text(f"SELECT pg_advisory_unlock({key})"), bound)
         return
-    number = int(hashlib.sha256(name.encode()).hexdigest(), 16) % LOCK_FILES
-    path = Path(f"{database.engine.url.database}-{kind}-{number}.lock")
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        yield Held() if _locked(descriptor, wait) else None
-    finally:
-        os.close(descriptor)
+    with opened_lock(lock_folder() / LOCK_FILE) as descriptor:
+        held = _locked(descriptor, _place(database, kind, name), wait)
+        yield Held() if held else None
 
 
-def _locked(descriptor: int, wait: bool) -> bool:
+def _place(database: Database, kind: str, name: str) -> int:
+    """The byte that stands for a lock, the same for whoever names the database by another path."""
+    path = os.path.realpath(database.engine.url.database or "")
+    return int.from_bytes(hashlib.sha256(f"{path}\0{kind} {name}".encode()).digest()[:8], "big") >> 2
+
+
+def _locked(descriptor: int, place: int, wait: bool) -> bool:
+    # Locks of an open file exclude other threads too, and end with the descriptor.
+    command = fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
+        fcntl.fcntl(descriptor, command, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0))
+    except (BlockingIOError, PermissionError):
         return False
     return True

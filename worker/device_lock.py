@@ -5,13 +5,11 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.errors import Unavailable
-from warpsmith.own_files import is_own, own_folder
-from warpsmith.temporary_folder import shared_temporary_folder
+from warpsmith.own_locks import lock_folder, opened_lock
 
 POLL_S = 0.05
 
@@ -28,11 +26,14 @@ def device_lock(device: DeviceInfo, waiting: Waiting = _in_silence) -> Iterator[
     process.
 
     The longest-waiting worker is next, so that one that needs the device repeatedly cannot starve the others.
+
+    Raises:
+        Unavailable: this user has no folder for locks.
     """
     name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{device.backend.value}-{device.uid}")[:100]
     path = lock_folder() / f"device-{name}.lock"
-    with _opened(path) as held:
-        with _opened(path.with_suffix(".turn")) as turn:
+    with opened_lock(path) as held:
+        with opened_lock(path.with_suffix(".turn")) as turn:
             _take(turn, path, waiting)
             _take(held, path, waiting)
         os.ftruncate(held, 0)
@@ -41,23 +42,6 @@ def device_lock(device: DeviceInfo, waiting: Waiting = _in_silence) -> Iterator[
             yield
         finally:
             os.ftruncate(held, 0)
-
-
-def lock_folder() -> Path:
-    """The folder of this user's locks on this machine, which nobody else may enter.
-
-    Raises:
-        Unavailable: there is no home folder, and somebody else has made the folder in the temporary one.
-    """
-    home = Path("~").expanduser() / ".cache" / "warpsmith" / f"locks-{os.uname().nodename}"
-    # The home folder is the same for workers with different temporary folders, such as those of Slurm. Where
-    # there is none, all workers of this user find that out, and meet in the second place.
-    for folder in (home, shared_temporary_folder() / f"warpsmith-{os.getuid()}"):
-        with suppress(OSError):
-            own_folder(folder)
-            if is_own(folder):
-                return folder
-    raise Unavailable("no place for the lock of a device: set TMPDIR to a folder of this user")
 
 
 def _take(descriptor: int, path: Path, waiting: Waiting) -> None:
@@ -77,13 +61,3 @@ def _holder(path: Path) -> str:
     except OSError:
         pid = ""
     return f"process {pid}" if pid.isdigit() and Path(f"/proc/{pid}").exists() else "another process"
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """A descriptor of its own for the file; its locks end when it is closed."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

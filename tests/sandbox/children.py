@@ -1,8 +1,10 @@
 """Children that tests start through `ChildProcess`: honest ones that tell what they see, and liars."""
 
 import ctypes
+import fcntl
 import os
 import random
+import resource
 import signal
 import socket
 import subprocess
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from warpsmith.sandbox.child import take_channel
-from warpsmith.sandbox.confine import Confinement, confine
+from warpsmith.sandbox.confine import Calls, Confinement, confine
 from warpsmith.sandbox.process import system_paths
 
 
@@ -36,16 +38,17 @@ def main(argument: dict[str, Any]) -> None:
             channel.receive()
         case "confined":
             read, write = (tuple(Path(p) for p in argument[k]) for k in ("read", "write"))
-            forks, filter_calls = argument["forks"], argument["filter_calls"]
             limits = Confinement(
                 read=(*system_paths(), *read),
                 write=write,
                 data_bytes=argument.get("data_bytes"),
-                forks=forks,
-                filter_calls=filter_calls,
+                forks=argument["forks"],
+                calls=Calls(argument["calls"]),
             )
             held = confine(limits)
-            channel.send({"confined": held, "came": {n: _try(n, argument) for n in argument["attempts"]}})
+            came = {n: _try(n, argument) for n in argument["attempts"]}
+            called = {n: _call(*numbers) for n, numbers in argument.get("numbers", {}).items()}
+            channel.send({"confined": held, "came": came, "called": called})
         case unknown:
             raise ValueError(unknown)
 
@@ -58,12 +61,51 @@ def _try(name: str, argument: dict[str, Any]) -> str:
         return type(exc).__name__ if exc.errno is None else os.strerror(exc.errno)
 
 
+def _call(number: int, *values: int) -> str:
+    """What a system call gave: the name of the error, or `done`."""
+    try:
+        _syscall(number, *values)
+    except OSError as exc:
+        return os.strerror(exc.errno or 0)
+    return "done"
+
+
 def _syscall(number: int, *values: int) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     result = int(libc.syscall(number, *values))
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
+
+
+def _prctl(option: int, value: int) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return 0
+
+
+def _clone(flags: int) -> str:
+    """A process that ends at once, made as `flags` say."""
+    pid = _syscall(_CLONE[os.uname().machine], flags | signal.SIGCHLD, 0, 0, 0, 0)
+    if pid == 0:
+        os._exit(0)
+    if not flags:
+        os.waitpid(pid, 0)
+    return "cloned"
+
+
+def _lower(pid: int) -> str:
+    """Set priorities and cores of a process to what they are."""
+    os.sched_setaffinity(pid, os.sched_getaffinity(pid))
+    os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, pid))
+    return "lowered"
+
+
+def _signal_by_file() -> int:
+    """Have the parent signalled when a pipe can be read, which it never can."""
+    reading, _ = os.pipe()
+    return fcntl.fcntl(reading, fcntl.F_SETOWN, os.getppid())
 
 
 def _thread() -> str:
@@ -122,7 +164,11 @@ def _allocate(size_bytes: int) -> str:
 
 
 _IO_URING_SETUP = 425
+_CLONE = {"x86_64": 56, "aarch64": 220}
+_CLONE_PARENT, _CLONE_NEWUSER, _CLONE_NEWNS = 0x8000, 0x10000000, 0x20000
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 _TGKILL = {"x86_64": 234, "aarch64": 131}
+_NAME = ctypes.create_string_buffer(b"renamed")
 ATTEMPTS: dict[str, Callable[[dict[str, Any]], object]] = {
     "read": lambda a: Path(a["target"]).read_text(),
     "list": lambda a: [p.name for p in Path(a["target"]).iterdir()],
@@ -147,5 +193,24 @@ ATTEMPTS: dict[str, Callable[[dict[str, Any]], object]] = {
     "run": lambda a: subprocess.run([sys.executable, "-I", "-c", ""], check=True).returncode,
     "thread": lambda a: _thread(),
     "allocate": lambda a: _allocate(2 << 30),
+    "clone": lambda a: _clone(0),
+    "clone-user-namespace": lambda a: _clone(_CLONE_NEWUSER),
+    "clone-mounts": lambda a: _clone(_CLONE_NEWUSER | _CLONE_NEWNS),
+    "clone-sibling": lambda a: _clone(_CLONE_PARENT),
+    "outlive-parent": lambda a: _prctl(_PR_SET_PDEATHSIG, 0),
+    "name-self": lambda a: _prctl(_PR_SET_NAME, ctypes.addressof(_NAME)),
+    "mode": lambda a: Path(a["target"]).chmod(0o777),
+    "times": lambda a: os.utime(a["target"], (1, 1)),
+    "limit-self": lambda a: resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512)),
+    "limit-self-by-id": lambda a: resource.prlimit(os.getpid(), resource.RLIMIT_NOFILE, (256, 256)),
+    "limits-of-parent": lambda a: resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE),
+    "lower-self": lambda a: _lower(0),
+    "lower-self-by-id": lambda a: _lower(os.getpid()),
+    "cores-of-parent": lambda a: os.sched_setaffinity(os.getppid(), os.sched_getaffinity(os.getppid())),
+    "priority-of-parent": lambda a: os.setpriority(
+        os.PRIO_PROCESS, os.getppid(), os.getpriority(os.PRIO_PROCESS, os.getppid())
+    ),
+    "signal-by-file": lambda a: _signal_by_file(),
+    "open-file-flags": lambda a: fcntl.fcntl(0, fcntl.F_GETFL),
     "oom-score": lambda a: Path("/proc/self/oom_score_adj").read_text().strip(),
 }

@@ -25,10 +25,11 @@ from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.state import JobState
 from warpsmith.errors import LeaseLost
+from warpsmith.own_locks import lock_folder
 from warpsmith.temporary_folder import temporary_folder
 from warpsmith.testing.fakes import FakeOpener
 from warpsmith.testing.jobs import DEVICE, scale_job
-from worker.device_lock import POLL_S, device_lock, lock_folder
+from worker.device_lock import POLL_S, device_lock
 from worker.process_context import Context
 
 __all__ = ["context"]

@@ -7,9 +7,11 @@ its fork runs is Python of the user, and the channel is in its reach.
 
 import os
 import shutil
+import signal
 import tempfile
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,6 +29,7 @@ from warpsmith.sandbox.child import take_channel
 from warpsmith.sandbox.confine import Confinement, confine, memory_limit
 from warpsmith.sandbox.frames import Channel
 from warpsmith.sandbox.process import system_paths
+from warpsmith.sandbox.process_count import MOST_PROCESSES, wait_for
 
 FILE_BYTES = 256 << 20
 
@@ -49,13 +52,19 @@ def main(argument: dict[str, Any]) -> None:
             finally:
                 traceback.print_exc()
                 os._exit(1)
-        _, status = os.waitpid(pid, 0)
+        status = wait_for(pid, partial(_end_with_all, channel))
         shutil.rmtree(folder, ignore_errors=True)
         if status != 0:
             how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "an error of its own"
             channel.send({"crashed": f"the compiler was ended by {how}"})
         if argument["backend"] == Backend.TRITON.value:
             return  # its source ran in the fork, which may have left a process behind that holds the channel
+
+
+def _end_with_all(channel: Channel) -> None:
+    """Kill the whole group, this process too: what forks without end cannot be ended one by one."""
+    channel.send({"crashed": f"the compiler started more than {MOST_PROCESSES} processes"})
+    os.killpg(0, signal.SIGKILL)
 
 
 def _write_headers(folder: Path, files: dict[str, bytes]) -> Path:

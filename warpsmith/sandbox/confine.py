@@ -12,9 +12,10 @@ import resource
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path, PurePosixPath
 
-from warpsmith.sandbox.seccomp import refuse_calls
+from warpsmith.sandbox.seccomp import refuse_calls, refuse_calls_of_no_driver
 
 _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
@@ -46,6 +47,18 @@ _NET_TCP = 0b11
 _SCOPE_ALL = 0b11
 
 
+class Calls(Enum):
+    """How system calls are filtered."""
+
+    NATIVE = "native"
+    """All are refused that native code of a stranger could do harm with."""
+    DRIVER = "driver"
+    """Those are refused that a driver never makes. For CUDA: its driver talks to services over sockets, and
+    its kernels are not native code."""
+    ANY = "any"
+    """None are refused."""
+
+
 @dataclass(frozen=True)
 class Confinement:
     """Rights that a child keeps."""
@@ -64,9 +77,8 @@ class Confinement:
     """Limit on private writable memory; it excludes CUDA's reservations and device memory."""
     cpu_s: int | None = None
     file_bytes: int = 1 << 30
-    filter_calls: bool = True
-    """Whether system calls are filtered. False for CUDA: its driver talks to services over sockets, and its
-    kernels are not native code."""
+    calls: Calls = Calls.NATIVE
+    """Which system calls are refused."""
     forks: bool = True
     """Whether the child may start other processes."""
 
@@ -85,8 +97,10 @@ def confine(limits: Confinement) -> bool:
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     _prctl(_PR_SET_DUMPABLE, 0)
     restricted = _landlock(limits)
-    if limits.filter_calls:
+    if limits.calls is Calls.NATIVE:
         refuse_calls(limits.forks)
+    elif limits.calls is Calls.DRIVER:
+        refuse_calls_of_no_driver()
     return restricted
 
 

@@ -15,7 +15,7 @@ from warpsmith.domain.plan import STEADY_LAUNCH_US, CaseKey, Compiled
 from warpsmith.errors import Unavailable
 from warpsmith.sandbox.buffers import FIRST, GUARD_BYTES, WorkloadBuffers
 from warpsmith.sandbox.child import take_channel
-from warpsmith.sandbox.confine import Confinement, confine, memory_limit
+from warpsmith.sandbox.confine import Calls, Confinement, confine, memory_limit
 from warpsmith.sandbox.frames import Blob, Channel, Received
 from warpsmith.sandbox.messages import Json, case_from_json, plan_from_json, size_from_json, timing_from_json
 from warpsmith.sandbox.process import system_paths
@@ -82,7 +82,7 @@ def _confine(backend: Backend, private: Path, memory_bytes: int) -> bool:
                 write=(private,),
                 devices=(Path("/dev"),),
                 data_bytes=memory_bytes,
-                filter_calls=False,
+                calls=Calls.DRIVER,
             )
         )
     devices = (Path("/dev/null"), Path("/dev/dri"), Path("/dev/kfd"))

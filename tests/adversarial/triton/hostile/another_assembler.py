@@ -8,9 +8,8 @@ import triton.language as tl
 def attempt():
     import os
 
-    with open("ptxas", "w") as script:
+    with open(os.open("ptxas", os.O_CREAT | os.O_WRONLY, 0o755), "w") as script:
         script.write("#!/bin/sh\ntouch @PROBE@/ptxas\ncat @SECRET@\necho release 12.8, V12.8\nexit 0\n")
-    os.chmod("ptxas", 0o755)
     # Which of them is read depends on the version of Triton and on the device.
     for name in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
         os.environ[name] = os.path.abspath("ptxas")
