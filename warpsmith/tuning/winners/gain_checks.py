@@ -37,14 +37,18 @@ BY_CHANCE = 1.25
 inputs."""
 CLOCKED_S = 0.01
 """Seconds of launches between two readings of the worker's clock: the host's share is a few milliseconds."""
-CLOCKED_PAIRS = 4
+CLOCKED_SAMPLE_US = 1000.0
+"""Least length of a sample between the readings, µs, where launches may follow each other: a short one ends
+while the host still enqueues, so that its time is no wait."""
+HIDDEN_S = 50e-6
+"""Seconds of a sample that the host's calls around it may hide."""
+CLOCKED_PAIRS = 3
 """Pairs of readings of both sides in a round."""
-CLOCKED_ROUNDS = 3
+CLOCKED_ROUNDS = 2
 SHORTEST = 3
 """Number of readings of a side, the shortest, whose spread is the error of the shortest one."""
-CLOCKED_LAUNCHES = 32
-"""Launches of a sample between the readings."""
-MOST_CLOCKED_SAMPLES = 400
+MOST_CLOCKED_LAUNCHES = 1024
+"""Limit on the launches of a sample between the readings."""
 
 
 def fresh_plan(cache: CacheState, launch_us: float) -> TimingPlan:
@@ -113,9 +117,8 @@ def clock_doubt(own: Side, winner: Side, launch_us: float) -> str:
     Args:
         launch_us: time of a launch of the user's kernel, µs.
     """
-    count = CLOCKED_S * 1e6 / max(launch_us, 0.01)
-    launches = max(1, min(CLOCKED_LAUNCHES, int(count)))
-    samples = max(1, min(MOST_CLOCKED_SAMPLES, math.ceil(count / launches)))
+    launches = max(1, min(MOST_CLOCKED_LAUNCHES, math.ceil(CLOCKED_SAMPLE_US / max(launch_us, 0.01))))
+    samples = max(1, math.ceil(CLOCKED_S * 1e6 / (launches * max(launch_us, 0.01))))
     cache = own.session.job.objective.cache
     plan = TimingPlan(cache, samples, launches, enough_s=1000.0, least=samples, is_warm=True)
     readings: list[tuple[Timed, Timed]] = []
@@ -145,7 +148,8 @@ def lost_seconds(readings: Sequence[tuple[Timed, Timed]]) -> tuple[float, float,
     sides = zip(*readings, strict=True)
     rests = [sorted(timed.wall_s - _reported_s(timed) for timed in side) for side in sides]
     lost_s = rests[1][0] - rests[0][0]
-    error_s = max(rest[min(SHORTEST, len(rest)) - 1] - rest[0] for rest in rests)
+    spread_s = max(rest[min(SHORTEST, len(rest)) - 1] - rest[0] for rest in rests)
+    error_s = spread_s + HIDDEN_S * max(len(timed.samples.samples_us) for pair in readings for timed in pair)
     return saved_s, lost_s - error_s, lost_s + error_s
 
 
