@@ -108,15 +108,7 @@ def _template_argument(
     if parameter.kind == "template":
         return ""
     if parameter.kind == "value":
-        if parameter.type_text.split()[-1:] == ["bool"]:
-            return "false"
-        if _INTEGER_TYPES.search(parameter.type_text):
-            return str(next((size for names, size in _SIZES if names.search(parameter.name)), 8))
-        named = re.fullmatch(r"[\w:]+", parameter.type_text) is not None
-        whole = around.enumerations.get(parameter.type_text, parameter.type_text)
-        if whole not in around.enumerations.values() and around.has_using_directives:
-            whole = "::".join((*kernel.namespaces, whole))
-        return f"static_cast<{whole}>(0)" if named else ""
+        return _value_argument(parameter, kernel, around)
     uses = [a for a in arguments if a.base == parameter.name]
     if not uses or (_STRUCT_TYPE.search(parameter.name) and not any(a.is_pointer for a in uses)):
         return ""
@@ -127,6 +119,20 @@ def _template_argument(
     if pointed and (of_quantising or _QUANTISED.search(parameter.name)):
         return around.quantised
     return around.element if pointed and not _WIDE_TYPE.search(parameter.name) else "float"
+
+
+def _value_argument(parameter: TemplateParameter, kernel: KernelDefinition, around: Surroundings) -> str:
+    kind = parameter.type_text
+    if kind.split()[-1:] == ["bool"]:
+        return "false"
+    if _INTEGER_TYPES.search(kind):
+        return str(next((size for names, size in _SIZES if names.search(parameter.name)), 8))
+    if re.fullmatch(r"[\w:]+", kind) is None:
+        return ""
+    whole = around.enumerations.get(kind, kind)
+    if whole not in around.enumerations.values() and around.has_using_directives:
+        whole = "::".join((*kernel.namespaces, whole))
+    return f"static_cast<{whole}>(0)"
 
 
 def extent(argument: KernelArgument) -> int | None:

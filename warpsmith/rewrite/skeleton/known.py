@@ -9,7 +9,15 @@ from warpsmith.rewrite.reader.kernels.kernel_definitions import KernelDefinition
 from warpsmith.rewrite.skeleton.argument_line import ArgumentLine
 from warpsmith.rewrite.skeleton.yaml_text import TODO, yaml_flow, yaml_number
 
-_BUFFERS = ("input", "output", "inout", "symbol")
+_OF_BUFFERS = ("shape", "role")
+_REPLACED = {
+    "input": _OF_BUFFERS,
+    "output": _OF_BUFFERS,
+    "inout": _OF_BUFFERS,
+    "symbol": ("shape",),
+    "scalar": ("value",),
+}
+"""Fields of an argument that facts take the place of, besides its type, by its role."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,16 @@ class KnownArgument:
     value: str = ""
     """Value of a number, as an expression."""
     role: str = ""
+
+    def fields(self) -> dict[str, str | int | float | list[str | int | float]]:
+        """The facts as fields of a job; a text is empty for what is unknown."""
+        shape = [yaml_number(extent) for extent in self.shape]
+        return {
+            "dtype": self.dtype,
+            "shape": shape or "",
+            "role": self.role,
+            "value": yaml_number(self.value),
+        }
 
 
 @dataclass(frozen=True)
@@ -79,16 +97,11 @@ class KnownJob:
         data = yaml.safe_load(f"{{{line.fields}}}")
         if known is None or not (known.shape or known.value or known.role) or data["role"] == "struct":
             return line
-        if known.dtype and (data["dtype"] == TODO or (TODO in line.comment and "type" in line.comment)):
-            data["dtype"] = known.dtype
-        if known.shape and data["role"] in _BUFFERS:
-            data["shape"] = [yaml_number(extent) for extent in known.shape]
-        if known.role and data["role"] in _BUFFERS[:3]:
-            data["role"] = known.role
-            if known.role == "output":
-                data.pop("draw", None)
-        if known.value and data["role"] == "scalar" and "value" in data:
-            data["value"] = yaml_number(known.value)
+        is_open = data["dtype"] == TODO or (TODO in line.comment and "type" in line.comment)
+        replaced = (*_REPLACED.get(data["role"], ()), *(["dtype"] if is_open else []))
+        data |= {f: v for f, v in known.fields().items() if v != "" and f in replaced and f in data}
+        if data["role"] == "output":
+            data.pop("draw", None)
         return replace(line, fields=yaml_flow(data)[1:-1], comment=f"as {self.origin} says")
 
     def informed_symbol(self, symbol: tuple[str, str]) -> tuple[str, str]:

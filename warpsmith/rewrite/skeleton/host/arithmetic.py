@@ -144,20 +144,18 @@ def _without(terms: list[tuple[int, Node]], b: Node) -> Node | None:
     """The sum without `b - 1`; None if it does not contain that."""
     constant = sum(sign * int(t.text) for sign, t in terms if t.kind == "num")
     others = [(sign, t) for sign, t in terms if t.kind != "num"]
-    number = number_of(b)
-    if number is not None and number > 1 and constant == number - 1 and others:
+    less = (number_of(b) or 1) - 1
+    if others and constant == less > 0:
         return _sum(others)
-    if constant == -1 and len(others) > 1:
+    added = [(n, t) for n, (sign, t) in enumerate(others) if sign > 0]
+    same: list[int] = []
+    if constant == -1:
         key = stripped(b)
-        same = [n for n, (sign, t) in enumerate(others) if sign > 0 and (t.text, t.kind) == (b.text, b.kind)]
-        same += [n for n, (sign, t) in enumerate(others) if sign > 0 and stripped(t) == key]
-        if same:
-            return _sum(others[: same[0]] + others[same[0] + 1 :])
-    if number is not None and len(others) > 1:
-        for n, (sign, t) in enumerate(others):
-            if sign > 0 and t.kind == "named" and constant == 0 and number_of(t) == number - 1 > 0:
-                return _sum(others[:n] + others[n + 1 :])
-    return None
+        same = [n for n, t in added if (t.text, t.kind) == (b.text, b.kind)]
+        same = same or [n for n, t in added if stripped(t) == key]
+    elif constant == 0 < less:
+        same = [n for n, t in added if t.kind == "named" and number_of(t) == less]
+    return _sum(others[: same[0]] + others[same[0] + 1 :]) if same and len(others) > 1 else None
 
 
 def _sum(terms: list[tuple[int, Node]]) -> Node | None:

@@ -22,6 +22,11 @@ _CHANGES = re.compile(
     r"(?:re)?set|resize|reserve|push|pop|clear|assign|emplace|insert|erase|init|load|read|parse|swap|add"
 )
 _READS = ("clEnqueueNDRangeKernel", "enqueueNDRangeKernel", "NDRange", "if", "while", "dim3")
+_STEPS = (("+", "+"), ("-", "-"))
+_CHANGE_BEHIND = (*_STEPS, (">", ">="))
+"""Pairs of tokens behind a variable that change it."""
+_BOUNDARIES = (";", "{", "}", "(", ",", ")", ":", "]", ">")
+"""Tokens in front of a declaration."""
 _NEAR = 300
 FILLED = "[?]"
 """Member of an event that may set any element of an array, and nothing of what is no array."""
@@ -71,6 +76,9 @@ class _Events:
     def _text(self, n: int) -> str:
         return self._items[n].text if 0 <= n < len(self._items) else ""
 
+    def _kind(self, n: int) -> str:
+        return self._items[n].kind if 0 <= n < len(self._items) else ""
+
     def at(self, n: int) -> Iterator[tuple[str, Event]]:
         before, name = self._text(n - 1), self._text(n)
         if before in (".", "->", "::"):
@@ -94,30 +102,25 @@ class _Events:
 
     def _is_changed(self, n: int, behind: int) -> bool:
         before, following = self._text(n - 1), self._text(behind)
-        if following in ("+", "-") and self._text(behind + 1) == following:
-            return True
-        if following == ">" and self._text(behind + 1) == ">=":
-            return True
-        if before in ("+", "-") and self._text(n - 2) == before:
+        if (following, self._text(behind + 1)) in _CHANGE_BEHIND or (self._text(n - 2), before) in _STEPS:
             return True
         if following == "(" and self._text(n + 1) in (".", "->"):
             return _CHANGES.match(self._text(behind - 1)) is not None
         if before == "&":
-            binary = n > 1 and (
-                self._items[n - 2].kind in ("name", "number") or self._text(n - 2) in (")", "]")
-            )
-            if not binary or self._text(n - 2) in ("return",):
-                return not _KEEPS.fullmatch(self._callee(n - 1))
-            return (
-                self._text(n - 2) == ")"
-                and self._text(n - 3) == "*"
-                and not _KEEPS.fullmatch(self._callee(n - 1))
-            )
+            return self._takes_address(n - 1) and not _KEEPS.fullmatch(self._callee(n - 1))
         if before == ">" == self._text(n - 2):
             return self._is_streamed(n)
         if self._changing and before in ("(", ",") and following in (",", ")"):
             return self._callee(n) in self._changing
         return False
+
+    def _takes_address(self, at: int) -> bool:
+        """True if a `&` has no operand on its left."""
+        left = self._text(at - 1)
+        if left == ")":
+            return self._text(at - 2) == "*"  # a cast to a pointer
+        is_operand = left == "]" or self._kind(at - 1) in ("name", "number")
+        return left == "return" or not is_operand
 
     def _may_fill(self, n: int) -> bool:
         """True if a call may set the elements of an array that it gets."""
@@ -178,28 +181,31 @@ class _Events:
         if self._text(n + 1) not in ("=", ";", ",", "(", "{", "[", ":", ")") or self._text(n) in _NO_TYPES:
             return None
         at = n - 1
-        signs = 0
         while self._text(at) in ("*", "&", "&&"):
-            at, signs = at - 1, signs + 1
-        if self._text(at) == ">":
-            depth = 0
-            end = at
-            for at in range(end, max(end - 60, 0), -1):
-                depth += (self._text(at) == ">") - (self._text(at) == "<")
-                if depth == 0 or self._text(at) in (";", "{", "}", "("):
-                    break
             at -= 1
-            if depth:
-                return None
-        if at < 0 or self._items[at].kind != "name" or self._text(at) in _NO_TYPES:
+        is_plain = at == n - 1
+        if self._text(at) == ">":
+            at = self._before_template(at)
+        if self._kind(at) != "name" or self._text(at) in _NO_TYPES:
             return None
-        while at > 0 and (self._items[at - 1].kind == "name" or self._text(at - 1) == "::"):
+        while self._kind(at - 1) == "name" or self._text(at - 1) == "::":
             at -= 1
             if self._text(at) in _NO_TYPES - {"struct", "typename", "extern"}:
                 return None
-        boundary = self._text(at - 1) in (";", "{", "}", "(", ",", ")", ":", "]", ">")
-        boundary = boundary or at == 0 or self._items[at - 1].kind == "directive"
-        return at if boundary or not signs else None
+        begins = self._text(at - 1) in _BOUNDARIES or self._kind(at - 1) in ("", "directive")
+        return at if is_plain or begins else None
+
+    def _before_template(self, end: int) -> int:
+        """The index before the `<` of a list that ends at `end`; -1 if there is none nearby."""
+        depth = 0
+        for at in range(end, max(end - 60, 0), -1):
+            text = self._text(at)
+            depth += (text == ">") - (text == "<")
+            if depth == 0:
+                return at - 1
+            if text in (";", "{", "}", "("):
+                break
+        return -1
 
     def _declared(self, begin: int, n: int) -> Iterator[tuple[str, Event]]:
         words = tuple(t.text for t in self._items[begin:n])

@@ -20,6 +20,8 @@ _LEVELS = (
     ("*", "/", "%"),
 )
 _PRECEDENCE = {sign: n for n, signs in enumerate(_LEVELS) for sign in signs}
+_NO_VALUES = ("new", "delete", "return", "throw")
+_CLOSING = {"(": ")", "{": "}"}
 _CASTS = ("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast")
 _FLOATS = frozenset(("float", "double", "cl_float", "cl_double"))
 _WHOLE = (
@@ -195,14 +197,10 @@ class _Reader:
         return self._named(token.text)
 
     def _named(self, name: str) -> Node:
-        if name in ("new", "delete", "return", "throw"):
+        if name in _NO_VALUES:
             raise Unreadable
         if name in _CASTS:
-            words = self._template()
-            self._take("(")
-            inner = self.expression(0)
-            self._take(")")
-            return Node("cast", "float" if is_float_type(words) else "", (inner,))
+            return self._converted(self._template())
         if name == "sizeof":
             return self._sizeof()
         words = [name]
@@ -214,16 +212,20 @@ class _Reader:
             self.at += 1
         if self._text() == "<":
             end = template_end(self.items, self.at)
-            if end > self.at and self.items[end : end + 1] and self.items[end].text in ("(", "{"):
+            if self._text(end - self.at) in _CLOSING:
                 self.at = end
-        if is_number_type(words):
-            closing = ")" if self._text() == "(" else "}"
-            self._take("(" if closing == ")" else "{")
-            given = self._list(closing)
-            if len(given) != 1:
-                raise Unreadable
-            return Node("cast", "float" if is_float_type(words) else "", given)
-        return Node("name", words[-1])
+        return self._converted(words) if is_number_type(words) else Node("name", words[-1])
+
+    def _converted(self, words: Sequence[str]) -> Node:
+        """`(x)` or `{x}` behind the name of a type."""
+        closing = _CLOSING.get(self._text())
+        if closing is None:
+            raise Unreadable
+        self.at += 1
+        given = self._list(closing)
+        if len(given) != 1:
+            raise Unreadable
+        return Node("cast", "float" if is_float_type(words) else "", given)
 
     def _template(self) -> list[str]:
         end = template_end(self.items, self.at)
@@ -256,9 +258,9 @@ class _Reader:
     def _postfix(self, node: Node) -> Node:
         for _ in range(_DEPTH):
             text = self._text()
-            if text in ("(", "{") and node.kind in ("name", "member"):
+            if text in _CLOSING and node.kind in ("name", "member"):
                 self.at += 1
-                node = Node("call", "", (node, *self._list(")" if text == "(" else "}")))
+                node = Node("call", "", (node, *self._list(_CLOSING[text])))
             elif text == "[":
                 self.at += 1
                 node = Node("index", "", (node, self.expression(0)))

@@ -20,6 +20,7 @@ from warpsmith.rewrite.skeleton.host.places import (
     symbol,
     touches,
 )
+from warpsmith.rewrite.skeleton.host.regions import Region
 from warpsmith.rewrite.source.work_limit import spend
 
 _DEPTH = 24
@@ -30,6 +31,12 @@ _CEILING = re.compile(
     r"i?(?:div|integer|int)?(?:ceil(?:ing)?div(?:ide)?|div(?:ide)?(?:round)?(?:up|ceil)|cdiv|updiv)"
 )
 _ROUNDED = re.compile(r"(?:shr)?(?:i?(?:round|align)up\w*|roundto\w*)")
+_OPERATIONS = ((_CEILING, "ceil_div"), (_ROUNDED, "round"))
+_TO_WHOLE = {
+    **dict.fromkeys(("ceil", "ceilf"), arithmetic.rounded_up),
+    **dict.fromkeys(("floor", "floorf", "trunc", "truncf"), arithmetic.whole),
+}
+_EXTREMES = ("min", "max", "imin", "imax")
 
 
 class Values:
@@ -118,14 +125,12 @@ class Values:
     def _called(self, name: str, given: Sequence[Node], place: Place) -> Node | None:
         values = [self.resolved(a, place) for a in given]
         plain = name.lower().replace("_", "")
-        if plain in ("ceil", "ceilf") and len(values) == 1:
-            return as_float(arithmetic.rounded_up(values[0]))
-        if plain in ("floor", "floorf", "trunc", "truncf") and len(values) == 1:
-            return as_float(arithmetic.whole(values[0]))
-        if plain in ("min", "max", "imin", "imax") and len(values) == 2:
-            a, b = map(arithmetic.whole, values)
-            same = [v is not None and v.kind in ("float", "quotient") for v in values]
-            return None if a is None or b is None or any(same) else arithmetic.op(plain[-3:], a, b)
+        if plain in _TO_WHOLE and len(values) == 1:
+            return as_float(_TO_WHOLE[plain](values[0]))
+        known = [v for v in values if v is not None]
+        are_two = len(known) == len(values) == 2
+        if plain in _EXTREMES and len(values) == 2:
+            return arithmetic.op(plain[-3:], *known) if are_two else None
         for code in (place.code, *self._codes):
             found = [f for f in code.callables.get(name, ()) if len(f.parameters) == len(given)]
             if found and all(f.body for f in found):
@@ -133,13 +138,8 @@ class Values:
                 return results.pop() if len(results) == 1 else None
             if found:
                 break
-        known = [v for v in values if v is not None]
-        if len(known) == len(values) == 2:
-            if _CEILING.fullmatch(plain):
-                return arithmetic.op("ceil_div", *known)
-            if _ROUNDED.fullmatch(plain):
-                return arithmetic.op("round", *known)
-        return None
+        sign = next((s for names, s in _OPERATIONS if are_two and names.fullmatch(plain)), "")
+        return arithmetic.op(sign, *known) if sign else None
 
     def _result(
         self, made: Callable, values: Sequence[Node | None], place: Place, code: HostCode
@@ -169,7 +169,6 @@ class Values:
 
     def _variable(self, name: str, member: str, place: Place) -> Node | None:
         place = replace(place, depth=place.depth + 1)
-        label = f"{place.code.name}:{name}{member}@"
         macro = self._macro(name, member, place)
         if macro is not None:
             return None if macro == _UNKNOWN else macro
@@ -180,30 +179,19 @@ class Values:
         before = [e for e in changes if e.at < place.at]
         last = before[-1] if before else declared
         is_float = declared is not None and declared.is_float
-        anchor = -1 if last is None else last.at
-        around = place.code.around(place.at)
-        for r in around:
-            fixed = r.body <= anchor <= r.end and always_before(last, place)
-            if r.kind == "loop" and not fixed and any(r.start <= e.at <= r.end for e in changes):
-                return symbol(f"{label}{anchor}:{r.start}", is_float)
-        value = None
-        if last is not None:
-            value = self._set(last, before, declared, (name, member), place)
+        label = f"{place.code.name}:{name}{member}@{-1 if last is None else last.at}"
+        loop = _changing_loop(place, changes, last)
+        if loop is not None:
+            return symbol(f"{label}:{loop.start}", is_float)
+        value = None if last is None else self._set(last, before, declared, (name, member), place)
         if value is None:
-            return symbol(f"{label}{anchor}", is_float)
-        value = as_float(value) if is_float else value
-        if (
-            declared is not None
-            and declared.type_words
-            and not is_float
-            and "auto" not in declared.type_words
-        ):
-            value = arithmetic.whole(value)
+            return symbol(label, is_float)
+        value = _converted(value, declared)
         if value is None or value.kind == "quotient":
             return value
         if value.kind == "float":
-            return as_float(Node("named", f"{label}{anchor}", value.parts))
-        return Node("named", f"{label}{anchor}", (value,))
+            return as_float(Node("named", label, value.parts))
+        return Node("named", label, (value,))
 
     def _set(
         self,
@@ -273,3 +261,22 @@ class Values:
         if name in self._constants and not member:
             return Node("named", f"{name}@file", (Node("num", str(self._constants[name])),))
         return Node("sym", f"{place.code.name}:{name}{member}@-1")
+
+
+def _changing_loop(place: Place, changes: Sequence[Event], last: Event | None) -> Region | None:
+    """The first loop around a place whose earlier rounds may change a variable, given what sets it last."""
+    for r in place.code.around(place.at):
+        fixed = last is not None and r.body <= last.at <= r.end and always_before(last, place)
+        if r.kind == "loop" and not fixed and any(r.start <= e.at <= r.end for e in changes):
+            return r
+    return None
+
+
+def _converted(value: Node, declared: Event | None) -> Node | None:
+    """A value as a variable holds it."""
+    if declared is None:
+        return value
+    if declared.is_float:
+        return as_float(value)
+    is_typed = declared.type_words and "auto" not in declared.type_words
+    return arithmetic.whole(value) if is_typed else value

@@ -10,7 +10,7 @@ from warpsmith.rewrite.analysis.kernel_facts import Access
 from warpsmith.rewrite.analysis.operations import operands, operator, strip_index
 from warpsmith.rewrite.skeleton.indices.polynomials import Polynomial, Unknown
 from warpsmith.rewrite.skeleton.indices.values import Values
-from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, strip
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip
 
 _VECTOR = re.compile(r"(\w*?[a-z])(2|3|4|8|16)")
 _MOVED = re.compile(r"v(?:load|store)a?(?:_half)?(\d*)(?:_\w+)?")
@@ -135,7 +135,6 @@ def _place(values: Values, access: Access) -> Place:
 
 def _pointer(values: Values, node: Node, depth: int) -> _Pointer:
     node = strip(node)
-    facts = values.facts
     if depth > _DEEPEST:
         raise Unknown
     match node.type:
@@ -143,26 +142,37 @@ def _pointer(values: Values, node: Node, depth: int) -> _Pointer:
             return _of_variable(values, node, depth)
         case "binary_expression" if operator(node) in "+-":
             left, right = operands(node)
-            if operator(node) == "+" and facts.root(left) is None:
+            if operator(node) == "+" and values.facts.root(left) is None:
                 left, right = right, left
             found, step = _pointer(values, left, depth + 1), values.of(right)
             return found.moved(step if operator(node) == "+" else -step)
         case "pointer_expression" if operator(node) == "&":
-            element = strip(node.child_by_field_name("argument") or node.children[-1])
-            base, listed = element.child_by_field_name("argument"), element.child_by_field_name("indices")
-            if element.type == "subscript_expression" and base is not None and listed is not None:
-                return _pointer(values, base, depth + 1).moved(values.of(strip_index(listed)))
-        case "cast_expression":
-            of_type, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-            if of_type is not None and value is not None:
-                return _as(_pointer(values, value, depth + 1), Unit.of(facts.source.of(of_type)))
-        case "call_expression" if facts.source.callee(node) == "reinterpret_cast":
-            kind = re.search(r"<(.*)>", facts.source.of(node.child_by_field_name("function") or node))
-            return _as(
-                _pointer(values, facts.source.arguments(node)[0], depth + 1),
-                Unit.of(kind.group(1) if kind else ""),
-            )
+            base, index = _element(node)
+            return _pointer(values, base, depth + 1).moved(values.of(index))
+        case "cast_expression" | "call_expression":
+            type_text, value = _cast(values.facts.source, node)
+            return _as(_pointer(values, value, depth + 1), Unit.of(type_text))
     raise Unknown
+
+
+def _element(address: Node) -> tuple[Node, Node]:
+    """Pointer and index of `&pointer[index]`."""
+    element = strip(address.child_by_field_name("argument") or address.children[-1])
+    base, listed = element.child_by_field_name("argument"), element.child_by_field_name("indices")
+    if element.type != "subscript_expression" or base is None or listed is None:
+        raise Unknown
+    return base, strip_index(listed)
+
+
+def _cast(source: Source, node: Node) -> tuple[str, Node]:
+    """The type and the value of `(type)value` or `reinterpret_cast<type>(value)`."""
+    if source.callee(node) == "reinterpret_cast":
+        kind = re.search(r"<(.*)>", source.of(node.child_by_field_name("function") or node))
+        return kind.group(1) if kind else "", source.arguments(node)[0]
+    of_type, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+    if of_type is None or value is None:
+        raise Unknown
+    return source.of(of_type), value
 
 
 def _as(pointer: _Pointer, unit: Unit) -> _Pointer:

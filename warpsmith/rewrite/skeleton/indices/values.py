@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
@@ -85,11 +85,7 @@ class Values:
             raise Unknown
         match node.type:
             case "number_literal":
-                literal = _LITERAL.fullmatch(self.facts.source.of(node))
-                if literal is None:
-                    raise Unknown
-                text = literal.group(1)
-                return Polynomial.number(int(text, 16 if text[:2].lower() == "0x" else 10))
+                return self._number(node)
             case "identifier":
                 return self._identifier(node, depth)
             case "binary_expression":
@@ -122,6 +118,13 @@ class Values:
         name = f"{VARYING}{key}"
         self.ranges.setdefault(name, found)
         return Polynomial.name(name)
+
+    def _number(self, literal: Node) -> Polynomial:
+        found = _LITERAL.fullmatch(self.facts.source.of(literal))
+        if found is None:
+            raise Unknown
+        text = found.group(1)
+        return Polynomial.number(int(text, 16 if text[:2].lower() == "0x" else 10))
 
     def _identifier(self, node: Node, depth: int) -> Polynomial:
         v = self.facts.variable(node)
@@ -158,15 +161,13 @@ class Values:
 
     def _changing(self, v: Variable, changes: list[Node], depth: int) -> Range:
         """The range of a variable that is set several times, from how it is set."""
+        unbounded = Range(order=10 + v.declaration.start_byte)
         sets = [] if v.init is None else [v.init]
         signs = set()
         for place in changes:
             statement = place.parent
             if statement is None or statement.type not in ("assignment_expression", "update_expression"):
-                return Range(order=10 + v.declaration.start_byte)
-            if statement.type == "update_expression":
-                signs.add(1 if "++" in self.facts.source.of(statement) else -1)
-                continue
+                return unbounded
             sign, value = self._step(v, statement)
             signs.add(sign)
             if value is not None:
@@ -178,19 +179,20 @@ class Values:
                 starts.append(self.of(value, depth + 1))
             except Unknown:
                 self.note_memory(value)
-                return Range(order=10 + v.declaration.start_byte)
+                return unbounded
         name = f"{VARYING}{v.name}@{v.declaration.start_byte}"
         if any(name in s.names for s in starts):
-            return Range(order=10 + v.declaration.start_byte)
-        lower = starts[0] if len(starts) == 1 else Polynomial()
-        if signs <= {1} and len(starts) == 1:
-            self.starts[name] = starts[0]
-        if signs == {-1}:
-            lower = Polynomial()
-        return Range(lower, tuple(starts) if 1 not in signs else (), order=10 + v.declaration.start_byte)
+            return unbounded
+        only = starts[0] if len(starts) == 1 else None
+        if only is not None and signs <= {1}:
+            self.starts[name] = only
+        lower = Polynomial() if only is None or signs == {-1} else only
+        return replace(unbounded, lower=lower, upper=tuple(starts) if 1 not in signs else ())
 
     def _step(self, v: Variable, statement: Node) -> tuple[int, Node | None]:
-        """Whether an assignment makes a variable larger or smaller, or the value that it sets."""
+        """Whether a statement makes a variable larger or smaller, or the value that it sets."""
+        if statement.type == "update_expression":
+            return (1 if "++" in self.facts.source.of(statement) else -1), None
         sign = {"+=": 1, "*=": 1, "<<=": 1, "-=": -1, ">>=": -1, "/=": -1, "%=": -1, "&=": -1}
         how, value = operator(statement), strip(operands(statement)[1])
         if how != "=":

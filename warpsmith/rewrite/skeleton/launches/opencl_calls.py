@@ -117,27 +117,34 @@ def _is_straight(code: HostCode, at: int) -> bool:
 
 
 def _settings(code: HostCode) -> Iterator[_Setting]:
-    items = code.items
-    for n, token in enumerate(items):
+    for n, token in enumerate(code.items):
         if token.text == "clSetKernelArg":
             parts = _listed(code, n + 1)
-            sign = (
-                next((i for i, t in enumerate(parts[3]) if t.text == "&"), None) if len(parts) == 4 else None
-            )
             if len(parts) == 4:
-                value = () if sign is None else tuple(parts[3][sign + 1 :])
-                while len(value) > 2 and value[0].text == "(" and value[-1].text == ")":
-                    value = value[1:-1]
-                yield _Setting(n, joined(parts[0]), tuple(parts[1]), value)
-        elif token.text == "setArg" and n > 1 and items[n - 1].text in (".", "->"):
+                yield _Setting(n, joined(parts[0]), tuple(parts[1]), _pointed_to(parts[3]))
+        elif token.text == "setArg" and n > 1 and code.items[n - 1].text in (".", "->"):
             parts = _listed(code, n + 1)
-            begin = n - 1
-            while begin > 0 and (
-                items[begin - 1].kind == "name" or items[begin - 1].text in (".", "->", "[", "]")
-            ):
-                begin -= 1
             if len(parts) == 2:
-                yield _Setting(n, joined(items[begin : n - 1]), tuple(parts[0]), tuple(parts[1]))
+                yield _Setting(n, _object(code, n - 1), tuple(parts[0]), tuple(parts[1]))
+
+
+def _pointed_to(part: Sequence[Token]) -> tuple[Token, ...]:
+    """What a pointer `&x` or `&(x)`, cast or not, leads to; nothing if it is written in another way."""
+    sign = next((i for i, t in enumerate(part) if t.text == "&"), len(part))
+    value = tuple(part[sign + 1 :])
+    while len(value) > 2 and value[0].text == "(" and value[-1].text == ")":
+        value = value[1:-1]
+    return value
+
+
+def _object(code: HostCode, end: int) -> str:
+    """The object whose member is named behind `end`."""
+    begin = end
+    while begin > 0 and (
+        code.items[begin - 1].kind == "name" or code.items[begin - 1].text in (".", "->", "[", "]")
+    ):
+        begin -= 1
+    return joined(code.items[begin:end])
 
 
 def _arguments(

@@ -32,9 +32,9 @@ _CHANNEL = {"f": Dtype.FLOAT32, "i": Dtype.INT32, "ui": Dtype.UINT32, "h": Dtype
 _ROLES = {(True, False): Role.INPUT, (False, True): Role.OUTPUT, (True, True): Role.INOUT}
 """Roles by whether a kernel reads, and whether it writes a buffer."""
 _READ_ONLY = (True, False)
-_ZEROS = "draw: {distribution: constant, low: 0}"
+_ZEROS = ", draw: {distribution: constant, low: 0}"
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_ABOVE_ZERO = "draw: {distribution: uniform, low: 0.1, high: 1}"
+_ABOVE_ZERO = ", draw: {distribution: uniform, low: 0.1, high: 1}"
 
 
 @dataclass(frozen=True)
@@ -67,27 +67,56 @@ class Sizes:
 
 def dimensions_of(kernel: KernelDefinition, space: IndexSpace) -> dict[str, tuple[str, int]]:
     """Names and placeholder sizes of dimensions by the argument that holds them; those of buffers first."""
-    found: dict[str, tuple[str, int]] = {n: (n, size) for n, size in space.dimensions.items()}
-    own: dict[str, tuple[str, int]] = {}
-    for a in kernel.arguments:
-        integer = a.dtype is not None and not a.dtype.is_float and a.lanes == 1 and not a.is_pointer
-        size = extent(a) if integer and not a.is_reference else None
-        is_named = integer and dimension_name(a.name) in space.named
-        if (size is not None or is_named) and len(found) + len(own) < _MAX_DIMENSIONS - 1:
-            own[a.name] = (dimension_name(a.name), size or _size_of_named(a))
-    buffers = [a.name for a in kernel.arguments if a.is_pointer or a.is_image]
-    if (found or own) and buffers and all(b in space.shapes for b in buffers):
+    found = {n: (n, size) for n, size in space.dimensions.items()}
+    held = [(a.name, d) for a in kernel.arguments if (d := _dimension_held(a, space)) is not None]
+    own = dict(held[: max(_MAX_DIMENSIONS - 1 - len(found), 0)])
+    buffers = {a.name for a in kernel.arguments if a.is_pointer or a.is_image}
+    if (found or own) and buffers and buffers <= space.shapes.keys():
         first = {a: own[a] for a in own if own[a][0] in space.named}
         return {**first, **found, **own}
-    taken = {a.name for a in kernel.arguments}
-    name = "n" if {"n"} & (own.keys() | found.keys()) or "n" not in taken else "elements"
+    other = {a.name for a in kernel.arguments} - own.keys() - found.keys()
+    name = "elements" if "n" in other else "n"
     guess = own.pop(name, found.pop(name, (name, DEFAULT_EXTENT)))
     return {name: guess, **found, **own}
+
+
+def _dimension_held(a: KernelArgument, space: IndexSpace) -> tuple[str, int] | None:
+    """Name and placeholder size of the dimension that an argument holds; None if it holds none."""
+    if a.dtype is None or a.dtype.is_float or a.lanes > 1 or a.is_pointer:
+        return None
+    name, size = dimension_name(a.name), None if a.is_reference else extent(a)
+    if size is None and name not in space.named:
+        return None
+    return name, size or _size_of_named(a)
 
 
 def _size_of_named(a: KernelArgument) -> int:
     """A placeholder for an argument of a shape whose name is not that of a size."""
     return DEFAULT_EXTENT if re.search(r"stride|pitch|step", a.name, re.I) else 1
+
+
+@dataclass(frozen=True)
+class _Elements:
+    """The type of an argument, or of the elements that it points to."""
+
+    dtype: Dtype | None
+    lanes: int
+    guess: Dtype | None = Dtype.UINT8
+    """The type to write if it is not known; None: there is none."""
+
+    def extent(self, text: str) -> str:
+        """Elements along the last axis as numbers, which are as many for each as it has lanes."""
+        return f'"{self.lanes} * {_factor(text)}"' if self.lanes > 1 else yaml_extent(text)
+
+
+def _elements(a: KernelArgument, kernel: KernelDefinition, bindings: Bindings) -> _Elements:
+    if a.base == "void" and a.pointers == 1 and a.name:
+        casts = cast_types(kernel.body, a.name, bindings.values)
+        dtype, lanes = casts[0] if len(casts) == 1 else (None, 1)
+        return _Elements(dtype, lanes, casts[0][0] if casts else None)
+    if a.dtype is None and a.base in bindings.values:
+        return _Elements(*element_type(bindings.values[a.base], {}))
+    return _Elements(a.dtype, a.lanes, None if a.base == "void" else Dtype.UINT8)
 
 
 def argument_line(
@@ -96,7 +125,7 @@ def argument_line(
     kernel: KernelDefinition,
     bindings: Bindings,
     sizes: Sizes,
-    structs: StructWriter | None = None,
+    structs: StructWriter,
 ) -> ArgumentLine:
     """The line of a job file for one argument, with a note if a person must decide.
 
@@ -105,42 +134,39 @@ def argument_line(
         bindings: types chosen for the template parameters.
         structs: writes structs by value.
     """
-    name = yaml_word(a.name or f"argument_{position}")
-    dtype, lanes = a.dtype, a.lanes
-    guess: Dtype | None = None if a.base == "void" else Dtype.UINT8
-    if dtype is None and a.base in bindings.values:
-        dtype, lanes = element_type(bindings.values[a.base], {})
-    if a.base == "void" and a.pointers == 1 and a.name:
-        casts = cast_types(kernel.body, a.name, bindings.values)
-        dtype, lanes = casts[0] if len(casts) == 1 else (None, 1)
-        guess = casts[0][0] if casts else None
+    label = a.name or f"argument_{position}"
+    name = yaml_word(label)
+    elements = _elements(a, kernel, bindings)
     if a.image_axes and a.access != "read_write":
         return _image(name, a, kernel, sizes.dimensions)
-    cannot = _inexpressible(a, dtype)
-    if structs is not None and dtype is None and not (a.is_pointer or a.is_reference or a.is_image):
-        found = structs.written(a.name or f"argument_{position}", a.base, bindings.values)
+    if elements.dtype is None and not (a.is_pointer or a.is_reference or a.is_image):
+        found = structs.written(label, a.base, bindings.values)
         if found is not None:
             words = "; ".join((f"{TODO}: values, and the buffers below", *found.unknown))
             return ArgumentLine(found.fields, words, found.is_written, found.buffers)
+    cannot = _inexpressible(a, elements.dtype)
     if cannot:
         rest = "role: input, shape: [1]" if a.is_pointer else "role: scalar, value: 0"
         return ArgumentLine(f"name: {name}, dtype: {TODO}, {rest}", f"{TODO}: `{a.type_text}` {cannot}")
-    if a.is_pointer and a.address_space == "local":
-        return _local(name, a, dtype, lanes, sizes)
-    if a.is_pointer:
-        return _buffer(name, a, dtype, lanes, kernel, sizes, guess)
-    assert dtype is not None
-    if lanes > 1:
-        values = ", ".join(["1"] * lanes)
-        fields = f"name: {name}, dtype: {dtype.value}, role: scalar, values: [{values}]"
-        return ArgumentLine(fields, f"{TODO}: `{a.type_text}`; the value of each lane")
-    fields = f"name: {name}, dtype: {dtype.value}, role: scalar, value: "
+    if not a.is_pointer:
+        return _scalar(name, a, elements, sizes)
+    if a.address_space == "local":
+        return _local(name, a, elements, sizes)
+    return _buffer(name, a, elements, kernel, sizes)
+
+
+def _scalar(name: str, a: KernelArgument, elements: _Elements, sizes: Sizes) -> ArgumentLine:
+    assert elements.dtype is not None
+    fields = f"name: {name}, dtype: {elements.dtype.value}, role: scalar, "
+    if elements.lanes > 1:
+        values = ", ".join(["1"] * elements.lanes)
+        return ArgumentLine(f"{fields}values: [{values}]", f"{TODO}: `{a.type_text}`; the value of each lane")
     if a.name in sizes.dimensions:
-        return ArgumentLine(fields + yaml_word(sizes.dimensions[a.name][0]))
-    if a.name in sizes.space.free:
-        return ArgumentLine(fields + scalar_value(a), "any value: it decides no branch and no index")
+        return ArgumentLine(f"{fields}value: {yaml_word(sizes.dimensions[a.name][0])}")
     said = f"`{a.type_text}`; " if a.dtype is None else ""
-    return ArgumentLine(fields + scalar_value(a), f"{TODO}: {said}its value")
+    is_free = a.name in sizes.space.free
+    comment = "any value: it decides no branch and no index" if is_free else f"{TODO}: {said}its value"
+    return ArgumentLine(f"{fields}value: {scalar_value(a)}", comment)
 
 
 def _inexpressible(a: KernelArgument, dtype: Dtype | None) -> str:
@@ -161,16 +187,15 @@ def _inexpressible(a: KernelArgument, dtype: Dtype | None) -> str:
     return ""
 
 
-def _local(name: str, a: KernelArgument, dtype: Dtype | None, lanes: int, sizes: Sizes) -> ArgumentLine:
+def _local(name: str, a: KernelArgument, elements: _Elements, sizes: Sizes) -> ArgumentLine:
+    dtype = elements.dtype
+    reason = sizes.said(a.name) if dtype is not None else ""
     unit = "elements" if dtype is not None else f"bytes, of `{a.type_text}`,"
     words = f"{TODO}: {unit} that a work-group needs; here as many as it has work-items"
-    threads = " * ".join(n for n in sizes.space.block if n != "1") or "1"
-    reason = sizes.said(a.name) if dtype is not None else ""
-    if reason:
-        threads, words = " * ".join(_factor(e) for e in sizes.of(a.name)), f"shape {reason}"
-    shape = f'"{lanes} * {_factor(threads) if reason else threads}"' if lanes > 1 else yaml_extent(threads)
+    extents = sizes.of(a.name) if reason else [n for n in sizes.space.block if n != "1"]
+    shape = elements.extent(" * ".join(map(_factor, extents)) or "1")
     fields = f"name: {name}, dtype: {(dtype or Dtype.UINT8).value}, role: local, shape: [{shape}]"
-    return ArgumentLine(fields, words)
+    return ArgumentLine(fields, f"shape {reason}" if reason else words)
 
 
 def _factor(text: str) -> str:
@@ -200,51 +225,47 @@ def _image(
 
 
 def _buffer(
-    name: str,
-    a: KernelArgument,
-    dtype: Dtype | None,
-    lanes: int,
-    kernel: KernelDefinition,
-    sizes: Sizes,
-    guess: Dtype | None,
+    name: str, a: KernelArgument, elements: _Elements, kernel: KernelDefinition, sizes: Sizes
 ) -> ArgumentLine:
-    """The line of a buffer.
-
-    Args:
-        guess: element type if it is not known; None: there is none.
-    """
-    extents = sizes.of(a.name)
     role, doubt = buffer_role(a, kernel, sizes.space)
-    notes, doubts = _said_of_type(a, dtype, lanes)
     reason = sizes.said(a.name)
-    notes += [f"shape {reason}"] if reason else []
-    doubts = ([] if reason else ["shape"]) + doubts + ([doubt] if doubt else [])
-    draw = _ZEROS if dtype is None else ""
-    if dtype is not None and dtype.is_float and a.name and is_under_root(kernel.body, a.name):
-        draw = _ABOVE_ZERO
-    if role is not Role.OUTPUT and _may_hold_indices(dtype) and _holds_indices(a.name, sizes.space):
-        doubts.append("which numbers it may hold (draw)")
-        draw = draw or _ZEROS
-    words = [yaml_extent(e) for e in extents[:-1]]
-    words.append(f'"{lanes} * {_factor(extents[-1])}"' if lanes > 1 else yaml_extent(extents[-1]))
-    known = dtype or guess
-    kind = known.value if known else TODO
-    draw = "" if kind == TODO else draw
-    fields = f"name: {name}, dtype: {kind}, role: {role.value}, shape: [{', '.join(words)}]"
-    if draw and role is not Role.OUTPUT:
-        fields += f", {draw}"
-    said = "; ".join([*doubts, *notes])
-    return ArgumentLine(fields, f"{TODO}: {said}" if doubts else said, role is not Role.INPUT)
+    is_drawn = role is not Role.OUTPUT
+    holds_indices = is_drawn and _holds_indices(a.name, elements.dtype, sizes.space)
+    of_type, doubt_of_type = _said_of_type(a, elements)
+    doubts = [
+        "" if reason else "shape",
+        doubt_of_type,
+        doubt,
+        "which numbers it may hold (draw)" if holds_indices else "",
+    ]
+    notes = [of_type, f"shape {reason}" if reason else ""]
+    said = "; ".join(filter(None, (*doubts, *notes)))
+    *outer, last = sizes.of(a.name)
+    shape = ", ".join((*map(yaml_extent, outer), elements.extent(last)))
+    known = elements.dtype or elements.guess
+    draw = _draw(a, elements, kernel, holds_indices) if is_drawn else ""
+    fields = (
+        f"name: {name}, dtype: {known.value if known else TODO}, role: {role.value}, shape: [{shape}]{draw}"
+    )
+    return ArgumentLine(fields, f"{TODO}: {said}" if any(doubts) else said, role is not Role.INPUT)
 
 
-def _holds_indices(name: str, space: IndexSpace) -> bool:
+def _draw(a: KernelArgument, elements: _Elements, kernel: KernelDefinition, holds_indices: bool) -> str:
+    """The field that says how a buffer's values are drawn; empty for the usual way."""
+    if elements.dtype is None:
+        return _ZEROS if elements.guess else ""
+    if holds_indices:
+        return _ZEROS
+    positive = elements.dtype.is_float and a.name and is_under_root(kernel.body, a.name)
+    return _ABOVE_ZERO if positive else ""
+
+
+def _holds_indices(name: str, dtype: Dtype | None, space: IndexSpace) -> bool:
     """True if a buffer's elements decide what memory is used; by its name where that is not understood."""
+    if dtype is None or dtype.is_float or dtype is Dtype.BOOL:
+        return False
     understood = name in space.sure and space.shapes.keys() <= space.sure
     return name in space.indirect or (not understood and _INDICES.search(name) is not None)
-
-
-def _may_hold_indices(dtype: Dtype | None) -> bool:
-    return dtype is not None and not dtype.is_float and dtype is not Dtype.BOOL
 
 
 def _may_be_stored(body: str, name: str) -> bool:
@@ -271,10 +292,8 @@ def buffer_role(
     return (Role.OUTPUT if usage.is_written else Role.INPUT), ""
 
 
-def _said_of_type(a: KernelArgument, dtype: Dtype | None, lanes: int) -> tuple[list[str], list[str]]:
-    """The type as the kernel has it, as often as the form's type does not show it: notes, and doubts."""
-    if dtype is None:
-        return [], [f"{'the type of its elements' if a.base == 'void' else 'bytes'} of `{a.type_text}`"]
-    if lanes > 1 or a.dtype is None:
-        return [f"`{a.type_text}`"], []
-    return [], []
+def _said_of_type(a: KernelArgument, elements: _Elements) -> tuple[str, str]:
+    """The type as the kernel has it if the form's type does not show it: as a note, or as a doubt."""
+    if elements.dtype is None:
+        return "", f"{'the type of its elements' if a.base == 'void' else 'bytes'} of `{a.type_text}`"
+    return (f"`{a.type_text}`" if elements.lanes > 1 or a.dtype is None else ""), ""
