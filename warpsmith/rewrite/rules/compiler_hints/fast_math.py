@@ -6,6 +6,7 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from warpsmith.domain.argument import Argument
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
 from warpsmith.rewrite.analysis.kernel_facts import Facts
@@ -40,14 +41,16 @@ class FastMath(Rule):
         """See `Rule`."""
         strict = next((a.name for a in draft.job.kernel.declared if _is_strict(draft, a)), None)
         if strict is not None:
-            return Declined(f"{strict} is compared with a relative tolerance below {LOOSE}")
+            return Declined(
+                DeclineCode.RELIED_ON, f"{strict} is compared with a relative tolerance below {LOOSE}"
+            )
         found = _Found()
         for function in draft.source.reachable:
             found.look(draft, function)
         edits = list(found.edits)
         variants = tuple(_in_variant(draft, v, found) for v in draft.variants)
         if not found.edits:
-            return Declined("no float function or division that has a fast form")
+            return Declined(DeclineCode.FORM, "no float function or division that has a fast form")
         made = draft.changed(
             Change(
                 self.name,
