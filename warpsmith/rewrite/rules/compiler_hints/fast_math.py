@@ -160,25 +160,39 @@ class _Floats:
             case "number_literal":
                 return _of_number(self.facts.source.of(node))
             case "identifier":
-                v = self.facts.variable(node)
-                return None if v is None or v.is_pointer or v.is_array else _of_type(v.kind)
+                return self._scalar(node)
             case "subscript_expression":
                 return self._element(node)
             case "call_expression":
                 return self._call(node)
             case "cast_expression":
-                kind = node.child_by_field_name("type")
-                return None if kind is None else _of_type(self.facts.source.of(kind))
+                return self._cast(node)
             case "unary_expression":
-                argument = node.child_by_field_name("argument")
-                negated = self.facts.source.of(node).startswith("!")
-                return None if argument is None or negated else self._kind(argument)
+                return self._signed(node)
             case "binary_expression":
                 return self._both(*operands(node)) if operator(node) in ("+", "-", "*", "/") else None
             case "conditional_expression":
-                a, b = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-                return self._both(a, b) if a is not None and b is not None else None
+                return self._chosen(node)
         return None
+
+    def _scalar(self, identifier: Node) -> str | None:
+        v = self.facts.variable(identifier)
+        return None if v is None or v.is_pointer or v.is_array else _of_type(v.kind)
+
+    def _cast(self, cast: Node) -> str | None:
+        kind = cast.child_by_field_name("type")
+        return None if kind is None else _of_type(self.facts.source.of(kind))
+
+    def _signed(self, unary: Node) -> str | None:
+        """The kind of `-x`, `+x` and the like; `!x` is no number."""
+        argument = unary.child_by_field_name("argument")
+        is_not = self.facts.source.of(unary).startswith("!")
+        return None if argument is None or is_not else self._kind(argument)
+
+    def _chosen(self, conditional: Node) -> str | None:
+        """The kind of both branches together."""
+        a, b = (conditional.child_by_field_name(field) for field in ("consequence", "alternative"))
+        return self._both(a, b) if a is not None and b is not None else None
 
     def _element(self, subscript: Node) -> str | None:
         base = subscript.child_by_field_name("argument")

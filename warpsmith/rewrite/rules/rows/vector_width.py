@@ -177,10 +177,7 @@ def _consistent(facts: Facts, plans: list[_Plan], without: list[Declined]) -> li
 
 def _meets(facts: Facts, plan: _Plan, plans: list[_Plan]) -> str | None:
     """Why another thread may touch elsewhere what a loop with wide accesses touches; None if none does."""
-    mine: dict[str, bool] = {}
-    for a in facts.accesses(plan.loop.node):
-        if a.root is not None and (a.root.is_parameter or a.writes):
-            mine[a.root.name] = mine.get(a.root.name, False) or a.writes
+    mine = _buffers(facts, plan.loop)
     for a in facts.accesses(facts.source.body):
         if plan.loop.contains(a.node) or a.root is None or a.root.name not in mine:
             continue
@@ -193,6 +190,15 @@ def _meets(facts: Facts, plan: _Plan, plans: list[_Plan]) -> str | None:
         if not harmless:
             return f"{a.root.name} is used elsewhere, and no barrier lies between"
     return None
+
+
+def _buffers(facts: Facts, loop: StridedLoop) -> dict[str, bool]:
+    """What a loop accesses that other threads may access too, and whether it writes there."""
+    found: dict[str, bool] = {}
+    for a in facts.accesses(loop.node):
+        if a.root is not None and (a.root.is_parameter or a.writes):
+            found[a.root.name] = found.get(a.root.name, False) or a.writes
+    return found
 
 
 def _is_parted(facts: Facts, plan: _Plan, a: Access) -> bool:

@@ -130,12 +130,9 @@ def _ties(draft: Draft, constant: Constant) -> _Ties | Declined:
     launch, text = draft.kernel.launch, str(constant.value)
     equal = {AXES[n] for n, e in enumerate(launch.block) if e.text == text}
     if not block and equal and said & {"extent", "tree"}:
-        if len(equal) != 1 or grid:
-            return Declined(DeclineCode.LAUNCH, "several extents of the block are the same number")
-        if not _shared_by_thread(facts):
-            return Declined(
-                DeclineCode.RELIED_ON, "the block is the same number, and nothing shows whether that is meant"
-            )
+        unmeant = _why_not_the_block(facts, equal, grid)
+        if unmeant is not None:
+            return unmeant
         block = set(equal)
     if any(s.startswith("warps.") for s in said):
         return _of_warps(draft, constant, grid, block)
@@ -149,6 +146,21 @@ def _ties(draft: Draft, constant: Constant) -> _Ties | Declined:
             f"the block's extent along {', '.join(sorted(block - equal))} is not {text} in the launch",
         )
     return _with_grid(draft, constant, grid, block)
+
+
+def _why_not_the_block(facts: Facts, equal: set[str], grid: set[str]) -> Declined | None:
+    """Why a size that is the same number as an extent of the block may be another one; None if it is not.
+
+    Args:
+        equal: axes of the block with that number.
+        grid: axes of the grid that the size is bound to.
+    """
+    if len(equal) != 1 or grid:
+        return Declined(DeclineCode.LAUNCH, "several extents of the block are the same number")
+    if not _shared_by_thread(facts):
+        words = "the block is the same number, and nothing shows whether that is meant"
+        return Declined(DeclineCode.RELIED_ON, words)
+    return None
 
 
 def _of_warps(draft: Draft, constant: Constant, grid: set[str], block: set[str]) -> _Ties | Declined:
