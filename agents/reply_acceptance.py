@@ -28,6 +28,7 @@ from agents.guide_pages import guides
 from agents.parsing import BadReply, find_object, parse_reply
 from agents.role_inputs import drafts, permitted_rules
 from agents.tried import history
+from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule
 from warpsmith.domain.expression_checks import DEVICE_NAMES
 from warpsmith.domain.job import AgentRole, Job, RewritePolicy, Strategy, Workload
 from warpsmith.domain.plan import Family
@@ -120,7 +121,7 @@ def _not_at_once(stop: str, payload: StepPayload, field: str) -> None:
         )
 
 
-def accept_template(answer: TemplateReply, context: StepContext) -> tuple[Template, tuple[str, ...]]:
+def accept_template(answer: TemplateReply, context: StepContext) -> tuple[Template, tuple[DeclinedRule, ...]]:
     """The template of an answer, and the rules that declined.
 
     Raises:
@@ -242,7 +243,7 @@ def accept_tests(answer: TesterReply, job: Job) -> tuple[ProposedCase, ...]:
     return tuple(cases)
 
 
-def _by_rules(answer: TemplateReply, context: StepContext) -> tuple[Template, tuple[str, ...]]:
+def _by_rules(answer: TemplateReply, context: StepContext) -> tuple[Template, tuple[DeclinedRule, ...]]:
     known = permitted_rules(context.job)
     for index, name in enumerate(answer.rules):
         if name not in known:
@@ -251,9 +252,9 @@ def _by_rules(answer: TemplateReply, context: StepContext) -> tuple[Template, tu
             )
     policy = RewritePolicy.model_validate({"allow": answer.rules})
     report = make_template(context.job.model_copy(update={"rewrite": policy}), context.include_dirs)
-    declined = tuple(d for d in report.declined if not d.endswith("not permitted by the job"))
+    declined = tuple(d for d in report.declined if d.code is not DeclineCode.NOT_PERMITTED)
     if not report.template.applied:
-        raise BadReply("none of these rules applies: " + "; ".join(declined)[:2000])
+        raise BadReply("none of these rules applies: " + "; ".join(map(str, declined))[:2000])
     return report.template, declined
 
 

@@ -244,7 +244,7 @@ def _candidate(row: CandidateRow, ideas: Mapping[str, str]) -> CandidateView:
         agent_step=row.made_by,
         idea=ideas.get(row.made_by, ""),
         applied=row.template.applied,
-        declined=row.declined,
+        declined=tuple(map(str, row.declined)),
         space=row.template.space,
         feasible=row.feasible,
         source=row.template.kernel.text,

@@ -21,6 +21,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from db.api_keys import KeyLimits
 from db.column_types import ModelJson, UtcDateTime, words
+from warpsmith.domain.declined_rule import DeclinedRule
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Outcome, OutcomeKind
@@ -134,7 +135,9 @@ class CandidateRow(Base):
     parent: Mapped[str | None] = mapped_column(Id)
     state: Mapped[CandidateState] = mapped_column(words(CandidateState))
     template: Mapped[Template] = mapped_column(ModelJson("template", Template), deferred=True)
-    declined: Mapped[tuple[str, ...]] = mapped_column(ModelJson("texts", tuple[str, ...]))
+    declined: Mapped[tuple[DeclinedRule, ...]] = mapped_column(
+        ModelJson("declined_rules", tuple[DeclinedRule, ...])
+    )
     feasible: Mapped[int | None]
     settled: Mapped[int | None]
     """Total number of trials of the candidate when its shared search had proposed them all."""

@@ -11,6 +11,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from testbed.rows import measured, rejected
+from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule
 from warpsmith.domain.outcome import Comparison, Interval, Outcome, Stage, Verdict
 from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import JobState, TaskKind
@@ -31,6 +32,9 @@ class Searched:
     candidate_id: str
 
 
+NO_LOOP = DeclinedRule(rule="unroll", code=DeclineCode.FORM, reason="no loop")
+
+
 def searched(session: Session, job_id: str) -> Searched:
     """Baseline timed; five trials of one candidate: two measured, two rejected, one only proposed."""
     jobs = JobRepository(session)
@@ -42,7 +46,7 @@ def searched(session: Session, job_id: str) -> Searched:
     job = scale_job()
     applied = (AppliedRule(rule="vector_width", detail=f"loads of {HOSTILE}", parameters=("PER",)),)
     template = Template(kernel=job.kernel, space=job.space, applied=applied)
-    row = CandidateRepository(session).add(job_id, 0, 1, None, template, ("unroll: no loop",), "step")
+    row = CandidateRepository(session).add(job_id, 0, 1, None, template, (NO_LOOP,), "step")
     CandidateRepository(session).set_feasible(row.id, 16)
     tried: list[Configuration] = [
         {"BLOCK": b, "PER": p} for b, p in ((64, 1), (256, 4), (32, 8), (32, 4), (128, 2))

@@ -1,5 +1,6 @@
 """Leaves out rules that made templates of a job fail, and reports them."""
 
+from warpsmith.domain.declined_rule import DeclinedRule
 from warpsmith.domain.job import Job, RewritePolicy
 from warpsmith.rewrite.templater import TemplateReport
 from warpsmith.tuning.tasks import StepPayload
@@ -12,7 +13,7 @@ def without_faults(job: Job, payload: StepPayload) -> Job:
     return job.model_copy(update={"rewrite": policy})
 
 
-def declined(report: TemplateReport, payload: StepPayload) -> tuple[str, ...]:
+def declined(report: TemplateReport, payload: StepPayload) -> tuple[DeclinedRule, ...]:
     """The declined rules, and for faulty rules the failure of their rewrite."""
-    words = {f.rule: f.words for f in payload.faults}
-    return tuple(words.get(d.split(":", 1)[0], d) for d in report.declined)
+    failed = {f.rule: f.declined for f in payload.faults}
+    return tuple(failed.get(d.rule, d) for d in report.declined)

@@ -67,7 +67,7 @@ class Tried:
             "rules": [a.rule for a in template.applied],
             "parameters": {p.name: len(p.values) for p in template.space.parameters},
             "structural": [n for a in template.applied if a.rule not in PLAIN for n in a.parameters],
-            "declined": list(report.declined),
+            "declined": [str(d) for d in report.declined],
         }
         made = self._compiling(template, template.space.defaults).result()
         row["compiles"] = not isinstance(made, Rejected)

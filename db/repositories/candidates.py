@@ -9,6 +9,7 @@ from db.engine import clock
 from db.identifiers import new_id
 from db.repositories.events import EventRepository
 from db.tables import CandidateRow, TaskRow
+from warpsmith.domain.declined_rule import DeclinedRule
 from warpsmith.domain.state import CandidateState, TaskKind, TaskState
 from warpsmith.domain.template import Template
 from warpsmith.errors import NotFound
@@ -28,7 +29,7 @@ class CandidateRepository:
         round_: int,
         parent: str | None,
         template: Template,
-        declined: tuple[str, ...],
+        declined: tuple[DeclinedRule, ...],
         made_by: str,
     ) -> CandidateRow:
         """A new candidate, open for search."""

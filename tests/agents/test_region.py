@@ -15,6 +15,7 @@ from testbed.example_jobs import load_example
 from tests.agents.test_requests import state_of, worker
 from tests.unit.tuning.test_search_facts import measured
 from tests.worker.test_execute import ring_all, submit
+from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule
 from warpsmith.domain.job import Job, Strategy
 from warpsmith.domain.outcome import CompileFacts, Outcome, Rejected, Stage
 from warpsmith.domain.space import Configuration
@@ -62,8 +63,11 @@ def starts(context: StepContext, of: Template | None = None) -> list[Configurati
     return [{v.name: v.value for v in values} for values in said.warm_starts]
 
 
+REFUSED = DeclinedRule(rule="a", code=DeclineCode.FORM, reason="b")
+
+
 def tuned(context: StepContext, of: Template) -> StepResult:
-    payload = StepPayload(role="tuner", round=1, draft=of, declined=("a: b",))
+    payload = StepPayload(role="tuner", round=1, draft=of, declined=(REFUSED,))
     return RulesProvider().answer(payload, context)
 
 
@@ -71,7 +75,7 @@ def test_a_block_that_the_device_does_not_take_is_bounded_once() -> None:
     context = known(job_of(BLOCKS))
     made = tuned(context, draft(context.job))
     assert made.template is not None
-    assert made.declined == ("a: b",)
+    assert made.declined == (REFUSED,)
     (constraint,) = made.template.space.constraints
     assert constraint.expression.text == "(BLOCK) <= device.max_threads_per_block"
     assert constraint.expression.text in made.reply, "the record does not show what was said"

@@ -29,6 +29,7 @@ from tests.agents.replies import as_text, template
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell, ring_all, submit
 from warpsmith.client import Client
+from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule
 from warpsmith.domain.job import RULES, AgentPolicy, Budget, Job
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
@@ -245,14 +246,17 @@ def post(http: httpx2.Client, path: str, answer: dict[str, object]) -> httpx2.Re
     return http.post(path, content=body, headers={"Content-Type": "application/json"})
 
 
+REFUSED = DeclinedRule(rule="a", code=DeclineCode.FORM, reason="b")
+
+
 def test_a_tuner_is_asked_between_the_template_and_its_search() -> None:
     def step(rows: Rows, payload: StepPayload) -> StepResult:
         made = Template(kernel=rows.snapshot.job.kernel)
         if payload.role in ("tester", "profiler", "planner"):
             return StepResult(provider=RULES)
         if payload.role == "templater":
-            return StepResult(provider=RULES, template=made, declined=("a: b",), ask_tuner=True)
-        assert (payload.role, payload.draft, payload.declined) == ("tuner", made, ("a: b",))
+            return StepResult(provider=RULES, template=made, declined=(REFUSED,), ask_tuner=True)
+        assert (payload.role, payload.draft, payload.declined) == ("tuner", made, (REFUSED,))
         return StepResult(provider=RULES, template=made, declined=payload.declined)
 
     rows = Rows(Budget(rounds=1, trials=5), agent_step=step)

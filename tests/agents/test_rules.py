@@ -14,6 +14,7 @@ from agents.steps import provider_name
 from testbed.example_jobs import load_example
 from tests.unit.tuning.test_decide import timed_baseline
 from tests.unit.tuning.test_search_facts import measured
+from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule
 from warpsmith.domain.job import AgentPolicy, Job, Strategy, Workload
 from warpsmith.domain.outcome import CompileFacts, Outcome, Rejected, Stage
 from warpsmith.domain.plan import Family
@@ -232,7 +233,8 @@ def test_rules_at_fault_are_left_out_and_the_others_kept() -> None:
     assert before is not None and mended.template is not None
     rules = [a.rule for a in before.applied]
     assert [a.rule for a in mended.template.applied] == [r for r in rules if r != "restrict"]
-    assert "restrict: our rewrite did not compile: kernel.cl:3: error: restrictx" in mended.declined
+    words = "our rewrite did not compile: kernel.cl:3: error: restrictx"
+    assert DeclinedRule(rule="restrict", code=DeclineCode.FAILED, reason=words) in mended.declined
     cautious = answer(context, "repairer", faults=[fault], attempt=1).template
     assert cautious is not None
     assert "restrict" not in {a.rule for a in cautious.applied}

@@ -17,6 +17,7 @@ from db.result_views import worker_list
 from db.snapshot import job_baseline
 from db.tables import TrialRow, WorkerRow
 from testbed.rows import cut_short, measured, rejected
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.state import TaskKind
 from warpsmith.domain.template import Template
 from warpsmith.testing.jobs import DEVICE, scale_job
@@ -122,7 +123,11 @@ def add_job(old: OldDatabase) -> None:
         round=1,
         state="searching",
         template=template.model_dump(mode="json"),
-        declined=[],
+        declined=[
+            "restrict: not permitted by the job",
+            "unroll: launch 1 (merge<2, (N)>): no loop: none",
+            "unroll: our rewrite did not compile: k.cu:3: error",
+        ],
         made_by="t2",
         trials=3,
         measured=1,
@@ -196,6 +201,20 @@ def test_finished_trials_get_the_kind_of_their_outcome(old: OldDatabase, upgrade
         rows = session.scalars(select(TrialRow).order_by(TrialRow.number)).all()
         assert [r.outcome_kind for r in rows] == ["measured", "rejected", "cut_short", None]
         assert TrialRepository(session).cut_short(JOB) == 1
+
+
+def test_refusals_that_were_words_keep_them(old: OldDatabase, upgraded: Database) -> None:
+    add_job(old)
+    words = old.row("candidate")["declined"]
+    migrate.upgrade(old.url)
+    with upgraded.write() as session:
+        read = CandidateRepository(session).get(CANDIDATE).declined
+    assert list(map(str, read)) == words
+    assert [(d.rule, d.code, d.launch) for d in read] == [
+        ("restrict", DeclineCode.NOT_PERMITTED, ""),
+        ("unroll", DeclineCode.UNRECORDED, "launch 1 (merge<2, (N)>)"),
+        ("unroll", DeclineCode.UNRECORDED, ""),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_a_block_whose_square_is_needed_stays(index: str) -> None:
     kernel = job.kernel.model_copy(update={"source": text})
     report = make_template(job.model_copy(update={"kernel": kernel}))
     assert report.template.applied == ()
-    assert "outgrows the block" in " ".join(report.declined)
+    assert "outgrows the block" in " ".join(map(str, report.declined))
 
 
 COLUMNS = """
@@ -187,7 +187,7 @@ def test_a_place_that_follows_from_the_block_s_index_keeps_the_block(place: str)
     }
     report = make_template(Job.model_validate(data))
     assert report.template.applied == ()
-    assert "which block it is" in " ".join(report.declined)
+    assert "which block it is" in " ".join(map(str, report.declined))
 
 
 def test_more_local_memory_than_the_device_has_is_refused_before_the_launch(opencl_info: DeviceInfo) -> None:

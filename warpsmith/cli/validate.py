@@ -224,7 +224,7 @@ def as_json(report: Report) -> str:
         held |= {"own_configurations": report.own_configurations}
     if template is not None:
         held["rules"] = [a.model_dump(mode="json") for a in template.template.applied]
-        held["declined"] = list(template.declined)
+        held["declined"] = [str(d) for d in template.declined]
         held["parameters"] = [p.model_dump(mode="json") for p in template.template.space.parameters]
         held["template_configurations"] = report.template_configurations
     return json.dumps(held, indent=1)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import Field
 
 from warpsmith.domain.base import Frozen
+from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule
 from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.kernel import Kernel
@@ -33,10 +34,16 @@ class RuleFault(Frozen):
     """Message of the compiler or of the check."""
 
     @property
-    def words(self) -> str:
-        """One line that describes the fault, in the form of a declined rule."""
+    def declined(self) -> DeclinedRule:
+        """The rule as one that later templates decline."""
         what = "did not compile" if self.stage is Stage.COMPILE else f"failed ({self.stage.value})"
-        return f"{self.rule}: our rewrite {what}: {(self.reason.splitlines() or [''])[0]}"
+        words = f"our rewrite {what}: {(self.reason.splitlines() or [''])[0]}"
+        return DeclinedRule(rule=self.rule, code=DeclineCode.FAILED, reason=words)
+
+    @property
+    def words(self) -> str:
+        """One line that describes the fault."""
+        return str(self.declined)
 
 
 class Template(Frozen):

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from warpsmith.domain.declined_rule import EVERY_RULE, DeclineCode, DeclinedRule, not_permitted
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.domain.kernel import MAX_SOURCE_BYTES, Kernel
@@ -31,7 +32,7 @@ class TemplateReport:
     """A template, and the reason for each rule that was not applied."""
 
     template: Template
-    declined: tuple[str, ...]
+    declined: tuple[DeclinedRule, ...]
 
 
 def make_template(
@@ -49,7 +50,10 @@ def make_template(
     if job.kernel.backend is Backend.TRITON:
         # Its parameters are in the source already, and Triton's own compiler does what the rules do.
         own = Template(kernel=job.kernel, space=job.space)
-        return TemplateReport(template=own, declined=("every rule: rules read CUDA and OpenCL",))
+        refused = DeclinedRule(
+            rule=EVERY_RULE, code=DeclineCode.BACK_END, reason="rules read CUDA and OpenCL"
+        )
+        return TemplateReport(template=own, declined=(refused,))
     with limited_work(steps):
         return _made(job, include_dirs)
 
@@ -57,13 +61,13 @@ def make_template(
 def _made(job: Job, include_dirs: Mapping[str, Path] | None) -> TemplateReport:
     library = _library(job.kernel, include_dirs)
     template = Template(kernel=_inlined(job.kernel, library), space=job.space)
-    declined: list[str] = []
+    declined: list[DeclinedRule] = []
     for n in range(len(job.kernel.steps)):
         try:
             template, refused = _of_launch(job, template, n, included(template.kernel.text, library))
             declined += refused
         except TOO_MUCH as exc:
-            declined.append(f"every rule: {_too_much(exc)}")
+            declined.append(DeclinedRule(rule=EVERY_RULE, code=DeclineCode.LIMIT, reason=_too_much(exc)))
     return TemplateReport(template=template, declined=tuple(declined))
 
 
@@ -100,13 +104,13 @@ def _inlined(kernel: Kernel, library: Library) -> Kernel:
 
 def _of_launch(
     job: Job, template: Template, n: int, library: tuple[str, ...]
-) -> tuple[Template, tuple[str, ...]]:
+) -> tuple[Template, Sequence[DeclinedRule]]:
     """The template with the rules applied to a launch, and why the others were not."""
     kernel = template.kernel.of_step(n)
     draft = _draft(job, kernel, library)
     steps = job.kernel.launches
     others = [step.entry for m, step in enumerate(steps) if m != n]
-    declined: list[Declined] = []
+    declined: list[DeclinedRule] = []
     if job.rewrite.enabled:
         live = _live(draft)
         if others and live.kernel.text != kernel.text and _why_shared(kernel.text, live, others):
@@ -116,7 +120,8 @@ def _of_launch(
         draft, declined = _or_usually_spelt(job, written, draft, declined, others)
     if steps:
         draft = numbered(draft, kernel.text, n)
-        declined = [replace(d, launch=f"launch {n} ({steps[n].entry})") for d in declined]
+        launch = f"launch {n} ({steps[n].entry})"
+        declined = [d.model_copy(update={"launch": launch}) for d in declined]
     space = template.space
     made = Template(
         kernel=template.kernel.with_step(n, draft.kernel),
@@ -126,12 +131,12 @@ def _of_launch(
         ),
         applied=template.applied + draft.applied,
     )
-    return made, tuple(map(str, declined))
+    return made, declined
 
 
 def _ruled(
     job: Job, live: Draft, kernel: Kernel, others: Sequence[str], written: Draft, hid: bool
-) -> tuple[Draft, list[Declined]]:
+) -> tuple[Draft, list[DeclinedRule]]:
     """The draft after all rules, and why the others were not applied.
 
     Rules see the source with its macros written out. The user's own text stays if they make the same of it.
@@ -155,8 +160,8 @@ def _ruled(
 
 
 def _or_usually_spelt(
-    job: Job, written: Draft, made: Draft, declined: list[Declined], others: Sequence[str]
-) -> tuple[Draft, list[Declined]]:
+    job: Job, written: Draft, made: Draft, declined: list[DeclinedRule], others: Sequence[str]
+) -> tuple[Draft, list[DeclinedRule]]:
     """What the rules made of a kernel, or make of it in the usual spelling where that shows them more.
 
     The user's own spelling stays wherever it hides nothing from the rules.
@@ -179,13 +184,13 @@ def _has_all(draft: Draft, other: Draft) -> bool:
 
 def _with_all_rules(
     job: Job, draft: Draft, kernel: Kernel, others: Sequence[str], names: Collection[str] | None = None
-) -> tuple[Draft, list[Declined]]:
+) -> tuple[Draft, list[DeclinedRule]]:
     """The draft after all rules, or those of some names, and why others were not applied.
 
     Args:
         kernel: what the last rules get if no other rule is applied.
     """
-    declined: list[Declined] = []
+    declined: list[DeclinedRule] = []
     chosen = [r for r in RULES if names is None or r.name in names]
     last = [r for r in LAST_RULES if names is None or r.name in names]
     draft = _with_rules(job, draft, kernel, chosen, others, declined)
@@ -211,34 +216,42 @@ def _with_rules(
     kernel: Kernel,
     rules: Sequence[Rule],
     others: Sequence[str],
-    declined: list[Declined],
+    declined: list[DeclinedRule],
 ) -> Draft:
     """The draft after all of the rules that apply; the reasons of the others are added to `declined`."""
     for rule in rules:
         result = _applied(job, draft, kernel, rule, others)
-        if isinstance(result, Declined):
+        if isinstance(result, DeclinedRule):
             declined.append(result)
         else:
             draft = result
     return draft
 
 
-def _applied(job: Job, draft: Draft, kernel: Kernel, rule: Rule, others: Sequence[str]) -> Draft | Declined:
-    """The draft after a rule, or why the rule is not applied, with its name."""
-    refusal = "" if job.rewrite.permits(rule.name) else "not permitted by the job"
-    refusal = refusal or _beforehand(kernel, rule)
-    if refusal:
-        return Declined(refusal, rule.name)
+def _applied(
+    job: Job, draft: Draft, kernel: Kernel, rule: Rule, others: Sequence[str]
+) -> Draft | DeclinedRule:
+    """The draft after a rule, or why the rule is not applied."""
+    if not job.rewrite.permits(rule.name):
+        return not_permitted(rule.name)
+    result = _beforehand(kernel, rule) or _attempted(draft, rule, others)
+    if isinstance(result, Draft):
+        return result
+    return DeclinedRule(rule=rule.name, code=result.code, reason=result.reason)
+
+
+def _attempted(draft: Draft, rule: Rule, others: Sequence[str]) -> Draft | Declined:
+    """What a rule makes of a draft. A rule that cannot read the source, or would take too long, declines."""
     try:
         result = rule.apply(draft)
         if others and isinstance(result, Draft):
             shared = _why_shared(draft.kernel.text, result, others)
-            result = Declined(shared) if shared else result
+            return Declined(DeclineCode.ANOTHER_LAUNCH, shared) if shared else result
     except LookupError as exc:
-        result = Declined(str(exc.args[0]))
+        return Declined(DeclineCode.UNREADABLE, str(exc.args[0]))
     except TOO_MUCH as exc:
-        result = Declined(_too_much(exc))
-    return replace(result, rule=rule.name) if isinstance(result, Declined) else result
+        return Declined(DeclineCode.LIMIT, _too_much(exc))
+    return result
 
 
 def _why_shared(before: str, draft: Draft, others: Sequence[str]) -> str:
@@ -247,14 +260,16 @@ def _why_shared(before: str, draft: Draft, others: Sequence[str]) -> str:
     return f"it would change what {changed}, another launch of the sequence, runs" if changed else ""
 
 
-def _beforehand(kernel: Kernel, rule: Rule) -> str:
-    """Why a kernel's form alone rules a rule out; empty if it does not."""
+def _beforehand(kernel: Kernel, rule: Rule) -> Declined | None:
+    """Why a kernel's form alone rules a rule out; None if it does not."""
     joined = kernel.launch.joins_blocks or "__cluster_dims__" in kernel.text
     if joined and not rule.keeps_places:
-        return "the launch joins blocks (cluster, cooperative), whose number and places must stay"
+        words = "the launch joins blocks (cluster, cooperative), whose number and places must stay"
+        return Declined(DeclineCode.LAUNCH, words)
     if kernel.reached_twice and not rule.keeps_accesses:
-        return f"the kernel writes {kernel.reached_twice} and gets it by two ways"
-    return ""
+        words = f"the kernel writes {kernel.reached_twice} and gets it by two ways"
+        return Declined(DeclineCode.DEPENDENCE, words)
+    return None
 
 
 def _too_much(exc: Exception) -> str:

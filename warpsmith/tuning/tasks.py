@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from warpsmith.domain.base import Frozen
+from warpsmith.domain.declined_rule import DeclinedRule
 from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.domain.job import AgentRole, ProviderName
 from warpsmith.domain.outcome import CheckedShape, Comparison, CompileFacts, NoGain, Rejected, WorkloadTiming
@@ -252,7 +253,7 @@ class StepPayload(Frozen):
     """Candidate that the repairer has to mend."""
     draft: Template | None = None
     """Template for which the tuner has to set bounds."""
-    declined: tuple[str, ...] = ()
+    declined: tuple[DeclinedRule, ...] = ()
     """Rules that the templater of the draft declined."""
     faults: tuple[RuleFault, ...] = ()
     """Rules that made templates of this job fail; they must not be used again."""
@@ -278,7 +279,7 @@ class StepResult(Frozen):
     kind: Literal[TaskKind.AGENT_STEP] = TaskKind.AGENT_STEP
     provider: str
     template: Template | None = None
-    declined: tuple[str, ...] = ()
+    declined: tuple[DeclinedRule, ...] = ()
     plan: str = ""
     stop: str = ""
     """Reason why there is nothing more to try; empty if there is something."""

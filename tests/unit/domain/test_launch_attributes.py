@@ -51,7 +51,7 @@ def test_rules_leave_grid_and_block_of_joined_blocks_alone(source: str, launch: 
     job = sharing(source, **launch)
     report = make_template(job)
     assert {a.rule for a in report.template.applied} <= {"unroll", "launch_bounds", "fast_math"}
-    assert any(d.startswith("block_size: the launch joins blocks") for d in report.declined)
+    assert any(str(d).startswith("block_size: the launch joins blocks") for d in report.declined)
     made = report.template.kernel.launch
     assert (made.grid, made.block) == (job.kernel.launch.grid, job.kernel.launch.block)
 

@@ -4,6 +4,7 @@ from typing import Any, get_args
 
 import pytest
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.job import Job, RuleName
 from warpsmith.domain.template import without_definitions
 from warpsmith.rewrite.rules import ALL_RULES
@@ -43,7 +44,7 @@ def report(
 
 def reason(found: TemplateReport, rule: str) -> str:
     """Why a rule declined; empty where it was applied."""
-    return next((d.removeprefix(f"{rule}: ") for d in found.declined if d.startswith(f"{rule}: ")), "")
+    return next((d.reason for d in found.declined if d.rule == rule), "")
 
 
 def names(found: TemplateReport) -> set[str]:
@@ -191,7 +192,27 @@ def test_the_users_parameters_are_kept_and_rules_can_be_switched_off() -> None:
 
 def test_an_unknown_entry_declines_everywhere() -> None:
     found = report("  y[0] = x[0];\n", head=HEAD.replace(" k(", " other("))
-    assert all("0 definitions of kernel 'k'" in d for d in found.declined)
+    assert all("0 definitions of kernel 'k'" in d.reason for d in found.declined)
+    assert {d.code for d in found.declined} == {DeclineCode.UNREADABLE}
+
+
+@pytest.mark.parametrize(
+    ("body", "rule", "code"),
+    [
+        ("  y[0] = x[0];\n", "vector_width", DeclineCode.FORM),
+        (f"  __shared__ float t[64];\n  {STRIDE} b[i] = a[i];\n", "row_split", DeclineCode.DEPENDENCE),
+        (
+            f"  int ws_body = 0;\n  {STRIDE} b[i] = a[i];\n",
+            "fixed_scalars",
+            DeclineCode.NAME_TAKEN,
+        ),
+        ("  y[0] = x[0];\n", "fixed_scalars", DeclineCode.NO_GAIN),
+        ("  y[0] = x[0];\n", "restrict", DeclineCode.NOT_PERMITTED),
+    ],
+)
+def test_a_refusal_has_its_kind(body: str, rule: str, code: DeclineCode) -> None:
+    found = report(ROW + body, deny=("restrict",))
+    assert [d.code for d in found.declined if d.rule == rule] == [code]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def configured(found: TemplateReport, fixed: int) -> ConfiguredKernel:
 
 def reason(job: Job) -> str:
     """Why the rule was declined."""
-    return next(d for d in make_template(job).declined if d.startswith("fixed_scalars: "))
+    return next(str(d) for d in make_template(job).declined if d.rule == "fixed_scalars")
 
 
 @pytest.mark.parametrize("fixed", [0, 1])

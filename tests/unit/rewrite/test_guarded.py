@@ -254,4 +254,4 @@ def test_a_cast_is_no_call_of_something_unknown(head: str, value: str) -> None:
 def test_a_function_in_parentheses_is_a_call() -> None:
     source = PLAIN + "  int i = get_global_id(0);\n  if (i < cols) out[i] = (other)(a[i]);\n}\n"
     report = make_template(job_of(Written(source, "want = out")))
-    assert any("it calls (other)" in reason for reason in report.declined)
+    assert any("it calls (other)" in d.reason for d in report.declined)

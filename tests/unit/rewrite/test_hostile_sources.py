@@ -65,14 +65,14 @@ def scaled(body: str) -> Job:
 )
 def test_what_is_nested_too_deeply_is_declined(body: str) -> None:
     report = make_template(scaled(body))
-    assert any("nested too deeply" in reason for reason in report.declined) or report.template.applied
+    assert any("nested too deeply" in d.reason for d in report.declined) or report.template.applied
 
 
 def test_a_source_that_takes_too_long_is_declined() -> None:
     job = scaled("int q = 1;" * 20)
     assert make_template(job).template.applied
     report = make_template(job, steps=1000)
-    assert sum("too long to analyse" in reason for reason in report.declined) > 5
+    assert sum("too long to analyse" in d.reason for d in report.declined) > 5
 
 
 def test_macros_that_multiply_are_given_up() -> None:

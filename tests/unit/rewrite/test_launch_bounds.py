@@ -75,7 +75,7 @@ def test_the_compiler_is_told_how_many_threads_to_spare_registers_for(
 def test_a_kernel_that_says_more_keeps_it(attribute: str) -> None:
     report = report_of(f'extern "C" __global__ void {attribute} k', "64")
     assert not report.template.applied
-    assert any("already" in reason for reason in report.declined)
+    assert any("already" in d.reason for d in report.declined)
 
 
 def test_bounds_of_another_kernel_are_left_alone() -> None:

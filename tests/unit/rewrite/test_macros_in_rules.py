@@ -94,7 +94,9 @@ def test_a_kernel_that_no_rule_changes_stays_as_it_is() -> None:
 def test_a_reason_names_the_macro(macros: str, body: str, reason: str) -> None:
     report = make_template(job_of(macros, body))
     assert "elements_per_thread" not in rules(report)
-    assert any(d.startswith("elements_per_thread") and reason in d for d in report.declined), report.declined
+    assert any(d.rule == "elements_per_thread" and reason in d.reason for d in report.declined), (
+        report.declined
+    )
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def report(source: str, entry: str = "k", **launch: Any) -> TemplateReport:
 
 def reason(found: TemplateReport, rule: str) -> str:
     """Why a rule declined; empty where it was applied."""
-    return next((d.removeprefix(f"{rule}: ") for d in found.declined if d.startswith(f"{rule}: ")), "")
+    return next((d.reason for d in found.declined if d.rule == rule), "")
 
 
 def names(found: TemplateReport) -> set[str]:

@@ -190,4 +190,4 @@ def test_an_attribute_is_no_call(head: str) -> None:
     )
     assert head.split("((")[1][:10] in source
     found = make_template(job.model_copy(update={"kernel": job.kernel.model_copy(update={"source": source})}))
-    assert not [d for d in found.declined if "definition is not in the source" in d]
+    assert not [d for d in found.declined if "definition is not in the source" in d.reason]

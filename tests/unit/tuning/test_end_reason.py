@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule, not_permitted
 from warpsmith.domain.device import Ceilings
 from warpsmith.domain.job import Budget
 from warpsmith.domain.outcome import Comparison, Interval, Stage, TimeSummary, Verdict, WorkloadTiming
@@ -38,9 +39,10 @@ CHANGED = Template(
 )
 PLAIN = Template(kernel=JOB.kernel)
 DECLINED = (
-    "lift_constants: no constant is lifted",
-    "vector_width: y is not read in steps of the thread",
-    "row_split: there is one row a group",
+    not_permitted("block_size"),
+    DeclinedRule(rule="lift_constants", code=DeclineCode.FORM, reason="no constant is lifted"),
+    DeclinedRule(rule="vector_width", code=DeclineCode.FORM, reason="y is not read in steps of the thread"),
+    DeclinedRule(rule="row_split", code=DeclineCode.LAUNCH, reason="there is one row a group"),
 )
 
 
@@ -59,7 +61,7 @@ def candidate(number: int = 0, **changes: Any) -> CandidateSummary:
     return replace(made, **changes)
 
 
-def step(number: int, template: Template, declined: tuple[str, ...] = DECLINED) -> TaskView:
+def step(number: int, template: Template, declined: tuple[DeclinedRule, ...] = DECLINED) -> TaskView:
     result = StepResult(provider="rules", template=template, declined=declined)
     payload = StepPayload(role="templater", round=1)
     return TaskView(f"step{number}", TaskKind.AGENT_STEP, TaskState.DONE, payload, result)
@@ -150,7 +152,8 @@ def test_a_rule_that_was_left_out_for_its_fault_is_named_in_every_end() -> None:
     fault = "restrict: our rewrite did not compile: expected ')'"
     first = (step(0, CHANGED), rejected(0, "compile: expected ')'", "restrict"))
     of_first = candidate(0, state=CandidateState.REJECTED)
-    mended, both = step(1, CHANGED, (*DECLINED, fault)), (of_first, candidate(1))
+    failed = RuleFault(rule="restrict", stage=Stage.COMPILE, reason="expected ')'")
+    mended, both = step(1, CHANGED, (*DECLINED, failed.declined)), (of_first, candidate(1))
     nothing = (of_first, candidate(1, trials=1))
     only = ended(*first, step(1, PLAIN), verified(), candidates=nothing, trials=2)
     assert only.code is ReasonCode.TEMPLATE_FAILED

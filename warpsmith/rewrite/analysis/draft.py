@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from warpsmith.domain.argument import Argument
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.job import Job
@@ -19,16 +20,16 @@ from warpsmith.rewrite.source.syntax_tree import Edit, Source, apply_edits
 
 @dataclass(frozen=True)
 class Declined:
-    """A rule whose precondition could not be proven, and why."""
+    """The answer of a rule whose precondition could not be proven."""
 
+    code: DeclineCode
     reason: str
-    rule: str = ""
-    """The rule's name, once it is known who declined."""
-    launch: str = ""
-    """Of a sequence: the launch to which the rule was not applied."""
+    """Why, in words that a user understands."""
 
-    def __str__(self) -> str:
-        return ": ".join(part for part in (self.rule, self.launch, self.reason) if part)
+
+def all_declined(places: Sequence[Declined]) -> Declined:
+    """One answer for several places, none of which can be rewritten. Its code is that of the first."""
+    return Declined(places[0].code, "; ".join(place.reason for place in places))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule
 from warpsmith.domain.outcome import MIN_CLAIM, Comparison, Verdict, margin_of
 from warpsmith.domain.reason import Reason, ReasonCode
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
@@ -204,7 +205,7 @@ def _step(snapshot: JobSnapshot, candidate: CandidateSummary) -> StepResult | No
     return found if isinstance(found, StepResult) else None
 
 
-def _declined(snapshot: JobSnapshot) -> Sequence[str]:
+def _declined(snapshot: JobSnapshot) -> Sequence[DeclinedRule]:
     """Rules declined by the newest template."""
     steps = [s for c in snapshot.candidates if (s := _step(snapshot, c)) is not None]
     return steps[-1].declined if steps else ()
@@ -218,11 +219,9 @@ def _faults(snapshot: JobSnapshot) -> Iterator[str]:
 def _nearest(snapshot: JobSnapshot) -> str:
     """The first declined rule that would have changed how the kernel works."""
     left_out = {*DECORATION, *(f.rule for f in faults_of(snapshot))}
-    for words in _declined(snapshot):
-        rule, _, why = words.partition(": ")
-        if rule not in left_out and "not permitted" not in why:
-            return f"; the nearest was {rule}: {why}"
-    return ""
+    permitted = (d for d in _declined(snapshot) if d.code is not DeclineCode.NOT_PERMITTED)
+    nearest = next((d for d in permitted if d.rule not in left_out), None)
+    return "" if nearest is None else f"; the nearest was {nearest}"
 
 
 def _spent(snapshot: JobSnapshot) -> str:

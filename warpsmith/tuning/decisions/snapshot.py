@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from warpsmith.domain.declined_rule import DeclinedRule
 from warpsmith.domain.job import Job
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
 from warpsmith.domain.template import Template
@@ -98,7 +99,7 @@ class AddCandidate:
     round: int
     parent: str | None
     template: Template
-    declined: tuple[str, ...]
+    declined: tuple[DeclinedRule, ...]
     made_by: str
 
 

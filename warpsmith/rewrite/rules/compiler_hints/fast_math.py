@@ -6,6 +6,7 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from warpsmith.domain.argument import Argument
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
 from warpsmith.rewrite.analysis.kernel_facts import Facts
@@ -40,14 +41,16 @@ class FastMath(Rule):
         """See `Rule`."""
         strict = next((a.name for a in draft.job.kernel.declared if _is_strict(draft, a)), None)
         if strict is not None:
-            return Declined(f"{strict} is compared with a relative tolerance below {LOOSE}")
+            return Declined(
+                DeclineCode.RELIED_ON, f"{strict} is compared with a relative tolerance below {LOOSE}"
+            )
         found = _Found()
         for function in draft.source.reachable:
             found.look(draft, function)
         edits = list(found.edits)
         variants = tuple(_in_variant(draft, v, found) for v in draft.variants)
         if not found.edits:
-            return Declined("no float function or division that has a fast form")
+            return Declined(DeclineCode.FORM, "no float function or division that has a fast form")
         made = draft.changed(
             Change(
                 self.name,
@@ -157,25 +160,39 @@ class _Floats:
             case "number_literal":
                 return _of_number(self.facts.source.of(node))
             case "identifier":
-                v = self.facts.variable(node)
-                return None if v is None or v.is_pointer or v.is_array else _of_type(v.kind)
+                return self._scalar(node)
             case "subscript_expression":
                 return self._element(node)
             case "call_expression":
                 return self._call(node)
             case "cast_expression":
-                kind = node.child_by_field_name("type")
-                return None if kind is None else _of_type(self.facts.source.of(kind))
+                return self._cast(node)
             case "unary_expression":
-                argument = node.child_by_field_name("argument")
-                negated = self.facts.source.of(node).startswith("!")
-                return None if argument is None or negated else self._kind(argument)
+                return self._signed(node)
             case "binary_expression":
                 return self._both(*operands(node)) if operator(node) in ("+", "-", "*", "/") else None
             case "conditional_expression":
-                a, b = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
-                return self._both(a, b) if a is not None and b is not None else None
+                return self._chosen(node)
         return None
+
+    def _scalar(self, identifier: Node) -> str | None:
+        v = self.facts.variable(identifier)
+        return None if v is None or v.is_pointer or v.is_array else _of_type(v.kind)
+
+    def _cast(self, cast: Node) -> str | None:
+        kind = cast.child_by_field_name("type")
+        return None if kind is None else _of_type(self.facts.source.of(kind))
+
+    def _signed(self, unary: Node) -> str | None:
+        """The kind of `-x`, `+x` and the like; `!x` is no number."""
+        argument = unary.child_by_field_name("argument")
+        is_not = self.facts.source.of(unary).startswith("!")
+        return None if argument is None or is_not else self._kind(argument)
+
+    def _chosen(self, conditional: Node) -> str | None:
+        """The kind of both branches together."""
+        a, b = (conditional.child_by_field_name(field) for field in ("consequence", "alternative"))
+        return self._both(a, b) if a is not None and b is not None else None
 
     def _element(self, subscript: Node) -> str | None:
         base = subscript.child_by_field_name("argument")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.domain.argument import Argument, Role
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
@@ -52,20 +53,25 @@ class FixedScalars(Rule):
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""
         if PARAMETER in draft.names() or re.search(rf"\b{BODY}\b", draft.kernel.text):
-            return Declined(f"the name {PARAMETER} or {BODY} is taken")
+            return Declined(DeclineCode.NAME_TAKEN, f"the name {PARAMETER} or {BODY} is taken")
         source = draft.source
         head = _head(source, draft.kernel.arguments)
         if isinstance(head, Declined):
             return head
         scalars = _scalars(draft, head.names)
         if not scalars:
-            return Declined("no scalar of the job has a value that the source can name")
+            return Declined(DeclineCode.LAUNCH, "no scalar of the job has a value that the source can name")
         cases = list(dict.fromkeys(zip(*(s.literals for s in scalars), strict=True)))
         if len(cases) > MOST_WORKLOADS:
-            return Declined(f"the workloads have {len(cases)} sets of scalars; at most {MOST_WORKLOADS}")
-        why = _why_useless(source) or _why_not_a_function(draft)
-        if why:
-            return Declined(why)
+            return Declined(
+                DeclineCode.LIMIT,
+                f"the workloads have {len(cases)} sets of scalars; at most {MOST_WORKLOADS}",
+            )
+        if not _divides(source):
+            return Declined(DeclineCode.NO_GAIN, "no integer is divided by a value that the host passes")
+        if draft.is_opencl and _has_local_memory(source):
+            words = "OpenCL C has local memory in kernels only, not in the functions that they call"
+            return Declined(DeclineCode.BACK_END, words)
         body = _function(head, draft.is_opencl)
         calls = "".join(_call(head, scalars, case) for case in cases)
         text = (
@@ -106,19 +112,19 @@ def _head(source: Source, arguments: Sequence[Argument]) -> _Head | Declined:
     function = next(iter(find(kernel, "function_declarator")), None)
     listed = None if function is None else function.child_by_field_name("parameters")
     if listed is None:
-        return Declined("the definition's form is not understood")
+        return Declined(DeclineCode.FORM, "the definition's form is not understood")
     given = [c for c in listed.named_children if c.type != "comment"]
     if any(c.type not in _PARAMETERS for c in given) or len(given) != len(arguments):
-        return Declined("its parameters are not one for each argument")
+        return Declined(DeclineCode.LAUNCH, "its parameters are not one for each argument")
     text = ", ".join(_without_default(source, c) for c in given)
     if "__grid_constant__" in text:
-        return Declined("a parameter is one that only a kernel can have")
+        return Declined(DeclineCode.FORM, "a parameter is one that only a kernel can have")
     names = tuple(_name(source, c) for c in given)
     template = _template(source, kernel)
     if isinstance(template, Declined):
         return template
     if not all(names):
-        return Declined("a parameter has no name")
+        return Declined(DeclineCode.FORM, "a parameter has no name")
     start, words, bound = template
     return _Head(start, words, bound, text, names)
 
@@ -145,13 +151,13 @@ def _template(source: Source, kernel: Node) -> tuple[int, str, str] | Declined:
         return _first_byte(source, kernel), "", ""
     listed = parent.child_by_field_name("parameters")
     if listed is None or any(c.type == "requires_clause" for c in parent.children):
-        return Declined("its template parameters are not understood")
+        return Declined(DeclineCode.FORM, "its template parameters are not understood")
     words, names = [], []
     for child in (c for c in listed.named_children if c.type != "comment"):
         text = source.of(child)
         name = template_parameter_name(child)
         if "..." in text or child.type == "template_template_parameter_declaration" or not name:
-            return Declined(f"its template parameter '{text}' has no name of its own")
+            return Declined(DeclineCode.FORM, f"its template parameter '{text}' has no name of its own")
         words.append(text.split("=", 1)[0].strip())
         names.append(name)
     return parent.start_byte, f"template <{', '.join(words)}> ", f"<{', '.join(names)}>"
@@ -221,13 +227,13 @@ def _float(value: float) -> str:
     return f"({single!r}f)" if single < 0 else f"{single!r}f"
 
 
-def _why_useless(source: Source) -> str:
-    """Why a constant would save no time; empty if it may."""
+def _divides(source: Source) -> bool:
+    """Whether an integer is divided by a value that the host passes, which a constant would save."""
     for function in source.reachable:
         for n in find(function, "binary_expression"):
             if any(plain(c) in ("/", "%") for c in n.children) and _divides_by_argument(source, n):
-                return ""
-    return "no integer is divided by a value that the host passes"
+                return True
+    return False
 
 
 def _divides_by_argument(source: Source, division: Node) -> bool:
@@ -246,14 +252,11 @@ def _is_integer(v: Variable) -> bool:
     return not v.is_array and element_type(v.kind, {})[0] in _INTEGERS
 
 
-def _why_not_a_function(draft: Draft) -> str:
-    if not draft.is_opencl:
-        return ""
-    kernel = draft.source.kernel
-    inside = [v for v in draft.source.variables if v.is_shared and not v.is_parameter]
-    if any(kernel.start_byte <= v.declaration.start_byte < kernel.end_byte for v in inside):
-        return "OpenCL C has local memory in kernels only, not in the functions that they call"
-    return ""
+def _has_local_memory(source: Source) -> bool:
+    """Whether the kernel's body declares local memory."""
+    kernel = source.kernel
+    declared = (v.declaration for v in source.variables if v.is_shared and not v.is_parameter)
+    return any(kernel.start_byte <= d.start_byte < kernel.end_byte for d in declared)
 
 
 def _function(head: _Head, is_opencl: bool) -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
@@ -47,18 +48,20 @@ class LaunchBounds(Rule):
         kernel = draft.source.kernel
         declarator, kind = kernel.child_by_field_name("declarator"), kernel.child_by_field_name("type")
         if declarator is None or kind is None:
-            return Declined("the definition's form is not understood")
+            return Declined(DeclineCode.FORM, "the definition's form is not understood")
         head = head_of(draft.source)
         if draft.is_opencl:
             if not named:
-                return Declined("an extent of the block is an expression that the source cannot name")
+                return Declined(
+                    DeclineCode.LAUNCH, "an extent of the block is an expression that the source cannot name"
+                )
             if "reqd_work_group_size" in head:
-                return Declined("the kernel has launch bounds already")
+                return Declined(DeclineCode.NO_GAIN, "the kernel has launch bounds already")
             sizes = ", ".join([*extents, "1", "1"][:3])
             edit = Edit(kind.start_byte, kind.start_byte, f"__attribute__((reqd_work_group_size({sizes}))) ")
             return draft.changed(Change(self.name, " x ".join(extents), edits=[edit]))
         if PARAMETER in draft.names() or re.search(r"\bWS_REGISTERS\b", draft.kernel.text):
-            return Declined(f"the name {PARAMETER} is taken")
+            return Declined(DeclineCode.NAME_TAKEN, f"the name {PARAMETER} is taken")
         return _of_cuda(draft, head, declarator.end_byte, kind, " * ".join(extents) if named else "")
 
 
@@ -73,12 +76,12 @@ def _of_cuda(draft: Draft, head: str, end: int, kind: Node, threads: str) -> Dra
     if "__launch_bounds__" in head:
         found = re.search(r"__launch_bounds__(\s*)\(((?:[^()]|\([^()]*\))*)\)", head)
         if found is None or len(split_arguments(found.group(2))) != 1 or "__maxnreg__" in head:
-            return Declined("the kernel has launch bounds already")
+            return Declined(DeclineCode.NO_GAIN, "the kernel has launch bounds already")
         last = end - len(head[found.end() - 1 :].encode())
         edit = Edit(last, last, f", {PARAMETER} / ({found.group(2).strip()})")
         detail = "the kernel's own, with a limit of registers"
     elif "__maxnreg__" in head:
-        return Declined("the kernel has a limit of registers already")
+        return Declined(DeclineCode.NO_GAIN, "the kernel has a limit of registers already")
     elif threads:
         bounds = f" __launch_bounds__({threads}, {PARAMETER} / ({threads}))"
         edit, detail = Edit(kind.end_byte, kind.end_byte, bounds), threads

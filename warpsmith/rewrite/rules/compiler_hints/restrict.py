@@ -2,6 +2,7 @@
 
 import re
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.rewrite.analysis.calls.callees import synchronises
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.kernel_facts import Facts
@@ -23,7 +24,9 @@ class Restrict(Rule):
         source, facts = draft.source, draft.facts
         parameters = [v for v in source.variables if v.is_parameter and v.scope == source.kernel]
         if len(parameters) != len(draft.kernel.arguments):
-            return Declined("the job's arguments are not one for each parameter of the kernel")
+            return Declined(
+                DeclineCode.LAUNCH, "the job's arguments are not one for each parameter of the kernel"
+            )
         handed = {name for variant in draft.variants for name in variant.handed} | _handed(facts)
         word = "restrict" if draft.is_opencl else "__restrict__"
         named = _type_is_relied_on(source)
@@ -44,7 +47,10 @@ class Restrict(Rule):
                 assert kind is not None
                 edits.append(Edit(kind.start_byte, kind.start_byte, "const "))
         if not edits:
-            return Declined("every pointer is restrict already, or hands values from thread to thread")
+            return Declined(
+                DeclineCode.NO_GAIN,
+                "every pointer is restrict already, or hands values from thread to thread",
+            )
         return draft.changed(Change(self.name, ", ".join(names), edits=edits))
 
 

@@ -4,6 +4,7 @@ import re
 
 from tree_sitter import Node
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.kernel_facts import Facts
@@ -27,7 +28,7 @@ class Unroll(Rule):
         """See `Rule`."""
         loops = [n for n in find(draft.source.body, "for_statement") if _fits(draft.facts, n)]
         if not loops:
-            return Declined("no innermost counted loop without an unroll pragma")
+            return Declined(DeclineCode.FORM, "no innermost counted loop without an unroll pragma")
         count = PARAMETER if draft.is_opencl else "ws_unroll"
         pragma = f"\n#if {PARAMETER} > 0\n#pragma unroll {count}\n#endif\n"
         return draft.changed(

@@ -4,6 +4,7 @@ import re
 
 from tree_sitter import Node
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
@@ -35,15 +36,15 @@ class ElementsPerThread(Rule):
         facts = draft.facts
         found = axes(facts)
         if not found:
-            return Declined("the kernel reads no global index along an axis of the grid")
-        reason = _why_not(facts, found)
-        if reason:
-            return Declined(reason)
+            return Declined(DeclineCode.FORM, "the kernel reads no global index along an axis of the grid")
+        obstacle = _why_not(facts, found)
+        if obstacle is not None:
+            return obstacle
         taken = draft.names() | set(re.findall(r"\b(?:WS_\w+|ws_\w+)", draft.kernel.text))
         for axis in found:
             for name in (axis.parameter, axis.near, axis.macro):
                 if name in taken:
-                    return Declined(f"the name {name} is taken")
+                    return Declined(DeclineCode.NAME_TAKEN, f"the name {name} is taken")
         launch, checks = draft.kernel.launch, guarded(facts)
         grid, constraints = list(launch.grid), []
         for axis in found:
@@ -121,24 +122,27 @@ def _returns(body: Node) -> list[Node]:
     ]
 
 
-def _why_not(facts: Facts, found: list[Axis]) -> str | None:
+def _why_not(facts: Facts, found: list[Axis]) -> Declined | None:
     source, body = facts.source, facts.source.body
     rows = {loop.axis for loop in strided_loops(facts)} & {a.name for a in found}
     if rows:
-        return f"the threads of a block share a row along {min(rows)}"
+        return Declined(DeclineCode.DEPENDENCE, f"the threads of a block share a row along {min(rows)}")
     unsafe = facts.unsafe(body, in_order=True)
     if unsafe:
-        return f"elements would not be independent: {unsafe}"
+        return Declined(DeclineCode.DEPENDENCE, f"elements would not be independent: {unsafe}")
     own = [v for v in source.variables if inside(v.declaration, source.kernel)]
     if any(v.is_shared for v in own) or "__shared__" in source.of(body):
-        return "shared memory ties the threads of a block together"
+        return Declined(DeclineCode.DEPENDENCE, "shared memory ties the threads of a block together")
     if any("static" in source.of(v.declaration).split() for v in own):
-        return "a static variable outlives an element"
+        return Declined(DeclineCode.DEPENDENCE, "a static variable outlives an element")
     for axis in found:
         foreign = foreign_read(facts, axis)
         if foreign is not None:
-            return f"`{source.of(foreign)}` in a function also reads the thread's place along {axis.name}"
+            return Declined(
+                DeclineCode.FORM,
+                f"`{source.of(foreign)}` in a function also reads the thread's place along {axis.name}",
+            )
     for v in source.variables:
         if v.is_parameter and v.scope == source.kernel and facts.assigned(v):
-            return f"{v.name} carries a value from one element to the next"
+            return Declined(DeclineCode.DEPENDENCE, f"{v.name} carries a value from one element to the next")
     return None

@@ -1,5 +1,6 @@
 """Packs of neighbouring elements for kernels of one element a thread."""
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
@@ -23,18 +24,18 @@ class IndexPacks(Rule):
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""
         if draft.is_opencl:
-            return Declined("OpenCL has neighbours for a thread by elements_per_thread")
+            return Declined(DeclineCode.BACK_END, "OpenCL has neighbours for a thread by elements_per_thread")
         launch, facts = draft.kernel.launch, draft.facts
         if any(e.text != "1" for e in (*launch.block[1:], *launch.grid[1:])):
-            return Declined("the launch has more than one axis")
+            return Declined(DeclineCode.LAUNCH, "the launch has more than one axis")
         plan = find_pack(facts)
         if isinstance(plan, str):
-            return Declined(plan)
+            return Declined(DeclineCode.FORM, plan)
         if PACK in draft.names() or PACK in draft.kernel.text:
-            return Declined(f"the name {PACK} is taken")
+            return Declined(DeclineCode.NAME_TAKEN, f"the name {PACK} is taken")
         values = tuple(n for n in (1, 2, 4, 8) if n <= _most(draft, plan))
         if len(values) < 2:
-            return Declined("elements are as wide as the widest access already")
+            return Declined(DeclineCode.NO_GAIN, "elements are as wide as the widest access already")
         limit = bound(facts, draft.kernel, guarded(facts), "x")
         condition = beyond(draft.job, launch, 0, PACK, limit)
         grid = (Expression(f"ceil_div({launch.grid[0].text}, {PACK})"), *launch.grid[1:])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.indices.guarded_element import statements
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
@@ -37,8 +38,7 @@ class RegisterSum(Rule):
 
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""
-        made, reason = draft, "no element of memory is updated in every iteration of a loop"
-        edited = 0
+        made, edited, reason = draft, 0, ""
         while edited < _MOST:
             found, why = _find(made.facts)
             reason = why or reason
@@ -46,8 +46,10 @@ class RegisterSum(Rule):
                 break
             made = made.rewritten(_edited(made, found, edited))
             edited += 1
+        if not edited and reason:
+            return Declined(DeclineCode.DEPENDENCE, reason)
         if not edited:
-            return Declined(reason)
+            return Declined(DeclineCode.FORM, "no element of memory is updated in every iteration of a loop")
         return made.changed(Change(self.name, f"{edited} element(s)"))
 
 

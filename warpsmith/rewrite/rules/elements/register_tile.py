@@ -1,5 +1,6 @@
 """Several elements per thread, computed side by side in one loop."""
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
@@ -32,32 +33,32 @@ class RegisterTile(Rule):
         facts = draft.facts
         element = find_element(facts)
         if isinstance(element, str):
-            return Declined(element)
-        reason = _why_not(draft, element)
-        if reason:
-            return Declined(reason)
+            return Declined(DeclineCode.FORM, element)
+        obstacle = _why_not(draft, element)
+        if obstacle is not None:
+            return obstacle
         split = _split(facts, element)
         if isinstance(split, str):
-            return Declined(split)
+            return Declined(DeclineCode.FORM, split)
         axes = [p.axis for p in element.places if p.axis in _VALUES]
         names = {TILE[a] for a in axes} | {SPREAD, STAGE}
         if names & draft.names() or any(n in draft.kernel.text for n in names):
-            return Declined("the names of its parameters are taken")
+            return Declined(DeclineCode.NAME_TAKEN, "the names of its parameters are taken")
         stages = staged(draft, element, split, {a: TILE[a] for a in axes})
         return _made(draft, element, split, axes, stages)
 
 
-def _why_not(draft: Draft, element: Element) -> str | None:
+def _why_not(draft: Draft, element: Element) -> Declined | None:
     facts = draft.facts
     unsafe = facts.unsafe(facts.source.body)
     if unsafe:
-        return f"elements would not be independent: {unsafe}"
+        return Declined(DeclineCode.DEPENDENCE, f"elements would not be independent: {unsafe}")
     if any(v.is_shared for v in facts.source.variables):
-        return "shared memory ties the threads of a block together"
+        return Declined(DeclineCode.DEPENDENCE, "shared memory ties the threads of a block together")
     if not any(p.axis in _VALUES for p in element.places):
-        return "it has no element along x or y"
+        return Declined(DeclineCode.FORM, "it has no element along x or y")
     if any(AXES.index(p.axis) >= len(draft.kernel.launch.grid) for p in element.places):
-        return "the launch has fewer axes than the kernel"
+        return Declined(DeclineCode.LAUNCH, "the launch has fewer axes than the kernel")
     return None
 
 

@@ -1,5 +1,6 @@
 """Several threads of a block share the loops that one thread runs over a row."""
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
@@ -21,14 +22,14 @@ class RowGroup(Rule):
         """See `Rule`."""
         element = find_element(draft.facts)
         if isinstance(element, str):
-            return Declined(element)
-        reason = _why_not(draft, element)
-        if reason:
-            return Declined(reason)
+            return Declined(DeclineCode.FORM, element)
+        obstacle = _why_not(draft, element)
+        if obstacle is not None:
+            return obstacle
         text = TeamText(draft, element)
         body = text.body()
         if body is None:
-            return Declined(text.reason)
+            return Declined(DeclineCode.DEPENDENCE, text.reason)
         launch = draft.kernel.launch
         threads = launch.block[0].text
         grid = (Expression(f"({launch.grid[0].text}) * {TEAM}"), *launch.grid[1:])
@@ -62,21 +63,25 @@ class RowGroup(Rule):
         )
 
 
-def _why_not(draft: Draft, element: Element) -> str | None:
+def _why_not(draft: Draft, element: Element) -> Declined | None:
     facts, launch = draft.facts, draft.kernel.launch
     unsafe = facts.unsafe(facts.source.body)
     if unsafe:
-        return f"rows would not be independent: {unsafe}"
+        return Declined(DeclineCode.DEPENDENCE, f"rows would not be independent: {unsafe}")
     if any(v.is_shared for v in facts.source.variables):
-        return "shared memory ties the threads of a block together"
+        return Declined(DeclineCode.DEPENDENCE, "shared memory ties the threads of a block together")
     if element.place("x") is None:
-        return "it has no row along x"
+        return Declined(DeclineCode.FORM, "it has no row along x")
     known = {p.name for p in (*draft.parameters, *draft.job.parameters)}
     if not all(e.text.isdecimal() or e.text in known for e in launch.block):
-        return "an extent of the block is an expression that the source cannot name"
+        return Declined(
+            DeclineCode.LAUNCH, "an extent of the block is an expression that the source cannot name"
+        )
     if TEAM in draft.names() or TEAM in draft.kernel.text:
-        return f"the name {TEAM} is taken"
+        return Declined(DeclineCode.NAME_TAKEN, f"the name {TEAM} is taken")
     unclear = next((a for a in facts.accesses(facts.source.body) if a.root is None), None)
     if unclear is not None:
-        return f"where {facts.source.of(unclear.pointer)!r} points is not clear"
+        return Declined(
+            DeclineCode.DEPENDENCE, f"where {facts.source.of(unclear.pointer)!r} points is not clear"
+        )
     return None

@@ -1,5 +1,6 @@
 """Loads a buffer that neighbouring threads read into local memory once."""
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
@@ -28,22 +29,24 @@ class StencilTile(Rule):
         facts = draft.facts
         element = find_element(facts)
         if isinstance(element, str):
-            return Declined(element)
+            return Declined(DeclineCode.FORM, element)
         unsafe = facts.unsafe(facts.source.body)
         if unsafe:
-            return Declined(f"threads would not be independent: {unsafe}")
+            return Declined(DeclineCode.DEPENDENCE, f"threads would not be independent: {unsafe}")
         if any(v.is_shared for v in facts.source.variables):
-            return Declined("the kernel has shared memory of its own")
+            return Declined(DeclineCode.DEPENDENCE, "the kernel has shared memory of its own")
         known = {p.name for p in (*draft.parameters, *draft.job.parameters)}
         block = [e.text for e in draft.kernel.launch.block]
         if not all(e.isdecimal() or e in known for e in block):
-            return Declined("an extent of the block is an expression that the source cannot name")
+            return Declined(
+                DeclineCode.LAUNCH, "an extent of the block is an expression that the source cannot name"
+            )
         found, reason = find_neighbours(facts, element)
         sizes = [bytes_of(draft, n.root) for n in found]
         if not found or len(found) > _MOST or None in sizes:
-            return Declined(reason)
+            return Declined(DeclineCode.FORM, reason)
         if HALO in draft.names() or HALO in draft.kernel.text:
-            return Declined(f"the name {HALO} is taken")
+            return Declined(DeclineCode.NAME_TAKEN, f"the name {HALO} is taken")
         total = " + ".join(
             f"{size} * " + " * ".join(_width(draft, n, p) for p in n.places)
             for n, size in zip(found, sizes, strict=True)

@@ -2,6 +2,7 @@
 
 import re
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.space import Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.memory.later_reads import LaterLoop, later_loops
@@ -30,12 +31,12 @@ class EarlyReads(Rule):
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""
         if draft.is_opencl:
-            return Declined("OpenCL's prefetch is for whole work-groups")
+            return Declined(DeclineCode.BACK_END, "OpenCL's prefetch is for whole work-groups")
         found = later_loops(draft.facts)
         if isinstance(found, str):
-            return Declined(found)
+            return Declined(DeclineCode.FORM, found)
         if PARAMETER in draft.names() or re.search(r"\b(?:WS_EARLY|ws_fetch)", draft.kernel.text):
-            return Declined(f"the name {PARAMETER} is taken")
+            return Declined(DeclineCode.NAME_TAKEN, f"the name {PARAMETER} is taken")
         # A macro of one line: rules that follow take it for a name, and leave what it does alone.
         macros = "".join(f"#define {PARAMETER}_{n} {_text(loop)}\n" for n, loop in enumerate(found.loops))
         nothing = "".join(f"#define {PARAMETER}_{n} ((void)0)\n" for n in range(len(found.loops)))

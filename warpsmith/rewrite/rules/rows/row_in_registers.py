@@ -1,5 +1,6 @@
 """A row that is read by several loops stays in registers between them."""
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.space import Constraint, Parameter
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, Variant
@@ -32,7 +33,7 @@ class RowInRegisters(Rule):
         if isinstance(chain, str):
             return _by_rounds(draft, chain)
         if {KEEP, PACK} & draft.names() or KEEP in draft.kernel.text:
-            return Declined(f"the name {KEEP} is taken")
+            return Declined(DeclineCode.NAME_TAKEN, f"the name {KEEP} is taken")
         packs = _packs(draft, chain)
         parameters = (
             Parameter(
@@ -73,9 +74,9 @@ def _by_rounds(draft: Draft, otherwise: str) -> Draft | Declined:
     """The same for loops by rounds, whose objects are loaded from the same place in the same round."""
     rounds = kept_rounds(draft.facts)
     if isinstance(rounds, str):
-        return Declined("; ".join(r for r in (otherwise, rounds) if r))
+        return Declined(DeclineCode.FORM, "; ".join(r for r in (otherwise, rounds) if r))
     if KEEP in draft.names() or KEEP in draft.kernel.text:
-        return Declined(f"the name {KEEP} is taken")
+        return Declined(DeclineCode.NAME_TAKEN, f"the name {KEEP} is taken")
     parameter = Parameter(
         name=KEEP,
         values=(0, 1, 2, 4),

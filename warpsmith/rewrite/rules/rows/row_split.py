@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
@@ -36,12 +37,12 @@ class RowSplit(Rule):
         """See `Rule`."""
         facts = draft.facts
         loops = strided_loops(facts)
-        reason = _why_not(facts, loops)
+        obstacle = _why_not(facts, loops)
+        if obstacle is not None:
+            return obstacle
         axis = _free_axis(draft)
-        if reason is None and axis is None:
-            reason = "the kernel or its launch already uses grid y and z"
-        if reason is not None or axis is None:
-            return Declined(reason or "")
+        if axis is None:
+            return Declined(DeclineCode.LAUNCH, "the kernel or its launch already uses grid y and z")
         edits = []
         for loop in loops:
             start, step = facts.source.of(loop.start), facts.source.of(loop.step)
@@ -96,23 +97,28 @@ def _free_axis(draft: Draft) -> str | None:
     return None
 
 
-def _why_not(facts: Facts, loops: list[StridedLoop]) -> str | None:
+def _why_not(facts: Facts, loops: list[StridedLoop]) -> Declined | None:
     source = facts.source
     if not loops:
-        return "no loop of the form `for (i = thread; i < n; i += threads of the block)`"
+        return Declined(
+            DeclineCode.FORM, "no loop of the form `for (i = thread; i < n; i += threads of the block)`"
+        )
     unsafe = facts.unsafe(source.body, in_order=True)
     if unsafe:
-        return f"blocks would not be independent: {unsafe}"
+        return Declined(DeclineCode.DEPENDENCE, f"blocks would not be independent: {unsafe}")
     shared = [v.name for v in source.variables if v.is_shared and _within(v.declaration, source.kernel)]
     if shared:
-        return f"shared memory ({', '.join(shared)}) ties the threads of a row together"
+        return Declined(
+            DeclineCode.DEPENDENCE, f"shared memory ({', '.join(shared)}) ties the threads of a row together"
+        )
     if facts.uses("gsize") or facts.uses("gdim"):
-        return "the kernel reads the size of the grid"
+        return Declined(DeclineCode.FORM, "the kernel reads the size of the grid")
     for loop in loops:
         reason = _loop_reason(facts, loop)
         if reason:
-            return f"loop at line {loop.line}: {reason}"
-    return _outside_reason(facts, loops)
+            return Declined(DeclineCode.DEPENDENCE, f"loop at line {loop.line}: {reason}")
+    reason = _outside_reason(facts, loops)
+    return None if reason is None else Declined(DeclineCode.DEPENDENCE, reason)
 
 
 def _loop_reason(facts: Facts, loop: StridedLoop) -> str | None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
@@ -32,9 +33,9 @@ class RowsPerBlock(Rule):
         """See `Rule`."""
         facts, launch = draft.facts, draft.kernel.launch
         loops = strided_loops(facts)
-        reason = _why_not(facts, launch, loops) or _long_rows(draft, loops)
-        if reason:
-            return Declined(reason)
+        obstacle = _why_not(facts, launch, loops) or _long_rows(draft, loops)
+        if obstacle is not None:
+            return obstacle
         rows = _reads_of_row(facts, facts.source.body)
         place = "get_local_id(1)" if draft.is_opencl else "threadIdx.y"
         edits = [
@@ -88,43 +89,51 @@ def _reads_of_row(facts: Facts, node: Node) -> list[Node]:
     return [n for n in find(node, "field_expression", "call_expression") if facts.coordinate(n) == "bid.x"]
 
 
-def _why_not(facts: Facts, launch: Launch, loops: list[StridedLoop]) -> str | None:
+def _why_not(facts: Facts, launch: Launch, loops: list[StridedLoop]) -> Declined | None:
     source = facts.source
     if not loops:
-        return "no loop of the form `for (i = thread; i < n; i += threads of the block)`"
+        return Declined(
+            DeclineCode.FORM, "no loop of the form `for (i = thread; i < n; i += threads of the block)`"
+        )
     unsafe = facts.unsafe(source.body, in_order=True)
     if unsafe:
-        return f"rows would not be independent: {unsafe}"
+        return Declined(DeclineCode.DEPENDENCE, f"rows would not be independent: {unsafe}")
     body = source.body
     shared = [v.name for v in source.variables if v.is_shared]
     if shared:
-        return f"shared memory ({', '.join(shared)}) ties the threads of a block together"
+        return Declined(
+            DeclineCode.DEPENDENCE,
+            f"shared memory ({', '.join(shared)}) ties the threads of a block together",
+        )
     if len(launch.block) > 1 and any(e.text != "1" for e in launch.block[1:]):
-        return "the block has more than one axis"
+        return Declined(DeclineCode.LAUNCH, "the block has more than one axis")
     if any(facts.uses(kind, axis) for kind in ("tid", "bdim") for axis in "yz"):
-        return "the kernel uses the block's other axes"
+        return Declined(DeclineCode.FORM, "the kernel uses the block's other axes")
     if any(facts.uses(kind) for kind in ("gid", "gdim", "gsize")):
-        return "the kernel reads more of the grid than its block's index"
+        return Declined(DeclineCode.FORM, "the kernel reads more of the grid than its block's index")
     if not _reads_of_row(facts, body):
-        return "the kernel does not read its block's index"
+        return Declined(DeclineCode.FORM, "the kernel does not read its block's index")
     for function in source.reachable:
         if function != source.kernel and _reads_of_row(facts, function):
-            return "a function that the kernel calls reads the block's index"
+            return Declined(DeclineCode.FORM, "a function that the kernel calls reads the block's index")
     return None
 
 
-def _long_rows(draft: Draft, loops: list[StridedLoop]) -> str | None:
+def _long_rows(draft: Draft, loops: list[StridedLoop]) -> Declined | None:
     """The reason to decline if rows are long: a long row fills a block, and another parameter would only
     widen the search."""
     values = {a.name: a.value for a in draft.job.kernel.arguments if a.value is not None}
     for loop in loops:
         bound = values.get(draft.facts.source.of(loop.bound))
         if bound is None:
-            return f"how long a row is, `{draft.facts.source.of(loop.bound)}`, is no argument of the kernel"
+            return Declined(
+                DeclineCode.UNREADABLE,
+                f"how long a row is, `{draft.facts.source.of(loop.bound)}`, is no argument of the kernel",
+            )
         try:
             lengths = [bound.evaluate({**w.scope(), **draft.values()}) for w in draft.job.workloads]
         except ExpressionError:
-            return "how long a row is depends on the device"
+            return Declined(DeclineCode.UNREADABLE, "how long a row is depends on the device")
         if not any(isinstance(n, int | float) and n < LONG_ROW for n in lengths):
-            return f"every row has {LONG_ROW} elements or more"
+            return Declined(DeclineCode.NO_GAIN, f"every row has {LONG_ROW} elements or more")
     return None

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.domain.argument import Argument
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, all_declined
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Access, Facts
 from warpsmith.rewrite.analysis.loops.strided_loops import (
     StridedLoop,
@@ -82,23 +83,24 @@ class VectorWidth(Rule):
         loops = team_loops(facts)
         if not loops:
             return Declined(
-                "no loop of the form `for (i = thread; i < n; i += threads)` of a block, warp or grid"
+                DeclineCode.FORM,
+                "no loop of the form `for (i = thread; i < n; i += threads)` of a block, warp or grid",
             )
-        plans, reasons = [], []
+        plans: list[_Plan] = []
+        without: list[Declined] = []
         for loop in loops:
-            reason = why_not_packs(facts, loop) or own_of_threads(facts, loop)
-            found = [] if reason else groups(facts, loop, rounds=True)
-            if found:
-                plans.append(_Plan(loop, found))
+            plan = _planned(facts, loop)
+            if isinstance(plan, _Plan):
+                plans.append(plan)
             else:
-                reasons.append(f"loop at line {loop.line}: {reason or 'no contiguous loads or stores'}")
-        plans = _consistent(facts, plans, reasons)
+                without.append(plan)
+        plans = _consistent(facts, plans, without)
         if not plans:
-            return Declined("; ".join(reasons))
+            return all_declined(without)
         edits = [_edit(draft, plan) for plan in plans]
         values = tuple(v for v in (1, 2, 4, 8) if v <= _most(draft, plans))
         if len(values) < 2:
-            return Declined("elements are as wide as the widest access already")
+            return Declined(DeclineCode.NO_GAIN, "elements are as wide as the widest access already")
         return draft.changed(
             Change(
                 self.name,
@@ -119,6 +121,16 @@ class VectorWidth(Rule):
                 constraints=(_WIDEST_OPENCL,) if draft.is_opencl else (),
             )
         )
+
+
+def _planned(facts: Facts, loop: StridedLoop) -> _Plan | Declined:
+    reason = why_not_packs(facts, loop) or own_of_threads(facts, loop)
+    if reason:
+        return Declined(DeclineCode.DEPENDENCE, f"loop at line {loop.line}: {reason}")
+    found = groups(facts, loop, rounds=True)
+    if not found:
+        return Declined(DeclineCode.FORM, f"loop at line {loop.line}: no contiguous loads or stores")
+    return _Plan(loop, found)
 
 
 def _smaller(draft: Draft, plans: list[_Plan]) -> Launch:
@@ -145,7 +157,7 @@ def _holds(outer: Node, inner: Node) -> bool:
     return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
 
 
-def _consistent(facts: Facts, plans: list[_Plan], reasons: list[str]) -> list[_Plan]:
+def _consistent(facts: Facts, plans: list[_Plan], without: list[Declined]) -> list[_Plan]:
     """Drop loops whose elements would be accessed by other threads in another loop without a barrier
     between."""
     kept = list(plans)
@@ -155,7 +167,8 @@ def _consistent(facts: Facts, plans: list[_Plan], reasons: list[str]) -> list[_P
         for plan in kept:
             reason = _meets(facts, plan, kept)
             if reason:
-                reasons.append(f"loop at line {plan.loop.line}: {reason}")
+                words = f"loop at line {plan.loop.line}: {reason}"
+                without.append(Declined(DeclineCode.DEPENDENCE, words))
                 kept = [p for p in kept if p is not plan]
                 changed = True
                 break
@@ -164,10 +177,7 @@ def _consistent(facts: Facts, plans: list[_Plan], reasons: list[str]) -> list[_P
 
 def _meets(facts: Facts, plan: _Plan, plans: list[_Plan]) -> str | None:
     """Why another thread may touch elsewhere what a loop with wide accesses touches; None if none does."""
-    mine: dict[str, bool] = {}
-    for a in facts.accesses(plan.loop.node):
-        if a.root is not None and (a.root.is_parameter or a.writes):
-            mine[a.root.name] = mine.get(a.root.name, False) or a.writes
+    mine = _buffers(facts, plan.loop)
     for a in facts.accesses(facts.source.body):
         if plan.loop.contains(a.node) or a.root is None or a.root.name not in mine:
             continue
@@ -180,6 +190,15 @@ def _meets(facts: Facts, plan: _Plan, plans: list[_Plan]) -> str | None:
         if not harmless:
             return f"{a.root.name} is used elsewhere, and no barrier lies between"
     return None
+
+
+def _buffers(facts: Facts, loop: StridedLoop) -> dict[str, bool]:
+    """What a loop accesses that other threads may access too, and whether it writes there."""
+    found: dict[str, bool] = {}
+    for a in facts.accesses(loop.node):
+        if a.root is not None and (a.root.is_parameter or a.writes):
+            found[a.root.name] = found.get(a.root.name, False) or a.writes
+    return found
 
 
 def _is_parted(facts: Facts, plan: _Plan, a: Access) -> bool:

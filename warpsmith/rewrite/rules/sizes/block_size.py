@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
@@ -75,17 +76,17 @@ class BlockSize(Rule):
         axes = [n for n, e in enumerate(launch.block) if e.text != "1"]
         known = {p.name for p in (*draft.parameters, *draft.job.parameters)}
         if not axes or any(launch.block[n].names & known for n in axes):
-            return Declined("the block is already set by parameters")
+            return Declined(DeclineCode.NO_GAIN, "the block is already set by parameters")
         read = {n: _unread(draft.facts, n, axes) for n in axes}
         chosen = [n for n, reason in read.items() if not reason]
         if not chosen:
-            return Declined(next(iter(read.values())))
+            return Declined(DeclineCode.RELIED_ON, next(iter(read.values())))
         threads = room(draft.facts)
         if isinstance(threads, str):
-            return Declined(threads)
+            return Declined(DeclineCode.RELIED_ON, threads)
         reason = _why_not(draft, chosen)
         if reason:
-            return Declined(reason)
+            return Declined(DeclineCode.RELIED_ON, reason)
         own = own_limit(draft.facts, frozenset(known))
         extents = _extents(draft, chosen, axes)
         if isinstance(extents, Declined):
@@ -142,15 +143,20 @@ def _extents(draft: Draft, chosen: list[int], axes: list[int]) -> list[_Extent] 
     for n in chosen:
         named = "WS_BLOCK" if axes == [0] else f"WS_BLOCK_{AXES[n].upper()}"
         if named in draft.names() or re.search(rf"\b{named}\b", draft.kernel.text):
-            return Declined(f"the name {named} is taken")
+            return Declined(DeclineCode.NAME_TAKEN, f"the name {named} is taken")
         followed = follows(draft.facts, AXES[n])
         if isinstance(followed, str):
-            return Declined(followed)
+            return Declined(DeclineCode.RELIED_ON, followed)
         extent = _Extent(n, named, draft.kernel.launch.block[n].text, followed, len(axes) == 1)
         if not extent.is_number and followed is not None:
-            return Declined("the block is an expression and the kernel counts threads over the whole grid")
+            return Declined(
+                DeclineCode.LAUNCH,
+                "the block is an expression and the kernel counts threads over the whole grid",
+            )
         if not extent.is_number and draft.kernel.local_arguments:
-            return Declined("local arguments are sized by the job for a block that is an expression")
+            return Declined(
+                DeclineCode.LAUNCH, "local arguments are sized by the job for a block that is an expression"
+            )
         found.append(extent)
     return found
 
@@ -168,7 +174,7 @@ def _lifted(draft: Draft, extents: list[_Extent], threads: int) -> Draft | Decli
                 continue
             if made is None:
                 words = f"grid {e.follows.axis} is not `ceil_div(..., {e.text})`"
-                return Declined(f"{words}, so it cannot follow the block")
+                return Declined(DeclineCode.LAUNCH, f"{words}, so it cannot follow the block")
             extent, elements, block_elements = made
             constraints += _overhang(draft, e, elements, block_elements)
             grid[n] = Expression(extent)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Constraint, Parameter
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, all_declined
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.launch.constant_uses import Constant, constants, meaning, uses
 from warpsmith.rewrite.analysis.loops.strided_loops import changed_variables
@@ -50,19 +51,20 @@ class LiftConstants(Rule):
 
     def apply(self, draft: Draft) -> Draft | Declined:
         """See `Rule`."""
-        reasons, lifted = [], draft
+        lifted = draft
+        kept: list[Declined] = []
         own = {p.name for p in draft.job.parameters}
         for constant in constants(draft.facts):
             if constant.name in own:
                 continue
             result = _lift(lifted, constant)
             if isinstance(result, Declined):
-                reasons.append(f"{constant.name}: {result.reason}")
+                kept.append(Declined(result.code, f"{constant.name}: {result.reason}"))
             else:
                 lifted = result
-        if lifted is draft:
-            return Declined("; ".join(reasons) or "no integer constants")
-        return lifted
+        if lifted is not draft:
+            return lifted
+        return all_declined(kept) if kept else Declined(DeclineCode.FORM, "no integer constants")
 
 
 def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
@@ -72,19 +74,19 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
         (c for c in constants(facts) if replace(c, literal=None) == replace(constant, literal=None)), None
     )
     if current is None:
-        return Declined("it is no longer a plain constant")
+        return Declined(DeclineCode.FORM, "it is no longer a plain constant")
     ties = _ties(draft, current)
     if isinstance(ties, Declined):
         return ties
     axes = ties.block
     name = BLOCK if axes == {"x"} else f"WS_{re.sub(r'^WS_', '', current.name).upper()}"
     if name in draft.names() or re.search(rf"\b{name}\b", draft.kernel.text):
-        return Declined(f"the name {name} is taken")
+        return Declined(DeclineCode.NAME_TAKEN, f"the name {name} is taken")
     launch = _launch(draft.kernel.launch, current.value, name, ties)
     axes = frozenset("x") if ties.warps else axes
     outgrown = why_not_shared(facts, draft.kernel.launch, (AXES.index(a) for a in axes))
     if outgrown:
-        return Declined(outgrown)
+        return Declined(DeclineCode.RELIED_ON, outgrown)
     before, launch = draft.kernel.launch, with_shared_bytes(draft.kernel, launch)
     arguments = grown(draft.kernel, launch)
     edits = (
@@ -128,31 +130,50 @@ def _ties(draft: Draft, constant: Constant) -> _Ties | Declined:
     launch, text = draft.kernel.launch, str(constant.value)
     equal = {AXES[n] for n, e in enumerate(launch.block) if e.text == text}
     if not block and equal and said & {"extent", "tree"}:
-        if len(equal) != 1 or grid:
-            return Declined("several extents of the block are the same number")
-        if not _shared_by_thread(facts):
-            return Declined("the block is the same number, and nothing shows whether that is meant")
+        unmeant = _why_not_the_block(facts, equal, grid)
+        if unmeant is not None:
+            return unmeant
         block = set(equal)
     if any(s.startswith("warps.") for s in said):
         return _of_warps(draft, constant, grid, block)
     if not (block or grid or "step" in said):
-        return Declined("it may be part of what the kernel computes")
+        return Declined(DeclineCode.RELIED_ON, "it may be part of what the kernel computes")
     if not (block or grid) and _by_itself(facts, constant):
-        return Declined("what the kernel computes may depend on where its steps begin")
+        return Declined(DeclineCode.RELIED_ON, "what the kernel computes may depend on where its steps begin")
     if not block <= equal:
         return Declined(
-            f"the block's extent along {', '.join(sorted(block - equal))} is not {text} in the launch"
+            DeclineCode.LAUNCH,
+            f"the block's extent along {', '.join(sorted(block - equal))} is not {text} in the launch",
         )
     return _with_grid(draft, constant, grid, block)
+
+
+def _why_not_the_block(facts: Facts, equal: set[str], grid: set[str]) -> Declined | None:
+    """Why a size that is the same number as an extent of the block may be another one; None if it is not.
+
+    Args:
+        equal: axes of the block with that number.
+        grid: axes of the grid that the size is bound to.
+    """
+    if len(equal) != 1 or grid:
+        return Declined(DeclineCode.LAUNCH, "several extents of the block are the same number")
+    if not _shared_by_thread(facts):
+        words = "the block is the same number, and nothing shows whether that is meant"
+        return Declined(DeclineCode.RELIED_ON, words)
+    return None
 
 
 def _of_warps(draft: Draft, constant: Constant, grid: set[str], block: set[str]) -> _Ties | Declined:
     """The ties of a number of warps, if the block may have any number of them."""
     launch = draft.kernel.launch
     if block or launch.block[0].text != str(WARP * constant.value) or draft.is_opencl:
-        return Declined(f"the block is not {WARP} * {constant.value} threads in the launch")
+        return Declined(
+            DeclineCode.LAUNCH, f"the block is not {WARP} * {constant.value} threads in the launch"
+        )
     if any(e.text != "1" for e in launch.block[1:]) or not only_warps(draft.facts):
-        return Declined("the kernel uses its thread index otherwise than by warp and lane")
+        return Declined(
+            DeclineCode.RELIED_ON, "the kernel uses its thread index otherwise than by warp and lane"
+        )
     ties = _with_grid(draft, constant, grid, {"x"})
     return ties if isinstance(ties, Declined) else _Ties(ties.grid, frozenset(), warps=True)
 
@@ -193,7 +214,9 @@ def _meanings(facts: Facts, constant: Constant) -> set[str] | Declined:
         if what is None or (what in ("scale", "type") and constant.kind != "template"):
             line = use.start_point[0] + 1
             around = facts.source.of(use.parent) if use.parent is not None else constant.name
-            return Declined(f"its use in {around[:60]!r} (line {line}) may be more than a size")
+            return Declined(
+                DeclineCode.RELIED_ON, f"its use in {around[:60]!r} (line {line}) may be more than a size"
+            )
         said.add(what)
     return said
 
@@ -203,7 +226,7 @@ def _with_grid(draft: Draft, constant: Constant, grid: set[str], block: set[str]
     for axis in grid:
         n = AXES.index(axis)
         if n >= len(launch.grid) or not re.search(rf"ceil_div\(.*,\s*{text}\)$", launch.grid[n].text):
-            return Declined(f"grid {axis} is not `ceil_div(..., {text})` in the launch")
+            return Declined(DeclineCode.LAUNCH, f"grid {axis} is not `ceil_div(..., {text})` in the launch")
     rest = [e.text for n, e in enumerate(launch.grid) if AXES[n] not in grid]
     rest += [e.text for n, e in enumerate(launch.block) if AXES[n] not in block]
     rest.append(launch.shared_bytes.text)
@@ -211,11 +234,11 @@ def _with_grid(draft: Draft, constant: Constant, grid: set[str], block: set[str]
     if local and block:
         steep = why_not(draft.facts, constant.name, len(block))
         if steep:
-            return Declined(steep)
+            return Declined(DeclineCode.RELIED_ON, steep)
     else:
         rest += [e.text for a in local for e in a.shape]
     if any(re.search(rf"\b{text}\b", r) for r in rest):
-        return Declined(f"the launch holds {text} elsewhere; name the parameter there")
+        return Declined(DeclineCode.LAUNCH, f"the launch holds {text} elsewhere; name the parameter there")
     return _Ties(frozenset(grid), frozenset(block))
 
 

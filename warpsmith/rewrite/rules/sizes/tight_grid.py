@@ -1,5 +1,6 @@
 """The grid that has work becomes a configuration, if the launch has more."""
 
+from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.space import Parameter
@@ -25,22 +26,24 @@ class TightGrid(Rule):
         """See `Rule`."""
         found = needs(draft)
         if isinstance(found, str):
-            return Declined(found)
+            return Declined(DeclineCode.FORM, found)
         much = too_much(draft, found, draft.job.workloads, {})
         if much is None:
-            return Declined("as far as its checks say, all blocks of the launch have work")
+            return Declined(
+                DeclineCode.NO_GAIN, "as far as its checks say, all blocks of the launch have work"
+            )
         idle = [n for n in found if n.number in much[1].idle_axes]
         repeated = [n for n in idle if n.counts is Counts.NOTHING]
         why = why_not_once(draft) if repeated else ""
         idle = [n for n in idle if not why or n not in repeated]
         if not idle:
             axes = ", ".join(n.axis for n in repeated)
-            return Declined(f"threads along {axes} repeat the same work, but {why}")
+            return Declined(DeclineCode.DEPENDENCE, f"threads along {axes} repeat the same work, but {why}")
         if PARAMETER in draft.names() or PARAMETER in draft.kernel.text:
-            return Declined(f"the name {PARAMETER} is taken")
+            return Declined(DeclineCode.NAME_TAKEN, f"the name {PARAMETER} is taken")
         launch = _tight(draft.kernel.launch, idle)
         if launch is None:
-            return Declined("the launch would be too long an expression")
+            return Declined(DeclineCode.LIMIT, "the launch would be too long an expression")
         axes = ", ".join(n.axis for n in idle)
         parameter = Parameter(
             name=PARAMETER,
