@@ -150,7 +150,9 @@ class Service:
 
     def _environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("WARPSMITH_")}
-        return kept | {"WARPSMITH_DATA_DIR": str(self.data_dir)} | self.settings
+        # In a container the tests are root.
+        own = {"WARPSMITH_DATA_DIR": str(self.data_dir), "WARPSMITH_ALLOW_ROOT": "true"}
+        return kept | own | self.settings
 
 
 def ended(status: Any) -> bool:

@@ -67,6 +67,8 @@ class Settings(BaseSettings):
     compile_workers: int = Field(default=0, ge=0)
     """Concurrent compile children; 0: one per core."""
     compile_timeout_s: float = Field(default=60, gt=0)
+    allow_root: bool = False
+    """Whether a worker for others may run as root. An embedded one on loopback may, and warns."""
     artifact_dir: Path | None = None
     """Folder of compiled kernels, which workers may share. Default: under `data_dir`."""
     artifact_mb: int = Field(default=1024, ge=0)

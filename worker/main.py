@@ -29,6 +29,7 @@ from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.errors import Unavailable, WarpsmithError
 from warpsmith.extras import advice
 from warpsmith.parent_death import die_with_parent
+from warpsmith.root_user import refuse_root, warn_of_root
 from warpsmith.settings import Settings, settings
 from warpsmith.temporary_folder import temporary_folder
 from worker.pool_plans import ALL_COMPILERS, ALL_DEVICES, PoolPlan, compilers_missing, plan_pools
@@ -64,14 +65,19 @@ def run(
         devices: devices; None: found by probing every back end.
 
     Raises:
-        Unavailable: the database is unavailable or has another schema, or nothing can be served.
+        Unavailable: the database is unavailable or has another schema, nothing can be served, or this process
+            is root, which is not allowed.
     """
+    current = settings()
+    if embedded:
+        warn_of_root(current.allow_root)
+    else:
+        refuse_root(current.allow_root)
     stop = StopRequest()
     stop.stop_on_signals()
     parent = os.getppid()
     if embedded:
         die_with_parent(signal.SIGTERM)
-    current = settings()
     # Its imports go on while this process waits and probes.
     starter = PoolStarter(pool_module)
     try:

@@ -113,6 +113,7 @@ class Fleet:
             # Every job is to do all of its work.
             "WARPSMITH_REUSE_TRIALS_S": "0",
             "WARPSMITH_REMEMBERS": "false",
+            "WARPSMITH_ALLOW_ROOT": "true",
             **self.settings,
         }
         serve = [sys.executable, "-m", "warpsmith", "serve", "--no-embedded", "--port", str(port)]

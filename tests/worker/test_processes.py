@@ -52,6 +52,7 @@ class Fleet:
             "WARPSMITH_DATA_DIR": str(self.folder),
             "WARPSMITH_LEASE_S": "4",
             "WARPSMITH_RENEW_S": "1",
+            "WARPSMITH_ALLOW_ROOT": "true",
         }
         extra = {"WARPSMITH_SWEEP_S": "0.5", LEDGER: str(self.ledger), TRIAL_S: str(trial_s)}
         kept = {k: v for k, v in os.environ.items() if not k.startswith("WARPSMITH_")}

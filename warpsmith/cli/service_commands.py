@@ -10,6 +10,7 @@ from warpsmith.cli.output import echo
 from warpsmith.client import AsyncClient, Client
 from warpsmith.errors import NoAnswer, Unavailable
 from warpsmith.loopback import is_loopback
+from warpsmith.root_user import refuse_root
 from warpsmith.settings import settings
 from warpsmith.temporary_folder import temporary_folder
 
@@ -21,7 +22,8 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
     """Run the API until SIGTERM or SIGINT, or until the process ends that started it for its own use.
 
     Raises:
-        Unavailable: it would listen beyond loopback although no API key exists.
+        Unavailable: it would listen beyond loopback although no API key exists, or with a worker that is
+            root.
     """
     parent_death.end_with_parent(signal.SIGTERM)
     current = settings()
@@ -43,6 +45,8 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
         echo(f"warpsmith: {words}", err=True)
     else:
         _look_for_keys(address)
+    if with_worker and not is_loopback(address):
+        refuse_root(current.allow_root)
     app = create_app(current, with_worker=with_worker, open_access=open_access)
     applications.load("api.connections").serve(app, address, number)
 
