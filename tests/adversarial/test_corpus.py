@@ -38,11 +38,11 @@ def test_the_corpus_is_as_large_as_promised_and_covers_the_exploits() -> None:
 
 
 def test_no_case_of_the_corpus_is_another_one() -> None:
-    """Variants differ in what they compile or launch, not in name only."""
+    """Variants differ in what they compile or launch or report, not in name only."""
     seen: dict[str, str] = {}
     for case in ALL.values():
         backend = case.backends[0]
-        made = case.template(backend).model_dump_json() + str(case.tolerance)
+        made = f"{case.template(backend).model_dump_json()} {case.tolerance} {case.times}"
         assert made not in seen, f"{case.name} is {seen[made]}"
         seen[made] = case.name
 

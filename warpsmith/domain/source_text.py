@@ -24,6 +24,14 @@ def _blank(found: re.Match[str]) -> str:
     return " " if found.lastgroup in ("gone", "end", "closed") else found.group()
 
 
+_ATOMIC = re.compile(r"\b(?:__)?atom(?:ic)?(?![a-z])")
+
+
+def uses_atomics(source: str) -> bool:
+    """Whether code names an atomic operation, whose order on one address is the device's."""
+    return bool(_ATOMIC.search(code_of(source, characters=False)))
+
+
 MAX_NESTING = 256
 """Limit on brackets within each other. Compilers have the same limit or one near it."""
 _BRACKETS = re.compile(r"[][(){}]")

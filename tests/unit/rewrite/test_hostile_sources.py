@@ -23,10 +23,11 @@ READERS: list[Callable[[str], object]] = [tokenise, blank, without_comments, cod
 @pytest.mark.parametrize("piece", PIECES)
 def test_a_reader_looks_at_each_character_so_many_times(read: Callable[[str], object], piece: str) -> None:
     text = piece * (LENGTH // len(piece))
-    began = time.perf_counter()
+    # The time of this process: what else runs on the machine is not the reader's.
+    began = time.process_time()
     read(text)
     read(f'"{text}')
-    assert time.perf_counter() - began < stretched(1.5)
+    assert time.process_time() - began < stretched(1.5)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,6 @@ def test_a_source_that_takes_too_long_is_declined() -> None:
 
 def test_macros_that_multiply_are_given_up() -> None:
     macros = {"A": "A " * 1000}
-    began = time.perf_counter()
+    began = time.process_time()
     assert not holds("if", "A", macros)
-    assert time.perf_counter() - began < stretched(1.0)
+    assert time.process_time() - began < stretched(1.0)

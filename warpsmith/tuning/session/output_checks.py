@@ -54,7 +54,7 @@ class CheckRules:
     own_globals: frozenset[str] | None = frozenset()
     """Device variables that the user's kernel has as well; None: the launch is of that kernel."""
     is_steady: bool = True
-    """Two runs of the user's kernel never differed, so a candidate's may not."""
+    """Two runs of the user's kernel never differ, so a candidate's may not."""
 
 
 def check_run(
