@@ -396,6 +396,19 @@ def test_trust(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert bench("trust.same_kernel", "--out", tmp_path) == 0
     assert len(written(tmp_path / "same-kernel-pocl.json")["comparisons"]) == len(same)
 
+    row = {
+        "kernel": "bins",
+        "right": {"element": "v", "accepted": True, "reason": ""},
+        "wrong": {"element": "w", "accepted": False, "reason": "q is wrong"},
+    }
+    monkeypatch.setattr("benchmarks.trust.rounded_integers.one", lambda *a: row)
+    assert bench("trust.rounded_integers", "--jobs", 1, "--out", tmp_path) == 0
+    record = written(tmp_path / "trust-rounded-integers.json")
+    assert record["refused"]["hits"] == record["accepted"]["hits"] == 0
+    missed = row | {"right": {"element": "v", "accepted": False, "reason": "q is wrong"}}
+    monkeypatch.setattr("benchmarks.trust.rounded_integers.one", lambda *a: missed)
+    assert bench("trust.rounded_integers", "--jobs", 1, "--out", tmp_path) == 1
+
     ours = recorded("trust-rate-cuda")["found"]["warpsmith"]
     monkeypatch.setattr("benchmarks.trust.rate.ours", lambda *a: ours)
     assert bench("trust.rate", "--backend", "opencl", "--out", tmp_path) == 0

@@ -1,8 +1,9 @@
 """A job made concrete for one workload: all values are numbers, ready for a device."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from warpsmith.domain.argument import Argument, Role
 from warpsmith.domain.by_value_plan import (
@@ -73,6 +74,8 @@ class BufferPlan:
     draw: Draw | None
     image: ImageFormat | None = None
     """Set if the argument is an image; its bytes lie row by row as those of a buffer."""
+    moved: float = 0.0
+    """Largest share of its size by which each float is moved at random, to see what a rounding may change."""
 
     @property
     def elements(self) -> int:
@@ -167,6 +170,15 @@ class WorkloadPlan:
     def mutated(self) -> tuple[BufferPlan, ...]:
         """The buffers that the kernel writes."""
         return tuple(b for b in self.buffers if b.role in (Role.OUTPUT, Role.INOUT))
+
+
+def moved(plan: WorkloadPlan, share: float) -> WorkloadPlan:
+    """The plan with each float of its inputs moved at random by up to this share of its size."""
+
+    def other(a: Any) -> Any:
+        return replace(a, moved=share) if isinstance(a, BufferPlan) else a
+
+    return replace(plan, arguments=tuple(map(other, plan.arguments)), behind=tuple(map(other, plan.behind)))
 
 
 @dataclass(frozen=True)

@@ -184,10 +184,15 @@ def _notes(
         "two runs of the kernel on the same inputs differ, by up to {:.2g} tolerances; a tuned one's may"
     )
     apart = max((c.spread for c in cases), default=0.0)
+    missed = {n: share for c in cases for n, share in c.missed.items()}
+    steps = (
+        "the kernel rounds some elements of {0} to another integer than float64 does; a tuned one may miss"
+    )
     return [
         *map(str, idle_threads(session.job, session.info.scope())),
         *(keeps.format(name) for name in kept_variables(kernel, compiled)),
         *([differs.format(apart)] if apart else []),
+        *(f"{steps.format(n)} {share:.1g} of them by 1" for n, share in sorted(missed.items())),
     ]
 
 

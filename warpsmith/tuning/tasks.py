@@ -40,6 +40,9 @@ class CheckedCase(Frozen):
     sizes: dict[str, float] = Field(default_factory=dict)
     """Typical size of outputs on the workload's own inputs, on which default tolerances are based; empty in
     results of older versions."""
+    missed: dict[str, float] = Field(default_factory=dict)
+    """Share of the elements of integer outputs by name in which the user's kernel was a step off, and in
+    which a candidate may be."""
 
 
 class Counters(Frozen):

@@ -48,7 +48,8 @@ def draw_inputs(plan: WorkloadPlan) -> dict[str, Array]:
 
 def draw_buffer(buffer: BufferPlan, seed: int, variant: int = 0, family: Family = Family.DECLARED) -> Array:
     """The elements of one buffer; see `drawn_pieces`."""
-    return _joined(buffer, numpy_dtype(buffer.dtype), drawn_pieces(buffer, seed, variant, family))
+    drawn = _joined(buffer, numpy_dtype(buffer.dtype), drawn_pieces(buffer, seed, variant, family))
+    return narrowed(_moved(widened(drawn), buffer, seed, variant), buffer.dtype) if _moves(buffer) else drawn
 
 
 def draw_wide(buffer: BufferPlan, seed: int, variant: int = 0, family: Family = Family.DECLARED) -> Array:
@@ -58,7 +59,8 @@ def draw_wide(buffer: BufferPlan, seed: int, variant: int = 0, family: Family = 
     def wide(values: Array) -> Array:
         return widened(values) if buffer.dtype.is_float else values.astype(dtype)
 
-    return _joined(buffer, dtype, drawn_pieces(buffer, seed, variant, family, wide))
+    drawn = _joined(buffer, dtype, drawn_pieces(buffer, seed, variant, family, wide))
+    return _moved(widened(drawn), buffer, seed, variant) if _moves(buffer) else drawn
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def tiles_of(
     if (
         buffer.elements <= POOL_ELEMENTS
         or family is Family.WORLD
+        or _moves(buffer)
         or draw.distribution in (*ARRANGED, Distribution.FILE)
     ):
         return None
@@ -157,6 +160,16 @@ def _tiles(rng: np.random.Generator, draw: Draw, buffer: BufferPlan, family: Fam
     pool = applied(family, _values(rng, draw, POOL_ELEMENTS + TILE_ELEMENTS, buffer), buffer, rng)
     starts = rng.integers(0, POOL_ELEMENTS, size=-(-buffer.elements // TILE_ELEMENTS))
     return Tiles(pool, starts, buffer.elements)
+
+
+def _moves(buffer: BufferPlan) -> bool:
+    return bool(buffer.moved) and buffer.dtype.is_float
+
+
+def _moved(values: NDArray[np.float64], buffer: BufferPlan, seed: int, variant: int) -> NDArray[np.float64]:
+    """Each value moved by a share of its size that is drawn evenly up to `buffer.moved`."""
+    rng = np.random.Generator(np.random.PCG64(_key(seed, f"moved {buffer.name}", variant)))
+    return values * (1.0 + rng.uniform(-buffer.moved, buffer.moved, values.size))
 
 
 def _joined(buffer: BufferPlan, dtype: "np.dtype[np.generic]", pieces: Iterable[Array]) -> Array:

@@ -81,6 +81,12 @@ def longest_sum(plan: WorkloadPlan, output: BufferPlan) -> float:
     return max(terms, (SORTED_PARTIAL * terms) ** 2) if plan.family is Family.SORTED else terms
 
 
+def rounded_share(terms: float, dtype: Dtype = Dtype.FLOAT32) -> float:
+    """Error of a sum of this number of terms in at least float32, as a share of its typical size."""
+    step = min(epsilon(dtype), epsilon(Dtype.FLOAT32))
+    return SUM_FACTOR * step * math.sqrt(max(SHORT_SUM, terms))
+
+
 def default_tolerance(base: Tolerance, dtype: Dtype, size: float, terms: float) -> Tolerance:
     """`base`, which is meant for elements of size 1, scaled to an output of this size that sums this number
     of terms.
@@ -92,8 +98,7 @@ def default_tolerance(base: Tolerance, dtype: Dtype, size: float, terms: float) 
     """
     if not base.rtol and not base.atol:
         return base
-    step = min(epsilon(dtype), epsilon(Dtype.FLOAT32))
-    summed = min(base.rtol / 2, SUM_FACTOR * step * math.sqrt(max(SHORT_SUM, terms)))
+    summed = min(base.rtol / 2, rounded_share(terms, dtype))
     atol = max(base.atol * min(size, 1.0), summed * size, SMALLEST.get(dtype, 2.0**-1022))
     excess = max(0.0, atol - base.atol) / size if size > 0.0 else 0.0
     # A copy is not validated: a job's request has a limit, an output's size has none.

@@ -2,7 +2,7 @@
 them, too."""
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
@@ -34,6 +34,7 @@ from warpsmith.tuning.session.output_checks import (
     tells_nothing,
     tolerance_of,
 )
+from warpsmith.tuning.session.rounding_ties import allowed_share, own_misses
 from warpsmith.tuning.session.session_ports import Case
 from warpsmith.tuning.session.world_sizes import sized_world
 from warpsmith.tuning.tasks import CheckedCase
@@ -220,11 +221,33 @@ def _judged(session: DeviceSession, case: Case, report: RunReport) -> CheckedCas
     """What a launch of the user's kernel left, against what it must leave; any thread may ask."""
     found = _compared(session, case, report)
     if isinstance(found, Rejected) and is_wrong(found) and session.expected.judged_by_numpy(case):
-        return _compared(session, case, report)
+        found = _compared(session, case, report)
+    if isinstance(found, Rejected) and is_wrong(found):
+        found = _judged_by_steps(session, case, report, found)
     return found
 
 
-def _compared(session: DeviceSession, case: Case, report: RunReport) -> CheckedCase | Rejected:
+def _judged_by_steps(
+    session: DeviceSession, case: Case, report: RunReport, refused: Rejected
+) -> CheckedCase | Rejected:
+    """The same with some integers a step off: as many as roundings explain, or a few on declared inputs."""
+    expected = session.expected
+    ties = expected.ties(case)
+    found = _compared(session, case, report, ties) if ties else refused
+    if not isinstance(found, Rejected) or case.family is not Family.DECLARED:
+        return found
+    missed = own_misses(session.job, session.inputs.plan(case), report.outputs, expected.of(case))
+    if not missed:
+        return refused
+    elements = {b.name: b.elements for b in session.inputs.plan(case).mutated}
+    shares = {n: allowed_share(share * elements[n], elements[n]) for n, share in missed.items()}
+    found = _compared(session, case, report, shares)
+    return found if isinstance(found, Rejected) else found.model_copy(update={"missed": missed})
+
+
+def _compared(
+    session: DeviceSession, case: Case, report: RunReport, ties: Mapping[str, float] | None = None
+) -> CheckedCase | Rejected:
     plan = session.inputs.plan(case)
     if case.family is Family.WORLD:
         grown = sized_world(session.inputs, session.expected, case)
@@ -236,7 +259,7 @@ def _compared(session: DeviceSession, case: Case, report: RunReport) -> CheckedC
             sizes=session.expected.sizes(case.workload),
         )
     expected = session.expected.of(case)
-    rules = CheckRules(session.job, session.inputs.defences, own_globals=None)
+    rules = CheckRules(session.job, session.inputs.defences, own_globals=None, ties=ties or {})
     found = check_run(rules, plan, report, expected, None, grown)
     if isinstance(found, Rejected):
         return found

@@ -37,6 +37,14 @@ class BaselineKnowledge:
         return tuple(self._cases.values())
 
     @property
+    def missed(self) -> dict[str, float]:
+        """Share of each integer output in which the user's kernel may be a step off: `CheckedCase.missed`."""
+        found: dict[str, float] = {}
+        for case in self._cases.values():
+            found |= {n: max(share, found.get(n, 0.0)) for n, share in case.missed.items()}
+        return found
+
+    @property
     def is_steady(self) -> bool:
         """Whether no two runs of the user's kernel on the same inputs differed."""
         return all(c.spread == 0.0 for c in self._cases.values())

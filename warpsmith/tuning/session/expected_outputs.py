@@ -1,5 +1,6 @@
 """What every launch of a session must leave. It stays in the worker, away from what runs a candidate."""
 
+import functools
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from warpsmith.domain.job import NumpyReference, Tolerance, Workload
-from warpsmith.domain.plan import BufferPlan, CaseKey, Family
+from warpsmith.domain.plan import BufferPlan, CaseKey, Family, WorkloadPlan, moved
 from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.tuning.ports import ReferencePort
 from warpsmith.tuning.session.kernel_reference import OwnKernel
 from warpsmith.tuning.session.output_checks import tolerance_of
+from warpsmith.tuning.session.rounding_ties import allowed_share, rounds_floats, ties_of
 from warpsmith.tuning.session.session_inputs import SessionInputs
 from warpsmith.tuning.session.session_ports import Case, SessionPorts, as_case
 from warpsmith.tuning.tasks import CheckedCase
@@ -34,6 +36,7 @@ class ExpectedOutputs:
     ports: SessionPorts
     _known: dict[CaseKey, Mapping[str, Array]] = field(default_factory=dict)
     _sizes: dict[tuple[CaseKey, str], float] = field(default_factory=dict)
+    _ties: dict[CaseKey, Mapping[str, float]] = field(default_factory=dict)
     _reference: ReferencePort | None = None
     _own: OwnKernel | None = None
     _by_device: set[CaseKey] = field(default_factory=set)
@@ -174,6 +177,33 @@ class ExpectedOutputs:
             sizes[workload.key] = {n: max(size, least[n]) for n, size in own.items()}
         return sizes[workload.key]
 
+    def moved(self, case: Case, share: float) -> Mapping[str, Array]:
+        """What the reference makes of inputs whose floats are each moved by up to this share of their size.
+
+        Raises:
+            InvalidInput: the reference is of no use there.
+        """
+        plan = moved(self.inputs.plan(case), share)
+        with self._computing:
+            (outputs,) = self._from_plans([(plan, case.workload)])
+        if isinstance(outputs, InvalidInput):
+            raise outputs
+        return outputs
+
+    def ties(self, case: Case) -> Mapping[str, float]:
+        """Share of each integer output that may be a step off, by name; see `rounding_ties`."""
+        job, plan = self.inputs.job, self.inputs.plan(case)
+        outputs = rounds_floats(job, plan)
+        if case.key not in self._ties:
+            try:
+                moved = functools.partial(self.moved, case)
+                self._ties[case.key] = ties_of(plan, outputs, self.of(case), moved) if outputs else {}
+            except InvalidInput:
+                self._ties[case.key] = {}
+        ties, missed = self._ties[case.key], self.inputs.baseline.missed
+        expected = {b: ties.get(b.name, 0.0) + missed.get(b.name, 0.0) * b.elements for b in outputs}
+        return {b.name: allowed_share(count, b.elements) for b, count in expected.items() if count}
+
     def tolerance(self, workload: Workload, output: BufferPlan) -> Tolerance:
         """Of an output on the workload's own inputs. Raises as `sizes` does."""
         sized = CheckedCase(dimensions=workload.dimensions, sizes=self.sizes(workload))
@@ -189,15 +219,24 @@ class ExpectedOutputs:
             rest = [c for c in cases if c.key not in found]
             found |= zip([c.key for c in rest], self._by_numpy(rest), strict=True)
             return [found[c.key] for c in cases]
-        if self._own is None:
-            self._own = OwnKernel(self.ports, self.inputs.user_template.configured(job.space.defaults))
-        return self._own.outputs((self.inputs.plan(c), c.workload) for c in cases)
+        return self._from_plans([(self.inputs.plan(c), c.workload) for c in cases])
 
     def _by_numpy(self, cases: Sequence[Case]) -> Sequence[Mapping[str, Array] | InvalidInput]:
-        reference = self.inputs.job.reference
-        assert isinstance(reference, NumpyReference)
-        wanted = [(self.inputs.plan(c), c.workload.dimensions) for c in cases]
-        return self.reference.numpy_many(reference.source, reference.function, wanted) if wanted else ()
+        return self._from_plans([(self.inputs.plan(c), c.workload) for c in cases])
+
+    def _from_plans(
+        self, wanted: Sequence[tuple[WorkloadPlan, Workload]]
+    ) -> Sequence[Mapping[str, Array] | InvalidInput]:
+        """By NumPy, or by the user's kernel if that is the reference."""
+        if not wanted:
+            return ()
+        job = self.inputs.job
+        if isinstance(job.reference, NumpyReference):
+            plans = [(plan, workload.dimensions) for plan, workload in wanted]
+            return self.reference.numpy_many(job.reference.source, job.reference.function, plans)
+        if self._own is None:
+            self._own = OwnKernel(self.ports, self.inputs.user_template.configured(job.space.defaults))
+        return self._own.outputs(wanted)
 
     def _by_the_device(self, case: Case) -> Mapping[str, Array] | None:
         reference, port = self.inputs.job.reference, self.ports.device_reference

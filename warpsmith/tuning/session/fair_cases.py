@@ -94,7 +94,8 @@ class FairCases:
         if isinstance(outputs, InvalidInput):
             return False  # that it cannot be told excuses nobody
         report = RunReport(outputs, guard_violations=(), changed_inputs=())
-        rules = CheckRules(self.inputs.job, self.inputs.defences, own_globals=None)
+        ties = self.expected.ties(case)
+        rules = CheckRules(self.inputs.job, self.inputs.defences, own_globals=None, ties=ties)
         known = known_of(self.inputs, self.expected, case)
         if known is not None:
             # Its error on another draw is no bound of its own.
