@@ -1,4 +1,4 @@
-"""Kernels that round floats to integers: how often a right candidate is refused, and whether a wrong one passes.
+"""Kernels that round floats to integers: how often right candidates are refused, and wrong ones accepted.
 
     python -m benchmarks.trust.rounded_integers [--jobs 40] [--seconds 3600]
 
