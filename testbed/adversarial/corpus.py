@@ -82,7 +82,7 @@ class Case:
     reference: str = "numpy"
     """`kernel`: the job has no other reference than its own kernel."""
     times: str = ""
-    """How the process that runs it shortens the times that it reports: a word of `forged.FACTORS`."""
+    """How the process that runs it shortens the times that it reports: a word of `forged.FORGERIES`."""
     cache: str = "cold"
     """Cache state of the job's objective."""
     non_finite: str = ""

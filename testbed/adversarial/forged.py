@@ -4,7 +4,7 @@ No file of the corpus does that; what it would gain is shown with a stand-in bet
 the worker.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from warpsmith.domain.device import DeviceInfo
@@ -13,19 +13,27 @@ from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, WorkloadPlan
 from warpsmith.tuning.ports import DeviceOpener, DevicePort
 from warpsmith.verify.run_report import Ranges, RunReport, Timed
 
-FACTORS = {"forged": 1e-4, "forged_to_a_third": 1 / 3}
-"""What the times of a forger are multiplied with, by the word of a case."""
+Times = tuple[float, ...]
+FORGERIES: dict[str, Callable[[Times], Times]] = {
+    "forged": lambda times: tuple(1e-4 * us for us in times),
+    "forged_to_a_third": lambda times: tuple(us / 3 for us in times),
+    "forged_to_a_half": lambda times: tuple(us / 2 for us in times),
+    "forged_to_one_value": lambda times: (min(times) / 3,) * len(times),
+    "forged_by_a_part": lambda times: tuple(us - 0.6 * min(times) for us in times),
+    "forged_after_the_first": lambda times: (*times[:1], *(us / 3 for us in times[1:])),
+}
+"""What a forger reports in place of its times, µs, by the word of a case."""
 
 
 @dataclass
 class ForgedDevice:
-    """Passes everything on, and makes the times of some binaries shorter."""
+    """Passes everything on but the times of some binaries, which it makes shorter."""
 
     device: DevicePort
-    binaries: Mapping[bytes, float]
+    binaries: Mapping[bytes, Callable[[Times], Times]]
     info: DeviceInfo
-    forged: dict[int, float] = field(default_factory=dict)
-    """Factors by handle."""
+    forged: dict[int, Callable[[Times], Times]] = field(default_factory=dict)
+    """What is reported, by handle."""
 
     def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
         self.device.prepare(plan, small_guards=small_guards)
@@ -58,8 +66,7 @@ class ForgedDevice:
         timed = self.device.time(handle, case, size, plan)
         if handle not in self.forged:
             return timed
-        factor = self.forged[handle]
-        samples = replace(timed.samples, samples_us=tuple(factor * s for s in timed.samples.samples_us))
+        samples = replace(timed.samples, samples_us=self.forged[handle](timed.samples.samples_us))
         return replace(timed, samples=samples)
 
     def close(self) -> None:
@@ -68,10 +75,10 @@ class ForgedDevice:
 
 @dataclass
 class ForgingOpener:
-    """Opens real children; the times of `binaries` are multiplied with their factors."""
+    """Opens real children; the times of `binaries` are replaced."""
 
     opener: DeviceOpener
-    binaries: dict[bytes, float] = field(default_factory=dict)
+    binaries: dict[bytes, Callable[[Times], Times]] = field(default_factory=dict)
 
     @property
     def info(self) -> DeviceInfo:

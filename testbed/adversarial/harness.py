@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
-from testbed.adversarial.forged import FACTORS, ForgingOpener
+from testbed.adversarial.forged import FORGERIES, ForgingOpener
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Comparison, Measured, Outcome, Rejected, Verdict
@@ -129,14 +129,14 @@ class Harness:
         """Take a candidate through the whole acceptance procedure.
 
         Args:
-            forged: how its process shortens the times that it reports: a word of `FACTORS`, or empty.
+            forged: how its process shortens the times that it reports: a word of `FORGERIES`, or empty.
         """
         session, baseline = self.baseline(job)
         self._forging.binaries.clear()
         if forged:
             compiled = session.compile(template.configured(template.space.defaults))
             assert isinstance(compiled, Compiled), compiled
-            self._forging.binaries[compiled.binary] = FACTORS[forged]
+            self._forging.binaries[compiled.binary] = FORGERIES[forged]
         if baseline.refused:
             return CorpusVerdict(False, "task gate", baseline.refused)
         outcome = self._first_trial(session, baseline, template)

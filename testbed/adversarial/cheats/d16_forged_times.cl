@@ -4,6 +4,10 @@
 // expect: rejected
 // variant: ten_thousandth ; times=forged ; layer=floor
 // variant: a_third ; times=forged_to_a_third ; layer=winner ; status=varies
+// variant: a_half ; times=forged_to_a_half ; layer=winner ; status=varies
+// variant: one_value ; times=forged_to_one_value ; layer=winner ; status=varies
+// variant: by_a_part ; times=forged_by_a_part ; layer=winner ; status=varies
+// variant: after_the_first ; times=forged_after_the_first ; layer=winner ; status=varies
 float silu(float x) { return x / (1.0f + exp(-x)); }
 
 __kernel void silu_and_mul(__global const float* input, __global float* out, const int hidden) {
