@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.provenance import ROOT, head, record_folder
+from warpsmith.backends.opencl_platform import devices, opencl
 from warpsmith.domain.device import Backend
 from warpsmith.sandbox import probe_devices
 
@@ -112,14 +113,13 @@ def as_launched(kernel: str, winner: dict[str, int]) -> dict[str, Any]:
 
 def clocked(kernels: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Times of a launch of each kernel in microseconds, launched by turns, and how far its output is off."""
-    import pyopencl as cl
-
+    cl = opencl()
     m, n, k = SIZES
     random = np.random.default_rng(1)
     a, b = random.random((m, k), np.float32), random.random((k, n), np.float32)
     right = a.astype(np.float64) @ b
     out = np.empty((m, n), np.float32)
-    context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+    context = cl.Context([devices()[0]])
     queue = cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
     inputs = [cl.Buffer(context, flags, hostbuf=array) for array in (a, b)]
