@@ -109,6 +109,7 @@ NO_VARIABLES = [
     'void f() { printf("static int t;"); }',
     "void f(float* y) { y[0] = y[1] * t; g(t, t[0]); return t; }",
     "using t = int; typedef const int u;",
+    "template <class T> using t = T; template <int N>",
 ]
 
 

@@ -115,13 +115,13 @@ class _Declarations:
 
     def add(self, statement: Statement) -> None:
         """Read a statement."""
-        items = statement.items
+        items = _without_template(statement.items)
         words = {i.text for i in items if i.is_word}
         self._has_mutable = self._has_mutable or ("mutable" in words and _has_mutable_member(items))
         is_stored = not words.isdisjoint(_STORED)
         counts = is_stored or (statement.scope is Scope.FILE and not statement.in_parentheses)
         self._add_macros(items, counts=counts)
-        if statement.has_body or items[0].text in _NO_DECLARATIONS:
+        if statement.has_body or not items or items[0].text in _NO_DECLARATIONS:
             return
         if words & (_ELSEWHERE - self._own_words) or (statement.in_parentheses and not is_stored):
             return
@@ -165,7 +165,6 @@ class _Declarations:
                         self._arguments.append((following.start, following.end))
 
     def _declare(self, items: Sequence[Item], changing: set[str], constant: set[str]) -> None:
-        items = _without_template(items)
         in_doubt = any(i.text in (DIRECTIVE, CLASS_BODY) for i in items)
         of_all = frozenset[str]()
         for n, part in enumerate(_split(items)):
