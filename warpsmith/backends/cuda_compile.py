@@ -14,9 +14,10 @@ from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 
-_ASSEMBLER = re.compile(r"^\s*ptxas (?:error|fatal)(?!.*Unresolved extern)", re.M)
+_ASSEMBLER = re.compile(r"^[ \t]*+ptxas (?:error|fatal)(?!.*Unresolved extern)", re.M)
 """An error behind the front end, such as too much shared memory, which every way would end with."""
-_HOST_ENTITY = re.compile(r"^(.+)\(\d+\): error: (.*not allowed in JIT mode.*)\n(.*)", re.M)
+# What has begun is not tried again from a later place of the line.
+_HOST_ENTITY = re.compile(r"^(?>(.+?)\(\d++\): error: )(?=.*not allowed in JIT mode)(.*)\n(.*)", re.M)
 """The file, the message and the line of the source."""
 _OF_HOSTS = re.compile(
     r"not allowed in JIT mode|cannot open source file|Unresolved extern|namespace \"std\" has no"

@@ -13,15 +13,15 @@ from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected,
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.source_text import code_of
 
-_RESOURCES = re.compile(r"Used (\d+) registers")
-_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
-_SHARED = re.compile(r"(\d+) bytes smem")
-_STACK = re.compile(r"(\d+) bytes stack frame")
-_GLOBAL_NAME = re.compile(
-    r"__global__(?:[^;{}()]*\b(?:__\w+__|alignas|[A-Z][A-Z0-9_]*)\s*\((?:[^()]|\([^()]*\))*\))*"
-    r"[^;{}()]*?\b(\w+)\s*\("
-)
-"""A kernel's name behind attributes with arguments, such as `__launch_bounds__(512, 2)`."""
+_RESOURCES = re.compile(r"Used (\d++) registers")
+_SPILLS = re.compile(r"(?<!\d)(\d++) bytes spill stores, (\d++) bytes spill loads")
+_SHARED = re.compile(r"(?<!\d)(\d++) bytes smem")
+_STACK = re.compile(r"(?<!\d)(\d++) bytes stack frame")
+_PART = re.compile(r"\w+|[^\w\s]")
+_ATTRIBUTE = re.compile(r"__\w+__|alignas|[A-Z][A-Z0-9_]*")
+"""What may have arguments before a kernel's name, such as `__launch_bounds__(512, 2)`, or is a macro."""
+_EXTERN_C = re.compile(r'extern\s+"C"')
+_ENDS = re.compile(r"[;{]")
 _OF_TOOLKIT = ("_ZN3cub", "_ZN6thrust", "_ZN4cuda")
 """Mangled prefixes of namespaces whose headers declare kernels of their own."""
 _PTXAS_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
@@ -95,14 +95,20 @@ def is_plain_c(request: CompileRequest, entry: str) -> bool:
     """True if an entry is an `extern "C"` function, whose symbol is its name."""
     if not entry.isidentifier():
         return False
-    declared = re.search(rf'extern\s+"C"[^;{{]*\b{entry}\s*\(', request.whole_text)
-    return declared is not None or re.search(r'extern\s+"C"\s*\{', request.source) is not None
+    if re.search(r'extern\s+"C"\s*\{', request.source) is not None:
+        return True
+    called = re.compile(rf"\b{entry}\s*\(")
+    for part in _ENDS.split(request.whole_text):
+        begin = _EXTERN_C.search(part)
+        if begin is not None and called.search(part, begin.end()) is not None:
+            return True
+    return False
 
 
 def _undeclared(entries: Sequence[str], wanted: Sequence[str], source: str) -> list[str]:
     """Entries that the source does not declare as `__global__` functions; inline PTX can open some."""
     code = code_of(source, characters=False)
-    declared = set(_GLOBAL_NAME.findall(code))
+    declared = kernel_names(code)
     return [
         e
         for e in entries
@@ -111,6 +117,32 @@ def _undeclared(entries: Sequence[str], wanted: Sequence[str], source: str) -> l
         and not e.startswith(_OF_TOOLKIT)
         and not any(e == name or f"{len(name)}{name}" in e for name in declared)
     ]
+
+
+def kernel_names(code: str) -> set[str]:
+    """Names before the parameters of `__global__` functions. Each character is looked at once."""
+    names: set[str] = set()
+    before, passed, depth, is_header = "", "", 0, False
+    for found in _PART.finditer(code):
+        part = found.group()
+        if part == "__global__":
+            before, passed, depth, is_header = "", "", 0, True
+        elif not is_header:
+            continue
+        elif part in ";{}":
+            # An attribute that nothing follows was the name.
+            names.add(passed)
+            is_header = False
+        elif depth:
+            depth += {"(": 1, ")": -1}.get(part, 0)
+        elif part == "(" and _ATTRIBUTE.fullmatch(before):
+            passed, depth = before, 1
+        elif part == "(":
+            names.add(before)
+            is_header = False
+        else:
+            before = part if part[0].isalnum() or part[0] == "_" else ""
+    return names - {""}
 
 
 def _facts(log: str, entry: str) -> CompileFacts:

@@ -33,11 +33,13 @@ _OF_SERVICE = re.compile(rf"\b{_BEGIN}\b")
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?:define|undef)\b.*$", re.MULTILINE)
 _ASSEMBLY = re.compile(r"\b(?:__asm__|__asm|asm)\b")
 _THREAD_LOCAL = re.compile(r"\b(?:__thread|_Thread_local|thread_local)\b")
-_PRAGMA = re.compile(
-    r"#[ \t]*pragma[ \t]+(?:clang[ \t]+section|weak|redefine_extname"
-    r"|OPENCL[^\n]*__cl_clang_function_pointers)"
+_PRAGMA = re.compile(r"#[ \t]*pragma[ \t]+(?:clang[ \t]+section|weak|redefine_extname)")
+# What has begun is not tried again from a later place of the line.
+_FUNCTION_POINTERS = re.compile(
+    r"^(?>[^\n]*?#[ \t]*+pragma[ \t]+OPENCL)[^\n]*__cl_clang_function_pointers", re.MULTILINE
 )
-_ATTRIBUTE = re.compile(r"\b__attribute(?:__)?\s*\(")
+_ATTRIBUTES = ("__attribute__", "__attribute")
+_PART = re.compile(r"\w+|[^\w\s]")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _REFUSED_ATTRIBUTES = frozenset(
     "alias cleanup common constructor cpu_dispatch cpu_specific destructor ifunc init_priority "  # noqa: SIM905
@@ -91,6 +93,8 @@ def _in_code(code: str) -> str:
     pragma = _PRAGMA.search(code)
     if pragma is not None:
         return f"{pragma.group()!r} is not allowed in OpenCL kernels for CPUs"
+    if _FUNCTION_POINTERS.search(code):
+        return "'#pragma OPENCL' with function pointers is not allowed in OpenCL kernels for CPUs"
     attribute = next((a for a in _attributes(code) if a.strip("_") in _REFUSED_ATTRIBUTES), "")
     if attribute:
         return f"the attribute {attribute!r} is not allowed in OpenCL kernels for CPUs"
@@ -99,10 +103,14 @@ def _in_code(code: str) -> str:
 
 
 def _attributes(code: str) -> Iterator[str]:
-    """All names in the brackets of attributes."""
-    for found in _ATTRIBUTE.finditer(code):
-        depth, at = 1, found.end()
-        while depth and at < len(code):
-            depth += {"(": 1, ")": -1}.get(code[at], 0)
-            at += 1
-        yield from _NAME.findall(code, found.end(), at)
+    """All names in the brackets of attributes. Each character is looked at once, however these nest."""
+    depth, before = 0, ""
+    for found in _PART.finditer(code):
+        part = found.group()
+        if part == "(" and (depth or before in _ATTRIBUTES):
+            depth += 1
+        elif part == ")" and depth:
+            depth -= 1
+        elif depth:
+            yield from _NAME.findall(part)
+        before = part

@@ -24,7 +24,7 @@ MOST_FINISHED = 4
 _ASM = re.compile(r"\b(?:__asm__|__asm|asm)\b")
 _OUTLIVES = re.compile(r"program scope variable|cannot be declared static|too many errors")
 PROGRAM_VARIABLES = "a program-scope variable"
-_BUILD_ON = re.compile(r"^.*?Build on <[^>]*>:\s*", re.DOTALL)
+_BUILD_ON = re.compile(r"^(?>.*?Build on <)[^>]*>:\s*", re.DOTALL)
 _SPLICE = re.compile(r"(\\|\?\?/)[ \t\f\v]*\r?\n")
 
 

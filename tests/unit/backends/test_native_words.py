@@ -1,7 +1,10 @@
 """Words of preprocessed OpenCL that may not become native code. The compiler's part is in `tests/sandbox`."""
 
+import time
+
 import pytest
 
+from testbed.deadlines import stretched
 from warpsmith.backends.native_words import PRELUDE, refused_word, source_in
 
 BEGIN = "typedef int warpsmith_source_begins;"
@@ -76,3 +79,20 @@ def test_a_source_cannot_hide_what_stands_before_a_second_beginning() -> None:
 
 def test_the_prelude_keeps_the_numbers_of_lines() -> None:
     assert PRELUDE.endswith("#line 1\n")
+
+
+@pytest.mark.parametrize("length", [60_000, 240_000])
+@pytest.mark.parametrize(
+    "piece", ["__attribute__((", "__attribute__ ", "__attribute__((x)", "(", "#", "#pragma OPENCL ", " ", "x"]
+)
+def test_each_character_is_looked_at_so_many_times(piece: str, length: int) -> None:
+    began = time.process_time()
+    assert refused_word(piece * (length // len(piece))) == ""
+    assert time.process_time() - began < stretched(2.0)
+
+
+def test_attributes_within_attributes_are_found() -> None:
+    assert refused_word("int x __attribute__((aligned(__attribute__((aligned(4))) 8), (weak)));")
+    assert refused_word("int x __attribute__((aligned(8)) , weak);")
+    assert not refused_word("int x __attribute__((aligned(8))), weak;")
+    assert refused_word("__attribute__((aligned(8))) int x; int y __attribute\n((weak")

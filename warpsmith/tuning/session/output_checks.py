@@ -2,18 +2,18 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 
+from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job, NumpyReference, Tolerance
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import BufferPlan, Compiled, Family, WorkloadPlan
-from warpsmith.domain.source_text import code_of
 from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.tuning.session.declared_variables import DeclaredVariables, declared_variables
 from warpsmith.tuning.session.mismatch_causes import Mismatch, why_wrong
 from warpsmith.tuning.session.symbols import variable_of, without_unit
 from warpsmith.tuning.tasks import CheckedCase
@@ -35,10 +35,7 @@ SCALE_FAMILIES = frozenset({Family.SCALED_DOWN, Family.WIDE, Family.WORLD})
 """Families in which zeros that the user's kernel left may be an underflow."""
 ROOMY = CANCELLING | {WorldKind.FAR_BELOW}
 """Worlds whose tolerances have room for cancellation, so that zeros pass although no scale is small."""
-_DECLARED = re.compile(r"\b(?:const|constexpr)\b[^;={}()]*?\b(\w+)\s*(?:\[[^;={}]*)?(?:=|\{)")
 _COMPILERS = re.compile(r"\$\w+(\$\w+)*|__unnamed_\d+")
-_VARIABLE = re.compile(r"\b(?:__device__|__managed__|static)\b[^;={}()]*")
-_DEVICE = re.compile(r"[^;{}]*\b__device__\b[^;={}()]*")
 
 
 CheckResult = float | Rejected
@@ -204,13 +201,12 @@ def undeclared_globals(kernel: ConfiguredKernel, compiled: Compiled, own: frozen
     Static variables of a header are the same ones in both, whatever hash of the source their symbols hold.
     Left out are variables of a toolkit's headers that the code never names.
     """
+    if not compiled.globals:
+        return None
     known = {without_unit(symbol) for symbol in own}
-    declared = _declared_in(kernel)
-    left_out = {g for g in compiled.unnamed if not declared(g)}
-    # A configuration's macros are single words and numbers; what is declared is in the template's texts.
-    text = _text_of(kernel)
-    others = (g for g in compiled.globals if g not in left_out and without_unit(g) not in known)
-    found = [g for g in others if not _is_constant(text, g)]
+    declared = _declared(kernel)
+    others = (g for g in compiled.globals if without_unit(g) not in known)
+    found = [g for g in others if not _is_left_out(g, compiled, declared) and not _is_constant(kernel, g)]
     if not found:
         return None
     reason = f"has {found[0]}, by which launches can know of each other, and which your kernel has not"
@@ -222,37 +218,48 @@ def kept_variables(kernel: ConfiguredKernel, compiled: Compiled) -> list[str]:
 
     Left out are constants, and variables that no text of the job declares: those of a toolkit's headers.
     """
-    declared = _declared_in(kernel)
-    text = _text_of(kernel)
-    return [without_unit(g) for g in compiled.globals if declared(g) and not _is_constant(text, g)]
+    if not compiled.globals:
+        return []
+    names = _declared(kernel).names
+    kept = (g for g in compiled.globals if variable_of(g) in names and not _is_constant(kernel, g))
+    return [without_unit(g) for g in kept]
 
 
-def _text_of(kernel: ConfiguredKernel) -> str:
-    return "\n".join((kernel.kernel.text, *kernel.kernel.files.values()))
+def _declared(kernel: ConfiguredKernel) -> DeclaredVariables:
+    # The values of most parameters are numbers, which declare nothing.
+    words = ((name, text) for name, text in sorted(kernel.defines.items()) if not _is_number(text))
+    return declared_variables(
+        (kernel.kernel.text, *kernel.kernel.files.values()),
+        tuple(f"{name} {text}" for name, text in words),
+        is_opencl=kernel.kernel.backend is Backend.OPENCL,
+    )
 
 
-def _declared_in(kernel: ConfiguredKernel) -> Callable[[str], bool]:
-    """Says whether a text of the job declares the variable of a symbol."""
-    declarations = _VARIABLE.findall(code_of(_text_of(kernel), characters=False))
-    words = {word for declaration in declarations for word in re.findall(r"\w+", declaration)}
-    return lambda symbol: variable_of(symbol) in words
+def _is_number(text: str) -> bool:
+    return text[:1].isdecimal()
 
 
-@lru_cache(maxsize=1024)
-def _is_constant(source: str, symbol: str) -> bool:
+def _is_left_out(symbol: str, compiled: Compiled, declared: DeclaredVariables) -> bool:
+    """True of a toolkit's variable that the code never names, and that no text of the job declares."""
+    name = variable_of(symbol)
+    return (
+        symbol in compiled.unnamed
+        and declared.are_all_known
+        and name.isascii()
+        and name not in declared.names
+    )
+
+
+def _is_constant(kernel: ConfiguredKernel, symbol: str) -> bool:
     """True if the variable of this (perhaps mangled) symbol is declared const, and nowhere else otherwise.
 
     A write through a cast is detected later by the variable's contents. The compiler's own symbols are texts
     of printf and assert.
     """
-    if _COMPILERS.fullmatch(symbol) and symbol not in source:
+    texts = (kernel.kernel.text, *kernel.kernel.files.values())
+    if _COMPILERS.fullmatch(symbol) and not any(symbol in text for text in texts):
         return True
-    code = code_of(source, characters=False)
-    name = variable_of(symbol)
-    if name not in _DECLARED.findall(code):
-        return False
-    plain = (text for text in _DEVICE.findall(code) if not re.search(r"\bconst(expr)?\b", text))
-    return not any(re.search(rf"\b{name}\b", text) for text in plain)
+    return variable_of(symbol) in _declared(kernel).constants
 
 
 def _has_budget(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase) -> bool:
