@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.language_words import start_of
-from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.operations import both_ways, operands, operator
 from warpsmith.rewrite.analysis.values.uniform_values import uniform_text
 from warpsmith.rewrite.source.syntax_tree import Edit, Variable, apply_edits, find, strip
 
@@ -172,7 +172,7 @@ def _places(facts: Facts, statement: Node) -> Iterator[Place]:
             continue
         value = strip(v.init)
         if value.type == "binary_expression" and operator(value) == "+":
-            for a, b in (operands(value), operands(value)[::-1]):
+            for a, b in both_ways(value):
                 where, offset = facts.coordinate(a), uniform_text(facts, b)
                 if where and where.startswith("gid.") and offset is not None:
                     yield Place(where[-1], v, v.init, f" + ({offset})")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
+from warpsmith.rewrite.analysis.loops.for_loops import ForLoop, header_of
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.analysis.threads.thread_teams import Team, own_value, team_of
 from warpsmith.rewrite.source.syntax_tree import (
@@ -26,30 +27,12 @@ _REDUCERS = re.compile(r"^(?:__)?(?:fmax|fmin|max|min)f?$")
 
 
 @dataclass(frozen=True)
-class StridedLoop:
+class StridedLoop(ForLoop):
     """`for (T i = thread; i < bound; i += threads of its team) body`."""
 
-    node: Node
-    variable: Variable
-    start: Node
-    bound: Node
     step: Node
-    body: Node
     axis: str
     team: Team = Team.BLOCK
-
-    @property
-    def line(self) -> int:
-        """Line of the loop, from 1."""
-        return self.node.start_point[0] + 1
-
-    def contains(self, node: Node) -> bool:
-        """True if `node` lies in this loop."""
-        return self.node.start_byte <= node.start_byte and node.end_byte <= self.node.end_byte
-
-    def declares(self, v: Variable) -> bool:
-        """True if a variable belongs to one iteration."""
-        return v != self.variable and self.contains(v.declaration)
 
 
 def strided_loops(facts: Facts) -> list[StridedLoop]:
@@ -63,24 +46,18 @@ def team_loops(facts: Facts) -> list[StridedLoop]:
 
 
 def _strided(facts: Facts, node: Node) -> StridedLoop | None:
-    init, condition = node.child_by_field_name("initializer"), node.child_by_field_name("condition")
-    update, body = node.child_by_field_name("update"), node.child_by_field_name("body")
-    if init is None or condition is None or update is None or body is None or init.type != "declaration":
+    head = header_of(facts, node)
+    if head is None or head.variable.is_pointer or head.variable.declaration.parent != node:
         return None
-    v = next((v for v in facts.source.variables if v.declaration == init and v.init is not None), None)
-    condition = strip(condition)
-    if v is None or v.init is None or v.is_pointer or len(init.children_by_field_name("declarator")) != 1:
+    counter, bound = operands(head.comparison)
+    if operator(head.comparison) != "<" or facts.source.of(counter) != head.variable.name:
         return None
-    if condition.type != "binary_expression":
-        return None
-    if operator(condition) != "<" or facts.source.of(operands(condition)[0]) != v.name:
-        return None
-    step = step_of(facts, update, v.name)
-    found = None if step is None else team_of(facts, v.init, step)
+    step = step_of(facts, head.update, head.variable.name)
+    found = None if step is None else team_of(facts, head.start, step)
     if step is None or found is None:
         return None
     team, axis = found
-    return StridedLoop(node, v, v.init, operands(condition)[1], step, body, axis, team)
+    return StridedLoop(node, head.variable, head.start, bound, head.body, step, axis, team)
 
 
 def step_of(facts: Facts, update: Node, name: str) -> Node | None:

@@ -130,7 +130,7 @@ def _why_not(facts: Facts, inner: Sequence[Node]) -> str | None:
     own = [v for v in source.variables if _inside(v.declaration, source.kernel)]
     if any(v.is_shared or "static" in source.of(v.declaration).split() for v in own):
         return "shared memory or a static variable ties elements together"
-    if any("volatile" in source.of(v.declaration).split() for v in own if v.is_pointer):
+    if any(facts.is_volatile(v) for v in own if v.is_pointer):
         return "a buffer is volatile"
     for v in own:
         if v.is_parameter and facts.assigned(v):

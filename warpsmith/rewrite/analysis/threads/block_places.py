@@ -8,7 +8,7 @@ from enum import Enum
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.operations import both_ways, operands, operator
 from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, find, strip
 
 WARP = 32
@@ -42,7 +42,7 @@ def places(facts: Facts, axis: str) -> Iterator[Place]:
         for node in find(function, "binary_expression"):
             if operator(node) != "*":
                 continue
-            for index, factor in (operands(node), operands(node)[::-1]):
+            for index, factor in both_ways(node):
                 if facts.coordinate(index) == f"bid.{axis}":
                     yield Place(node, _unit(facts, factor, axis), factor)
                     break
