@@ -10,7 +10,7 @@ from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.language_words import start_of
 from warpsmith.rewrite.analysis.operations import both_ways, operands, operator
 from warpsmith.rewrite.analysis.values.uniform_values import uniform_text
-from warpsmith.rewrite.source.syntax_tree import Edit, Variable, apply_edits, find, strip
+from warpsmith.rewrite.source.syntax_tree import Edit, Variable, apply_edits, contains, find, strip
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -182,9 +182,7 @@ def _places(facts: Facts, statement: Node) -> Iterator[Place]:
 def _other_use(facts: Facts, places: list[Place]) -> Node | None:
     for function in facts.source.reachable:
         for node in find(function, "field_expression", "call_expression"):
-            inside = any(
-                p.value.start_byte <= node.start_byte and node.end_byte <= p.value.end_byte for p in places
-            )
+            inside = any(contains(p.value, node) for p in places)
             name = facts.coordinate(node)
             if not inside and name and name.split(".")[0] in _COORDINATES:
                 return node

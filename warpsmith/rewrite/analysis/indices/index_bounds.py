@@ -14,7 +14,7 @@ from warpsmith.domain.space import Constraint
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.analysis.calls.callees import is_known_pure
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
-from warpsmith.rewrite.analysis.operations import both_ways, operands, operator, use
+from warpsmith.rewrite.analysis.operations import assignment_to, both_ways, operands, operator, use
 from warpsmith.rewrite.source.syntax_tree import find, strip
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "=="}
@@ -202,13 +202,12 @@ def value_at(facts: Facts, node: Node, at: Node) -> Node | None:
     before = [n for n in facts.assigned(v) if n.start_byte < at.start_byte]
     if not before:
         return v.init
-    statement = before[0].parent
-    if len(before) > 1 or v.init is not None or statement is None or operator(statement) != "=":
+    changed = assignment_to(before[0])
+    if len(before) > 1 or v.init is not None or changed is None:
         return None
-    placed = statement.parent
-    if statement.type != "assignment_expression" or placed is None or placed.parent != facts.source.body:
-        return None
-    return operands(statement)[1]
+    assignment, statement = changed
+    always = operator(assignment) == "=" and statement.parent == facts.source.body
+    return operands(assignment)[1] if always else None
 
 
 def expression_of(facts: Facts, kernel: Kernel, node: Node, at: Node, depth: int = 0) -> str | None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.operations import both_ways, element_of, operands, operator
-from warpsmith.rewrite.source.syntax_tree import Variable, strip, walk
+from warpsmith.rewrite.analysis.operations import assignment_to, both_ways, element_of, operands, operator
+from warpsmith.rewrite.source.syntax_tree import Variable, contains, strip, walk
 
 _DEPTH = 24
 _PLACES = {"bid": ("bid",), "tid": ("tid",), "gid": ("bid", "tid")}
@@ -100,7 +100,7 @@ def _of_variable(facts: Facts, node: Node, kind: str, depth: int) -> Iterator[tu
     value = _last_value(facts, v, node)
     if value is v.init and facts.assigned(v) and not v.is_pointer:
         yield kind, v.name
-    if value is not None and not _holds(value, node):
+    if value is not None and not contains(value, node):
         yield from _parts(facts, value, kind, depth - 1)
 
 
@@ -108,12 +108,11 @@ def _last_value(facts: Facts, v: Variable, at: Node) -> Node | None:
     """What a local was last set to before a place, as the text goes: by a statement, else where declared."""
     value = v.init
     for place in facts.assigned(v):
-        statement = place.parent
-        top = None if statement is None else statement.parent
-        if statement is None or top is None or top.type != "expression_statement":
+        assignment, statement = assignment_to(place) or (None, None)
+        if assignment is None or statement is None or statement.type != "expression_statement":
             continue
-        if operator(statement) == "=" and statement.end_byte <= at.start_byte:
-            value = operands(statement)[1]
+        if operator(assignment) == "=" and assignment.end_byte <= at.start_byte:
+            value = operands(assignment)[1]
     return value
 
 
@@ -129,8 +128,4 @@ def _is_argument(facts: Facts, node: Node, depth: int) -> bool:
 
 
 def _follows(v: Variable, node: Node) -> bool:
-    return v.init is not None and v.scope is not None and not _holds(v.init, node)
-
-
-def _holds(outer: Node, inner: Node) -> bool:
-    return outer.start_byte <= inner.start_byte < outer.end_byte
+    return v.init is not None and v.scope is not None and not contains(v.init, node)

@@ -7,7 +7,7 @@ from tree_sitter import Node
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.loops.for_loops import ForLoop, header_of
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, strip
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, contains, find, strip
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,7 @@ def counter_is_free(facts: Facts, loop: CountedLoop) -> bool:
     if loop.contains(v.declaration):
         return True
     for n in find(facts.source.body, "identifier"):
-        if facts.variable(n) != v or (
-            v.declaration.start_byte <= n.start_byte and n.end_byte <= v.declaration.end_byte
-        ):
+        if facts.variable(n) != v or contains(v.declaration, n):
             continue
         around = [counted(facts, a) for a in ancestors(n) if a.type == "for_statement"]
         if not any(a is not None and a.variable == v for a in around):

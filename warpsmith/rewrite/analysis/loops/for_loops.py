@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.source.syntax_tree import Variable, strip
+from warpsmith.rewrite.source.syntax_tree import Variable, contains, strip
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class ForLoop:
 
     def contains(self, node: Node) -> bool:
         """True if `node` lies in this loop."""
-        return self.node.start_byte <= node.start_byte and node.end_byte <= self.node.end_byte
+        return contains(self.node, node)
 
     def declares(self, v: Variable) -> bool:
         """True if a variable belongs to one iteration."""

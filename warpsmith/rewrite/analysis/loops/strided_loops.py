@@ -17,6 +17,7 @@ from warpsmith.rewrite.source.syntax_tree import (
     Variable,
     ancestors,
     apply_edits,
+    contains,
     find,
     strip,
 )
@@ -88,27 +89,14 @@ def leaves(loop: StridedLoop) -> str | None:
 
 def changed_variables(facts: Facts, node: Node) -> list[tuple[Variable, Node]]:
     """Variables that code under `node` assigns, with the place."""
-    found = []
-    for v in facts.source.variables:
-        for place in facts.assigned(v):
-            if node.start_byte <= place.start_byte and place.end_byte <= node.end_byte:
-                found.append((v, place))
-    return found
+    return [(v, p) for v in facts.source.variables for p in facts.assigned(v) if contains(node, p)]
 
 
 def carried(facts: Facts, loop: StridedLoop) -> list[tuple[Variable, Node]]:
     """Assignments in the loop to variables that outlive an iteration."""
-    return [
-        (v, n)
-        for v, n in changed_variables(facts, loop.node)
-        if not loop.declares(v) and n != _in_update(loop, n)
-    ]
-
-
-def _in_update(loop: StridedLoop, node: Node) -> Node | None:
     update = loop.node.child_by_field_name("update")
-    inside = update is not None and update.start_byte <= node.start_byte and node.end_byte <= update.end_byte
-    return node if inside else None
+    changed = (c for c in changed_variables(facts, loop.node) if not loop.declares(c[0]))
+    return [(v, n) for v, n in changed if update is None or not contains(update, n)]
 
 
 def is_reduction(facts: Facts, loop: StridedLoop, v: Variable) -> bool:

@@ -16,6 +16,7 @@ from warpsmith.rewrite.source.syntax_tree import (
     Variable,
     ancestors,
     apply_edits,
+    contains,
     find,
     strip,
     walk,
@@ -153,7 +154,7 @@ class _Words:
         header = self._header(loop)
         if header is None:
             return None
-        own = [a for a in accesses if _holds(loop.node, a.node) and a.reads and not a.writes]
+        own = [a for a in accesses if contains(loop.node, a.node) and a.reads and not a.writes]
         busy = {a.root for a in accesses if a.writes or a.node.start_byte < loop.node.start_byte}
         found: dict[tuple[str, str], str] = {}
         for a in own:
@@ -263,10 +264,6 @@ class _Words:
 def _is_choice(node: Node) -> bool:
     sign = node.child_by_field_name("operator")
     return node.type == "binary_expression" and sign is not None and sign.text in (b"&&", b"||")
-
-
-def _holds(outer: Node, inner: Node) -> bool:
-    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
 
 
 def _one_line(text: str) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
-from warpsmith.rewrite.analysis.operations import both_ways, operands, operator, strip_index
+from warpsmith.rewrite.analysis.operations import both_ways, element_of, operands, operator
 from warpsmith.rewrite.analysis.threads.block_places import WARP, is_warp_size, is_warps, resolved
 from warpsmith.rewrite.analysis.values.constant_values import constant_value
 from warpsmith.rewrite.reader.declarations.named_constants import find_constants, integer_value
@@ -123,15 +123,10 @@ def _subscripts(a: Access) -> list[Node]:
     """The indices of `a[i][j]`, first one first."""
     found: list[Node] = []
     node = a.node
-    if node.type != "subscript_expression":
-        return [] if a.index is None else [a.index]
-    current: Node | None = node
-    while current is not None and current.type == "subscript_expression":
-        indices = current.child_by_field_name("indices")
-        if indices is not None:
-            found.insert(0, strip_index(indices))
-        current = current.child_by_field_name("argument")
-    return found
+    while (element := element_of(node)) is not None:
+        node, index = element
+        found.insert(0, index)
+    return found or ([] if a.index is None else [a.index])
 
 
 def _kind(facts: Facts, index: Node) -> str:
