@@ -12,7 +12,7 @@ from warpsmith.rewrite.source.reference_parameters import is_changeable, paramet
 from warpsmith.rewrite.source.syntax_tree import Source, Variable, ancestors, find, plain, strip, walk
 
 _CUDA = {"threadIdx": "tid", "blockIdx": "bid", "blockDim": "bdim", "gridDim": "gdim"}
-_OPENCL = {
+OPENCL_FUNCTIONS = {
     "get_local_id": "tid",
     "get_group_id": "bid",
     "get_local_size": "bdim",
@@ -172,7 +172,11 @@ class Coordinates:
         if _WIDE.fullmatch(name) or name == "static_cast":
             return self._of_static_cast(node, arguments[0], depth)
         axis = self.source.of(arguments[0])
-        return f"{_OPENCL[name]}.{AXES[int(axis)]}" if name in _OPENCL and axis in ("0", "1", "2") else None
+        return (
+            f"{OPENCL_FUNCTIONS[name]}.{AXES[int(axis)]}"
+            if name in OPENCL_FUNCTIONS and axis in ("0", "1", "2")
+            else None
+        )
 
     def _of_cast(self, node: Node, depth: int) -> str | None:
         """The coordinate in `(int)value`; types of less than 32 bits hold none."""

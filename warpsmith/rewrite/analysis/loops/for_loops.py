@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.source.syntax_tree import Variable, contains, strip
+from warpsmith.rewrite.source.syntax_tree import Source, Variable, contains, strip
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,10 @@ class ForLoop:
         """True if a variable belongs to one iteration."""
         return v != self.variable and self.contains(v.declaration)
 
+    def first_byte(self, source: Source) -> int:
+        """The loop's first byte, or that of the unroll pragma before it, which goes with the loop."""
+        return (unroll_before(source, self.node) or self.node).start_byte
+
 
 @dataclass(frozen=True)
 class Header:
@@ -43,6 +47,14 @@ class Header:
     """A binary expression."""
     update: Node
     body: Node
+
+
+def unroll_before(source: Source, node: Node) -> Node | None:
+    """The unroll pragma right before a node; None if there is none."""
+    previous = node.prev_sibling
+    if previous is None or previous.type != "preproc_call":
+        return None
+    return previous if "unroll" in source.of(previous) else None
 
 
 def header_of(facts: Facts, loop: Node) -> Header | None:

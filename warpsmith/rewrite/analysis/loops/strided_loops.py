@@ -13,7 +13,6 @@ from warpsmith.rewrite.analysis.threads.thread_teams import Team, own_value, tea
 from warpsmith.rewrite.source.syntax_tree import (
     LOOPS,
     Edit,
-    Source,
     Variable,
     ancestors,
     apply_edits,
@@ -161,14 +160,6 @@ def memory_conflict(facts: Facts, loop: StridedLoop) -> str | None:
                     f"it writes {w.where(facts.source)} and uses {a.where(facts.source)} of the same buffer"
                 )
     return None
-
-
-def first_byte(source: Source, loop: StridedLoop) -> int:
-    """The loop's first byte, or that of the unroll pragma before it, which goes with the loop."""
-    previous = loop.node.prev_sibling
-    if previous is not None and previous.type == "preproc_call" and "unroll" in source.of(previous):
-        return previous.start_byte
-    return loop.node.start_byte
 
 
 def element_text(facts: Facts, loop: StridedLoop, a: Access) -> str:

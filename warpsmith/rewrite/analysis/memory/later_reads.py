@@ -9,7 +9,9 @@ from tree_sitter import Node
 from warpsmith.rewrite.analysis.calls.callees import Effect, known
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.loops.counted_loops import counted, ends_early
+from warpsmith.rewrite.analysis.loops.for_loops import unroll_before
 from warpsmith.rewrite.analysis.loops.strided_loops import leaves, team_loops, written_value
+from warpsmith.rewrite.analysis.operations import operator
 from warpsmith.rewrite.source.syntax_tree import (
     LOOPS,
     Edit,
@@ -108,10 +110,9 @@ def _takes_long(facts: Facts, call: Node) -> bool:
 
 def _place(facts: Facts, first: Node) -> int:
     """Before a statement, and before the pragmas that go with it."""
-    place, previous = first.start_byte, first.prev_sibling
-    while previous is not None and previous.type == "preproc_call" and "unroll" in facts.source.of(previous):
-        place, previous = previous.start_byte, previous.prev_sibling
-    return place
+    while (pragma := unroll_before(facts.source, first)) is not None:
+        first = pragma
+    return first.start_byte
 
 
 def _loops(facts: Facts) -> Iterator[_Loop]:
@@ -212,7 +213,7 @@ class _Words:
                 if text is None:
                     return None
                 found.append(f"({text})")
-            elif a.type in _UNSURE or _is_choice(a):
+            elif a.type in _UNSURE or (a.type == "binary_expression" and operator(a) in ("&&", "||")):
                 return None
             child = a
         return None
@@ -259,11 +260,6 @@ class _Words:
         # The variable's type decides how the value is computed on.
         plain = re.fullmatch(r"[\w: ]+", kind) and not v.is_pointer and kind.split()[-1] != "auto"
         return f"(({kind})({written}))" if plain else f"({written})"
-
-
-def _is_choice(node: Node) -> bool:
-    sign = node.child_by_field_name("operator")
-    return node.type == "binary_expression" and sign is not None and sign.text in (b"&&", b"||")
 
 
 def _one_line(text: str) -> str | None:

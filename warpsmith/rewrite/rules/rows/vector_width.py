@@ -12,7 +12,6 @@ from warpsmith.rewrite.analysis.kernel_facts import AXES, Access, Facts
 from warpsmith.rewrite.analysis.loops.strided_loops import (
     StridedLoop,
     depends,
-    first_byte,
     own_of_threads,
     team_loops,
     why_not_packs,
@@ -255,7 +254,7 @@ def _positional(draft: Draft, n: int) -> Argument | None:
 
 def _edit(draft: Draft, plan: _Plan) -> Edit:
     source, loop = draft.source, plan.loop
-    start = first_byte(source, loop)
+    start = loop.first_byte(source)
     original = source.between(start, loop.node.end_byte)
     text = _vector_loop(draft, plan)
     return Edit(start, loop.node.end_byte, f"\n#if {PARAMETER} == 1\n{original}\n#else\n{text}\n#endif\n")
