@@ -20,6 +20,7 @@ OPENCL_FUNCTIONS = {
     "get_global_id": "gid",
     "get_global_size": "gsize",
 }
+"""Kinds of coordinates by the functions of OpenCL that give them."""
 _WIDE = re.compile(
     r"int|unsigned(?:int)?|uint|ulong|(?:unsigned)?(?:long)?long|size_t|ptrdiff_t|u?int(?:32|64)_t"
 )
@@ -171,12 +172,8 @@ class Coordinates:
             return None
         if _WIDE.fullmatch(name) or name == "static_cast":
             return self._of_static_cast(node, arguments[0], depth)
-        axis = self.source.of(arguments[0])
-        return (
-            f"{OPENCL_FUNCTIONS[name]}.{AXES[int(axis)]}"
-            if name in OPENCL_FUNCTIONS and axis in ("0", "1", "2")
-            else None
-        )
+        kind, number = OPENCL_FUNCTIONS.get(name), self.source.of(arguments[0])
+        return f"{kind}.{AXES[int(number)]}" if kind is not None and number in ("0", "1", "2") else None
 
     def _of_cast(self, node: Node, depth: int) -> str | None:
         """The coordinate in `(int)value`; types of less than 32 bits hold none."""
